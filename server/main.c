@@ -11,7 +11,10 @@
 #include "server/process/master.h"
 #include "server/process/run_tool.h"
 
-/* Whoever started us may have closed them, and a socket must not get their numbers. */
+/*
+ * Opens missing standard descriptors.  The parent may have closed them, and a socket must not get
+ * their numbers.
+ */
 static void
 main_have_standard_files(void)
 {
@@ -30,7 +33,7 @@ main(int argc, char **argv)
 	int status;
 
 	main_have_standard_files();
-	tzset(); /* it reads a file; see server/http/date.c */
+	tzset(); /* reads a file; see server/http/date.c */
 	if (argc > 1 && strcmp(argv[1], "sign") == 0)
 		return sign(argc - 1, argv + 1);
 	log_find_journal();

@@ -40,7 +40,7 @@ bind_cure(int error)
 	}
 }
 
-/* The same for a Unix socket. */
+/* Returns a remedy for an error of a Unix socket. */
 static const char *
 bind_cure_path(int error)
 {
@@ -66,9 +66,9 @@ bind_complain(const struct listen_addr *la, const char *what, int error)
 					     : bind_cure(error));
 }
 
-/* How: bits. */
-#define SHARED 1 /* several sockets of ours have the address */
-#define LISTEN 2 /* at once */
+/* Flags of bind_one. */
+#define SHARED 1 /* several of our sockets share the address */
+#define LISTEN 2 /* listen at once */
 
 static int
 bind_one(
@@ -87,7 +87,7 @@ bind_one(
 		(void)os_share_port(fd);
 	if (addr->ss_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	/* Accepted sockets inherit it. */
+	/* Accepted sockets inherit this option. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (bind(fd, (const struct sockaddr *)addr, la->la_len) == -1 ||
 	    ((how & LISTEN) != 0 && listen_hear(fd) == -1)) {
@@ -112,8 +112,8 @@ bind_ask_name(
 }
 
 /*
- * SO_REUSEPORT would quietly let two servers share a port; a bind without it
- * finds out, and finds a port for port 0.
+ * Binds the address without SO_REUSEPORT, which would silently let two servers share a port.  Finds
+ * a port for port 0.
  */
 static int
 bind_alone(const struct listen_addr *la, struct sockaddr_storage *addr)
@@ -138,8 +138,8 @@ bind_add(struct listen_table *now, const struct sock *sk)
 }
 
 /*
- * The sockets of that name there have been; the last one, if any, in *sk.  A server
- * process has them as well, and can spoil them: shutdown(2).
+ * Moves the old sockets of that name to now and counts them.  *sk is the last one, if any.  Checks
+ * them: a server process holds them as well, and can spoil them by shutdown(2).
  */
 static int
 bind_keep_old(const char *name, struct listen_table *old,
@@ -165,7 +165,10 @@ bind_keep_old(const char *name, struct listen_table *old,
 	return 0;
 }
 
-/* To bind it alone would fail: an address of ours, such as "*", has it. */
+/*
+ * Returns true if a socket of ours, such as "*", already has the address.  Binding it alone would
+ * fail.
+ */
 static bool
 bind_is_ours(const struct listen_addr *la, const struct listen_table *old,
     const struct listen_table *now)
@@ -176,8 +179,8 @@ bind_is_ours(const struct listen_addr *la, const struct listen_table *old,
 }
 
 /*
- * A Unix socket: the one that there has been, or a new one.  All workers share it: such a
- * path has one queue of clients.
+ * Keeps the old Unix socket or opens a new one.  All workers share it, as a path has a single queue
+ * of clients.
  */
 static int
 bind_unix(const struct listen_addr *la, const char *name, enum socket_use use,
@@ -233,7 +236,10 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
 	return error;
 }
 
-/* Port 0 may be asked for several times: another one each time. */
+/*
+ * Makes a name.  Port 0 may be listed several times and is a different port each time, so the names
+ * get numbers.
+ */
 static void
 bind_make_name(const struct listen_addr *la, const struct listen_table *now,
     char name[static LISTEN_NAME])
@@ -294,7 +300,7 @@ bind_sites(
 	return bind_keep_given(old, now, SOCKET_UNUSED);
 }
 
-/* One socket, whatever the number of workers. */
+/* Opens one socket, regardless of the number of workers. */
 static int
 bind_single(const struct listen_addr *la, enum socket_use use,
     struct listen_table *old, struct listen_table *now)
@@ -357,7 +363,7 @@ bind_url(int fd, bool tls, char *text, size_t size)
 		any = addr.in.sin_addr.s_addr == htonl(INADDR_ANY);
 		inet_ntop(AF_INET, &addr.in.sin_addr, host, sizeof(host));
 	}
-	/* The port is at the same place in both. */
+	/* sin6_port has the same offset. */
 	snprintf(text, size, "%s://%s:%u/", tls ? "https" : "http",
 	    any ? "localhost" : host, ntohs(addr.in.sin_port));
 }

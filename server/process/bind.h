@@ -1,15 +1,15 @@
 /*
  * bind: the sockets that a server process listens on: those that an earlier one
- * had, and new ones for what is missing.  Before there are threads.
+ * had, and new ones for what is missing.  Runs before there are threads.
  *
- * Each worker has a socket of its own for each address (SO_REUSEPORT), so that the
- * kernel spreads connections and workers share nothing.  With fewer workers than
- * before all sockets stay: connections wait in their queues.
+ * Each worker has its own socket for each address (SO_REUSEPORT), so that the kernel spreads
+ * connections and workers share nothing.  If the number of workers shrinks, all sockets stay, as
+ * connections wait in their queues.
  *
- * A socket that would take connections from the process that serves does not listen
- * yet: the master has it listen (listen_listen) when this start cannot fail any more.
- * Where such a socket would have clients refused (os_share_late), workers share those there are.
- * Of a Unix socket there is one, which all workers share, as do an old process and a new one.
+ * A socket that would accept connections meant for the serving process does not listen yet: the
+ * master makes it listen (listen_listen) when this start can no longer fail.  Where such a socket
+ * would make the kernel refuse clients (os_share_late), the workers share the existing sockets.  A
+ * Unix socket exists once: all workers share it, and so do an old and a new process.
  */
 #ifndef SERVER_PROCESS_BIND_H
 #define SERVER_PROCESS_BIND_H
@@ -18,23 +18,22 @@
 #include "server/process/listen_table.h"
 
 /*
- * Moves what is of use from old to now, in the order of conf_listen, and adds to
- * it.  The service manager's sockets replace conf_listen's default; beside addresses
- * that were chosen it is used where it has one of them.  Port 0 is the same free port
- * for all workers, and stays what it was.  0, or -1 after a message that says which
- * address, why, and what to do about it.
+ * Moves the usable sockets from old to now, in the order of conf_listen, and adds the missing ones.
+ * The service manager's sockets replace conf_listen's default; if the operator chose addresses, a
+ * given socket is used only for one of these.  Port 0 becomes the same free port for all workers,
+ * and keeps its number.  Returns 0, or -1 after a message with the address, the cause and a remedy.
  */
 int bind_sites(
     const struct conf *, struct listen_table *old, struct listen_table *now);
 
 /*
- * The same for conf_admin, loopback addresses or paths, 0660, and for conf_agent.  A
- * socket's file that is left over is replaced, one that is gone is made again.  Changes the umask for a moment.
+ * Does the same for conf_admin (loopback addresses or paths, mode 0660) and conf_agent.  Replaces a
+ * stale socket file, and recreates a missing one.  Changes the umask briefly.
  */
 int bind_admin(
     const struct conf *, struct listen_table *old, struct listen_table *now);
 
-/* "http://ADDR:PORT/" of a listening socket, as a browser takes it, or "unix:PATH". */
+/* Writes "http://ADDR:PORT/" of a listening socket, as a browser accepts it, or "unix:PATH". */
 void bind_url(int fd, bool tls, char *text, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * capability: what a process keeps of capabilities(7): none, or CAP_FOWNER alone, by
- * which cachestat(2) and mincore(2) answer for files of other users.  All of it is about the
- * calling thread, so it comes before there are others.
+ * which cachestat(2) and mincore(2) answer for files of other users.  All calls apply to the
+ * calling thread only, so they precede the start of other threads.
  */
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -16,7 +16,7 @@
 
 #define WORDS _LINUX_CAPABILITY_U32S_3
 
-/* The newest one that Linux 5.12 has. */
+/* The newest capability of Linux 5.12. */
 #define SURE CAP_CHECKPOINT_RESTORE
 
 static int
@@ -37,7 +37,7 @@ capability_set(const struct __user_cap_data_struct sets[WORDS])
 	return syscall(SYS_capset, &header, sets) == -1 ? -errno : 0;
 }
 
-/* So a program that this process starts has no capabilities. */
+/* Empties the bounding set, so that a program that this process executes has no capabilities. */
 static int
 capability_empty_bounding_set(void)
 {
@@ -48,7 +48,7 @@ capability_empty_bounding_set(void)
 	return errno == EINVAL && cap > SURE ? 0 : -errno;
 }
 
-/* EPERM: securebits that somebody has locked. */
+/* Keeps capabilities across a change of the user.  Returns 1 on EPERM: securebits are locked. */
 static int
 capability_keep_across_change(void)
 {
@@ -75,8 +75,8 @@ sandbox_os_begin(bool keep)
 }
 
 /*
- * The ambient set goes with the inheritable one.  Flags in securebits are of use to who can
- * become another user or start a program, so that they may be locked does not matter.
+ * The ambient set follows the inheritable one.  Flags in securebits matter only to a process that
+ * can change its user or execute a program, so it does not matter if they are locked.
  */
 int
 capability_limit(bool keep)

@@ -62,8 +62,9 @@ channel_send(
 }
 
 /*
- * With its padding there is room for two descriptors on Linux; with less room FreeBSD
- * gives none.  More than one is nothing that was agreed on.
+ * Returns the one descriptor of a message, or -1.  Padding leaves space for two descriptors on
+ * Linux; with less space FreeBSD delivers none.  The protocol never sends more than one, so several
+ * are closed.
  */
 static int
 channel_attached(struct msghdr *msg)

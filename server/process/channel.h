@@ -1,7 +1,7 @@
 /*
  * channel: what the master and a server process say to each other: messages on a
  * pair of sockets (unix(7), SOCK_SEQPACKET), some with a descriptor.  After an
- * upgrade the two may be of different versions: kinds are added, never changed.
+ * upgrade the two may have different versions, so kinds are added, never changed.
  *
  * The receiver of a key wipes the message.
  */
@@ -14,29 +14,29 @@
 #define CHANNEL_TEXT 256 /* bytes with the NUL */
 
 enum channel_kind {
-	/* from the server process */
-	CHANNEL_SOCKET = 1, /* text: see listen_pack; with the descriptor */
+	/* messages from the server process */
+	CHANNEL_SOCKET = 1, /* text is made by listen_pack; with the socket */
 	/*
-	 * Nothing of its start can fail any more, all its sockets have been
-	 * sent; text: its shutdown_timeout, seconds
+	 * Its start can no longer fail, and it has sent all its sockets.  text is its
+	 * shutdown_timeout in seconds.
 	 */
 	CHANNEL_READY = 2,
-	CHANNEL_QUIET = 3,   /* it accepts no connection any more */
-	CHANNEL_ALIVE = 4,   /* all its loops have turned lately */
-	CHANNEL_STUCK = 5,   /* text: which one has not */
-	CHANNEL_TICKETS = 6, /* while it starts: it wants keys of tickets */
+	CHANNEL_QUIET = 3,   /* accepts no more connections */
+	CHANNEL_ALIVE = 4,   /* all event loops made progress recently */
+	CHANNEL_STUCK = 5,   /* text names the stuck loop */
+	CHANNEL_TICKETS = 6, /* while starting: requests ticket keys */
 	/*
-	 * text: "1": balancers are to send nobody new, "0": again as before.  The master
-	 * remembers it and tells the other server processes, also those that come later.
+	 * Text "1" drains: balancers must send no new clients.  Text "0" ends that.  The master
+	 * remembers it and forwards it to the other server processes, including later ones.
 	 */
 	CHANNEL_WITHDRAW = 7,
-	/* from the master */
-	CHANNEL_DRAIN = 16, /* another one serves: end, take your time */
-	CHANNEL_STOP = 17,  /* end within shutdown_timeout; again: at once */
-	CHANNEL_SAY = 18,   /* text: a notice */
-	CHANNEL_SERVE = 19, /* after CHANNEL_READY: accept from now on */
+	/* messages from the master */
+	CHANNEL_DRAIN = 16, /* another one serves: finish without deadline */
+	CHANNEL_STOP = 17,  /* stop in shutdown_timeout; twice: at once */
+	CHANNEL_SAY = 18,   /* text is a notice to log */
+	CHANNEL_SERVE = 19, /* after CHANNEL_READY: start to accept */
 	CHANNEL_TICKET_KEY =
-	    20, /* text: see ticket_key_write; the newest now */
+	    20, /* text is made by ticket_key_write; newest key */
 };
 
 struct channel_message {
@@ -44,20 +44,20 @@ struct channel_message {
 	char cm_text[CHANNEL_TEXT]; /* NUL-terminated */
 };
 
-/* Both are closed by exec.  0 or -errno. */
+/* Creates a pair of sockets with close-on-exec.  Returns 0 or -errno. */
 int channel_pair(int fds[2]);
 
 /*
- * Sends; fd goes with it unless it is -1, and stays the caller's.  wait: false:
- * -EAGAIN if the other end does not listen.  0 or -errno.
+ * Sends a message, with a copy of fd unless it is -1; the caller keeps fd.  If wait is false,
+ * returns -EAGAIN when the other end does not read.  Returns 0 or -errno.
  */
 int channel_send(
     int channel, enum channel_kind, const char *text, int fd, bool wait);
 
 /*
- * The next message, without waiting: 1, 0 for none, or -errno: -EPIPE if the other
- * end is gone.  *fd, -1 if none came, is the caller's; several are closed.
- * fd NULL: none is taken, what was sent is closed.
+ * Reads the next message without blocking.  Returns 1, 0 if there is none, or -errno: -EPIPE if the
+ * other end is closed.  The caller owns *fd, which is -1 if no descriptor came; several are closed.
+ * If fd is NULL, closes any descriptor that was sent.
  */
 int channel_receive(int channel, struct channel_message *, int *fd);
 

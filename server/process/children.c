@@ -1,8 +1,7 @@
 /*
  * children: what server processes say, how they end, and what follows from that.
- * A child may be in the hands of a client: of what one that serves says nothing is
- * believed but that it is well or not, and what balancers are to be told, which it can tell
- * them anyway.
+ * A client may have taken over a server process.  So the master believes a serving process only
+ * whether it is alive or stuck, and what balancers are to be told, which it can tell them anyway.
  */
 #include <errno.h>
 #include <limits.h>
@@ -19,15 +18,15 @@
 #include "server/process/sd_notify.h"
 #include "server/worker/worker.h"
 
-#define PERIOD_US  (60 * MASTER_SECOND) /* MASTER_DEATHS in it: it gives up */
-#define HEAR_MOST  64			/* messages; then others have a turn */
-#define PAUSE_MOST 30			/* seconds; between starts that fail */
+#define PERIOD_US  (60 * MASTER_SECOND) /* period of MASTER_DEATHS */
+#define HEAR_MOST  64 /* maximum messages in a row per process */
+#define PAUSE_MOST 30 /* seconds between failing starts */
 #define WITHDRAW_LATE_US \
-	(2 * MASTER_SECOND) /* an old child may still hear it */
+	(2 * MASTER_SECOND) /* period in which the old process may report it */
 
 /* ------------------------------------------------------------ one has begun */
 
-/* One that hangs accepts nobody either. */
+/* Returns true if an old process may still accept clients.  One that hangs accepts none. */
 static bool
 children_accepts(const struct child *ch)
 {
@@ -59,7 +58,10 @@ children_refused(struct master *ms)
 	ms->ms_done = NULL;
 }
 
-/* One that served.  The first time it may have been an accident. */
+/*
+ * Handles the death of a serving process.  The first one may be an accident, so its restart is
+ * immediate.
+ */
 static void
 children_serving_died(struct master *ms)
 {
@@ -83,7 +85,7 @@ children_serving_died(struct master *ms)
 	ms->ms_restart = now + (oldest - 1) * MASTER_SECOND;
 }
 
-/* With the files that only it has made. */
+/* Closes the sockets of the starting process, and removes the files that only it has made. */
 static void
 children_close_next(struct master *ms)
 {
@@ -91,7 +93,10 @@ children_close_next(struct master *ms)
 	listen_close(&ms->ms_next);
 }
 
-/* Not a death: what it has read may be wrong, and be mended. */
+/*
+ * Schedules another start.  Does not count as a death: the configuration may be wrong now and
+ * corrected later.
+ */
 static void
 children_try_again(struct master *ms)
 {
@@ -172,11 +177,11 @@ children_switch(struct master *ms, struct child *ch)
 		sd_notify_send("READY=1\nSTATUS=serving");
 	else if (ms->ms_done == NULL)
 		sd_notify_status(
-		    "serving"); /* not children_tell_done's to say */
+		    "serving"); /* else children_tell_done sends it */
 	ms->ms_served = true;
 }
 
-/* Up to here nobody is its client, so nobody is lost if it fails. */
+/* Makes a starting process serve.  It has no clients before this point, so a failure loses none. */
 static void
 children_became_ready(struct master *ms, struct child *ch, const char *timeout)
 {
@@ -192,7 +197,7 @@ children_became_ready(struct master *ms, struct child *ch, const char *timeout)
 		(void)children_tell(ch, CHANNEL_WITHDRAW, withdraw_now(ms));
 	error = children_tell(ch, CHANNEL_SERVE, "");
 	if (error == -EPIPE)
-		return; /* its end will be noticed */
+		return; /* children_reap handles its exit */
 	if (error != 0) {
 		children_give_up(ms, "send to a server process", "", error);
 		return;
@@ -202,7 +207,10 @@ children_became_ready(struct master *ms, struct child *ch, const char *timeout)
 	children_switch(ms, ch);
 }
 
-/* A socket that the master does not have would be closed with this process. */
+/*
+ * Takes a socket from a starting process.  Without a copy in the master it would close with the
+ * process.
+ */
 static void
 children_take_socket(struct master *ms, const char *text, int fd)
 {
@@ -250,8 +258,9 @@ children_heard_starting(struct master *ms, struct child *ch,
 }
 
 /*
- * It may have been told to an old one that was about to go; later one that drains has nobody who
- * could tell it.  An order that the serving one does not hear is not remembered: it can be repeated.
+ * Handles a message to drain or undrain.  Shortly after a reload the old process may still receive
+ * the request; later no client can reach a draining process to send it one.  Does not remember a
+ * request that the serving process does not receive: the operator can repeat it.
  */
 static void
 children_heard_withdraw(
@@ -377,7 +386,7 @@ children_find(struct master *ms, pid_t pid)
 	return NULL;
 }
 
-/* One that has ended, and is not forgotten yet; 0: none. */
+/* Returns a process that has exited and is not reaped yet, or 0. */
 static pid_t
 children_next_ended(void)
 {
@@ -397,7 +406,7 @@ children_reap(struct master *ms)
 
 	while ((pid = children_next_ended()) > 0) {
 		ch = children_find(ms, pid);
-		/* While the number is its own: it may be killed for what it says. */
+		/* The pid is still its own here: a bad message may make the master kill it. */
 		if (ch != NULL && ch == ms->ms_starting)
 			children_hear_some(ms, ch, UINT_MAX);
 		if (waitpid(pid, &status, WNOHANG) != pid)

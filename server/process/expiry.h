@@ -1,6 +1,6 @@
 /*
  * expiry: warns of certificates that expire soon (identity_stays_good), or that clients do not take
- * already, once a day.  Main's thread.
+ * already, once a day.  For the main thread.
  */
 #ifndef SERVER_PROCESS_EXPIRY_H
 #define SERVER_PROCESS_EXPIRY_H
@@ -11,13 +11,13 @@ struct conf;
 struct log_writer;
 
 struct expiry {
-	uint64_t ex_next; /* look; microseconds; 0: at once */
+	uint64_t ex_next; /* next check, microseconds; 0 is at once */
 };
 
-/* For how long to wait until the next look, milliseconds; -1: for ever. */
+/* Returns milliseconds until the next check, or -1 if there is none. */
 int expiry_wait(const struct expiry *, const struct conf *);
 
-/* If it is time. */
+/* Checks the certificates if the check is due. */
 void expiry_look(struct expiry *, const struct conf *, struct log_writer *);
 
 #endif

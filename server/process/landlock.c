@@ -21,29 +21,29 @@
 #define READ_FILE LANDLOCK_ACCESS_FS_READ_FILE
 #define READ_TREE (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 
-/* The header may be older than the kernel.  What it does not know it wants zero. */
+/* The header may be older than the kernel.  Fields that the kernel does not know must be zero. */
 struct ruleset {
 	uint64_t rs_fs;
-	uint64_t rs_net;   /* version 4: binding and connecting TCP */
-	uint64_t rs_scope; /* version 6: abstract Unix sockets, signals */
+	uint64_t rs_net;   /* version 4: TCP bind and connect */
+	uint64_t rs_scope; /* version 6: abstract Unix sockets and signals */
 };
 
-/* Of each version those that came with it. */
+/* The rights that each version added. */
 static const struct {
 	int kind_version;
 	struct ruleset kind_rights;
 } kinds[] = {
-    {1, {.rs_fs = (1 << 13) - 1}}, /* from execute to make_sym */
+    {1, {.rs_fs = (1 << 13) - 1}}, /* execute to make_sym */
     {2, {.rs_fs = 1 << 13}},	   /* refer */
-    {3, {.rs_fs = 1 << 14}},	   /* truncate, also by open */
+    {3, {.rs_fs = 1 << 14}},	   /* truncate, by open as well */
     {4, {.rs_net = 1 << 0 | 1 << 1}},
-    {5, {.rs_fs = 1 << 15}}, /* ioctl of devices */
+    {5, {.rs_fs = 1 << 15}}, /* ioctl on devices */
     {6, {.rs_scope = 1 << 0 | 1 << 1}},
 };
 
 /*
- * What os_advice_limit and os_folios read when a file on a new device is opened.
- * Of a disk that comes later only its bdi can be read, which is enough.
+ * Files that os_advice_limit and os_folios read when a file on a new device is opened.  Of a device
+ * that is attached later only the bdi is readable, which is enough.
  */
 static const char *const sys_files[] = {
     "/sys/devices/virtual/bdi",
@@ -52,7 +52,7 @@ static const char *const sys_files[] = {
 };
 
 #if SANITIZED
-/* What sanitizers read to write a report; the first is the program itself. */
+/* Files that sanitizers read to write a report.  The first one is the program itself. */
 static const struct {
 	const char *san_path;
 	uint64_t san_rights;
@@ -103,7 +103,7 @@ landlock_allow(int ruleset, int fd, uint64_t rights)
 	return 0;
 }
 
-/* What is not there needs no rule. */
+/* Allows a path.  Ignores a path that does not exist. */
 static int
 landlock_allow_path(int ruleset, const char *path, uint64_t rights)
 {
@@ -116,7 +116,7 @@ landlock_allow_path(int ruleset, const char *path, uint64_t rights)
 	return error;
 }
 
-/* Without these it is slower, no more. */
+/* Allows paths that only make the server faster.  Ignores errors. */
 static void
 landlock_allow_paths(int ruleset, const char *pattern, uint64_t rights)
 {

@@ -30,7 +30,7 @@ listen_add(struct listen_table *ss, const struct sock *sk)
 	return 0;
 }
 
-/* One that was given to an earlier process, and unused there, may serve. */
+/* Compares name and use.  A given socket that an earlier process did not use may serve. */
 static bool
 listen_table_is(const struct sock *sk, const char *name, enum socket_use use)
 {
@@ -90,7 +90,7 @@ listen_has(const struct listen_table *ss, const char *name, enum socket_use use)
 union address {
 	struct sockaddr_storage any;
 	struct sockaddr sa;
-	struct sockaddr_in in; /* sin6_port is in the same place */
+	struct sockaddr_in in; /* sin6_port has the same offset */
 };
 
 static bool
@@ -102,7 +102,10 @@ listen_table_address_of(int fd, union address *addr)
 	return getsockname(fd, &addr->sa, &len) == 0;
 }
 
-/* IPv4 as IPv4-mapped: a socket for IPv6 takes that as well.  0.0.0.0 is all of those. */
+/*
+ * Returns the address as IPv6.  IPv4 becomes IPv4-mapped, as an IPv6 socket accepts it too; 0.0.0.0
+ * covers all of those.
+ */
 static struct in6_addr
 listen_table_as_inet6(const struct sockaddr *sa)
 {
@@ -157,7 +160,7 @@ listen_overlap(const struct listen_table *ss, const struct sockaddr *sa)
 	return false;
 }
 
-/* The name of an address, or the same with a number behind it: see bind.c. */
+/* Returns true if name is that of the address, or has a number after it (bind.c). */
 static bool
 listen_table_is_named(const union address *addr, const char *name)
 {
@@ -184,7 +187,7 @@ listen_genuine(const struct sock *sk)
 		return true;
 	if (addr.sa.sa_family != AF_INET && addr.sa.sa_family != AF_INET6)
 		return false;
-	/* Any port had been asked for. */
+	/* The name may have port 0. */
 	addr.in.sin_port = 0;
 	return listen_table_is_named(&addr, sk->sk_name);
 }

@@ -19,20 +19,20 @@ enum socket_use {
 	SOCKET_SERVE = 's',
 	SOCKET_ADMIN = 'a',
 	SOCKET_AGENT = 'g',
-	SOCKET_UNUSED = 'u', /* given to us, but unused */
+	SOCKET_UNUSED = 'u', /* inherited, but unused */
 };
 
 struct sock {
-	int sk_fd; /* owned by its table */
+	int sk_fd; /* owned by the table */
 	enum socket_use sk_use;
-	bool sk_given; /* by the service manager: no more can be bound */
-	bool sk_proxy; /* as la_proxy; not in the text */
-	bool sk_tls;   /* as la_tls; the same */
-	ino_t sk_ino;  /* of its file, to remove no other one; 0: none */
+	bool sk_given; /* from the service manager; bind no more of it */
+	bool sk_proxy; /* as la_proxy; not part of the text */
+	bool sk_tls;   /* as la_tls; not part of the text */
+	ino_t sk_ino;  /* inode of its file, checked before removal; or 0 */
 	dev_t sk_dev;
 	/*
-	 * "127.0.0.1:80", "[::]:0", "/run/pagewise.sock", "@abstract"; several
-	 * may have one
+	 * "127.0.0.1:80", "[::]:0", "/run/pagewise.sock" or "@abstract".  Several sockets may share
+	 * a name.
 	 */
 	char sk_name[LISTEN_NAME];
 };
@@ -42,10 +42,13 @@ struct listen_table {
 	size_t ss_count;
 };
 
-/* A copy; the descriptor belongs to the table from then on.  0 or -ENOMEM. */
+/* Adds a copy; the table takes ownership of the descriptor.  Returns 0 or -ENOMEM. */
 int listen_add(struct listen_table *, const struct sock *);
 
-/* Takes the first one of that name and use out; given: any that was given. */
+/*
+ * Removes the first socket with that name and use, and returns it in out.  listen_take_given
+ * removes the first socket that the service manager gave.
+ */
 bool listen_take(
     struct listen_table *, const char *name, enum socket_use, struct sock *out);
 bool listen_take_given(struct listen_table *, struct sock *out);
@@ -53,46 +56,50 @@ bool listen_take_given(struct listen_table *, struct sock *out);
 bool listen_has(const struct listen_table *, const char *name, enum socket_use);
 
 /*
- * Whether a serving socket has that address and port, or overlaps them: a wildcard has
- * all addresses.  Given sockets and Unix sockets do not count; port 0 matches none.
+ * Returns true if a serving socket has that address and port, or overlaps them: a wildcard overlaps
+ * all addresses.  Ignores given sockets and Unix sockets; port 0 matches none.
  */
 bool listen_overlap(const struct listen_table *, const struct sockaddr *);
 
-/* A stream socket that is bound to the address of its name, as it says? */
+/* Returns true for a stream socket that is bound to the address of its name. */
 bool listen_genuine(const struct sock *);
 
-/* Bound, but not listening, or not any more. */
+/* Returns true if the socket is not listening. */
 bool listen_deaf(int fd);
 
-/* Has one listen: 4096 may wait, or what the kernel allows.  0, or -1 and errno. */
+/*
+ * Makes a socket listen, with a backlog of 4096 or the kernel's limit.  Returns 0, or -1 and errno.
+ */
 int listen_hear(int fd);
 
 /*
- * Has those listen that do not.  0, or -errno and *which could not.  Of all it takes
- * SO_LINGER back, the one option that the sandbox lets a server process change:
+ * Makes all sockets listen that do not.  Returns 0, or -errno and the failing socket in *which.
+ * Resets SO_LINGER of all, the one socket option that the sandbox lets a server process change:
  * accepted sockets would inherit it.
  */
 int listen_listen(const struct listen_table *, const struct sock **which);
 
-/* Whether its file, if it has one, is there and its own. */
+/* Returns true if the socket has no file, or its file exists and is its own. */
 bool listen_file(const struct sock *);
 
-/* Closes all; empty after that. */
+/* Closes all sockets and empties the table. */
 void listen_close(struct listen_table *);
 
-/* Removes the files that none of keep has, if they are still theirs. */
+/* Removes the files of sockets that are not in keep, if they are still theirs. */
 void listen_remove_files(
     const struct listen_table *, const struct listen_table *keep);
 
-/* An address as a name; the port is that of a socket or the one that was asked for. */
+/* Writes an address as a name.  The port is the socket's, or the one that was requested. */
 void listen_name(const struct sockaddr *, char name[static LISTEN_NAME]);
 
-/* As text, and back; the descriptor is not in it.  Back: 0 or -EINVAL. */
+/*
+ * Convert a socket to text and back, without the descriptor.  listen_unpack returns 0 or -EINVAL.
+ */
 #define LISTEN_TEXT (LISTEN_NAME + 64)
 void listen_pack(const struct sock *, char text[static LISTEN_TEXT]);
 int listen_unpack(const char *text, struct sock *);
 
-/* A number and the space behind it, for texts such as these; moves *text on. */
+/* Parses a number and the space after it, and advances *text. */
 bool listen_number(const char **text, uintmax_t *number);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * master: signals, and what to do when.  All that it waits for, it waits for in one
- * place: await().
+ * master: signals, and what to do when.  The only place where it waits is master_await().
  */
 #include <poll.h>
 #include <stdio.h>
@@ -19,7 +18,7 @@
 #include "server/process/sd_notify.h"
 #include "server/worker/worker.h"
 
-/* For what server processes do themselves about a disk that hangs at their end. */
+/* Margin, microseconds, in which a server process that shuts down handles a device that hangs. */
 #define LAST_US (10 * MASTER_SECOND)
 
 static volatile sig_atomic_t got_end, got_reload, got_upgrade;
@@ -43,7 +42,7 @@ master_on_signal(int number)
 	}
 }
 
-/* They come while it waits, and at no other time. */
+/* Installs the handlers.  Signals are delivered only while the master waits. */
 static void
 master_take_signals(struct master *ms)
 {
@@ -61,16 +60,16 @@ master_take_signals(struct master *ms)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		sigaction(ours[i], &sa, NULL);
-	/* Then write(2) says what is wrong. */
+	/* Makes write(2) fail with an error instead. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	/* To other servers it is a word about logs; nobody is to die of it. */
+	/* Other servers reopen their logs on this signal; it must not kill this one. */
 	signal(SIGUSR1, SIG_IGN);
 }
 
 /* ------------------------------------------------------------------- what to do */
 
-/* The time that its children have, and a margin. */
+/* Returns the longest shutdown_timeout of the processes, plus a margin, in microseconds. */
 static uint64_t
 master_patience(const struct master *ms)
 {
@@ -83,13 +82,13 @@ master_patience(const struct master *ms)
 	return most * MASTER_SECOND + LAST_US;
 }
 
-/* One more word to end: never later than the words before have said. */
+/* Handles another signal to shut down.  Never extends the deadline. */
 static bool
 master_is_hurried(struct master *ms)
 {
 	uint64_t now = clock_now(), at = now + LAST_US;
 
-	/* timeout(1) and shells say it twice at once, and mean it once. */
+	/* timeout(1) and shells send it twice at once for a single request. */
 	if (now - ms->ms_asked < MASTER_SECOND)
 		return false;
 	if (at < ms->ms_kill)
@@ -97,7 +96,7 @@ master_is_hurried(struct master *ms)
 	return true;
 }
 
-/* The second time: at once. */
+/* Shuts down, at once on the second call. */
 static void
 master_end(struct master *ms)
 {
@@ -115,7 +114,10 @@ master_end(struct master *ms)
 	children_kill_starting(ms);
 	upgrade_cancel(ms);
 	tickets_forget(ms);
-	/* Before the last one accepts who waits there: nobody comes after it. */
+	/*
+	 * Before the last process accepts the clients that are queued there, as no process follows
+	 * it.
+	 */
 	listen_remove_files(&ms->ms_sockets, &(struct listen_table){0});
 	listen_close(&ms->ms_sockets);
 	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
@@ -156,7 +158,7 @@ master_reload(struct master *ms)
 		children_refused(ms);
 }
 
-/* One thing at a time; that somebody serves comes first. */
+/* Starts the next pending action, one at a time.  A missing serving process has priority. */
 static void
 master_begin_pending(struct master *ms)
 {
@@ -184,7 +186,10 @@ master_is_hung(uint64_t since)
 	return clock_now() - since >= MASTER_HUNG;
 }
 
-/* When what is on its way has hung too long for a signal that waits; 0: none does. */
+/*
+ * Returns the time at which a pending signal gives up the current start or test, or 0 if none is
+ * pending.
+ */
 static uint64_t
 master_hung_at(const struct master *ms)
 {
@@ -199,7 +204,7 @@ master_hung_at(const struct master *ms)
 	return since != 0 ? since + MASTER_WAITED : 0;
 }
 
-/* Another signal: what is on its way and hangs is given up for it. */
+/* Kills a start or test that hangs, in favour of another signal. */
 static void
 master_end_hung(struct master *ms)
 {
@@ -209,7 +214,7 @@ master_end_hung(struct master *ms)
 				"start: starting another one; look for "
 				"a disk that hangs (dmesg)");
 		children_kill_starting(ms);
-		/* Of an upgrade, which may fail, as well. */
+		/* Also repeats the reload of an upgrade, as the upgrade may fail. */
 		if (ms->ms_done != NULL)
 			ms->ms_reload = true;
 		ms->ms_done = NULL;
@@ -271,7 +276,7 @@ master_next_change(const struct master *ms)
 		return ms->ms_free;
 	if (ms->ms_serving == NULL)
 		return ms->ms_restart;
-	/* An old one that hangs does not say that it is quiet. */
+	/* An old process that hangs does not report that it is quiet. */
 	return ms->ms_done != NULL ? clock_now() + MASTER_SECOND : 0;
 }
 
@@ -281,7 +286,7 @@ master_earlier(uint64_t a, uint64_t b)
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* When it acts without being asked; 0: never. */
+/* Returns the time of the next action without a signal or message, or 0 if there is none. */
 static uint64_t
 master_next_time(const struct master *ms)
 {
@@ -301,7 +306,7 @@ master_until(uint64_t at)
 	};
 }
 
-/* For a signal, a word of a child, or its own time. */
+/* Waits for a signal, a message of a server process, or the next action. */
 static void
 master_await(struct master *ms)
 {
@@ -333,7 +338,7 @@ master_await(struct master *ms)
 
 /* ------------------------------------------------------------------- its life */
 
-/* Each connection needs a descriptor, each cached file another. */
+/* Raises the limit of descriptors: each connection needs one, and each cached file another. */
 static void
 master_raise_limits(void)
 {
@@ -345,7 +350,7 @@ master_raise_limits(void)
 	}
 }
 
-/* Where argv says that it is, so that a link can be switched for an upgrade. */
+/* Returns the path of the program as argv has it, so that a link can be switched for an upgrade. */
 static char *
 master_own_path(const char *name)
 {

@@ -15,18 +15,17 @@
 #include "server/util/thread.h"
 
 #define PERIOD_US ((uint64_t)1000000)
-#define NAMES	  64 /* so many stay in the kernel's memory as not there */
+#define NAMES	  64 /* number of names, which the kernel caches as absent */
 #define QUEUES	  256
 
-/* One disk. */
+/* The probe of one device. */
 struct probe {
 	struct thread pr_thread;
 	bool pr_started;
 	struct root_probe *pr_all;
 	uint64_t pr_dev;
-	uint64_t pr_jobs;    /* that had ended when it was last looked at ... */
-	uint64_t pr_working; /* ... and when that was another number, or it had
-				a thread left; microseconds */
+	uint64_t pr_jobs;    /* completed jobs at the last look */
+	uint64_t pr_working; /* last progress or free thread, microseconds */
 };
 
 struct root_probe {
@@ -36,12 +35,12 @@ struct root_probe {
 	struct health *rp_health;
 	pthread_mutex_t rp_lock;
 	pthread_cond_t rp_cond;
-	bool rp_ended; /* under the lock */
+	bool rp_ended; /* guarded by rp_lock */
 	unsigned rp_count;
 	struct probe rp_probes[];
 };
 
-/* Is its queue served? */
+/* Returns true if the device's queues make progress. */
 static bool
 root_probe_works(struct probe *pr, uint64_t now)
 {
@@ -78,7 +77,7 @@ root_probe_ask(struct probe *pr, size_t root, unsigned turn)
 		atomic_store(&rh->rh_responded, clock_now());
 }
 
-/* False: it is the end. */
+/* Waits for the next period.  Returns false if the probe must stop. */
 static bool
 root_probe_pause_until_next(struct root_probe *rp)
 {

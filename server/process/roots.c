@@ -12,7 +12,7 @@ static const char *
 roots_cure(int error)
 {
 	switch (error) {
-	/* Seccomp profiles refuse a call that they do not know by either. */
+	/* Seccomp profiles refuse unknown calls with either error. */
 	case -ENOSYS:
 	case -EPERM:
 		return ": openat2(2) is needed: run Linux 5.6 or later, and "

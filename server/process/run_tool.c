@@ -16,7 +16,7 @@
 
 #define TOOL "pagewise-tool"
 
-/* sign is main's own. */
+/* main runs sign itself. */
 static const char *const words[] = {
     "precompress", "digest", "drain", "undrain", "assign", "sign"};
 #define WORDS (sizeof(words) / sizeof(words[0]))

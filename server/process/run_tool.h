@@ -1,14 +1,14 @@
 /*
  * run_tool: the words for which another program, pagewise-tool, takes this one's place:
- * "pagewise precompress DIR".  It is looked for beside this program, then in libexec beside its
- * directory: PREFIX/libexec for PREFIX/sbin.
+ * "pagewise precompress DIR".  The program is looked up in this program's directory, then in libexec
+ * beside that directory: PREFIX/libexec for PREFIX/sbin.
  */
 #ifndef SERVER_PROCESS_RUN_TOOL_H
 #define SERVER_PROCESS_RUN_TOOL_H
 
 /*
- * Returns -1 if the first argument is no such word, nor nearly one; else only when the program
- * cannot be run: the exit status; it was said why.
+ * Runs the tool.  Returns -1 if the first argument is no such word, nor similar to one.  Otherwise
+ * returns only if the program cannot run: the exit status, after a message.
  */
 int run_tool(int argc, char **argv);
 

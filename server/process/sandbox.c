@@ -27,7 +27,7 @@ sandbox_fail(const char *what, const char *which, const char *remedy)
 	return -1;
 }
 
-/* Not root: nothing can be changed, so it must be right. */
+/* Checks the user without root, which cannot change it. */
 static int
 sandbox_check_user(const struct conf *conf)
 {
@@ -54,7 +54,7 @@ sandbox_check_user(const struct conf *conf)
 	return 0;
 }
 
-/* Who is root may lock what he likes. */
+/* Lifts the limit of locked memory, which does not bind root. */
 static void
 sandbox_keep_memlock(void)
 {
@@ -85,7 +85,7 @@ sandbox_change_user(const struct conf *conf)
 	gid_t gid = conf->conf_gid;
 	pid_t parent = getppid();
 
-	/* Root in a container need not be allowed to change anything. */
+	/* Root in a container may lack the right to change anything. */
 	if (uid == 0 && conf->conf_group == NULL)
 		return 0;
 	if (uid != 0)
@@ -94,7 +94,7 @@ sandbox_change_user(const struct conf *conf)
 	    setresgid(gid, gid, gid) == -1 || setresuid(uid, uid, uid) == -1)
 		return sandbox_fail("switch to user", conf->conf_user,
 		    "; allow CAP_SETUID and CAP_SETGID, or start as that user");
-	/* Up to here its end would have killed this process. */
+	/* The change of the user reset the signal that kills this process when the master exits. */
 	if (os_follow_parent(parent) == -ESRCH)
 		return -1;
 	if (sandbox_is_for_good(conf))
@@ -119,7 +119,7 @@ sandbox_change(const struct conf *conf, bool again)
 	return sandbox_change_user(conf);
 }
 
-/* Called for each set of settings that requests can have, until one says no. */
+/* Calls f for each set of settings that requests can use, until it returns an error. */
 static int
 sandbox_each_settings(
     const struct conf *conf, int (*f)(const struct settings *))
@@ -144,7 +144,7 @@ sandbox_is_async(const struct settings *set)
 	       set->set_send_path == pw_send_path("aio");
 }
 
-/* What root was allowed need not be allowed to this user. */
+/* Checks the send path again: this user may lack rights that root had. */
 static int
 sandbox_probe(const struct settings *set)
 {
@@ -157,7 +157,7 @@ sandbox_probe(const struct settings *set)
 	return -1;
 }
 
-/* It may have to be cut back: sink.h. */
+/* Returns true if the log is a file, which may have to be truncated (sink.h). */
 static bool
 sandbox_opens_log(const struct conf *conf)
 {
@@ -165,7 +165,10 @@ sandbox_opens_log(const struct conf *conf)
 	       strcmp(conf->conf_access_log, "-") != 0;
 }
 
-/* Who is not root does not expect to have it. */
+/*
+ * Starts to drop capabilities.  Logs a missing CAP_FOWNER only for root, as other users do not
+ * expect it.
+ */
 static int
 sandbox_begin(const struct conf *conf, bool *keep)
 {
@@ -221,7 +224,10 @@ sandbox_confine(
 	return 0;
 }
 
-/* They were opened as root, by paths that others need not be able to walk. */
+/*
+ * Checks the roots as this user.  Root opened them, by paths that the user may be unable to
+ * traverse.
+ */
 static int
 sandbox_check_roots(const struct conf *conf, struct pw_root *const *roots)
 {
@@ -254,7 +260,7 @@ sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 	if ((geteuid() == 0 ? sandbox_change(conf, again)
 			    : sandbox_check_user(conf)) == -1)
 		return -1;
-	/* Private keys would be in it.  A change of the user would take it back. */
+	/* A core would contain private keys.  A change of the user would reset this flag. */
 	if (conf_has_tls(conf)) {
 		int error = os_forbid_cores();
 
@@ -281,7 +287,7 @@ sandbox_try_roots(const struct conf *conf)
 	return sandbox_check_roots(conf, roots);
 }
 
-/* A change of the user is for good. */
+/* A change of the user is permanent, so a child process makes it. */
 int
 sandbox_try(const struct conf *conf)
 {

@@ -12,16 +12,16 @@
 #include "server/conf/conf.h"
 
 /*
- * roots are those of the sites, in their order.  Its notices go to stdout, its errors
- * to stderr.  0, or -1: then the process has to end, since part of it may be done.
- * again: an earlier process has logged the user.
+ * Enters the sandbox.  roots are those of the sites, in their order.  again is true if an earlier
+ * process has logged the user.  Notices go to stdout, errors to stderr.  Returns 0, or -1: the
+ * process must then exit, as the sandbox may be partly in effect.
  */
 int sandbox_enter(
     const struct conf *, struct pw_root *const *roots, bool again);
 
 /*
- * Whether the user of the configuration may read its roots: as root, tried by a process of its
- * own, which opens them as a start does, and waits for disks.  A conf_try_f.
+ * Checks that the user of the configuration can read its roots.  As root, forks a process that
+ * opens them as a start does, and waits for devices.  A conf_try_f.
  */
 int sandbox_try(const struct conf *);
 

@@ -21,7 +21,7 @@ sandbox_freebsd_limit_root(int fd)
 	return cap_rights_limit(fd, &rights);
 }
 
-/* No right is in the way of what is asked here. */
+/* Does nothing: no right is missing here. */
 int
 sandbox_os_begin(bool keep)
 {
@@ -35,7 +35,7 @@ sandbox_os_confine(struct os_confine *oc, char *missing, size_t size)
 	size_t i;
 
 	oc->oc_gave_up = NULL;
-	/* procctl(2) is refused afterwards: from here on it outlives its parent. */
+	/* procctl(2) is refused afterwards, so from here on the process outlives its parent. */
 	(void)os_follow_parent(0);
 	for (i = 0; i < oc->oc_nroots; i++)
 		if (sandbox_freebsd_limit_root(oc->oc_roots[i]) == -1)

@@ -13,11 +13,11 @@
 #include "lib/os/os.h"
 #include "server/process/sandbox_linux.h"
 
-/* The first version that sees a file being emptied. */
+/* The first version that restricts truncation of files. */
 #define TRUNCATE 3
 
 /*
- * What older versions leave to the filter of system calls.  It stands in for all but
+ * Restrictions that older versions leave to the seccomp filter.  The filter covers all but
  * openat2(2) with O_TRUNC, whose flags it cannot see.
  */
 static const struct {
@@ -30,7 +30,7 @@ static const struct {
     {6, "signals"},
 };
 
-/* In a debug build the environment may say that the kernel is an older one. */
+/* Returns version, or an older one that the environment of a debug build sets. */
 static int
 sandbox_linux_at_most(const char *variable, int version)
 {
@@ -58,7 +58,7 @@ sandbox_linux_append(char *text, size_t size, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Not in this kernel, switched off, or not allowed by a container. */
+/* Returns true if the kernel lacks the feature, has it disabled, or a container forbids it. */
 static bool
 sandbox_linux_is_absent(int error)
 {
@@ -140,8 +140,8 @@ sandbox_linux_limit_capabilities(bool keep, char *missing, size_t size)
 }
 
 /*
- * CAP_FOWNER is good for much more than to ask, and only the filter refuses all of that.  It
- * refuses capset(2) as well: what is to be given up for want of it can be.
+ * CAP_FOWNER permits far more than residency checks, and only the filter refuses the rest.  The
+ * filter refuses capset(2) as well, so without a filter the capability can still be dropped.
  */
 static int
 sandbox_linux_keep_or_give_up(
@@ -168,7 +168,7 @@ sandbox_os_confine(struct os_confine *oc, char *missing, size_t size)
 	    oc->oc_keep && !oc->oc_async, missing, size);
 	if (error != 0)
 		return error;
-	/* Both of the others refuse without it. */
+	/* Landlock and seccomp refuse without it. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1) {
 		error = -errno;
 		sandbox_linux_append(missing, size, "no_new_privs");

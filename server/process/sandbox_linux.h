@@ -7,12 +7,12 @@
 struct os_confine;
 
 /*
- * capabilities(7): none is left, or with keep CAP_FOWNER if it was there; root keeps all.
- * Programs inherit none.  0 or -errno.
+ * Drops all capabilities(7), except CAP_FOWNER if keep is true and the process has it; root keeps
+ * all.  Executed programs inherit none.  Returns 0 or -errno.
  */
 int capability_limit(bool keep);
 
-/* Builds with sanitizers: these look at the process, also at its end. */
+/* Builds with sanitizers, which inspect the process, even while it exits. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -23,16 +23,20 @@ int capability_limit(bool keep);
 #endif
 
 /*
- * seccomp(2): only the system calls that serving needs, by number and arguments.
- * seccomp_probe: are there filters?  0 or -errno: nothing is held back.
+ * Restrict the process by seccomp(2) to the system calls that serving needs, by number and
+ * arguments.  seccomp_probe returns 0 if the kernel has filters, else -errno, and restricts
+ * nothing.
  */
 int seccomp_probe(void);
 int seccomp_enter(const struct os_confine *);
 
-/* Does it refuse what it should? */
+/* Returns true if the filter refuses a forbidden call. */
 bool seccomp_holds(void);
 
-/* landlock(7): its version, or -errno; then only what lies below the descriptors. */
+/*
+ * Restrict opens by landlock(7) to files below the descriptors.  landlock_version returns the
+ * version, or -errno.
+ */
 int landlock_version(void);
 int landlock_enter(const struct os_confine *, int version);
 

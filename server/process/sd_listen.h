@@ -7,7 +7,7 @@
 
 #include "server/process/listen_table.h"
 
-/* Adds those that there are.  0, or -1 after a message about one that is of no use. */
+/* Adds the given sockets.  Returns 0, or -1 after a message about an unusable one. */
 int sd_listen_take(struct listen_table *);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "server/process/sd_notify.h"
 
-/* A path, or with '@' for the NUL a name in Linux' abstract space. */
+/* Parses NOTIFY_SOCKET: a path, or a name in Linux' abstract name space with '@' for the NUL. */
 static socklen_t
 sd_notify_address(struct sockaddr_un *un)
 {

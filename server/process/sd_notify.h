@@ -7,16 +7,16 @@
 
 #include <stdint.h>
 
-/* printf-like; lines such as "READY=1\nSTATUS=serving".  Never waits. */
+/* Sends lines such as "READY=1\nSTATUS=serving", formatted as by printf.  Never blocks. */
 void sd_notify_send(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* STATUS: one line; what is not printable in the text is replaced. */
+/* Sends one line of STATUS.  Replaces characters that are not printable. */
 void sd_notify_status(const char *text);
 
-/* "RELOADING=1", with the time that has to be with it. */
+/* Sends "RELOADING=1" with the required time. */
 void sd_notify_reloading(void);
 
-/* WATCHDOG_USEC, if it is for this process: microseconds, else 0. */
+/* Returns WATCHDOG_USEC in microseconds if it is for this process, else 0. */
 uint64_t sd_notify_watchdog(void);
 
 #endif

@@ -31,16 +31,19 @@
 
 #define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR)
 
-/* A call that this processor or libseccomp does not know is left out. */
+/*
+ * Calls allowed with any arguments.  Calls that the processor or libseccomp does not know are
+ * skipped.
+ */
 static const char *const calls[] = {
-    /* what is open */
+    /* open descriptors */
     "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "close",
     "lseek", "_llseek", "dup", "pipe", "pipe2", "fstat", "fstat64", "fstatfs",
     "fstatfs64", "newfstatat", "fstatat64", "statx", "getdents64", "sendfile",
     "sendfile64", "splice", "fgetxattr",
-    /* files below the roots: Landlock looks at the path */
+    /* files below the roots: Landlock checks the path */
     "openat2",
-    /* pages */
+    /* page cache */
     "fadvise64", "fadvise64_64", "arm_fadvise64_64", "readahead", "mincore",
     "mlock", "mlock2", "munlock",
     /* connections */
@@ -59,24 +62,23 @@ static const char *const calls[] = {
     "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigreturn",
     "rt_sigtimedwait", "rt_sigtimedwait_time64", "sigaltstack",
     "restart_syscall",
-    /* time, and who and what this is */
+    /* time and identity */
     "clock_gettime", "clock_gettime64", "clock_getres", "clock_nanosleep",
     "clock_nanosleep_time64", "nanosleep", "gettimeofday", "time", "getrandom",
     "getpid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getrusage",
     "getrlimit", "ugetrlimit", "sysinfo"};
 
-/* Newer than the libseccomp of Debian 12. */
+/* Numbers of calls that are newer than the libseccomp of Debian 12. */
 static const int numbers[] = {451 /* cachestat */};
 
 static const char *const async_calls[] = {
     "io_uring_setup", "io_uring_enter", "io_uring_register"};
 
-/* Nothing but logs is open for writing. */
+/* Only logs are open for writing. */
 static const char *const cut_calls[] = {"ftruncate", "ftruncate64"};
 
 /*
- * LeakSanitizer stops all threads from a process that it clones; a report has the
- * names of functions.
+ * LeakSanitizer stops all threads from a process that it clones; a report contains function names.
  */
 static const char *const sanitizer_calls[] = {"clone", "clone3", "openat",
     "open", "readlink", "readlinkat", "ptrace", "wait4", "process_vm_readv",
@@ -86,7 +88,7 @@ static const char *const sanitizer_calls[] = {"clone", "clone3", "openat",
     "dup2", "dup3", "socket", "fork", "vfork", "execve", "pselect6",
     "arch_prctl"};
 
-/* Calls that are good or bad by one or two of their arguments. */
+/* Calls allowed for certain values of one or two arguments. */
 static const struct {
 	const char *arg_call;
 	unsigned arg_n;
@@ -96,7 +98,7 @@ static const struct {
 	{                                              \
 		arg, SCMP_CMP_EQ, (uint64_t)(value), 0 \
 	}
-/* One of the arguments, after a mask, has a value. */
+/* One argument has a value after a mask. */
 #define MASKED(call, arg, mask, value)                                     \
 	{                                                                  \
 		call, 1,                                                   \
@@ -121,30 +123,30 @@ static const struct {
 			IS(arg1, value1), IS(arg2, value2) \
 		}                                          \
 	}
-    /* reading only */
+    /* read-only */
     MASKED("openat", 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
     MASKED("open", 1, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
     /* no MSG_FASTOPEN: that connects, unseen by Landlock */
     MASKED("sendto", 3, ~(uint32_t)SEND_FLAGS, 0),
     MASKED("sendmsg", 2, ~(uint32_t)SEND_FLAGS, 0),
     MASKED("send", 3, ~(uint32_t)SEND_FLAGS, 0),
-    /* threads, not processes */
+    /* threads only */
     MASKED("clone", 0, CLONE_VM | CLONE_THREAD, CLONE_VM | CLONE_THREAD),
-    /* memory that is not to be run */
+    /* memory that is not executable */
     MASKED("mmap", 2, PROT_EXEC, 0),
     MASKED("mmap2", 2, PROT_EXEC, 0),
     MASKED("mprotect", 2, PROT_EXEC, 0),
-    /* all advice but 20 and 21, MADV_COLD and MADV_PAGEOUT: CAP_FOWNER permits to evict */
+    /* all advice except 20 and 21, MADV_COLD and MADV_PAGEOUT: CAP_FOWNER would let them evict */
     MASKED("madvise", 2, UINT32_MAX - 15, 0),
     MASKED("madvise", 2, UINT32_MAX - 3, 16),
     MASKED("madvise", 2, UINT32_MAX - 1, 22),  /* MADV_POPULATE_* */
     MASKED("madvise", 2, UINT32_MAX - 1, 102), /* MADV_GUARD_*: stacks */
-    /* of this process or thread, no other; a limit is asked for, not set */
+    /* only this process or thread; limits are read, not set */
     EQUAL("sched_getaffinity", 0, 0),
     EQUAL("sched_setscheduler", 0, 0),
     BOTH("setpriority", 0, PRIO_PROCESS, 1, 0),
     BOTH("prlimit64", 0, 0, 2, 0),
-    /* a reset; a listening socket, which the master keeps, stays as it is */
+    /* resets a connection; a listening socket, which the master keeps, is not affected */
     BOTH("setsockopt", 1, SOL_SOCKET, 2, SO_LINGER),
     /* tcp_memory */
     BOTH("setsockopt", 1, IPPROTO_TCP, 2, TCP_NOTSENT_LOWAT),
@@ -163,7 +165,7 @@ static const struct {
     EQUAL("fcntl64", 1, F_SETPIPE_SZ),
 };
 
-/* Keys of TLS for the kernel. */
+/* Allows passing TLS keys to the kernel. */
 static int
 seccomp_allow_ktls(scmp_filter_ctx ctx)
 {
@@ -225,7 +227,10 @@ seccomp_allow_args(scmp_filter_ctx ctx)
 	    SCMP_A0(SCMP_CMP_EQ, (uint64_t)getpid()));
 }
 
-/* What libc tries first; only where it is not among all others. */
+/*
+ * Refuses clone3 with ENOSYS, so that libc falls back.  Skipped where clone3 is allowed or all
+ * calls fail so.
+ */
 static int
 seccomp_forbid_softly(scmp_filter_ctx ctx)
 {
@@ -248,7 +253,7 @@ seccomp_allow_all(scmp_filter_ctx ctx, const struct os_confine *oc)
 		    seccomp_allow_calls(ctx, async_calls, COUNT(async_calls));
 	if (error == 0 && oc->oc_cuts)
 		error = seccomp_allow_calls(ctx, cut_calls, COUNT(cut_calls));
-	/* First: a call that is allowed has no arguments to look at. */
+	/* Must come first: a call that is allowed as a whole has no arguments to check. */
 	if (error == 0 && SANITIZED)
 		error = seccomp_allow_calls(
 		    ctx, sanitizer_calls, COUNT(sanitizer_calls));
@@ -261,7 +266,7 @@ seccomp_allow_all(scmp_filter_ctx ctx, const struct os_confine *oc)
 	return error;
 }
 
-/* In a debug build the environment may say what tests want. */
+/* Returns true if the environment of a debug build sets the variable, for tests. */
 static bool
 seccomp_is_wanted(const char *variable)
 {
@@ -273,28 +278,28 @@ seccomp_is_wanted(const char *variable)
 #endif
 }
 
-/* That all others end the process, so that tests find what is missing here. */
+/* Returns true if a refused call kills the process, so that tests find calls missing here. */
 static bool
 seccomp_is_strict(void)
 {
 	return seccomp_is_wanted("PAGEWISE_STRICT");
 }
 
-/* There is no program at NULL: EFAULT if one may be loaded. */
+/* Passes NULL as program: EFAULT shows that filters may be loaded. */
 int
 seccomp_probe(void)
 {
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) == 0 ||
 	    errno == EFAULT)
 		return 0;
-	/* EINVAL: built without filters. */
+	/* EINVAL means a kernel without filters. */
 	return errno == EINVAL ? -ENOSYS : -errno;
 }
 
 /*
- * No mitigation of Spectre 4, which kernels before 5.16 give to whoever is filtered:
- * it is for programs that run the code of strangers.  A tree of comparisons, not a
- * list, for what the kernel does not remember by number alone.
+ * Loads the filter.  Disables the mitigation of Spectre 4, which kernels before 5.16 enable for
+ * filtered processes: it is for programs that run foreign code.  Uses a tree of comparisons instead
+ * of a list for calls that the kernel does not cache by number alone.
  */
 int
 seccomp_enter(const struct os_confine *oc)
@@ -310,7 +315,7 @@ seccomp_enter(const struct os_confine *oc)
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	error = seccomp_attr_set(
 	    ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	/* ThreadSanitizer has a thread of its own by now. */
+	/* ThreadSanitizer already runs a thread of its own. */
 	if (error == 0)
 		error = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	if (error == 0)
@@ -321,7 +326,7 @@ seccomp_enter(const struct os_confine *oc)
 	return error;
 }
 
-/* EBADF: the kernel has looked at the descriptor. */
+/* EBADF would mean that the kernel checked the descriptor. */
 bool
 seccomp_holds(void)
 {

@@ -1,5 +1,5 @@
 /*
- * serve: orders, end.  The main thread serves nobody.
+ * serve: orders, end.  The main thread serves no clients.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -19,13 +19,13 @@
 #include "server/process/serve_priv.h"
 
 #define SECOND_US ((uint64_t)1000000)
-#define HUNG_US	  (2 * SECOND_US) /* a disk has this long at the very end */
-#define LOOK_MS	  20		  /* at workers that end ... */
-#define LAST_MS	  500		  /* ... and that nobody waits for */
+#define HUNG_US	  (2 * SECOND_US) /* deadline for a device at the very end */
+#define LOOK_MS	  20		  /* poll interval for workers, milliseconds */
+#define LAST_MS	  500		  /* the same when the master waits for none */
 
 /* ----------------------------------------------------------------- the orders */
 
-/* A second order to stop cuts. */
+/* Handles CHANNEL_STOP.  The second one closes connections at once. */
 static void
 serve_stop(struct server *sv)
 {
@@ -57,7 +57,10 @@ serve_add_ticket_key(struct server *sv, const char *text)
 	explicit_bzero(&key, sizeof(key));
 }
 
-/* The admin thread has done it already, if this process was asked. */
+/*
+ * Applies a drain or undrain.  The admin thread has done it already if this process got the
+ * request.
+ */
 static void
 serve_obey_withdraw(struct server *sv, bool yes)
 {
@@ -97,7 +100,7 @@ serve_obey(struct server *sv, const struct channel_message *cm)
 	}
 }
 
-/* Waits so many milliseconds for the master to say something; -1: for ever. */
+/* Handles the master's messages for up to timeout milliseconds; -1 waits without limit. */
 static void
 serve_listen_to_master(struct server *sv, int timeout)
 {
@@ -105,7 +108,7 @@ serve_listen_to_master(struct server *sv, int timeout)
 	struct channel_message cm;
 	int result;
 
-	/* Without a master there is nothing in pfd: it is just a pause. */
+	/* Without a master poll(2) only pauses. */
 	if (poll(&pfd, 1, timeout) < 1)
 		return;
 	while (sv->sv_channel != -1) {
@@ -120,7 +123,7 @@ serve_listen_to_master(struct server *sv, int timeout)
 	}
 }
 
-/* Milliseconds until something is due; -1: never. */
+/* Returns milliseconds until the next check, or -1 if there is none. */
 static int
 serve_until_next(const struct server *sv)
 {
@@ -168,13 +171,13 @@ serve_all_ended(struct server *sv)
 	return true;
 }
 
-/* Until it becomes urgent.  True if all have ended. */
+/* Waits for all workers until the process must stop.  Returns true if all have ended. */
 static bool
 serve_wait_workers(struct server *sv)
 {
 	while (!serve_all_ended(sv)) {
 		serve_tell_quiet(sv);
-		/* That may take days: a download. */
+		/* Draining may take days: a download. */
 		serve_listen_to_master(
 		    sv, sv->sv_quiet && sv->sv_end == END_DRAIN ? LAST_MS
 								: LOOK_MS);
@@ -194,16 +197,16 @@ serve_wait_hung(struct server *sv)
 }
 
 /*
- * Three steps: no more connections; after the timeout, or a second order, the
- * connections are cut; what then still waits for a disk that does not answer
- * is left.  False in this last case: the process must end as it is.
+ * Shuts down in three steps: accepts no more connections; after the timeout or a second
+ * CHANNEL_STOP closes the connections; then abandons those that still wait for a device.  Returns
+ * false in this last case: the process must exit as it is.
  */
 static bool
 serve_shut_down(struct server *sv)
 {
 	unsigned i;
 
-	/* The next process answers there. */
+	/* The next process responds on these sockets. */
 	if (sv->sv_end == END_DRAIN)
 		admin_destroy(&sv->sv_admin);
 	else if (sv->sv_health != NULL)
@@ -279,8 +282,8 @@ serve(struct serve_args *sa)
 	watchdog_init(&sv.sv_watchdog, sa->sa_watchdog,
 	    sv.sv_conf->conf_stall_log * UINT64_C(1000));
 	/*
-	 * A failed start leaves nothing that the end of the process does not
-	 * clear up; if a worker runs already, it still uses the log.
+	 * The exit of the process cleans up after a failed start.  A worker that already runs still
+	 * uses the log.
 	 */
 	if (serve_start(&sv, &sa->sa_sockets, sa->sa_again) == -1) {
 		if (sv.sv_started == 0)

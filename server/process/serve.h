@@ -13,21 +13,22 @@
 struct serve_args {
 	int sa_argc;
 	char **sa_argv;
-	int sa_channel;			/* to the master; taken over */
-	struct listen_table sa_sockets; /* of earlier processes; taken over */
-	bool sa_again;			/* there has been an earlier one */
+	int sa_channel;			/* channel to the master; owned */
+	struct listen_table sa_sockets; /* of earlier processes; owned */
+	bool sa_again;			/* true if an earlier process served */
 	/*
-	 * One serves: certificates that clients would not take end this start.  Else they are
-	 * used with a warning: an ACME client may need the server to renew them.
+	 * True if another process serves.  Then this start fails if clients would refuse a
+	 * certificate.  Otherwise such a certificate is used with a warning: an ACME client may
+	 * need the server to renew it.
 	 */
 	bool sa_replaces;
-	uint64_t sa_watchdog; /* microseconds: see channel.h; 0: off */
+	uint64_t sa_watchdog; /* microseconds, for channel.h; 0 is off */
 };
 
 /*
- * Serves until the master says otherwise, or is gone.  Returns the status to exit with:
- * 0; 1: the start failed, or a disk does not answer; 2: the command line is wrong.
- * SIGPIPE must be ignored.
+ * Serves until the master tells it to stop, or exits.  Returns the exit status: 0; 1 if the start
+ * failed or a device does not respond; 2 if the command line is wrong.  Requires SIGPIPE to be
+ * ignored.
  */
 int serve(struct serve_args *);
 

@@ -29,9 +29,9 @@
 #include "server/worker/event_memory.h"
 #include "server/worker/listener.h"
 
-#define RESERVE 8 /* descriptors that are not for connections */
+#define RESERVE 8 /* descriptors kept free from connections */
 
-/* It goes on without: before it could be locked nobody missed it. */
+/* Locks the program in memory.  Continues without on failure: it only helps against stalls. */
 static void
 serve_start_prepare(const struct conf *conf)
 {
@@ -119,7 +119,10 @@ serve_start_open_log(struct server *sv)
 	return 0;
 }
 
-/* That it cannot be asked is no reason not to serve; to lack descriptors is. */
+/*
+ * Creates the monitors of memory.  Unreadable TCP figures do not prevent serving; a lack of memory
+ * or descriptors does.
+ */
 static int
 serve_start_watch_pressure(struct server *sv)
 {
@@ -231,7 +234,7 @@ serve_start_create_workers(struct server *sv, bool again)
 	return 0;
 }
 
-/* The number of sockets from i on that have one name. */
+/* Returns the number of consecutive sockets, from i on, with the same name and use. */
 static size_t
 serve_start_same_name(const struct listen_table *ss, size_t i)
 {
@@ -244,7 +247,7 @@ serve_start_same_name(const struct listen_table *ss, size_t i)
 	return n;
 }
 
-/* Every worker has one of them at least, and every one a worker. */
+/* Gives each worker at least one of the sockets, and each socket at least one worker. */
 static int
 serve_start_share(struct server *sv, const struct sock *sk, size_t n)
 {
@@ -278,7 +281,7 @@ serve_start_share_sockets(struct server *sv)
 	return 0;
 }
 
-/* The next server process has them from the master. */
+/* Passes the sockets to the master, for the next server process. */
 static int
 serve_start_hand_over(struct server *sv)
 {
@@ -298,7 +301,7 @@ serve_start_hand_over(struct server *sv)
 				"pass the sockets to the master", error);
 }
 
-/* The master keeps them: /dev/fd/5 may be a log. */
+/* Closes inherited descriptors.  The master keeps them: /dev/fd/5 may be a log. */
 static void
 serve_start_forget_inherited(void)
 {
@@ -309,7 +312,9 @@ serve_start_forget_inherited(void)
 		    strerror(-error));
 }
 
-/* Of the first so many numbers, which at a start are all that are in use. */
+/*
+ * Counts the open descriptors below numbers, at most 1024.  At a start these are all that are open.
+ */
 static unsigned
 serve_start_descriptors_in_use(unsigned numbers)
 {
@@ -326,8 +331,8 @@ serve_start_descriptors_in_use(unsigned numbers)
 }
 
 /*
- * A client that was accepted must have its file opened.  So connections leave some
- * descriptors free: accept4(2) knows no such limit.
+ * Reserves descriptors for files: a connection that was accepted must be able to open its file, and
+ * accept4(2) has no such limit.
  */
 static void
 serve_start_reserve_descriptors(struct connection_limits *clients)
@@ -345,7 +350,7 @@ serve_start_reserve_descriptors(struct connection_limits *clients)
 	limits_limit(clients, left - reserve);
 }
 
-/* Everything that needs a path, or a right that is given up later. */
+/* Opens everything that needs a path, or a right that is dropped later. */
 static int
 serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 {
@@ -358,7 +363,7 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 	bound = bind_sites(sv->sv_conf, old, &sv->sv_sockets) == 0 &&
 		bind_admin(sv->sv_conf, old, &sv->sv_sockets) == 0;
 	listen_close(old);
-	/* At once: the master removes the files of new sockets if this start fails. */
+	/* At once: if this start fails, the master removes the files of new sockets. */
 	if (serve_start_hand_over(sv) == -1 || !bound ||
 	    serve_start_open_log(sv) == -1)
 		return -1;
@@ -374,7 +379,10 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 	return 0;
 }
 
-/* On the admin thread; the master tells the others, and those to come. */
+/*
+ * Handles a drain request on the admin thread.  The master forwards it to the other processes,
+ * including later ones.
+ */
 static int
 serve_start_withdraw(void *arg, bool yes)
 {
@@ -487,7 +495,7 @@ serve_start_announce_one(const struct server *sv, const struct sock *sk)
 		log_notice(sv->sv_writer, "admin at %s", url);
 		return;
 	}
-	/* It is not HTTP. */
+	/* The agent does not speak HTTP, so its address has no scheme. */
 	if (strncmp(url, "http://", 7) == 0) {
 		address += 7;
 		url[strlen(url) - 1] = '\0';
@@ -554,14 +562,17 @@ serve_accept(struct server *sv)
 	listen_close(&sv->sv_sockets);
 }
 
-/* From now on the master's end is heard by the channel; it may be gone. */
+/*
+ * Reports to the master.  From now on the channel shows the master's exit, which may have happened
+ * already.
+ */
 static void
 serve_start_say_ready(struct server *sv)
 {
 	char text[32];
 
 	(void)os_follow_parent(0);
-	/* The keys come before the word to accept. */
+	/* The keys arrive before CHANNEL_SERVE. */
 	if (sv->sv_tickets != NULL)
 		channel_send(sv->sv_channel, CHANNEL_TICKETS, "", -1, true);
 	snprintf(text, sizeof(text), "%u", sv->sv_conf->conf_shutdown_timeout);
@@ -577,7 +588,7 @@ serve_start(struct server *sv, struct listen_table *old, bool again)
 	serve_start_prepare(sv->sv_conf);
 	if (serve_start_open_all(sv, old, again) == -1)
 		return -1;
-	/* Everything is open, and no thread runs yet. */
+	/* Everything is open, and there is still only one thread. */
 	if (sandbox_enter(sv->sv_conf, sv->sv_roots, again) == -1)
 		return -1;
 	if (serve_start_threads(sv) == -1)
@@ -593,7 +604,7 @@ serve_try(const struct conf *conf)
 	int error =
 	    path == NULL || strcmp(path, "-") == 0 ? 0 : log_file_try(path);
 
-	/* Somebody else may start it. */
+	/* Another user may start the server. */
 	if (error == -EACCES && geteuid() != 0)
 		error = 0;
 	return error != 0 ? serve_start_no_log(conf, error) : sandbox_try(conf);

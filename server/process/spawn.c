@@ -26,7 +26,7 @@ upgrade_forget(struct master *ms)
 	ms->ms_test = 0;
 }
 
-/* Signals are the master's: a terminal sends them to both. */
+/* Ignores signals that the master handles: a terminal sends them to both. */
 static void
 spawn_ignore_signals(struct master *ms)
 {
@@ -50,7 +50,7 @@ children_free_all(struct master *ms)
 	}
 }
 
-/* In the child. */
+/* Runs the server in the child process. */
 static _Noreturn void
 spawn_become_server(struct master *ms, int channel, pid_t parent)
 {
@@ -64,12 +64,12 @@ spawn_become_server(struct master *ms, int channel, pid_t parent)
 	    .sa_watchdog = ms->ms_watchdog,
 	};
 
-	/* A start that hangs hears nothing of the channel's end. */
+	/* A start that hangs does not read the channel, so the master's exit must kill it. */
 	if (os_follow_parent(parent) == -ESRCH)
 		_exit(1);
 	spawn_ignore_signals(ms);
 	os_process_name("pw-server");
-	/* Or they would not notice when the master has gone. */
+	/* Copies of the other channels would hide the master's exit from the other processes. */
 	children_free_all(ms);
 	upgrade_forget(ms);
 	tickets_forget(ms);
@@ -175,7 +175,7 @@ children_tell(struct child *ch, enum channel_kind kind, const char *text)
 	error = channel_send(ch->ch_channel, kind, text, -1, false);
 	if (error == 0 || kind == CHANNEL_SAY)
 		return error;
-	/* Without a master it finishes what it is sending, and ends. */
+	/* Without a master it finishes its transfers and exits. */
 	close(ch->ch_channel);
 	ch->ch_channel = -1;
 	return error;

@@ -1,7 +1,7 @@
 /*
- * tickets: the keys of session tickets, which outlive server processes.  There are none until
- * a server process that speaks TLS asks for them.  A key that a process does not hear, since it
- * hangs, costs its clients full handshakes until the next one.
+ * tickets: the keys of session tickets, which outlive server processes.  The master makes them
+ * when a server process that uses TLS requests them.  If a process hangs and misses a key, its
+ * clients need full handshakes until the next one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "server/process/master_priv.h"
 #include "server/util/debug.h"
 
-#define AGAIN_US (60 * MASTER_SECOND) /* after one could not be made */
+#define AGAIN_US (60 * MASTER_SECOND) /* delay after a failed renewal */
 
 static uint64_t
 tickets_period(void)
@@ -89,7 +89,7 @@ tickets_renew(struct master *ms)
 void
 tickets_inherit(struct master *ms, const struct ticket_key *key, uint64_t renew)
 {
-	/* Without memory new ones are made. */
+	/* If memory is short, new keys are made later. */
 	if (ms->ms_tickets == NULL && tickets_create(ms) != 0)
 		return;
 	ticket_key_list_add(ms->ms_tickets, key);

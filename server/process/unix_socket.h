@@ -8,15 +8,15 @@
 #include "server/process/listen_table.h"
 
 /*
- * Binds la_text with la_mode, listens, and fills in sk_fd and the identity of the file.  A
- * file that nobody listens on is replaced.  0 or -errno; -EADDRINUSE: another program
- * listens there, or the file is no socket.  Changes the umask for a moment: one thread only.
+ * Binds la_text with la_mode, listens, and sets sk_fd and the identity of the file.  Replaces a
+ * file without a listener.  Returns 0 or -errno: -EADDRINUSE if another program listens there, or
+ * the file is no socket.  Changes the umask briefly, so the process must have one thread only.
  */
 int unix_socket_open(const struct listen_addr *, struct sock *);
 
 /*
- * One of an earlier process.  True: its file is there and its own, or it has none that is
- * ours; then it has la_mode.
+ * Checks a socket of an earlier process.  Returns true if it listens and its file, if it has one of
+ * ours, exists and is its own.  Then sets the file's mode to la_mode.
  */
 bool unix_socket_keep(const struct listen_addr *, const struct sock *);
 

@@ -1,15 +1,15 @@
 /*
  * upgrade: another program takes the master's place in the same process (SIGUSR2).
- * What it has to know is in a file in memory, whose descriptor PAGEWISE_STATE names:
+ * It reads its state from a file in memory, whose descriptor PAGEWISE_STATE names:
  * texts, each ended by NUL:
  *     pagewise 1
  *     child PID CHANNEL STATE SECONDS   STATE: a letter, "dq": quiet
  *     socket FD TEXT                    see listen_pack
- *     withdraw 1                        as of CHANNEL_WITHDRAW, if there was such a word
+ *     withdraw 1                        as of CHANNEL_WITHDRAW, if one was received
  *     ticket_key TIME TEXT              the older one first; TIME: when the next one is due,
  *                                       clock_now(); see ticket_key_write
- * Only root, and who started it, may open that memory.
- * Later versions read what this one writes.
+ * Only root and the user that started the master may open that memory.
+ * Later versions must read what this one writes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #include "server/worker/worker.h"
 
 #define STATE "PAGEWISE_STATE"
-#define OK    "configuration ok" /* what -t says */
+#define OK    "configuration ok" /* how the output of -t begins */
 
 static void
 upgrade_say_failed(const char *why)
@@ -40,7 +40,7 @@ upgrade_say_failed(const char *why)
 
 /* ---------------------------------------------------------------------- the test */
 
-/* In the child. */
+/* Executes the test in the child process. */
 static _Noreturn void
 upgrade_run_test(struct master *ms, int output)
 {
@@ -64,7 +64,7 @@ upgrade_run_test(struct master *ms, int output)
 	_exit(127);
 }
 
-/* Whether the program is the file that was tested. */
+/* Returns true if the program is still the file that was tested. */
 static bool
 upgrade_is_tested(const struct master *ms)
 {
@@ -106,7 +106,10 @@ upgrade_test(struct master *ms)
 		upgrade_say_failed(strerror(errno));
 		return;
 	}
-	/* For the one that comes first: a script's programs end with it. */
+	/*
+	 * Both processes set the group, as either may run first.  Killing the group also kills a
+	 * script's programs.
+	 */
 	setpgid(ms->ms_test, ms->ms_test);
 	ms->ms_test_output = output[0];
 	ms->ms_test_since = clock_now();
@@ -148,7 +151,7 @@ upgrade_write_socket(int fd, const struct sock *sk)
 	return dprintf(fd, "socket %d %s%c", sk->sk_fd, text, '\0');
 }
 
-/* Its bytes stay in no buffer. */
+/* Writes a key without buffering its bytes. */
 static bool
 upgrade_write_ticket_key(int fd, const struct ticket_key *key, uint64_t renew)
 {
@@ -198,7 +201,7 @@ upgrade_write_all(const struct master *ms, int fd)
 	return upgrade_write_ticket_keys(ms, fd);
 }
 
-/* Its descriptor, or -errno. */
+/* Returns the descriptor, or -errno. */
 static int
 upgrade_write_state(const struct master *ms)
 {
@@ -226,7 +229,10 @@ upgrade_close_on_exec(const struct master *ms, int state, bool yes)
 	fcntl(state, F_SETFD, flags);
 }
 
-/* Returns only if that fails.  Signals stay blocked until the new one takes them. */
+/*
+ * Executes the new program; returns only on failure.  Signals stay blocked until the new one
+ * handles them.
+ */
 static void
 upgrade_exec(struct master *ms)
 {
@@ -274,7 +280,7 @@ upgrade_tested(struct master *ms, int status)
 
 /* ---------------------------------------------------------------------- afterwards */
 
-/* Nothing to do about a child that it has no memory for: it ends without a master. */
+/* Adds a process.  Ignores a lack of memory: the process exits once its channel is closed. */
 static void
 upgrade_inherit_child(struct master *ms, const char *text)
 {
@@ -282,7 +288,7 @@ upgrade_inherit_child(struct master *ms, const char *text)
 	struct child *ch;
 	const char *seconds;
 
-	/* "-1" is one, too. */
+	/* "-1" is a number here, too. */
 	if (!listen_number(&text, &pid) || !listen_number(&text, &channel))
 		return;
 	if ((int)channel != -1)
@@ -294,7 +300,7 @@ upgrade_inherit_child(struct master *ms, const char *text)
 		return;
 	}
 	ch->ch_quiet = text[0] != '\0' && text[1] == 'q';
-	/* An older one did not say. */
+	/* Older versions did not write the timeout. */
 	seconds = strchr(text, ' ');
 	ch->ch_timeout = seconds != NULL ? (unsigned)strtoul(seconds, NULL, 10)
 					 : MASTER_WAITS;
@@ -353,7 +359,10 @@ upgrade_inherit_line(struct master *ms, const char *text, const char *end)
 	}
 }
 
-/* All of it, with a NUL at its end; the caller's.  NULL: errno. */
+/*
+ * Returns the whole state with a NUL at its end, which the caller frees.  Returns NULL and sets
+ * errno on failure.
+ */
 static char *
 upgrade_read_state(int fd, size_t *len)
 {

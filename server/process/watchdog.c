@@ -9,7 +9,7 @@
 #include "server/process/watchdog.h"
 #include "server/worker/worker.h"
 
-#define LOOKS	 2 /* in the time of patience */
+#define LOOKS	 2 /* checks per wd_patience */
 #define SECOND	 UINT64_C(1000000)
 #define MILLI_US 1000
 
@@ -35,7 +35,7 @@ watchdog_wait(const struct watchdog *wd)
 				  : (int)((wd->wd_next - now) / MILLI_US) + 1;
 }
 
-/* Microseconds since its loop was last seen to have turned. */
+/* Returns microseconds since the worker's loop last made progress. */
 static uint64_t
 watchdog_silence(struct worker *wk, uint64_t now)
 {
@@ -69,7 +69,7 @@ watchdog_tell(struct watchdog *wd, int channel, const struct worker *wk,
 	channel_send(channel, CHANNEL_STUCK, text, -1, false);
 }
 
-/* The longest that one has not gone on. */
+/* Logs stuck workers.  Returns the longest time without progress, in microseconds. */
 static uint64_t
 watchdog_check(struct watchdog *wd, int channel, struct worker **workers,
     unsigned n, uint64_t now, struct log_writer *log)

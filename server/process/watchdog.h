@@ -1,7 +1,7 @@
 /*
  * watchdog: logs that a loop does not turn, or turns and gets nowhere (spin.h); and tells the
- * master that all loops go on, as long as they do: the service manager (systemd.service(5),
- * WatchdogSec) restarts what has gone silent.
+ * master that all loops make progress, while they do.  The service manager (systemd.service(5),
+ * WatchdogSec) restarts a silent server.
  */
 #ifndef SERVER_PROCESS_WATCHDOG_H
 #define SERVER_PROCESS_WATCHDOG_H
@@ -14,22 +14,26 @@ struct worker;
 
 struct watchdog {
 	uint64_t
-	    wd_period; /* microseconds without a word, then it acts; 0: off */
-	uint64_t wd_patience; /* the same, then it is logged; 0: off */
-	uint64_t wd_next;     /* look */
-	bool wd_logged;	      /* that one is stuck, ... */
-	bool wd_told;	      /* ... and to the master */
+	    wd_period; /* service manager's timeout, microseconds; 0 is off */
+	uint64_t wd_patience; /* silence to log, microseconds; 0 is off */
+	uint64_t wd_next;     /* time of the next check */
+	bool wd_logged;	      /* true if a stuck loop was logged */
+	bool wd_told;	      /* true if the master was told */
 };
 
-/* stall: as stall_log, microseconds; 0: nothing is logged before the half of the period. */
+/*
+ * Initialises the watchdog.  stall is stall_log in microseconds; 0 logs nothing before half of the
+ * period.
+ */
 void watchdog_init(struct watchdog *, uint64_t period, uint64_t stall);
 
-/* For how long to wait until the next look, milliseconds; -1: for ever. */
+/* Returns milliseconds until the next check, or -1 if there is none. */
 int watchdog_wait(const struct watchdog *);
 
 /*
- * If it is time: logs which worker's loop has not gone on for a second, or stall, or half of the
- * period; with a period CHANNEL_ALIVE to the master, if each has within its half.  Main's thread.
+ * If a check is due, logs each worker whose loop made no progress for a second, or stall, or half
+ * of the period.  With a period, sends CHANNEL_ALIVE to the master if each loop made progress
+ * within half of it.  For the main thread.
  */
 void watchdog_look(struct watchdog *, int channel, struct worker **,
     unsigned nworkers, struct log_writer *);

@@ -4,11 +4,11 @@
 #include "lib/util/clock.h"
 #include "server/process/master_priv.h"
 
-#define WITHDRAW_TOLD_US (70 * MASTER_SECOND) /* agent.c says ready for 60 s */
+#define WITHDRAW_TOLD_US (70 * MASTER_SECOND) /* agent.c: ready for 60 s */
 
 /*
- * An order that was taken back long ago is none: who hears of it says "up ready", which would
- * also end what somebody has ordered at the balancer since.
+ * An undrain of long ago is not passed on: a process that learns of it sends "up ready", which
+ * would also cancel a state that the operator has set at the balancer since.
  */
 const char *
 withdraw_now(const struct master *ms)
