@@ -7,7 +7,7 @@
 
 #include <event2/listener.h>
 
-/* For evconnlistener_set_error_cb, whatever the argument is. */
+/* Callback for evconnlistener_set_error_cb.  Ignores its argument. */
 void accept_error(struct evconnlistener *, void *);
 
 #endif

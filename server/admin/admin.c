@@ -24,7 +24,7 @@
 #include "server/content/health.h"
 
 #define MAX_HEAD (16 << 10) /* bytes */
-#define MAX_BODY (16 << 10) /* of a request that is refused anyway */
+#define MAX_BODY (16 << 10) /* maximum body, which is then refused */
 #define TIMEOUT	 60	    /* seconds without a byte */
 
 extern const char admin_page[]; /* admin.html */
@@ -39,9 +39,9 @@ struct admin {
 	struct listener *adm_listeners;
 	size_t adm_nlisteners;
 	struct evhttp *adm_http;
-	struct agent *adm_agent; /* NULL: off */
+	struct agent *adm_agent; /* NULL if off */
 	struct event *adm_word;
-	int adm_pipe[2]; /* a byte: accept; its end stops the thread */
+	int adm_pipe[2]; /* a byte: accept; EOF: stop the thread */
 	pthread_t adm_thread;
 	bool adm_started;
 };
@@ -56,8 +56,8 @@ admin_add_header(
 }
 
 /*
- * With what is in the output buffer.  HEAD gets the fields that GET would get (RFC 9110,
- * 9.3.2); evhttp would send the body as well, and not its length.
+ * Sends the output buffer.  A response to HEAD has the fields of GET (RFC 9110, 9.3.2); evhttp
+ * would send the body as well, and not its length.
  */
 static void
 admin_reply(struct evhttp_request *req, int status, const char *reason)
@@ -132,7 +132,7 @@ admin_send_map(struct admin *adm, struct evhttp_request *req)
 	admin_reply(req, HTTP_OK, "OK");
 }
 
-/* ADDR, [ADDR] or localhost, each with or without a port. */
+/* Returns true for ADDR, [ADDR] or localhost, each with or without a port. */
 static bool
 admin_host_is_local(const char *host)
 {
@@ -166,7 +166,7 @@ admin_is_local(struct evhttp_request *req)
 	       addr.ss_family == AF_UNIX;
 }
 
-/* A browser cannot be made to speak to a Unix socket. */
+/* Checks the Host field, except on a Unix socket, which a browser cannot reach. */
 static bool
 admin_host_allowed(struct evhttp_request *req)
 {
@@ -221,7 +221,7 @@ admin_order_undrain(struct admin *adm, struct evhttp_request *req)
 static const struct path {
 	const char *path;
 	bool is_order;
-	bool is_popular; /* there only with that key */
+	bool is_popular; /* true if it exists only with popular */
 	void (*answer)(struct admin *, struct evhttp_request *);
 } paths[] = {
     {"/", false, false, admin_send_page},
@@ -299,7 +299,7 @@ admin_on_word(evutil_socket_t fd, short what, void *arg)
 			    adm->adm_listeners[i].li_listener);
 		agent_accept(adm->adm_agent);
 		break;
-	default: /* it is called again */
+	default: /* libevent calls it again */
 		break;
 	}
 }
@@ -315,8 +315,8 @@ admin_main(void *arg)
 }
 
 /*
- * It closes its socket itself, after its events have gone: evhttp would do it before, and by
- * then the number may be another thread's.
+ * Creates a bufferevent that closes its own socket after its events are removed.  evhttp would
+ * close it before, and by then another thread may have reused the number.
  */
 static struct bufferevent *
 admin_on_connection(struct event_base *base, void *arg)
@@ -331,7 +331,7 @@ admin_create_http(struct admin *adm)
 	adm->adm_http = evhttp_new(adm->adm_base);
 	if (adm->adm_http == NULL)
 		return -ENOMEM;
-	/* Refused by us, with 405, instead of by evhttp, with 501. */
+	/* Allows all methods, so that this file refuses with 405 instead of evhttp with 501. */
 	evhttp_set_allowed_methods(adm->adm_http, UINT16_MAX);
 	evhttp_set_max_headers_size(adm->adm_http, MAX_HEAD);
 	evhttp_set_max_body_size(adm->adm_http, MAX_BODY);

@@ -1,12 +1,12 @@
 /*
  * admin: separate listeners for the operator: /metrics, and a page that draws them; and for
- * balancers: agent.h.  It has its own thread and event base, so it answers while a worker
- * stalls; by libevent's evhttp, since little depends on it.
+ * balancers: agent.h.  It has its own thread and event base, so it responds while a worker
+ * stalls.  It uses libevent's evhttp, as little depends on its performance.
  *
- * By a Unix socket it also takes orders: POST /drain, POST /undrain (pagewise drain).
+ * On a Unix socket it also accepts POST /drain and POST /undrain (pagewise drain).
  *
- * Only loopback addresses or Unix sockets (0660): there is no password.  A name in the
- * Host field, other than localhost, is refused (403), so that a foreign page cannot
+ * It listens only on loopback addresses or Unix sockets (0660), as there is no password.  It
+ * refuses a name other than localhost in the Host field with 403, so that a foreign page cannot
  * read it through a DNS name of this machine.
  */
 #ifndef SERVER_ADMIN_ADMIN_H
@@ -21,29 +21,29 @@ struct health;
 
 struct admin_conf {
 	struct metrics ac_metrics;
-	struct health *ac_health; /* NULL: neither ready nor agent is set */
+	struct health *ac_health; /* NULL if live, ready and agent are off */
 	/*
-	 * Balancers are to send nobody new, or again: on the admin thread, 0 or -errno.  Then
-	 * hl_withdrawn is set.
+	 * Tells balancers to send no new clients, or to send them again, and sets hl_withdrawn.
+	 * Runs on the admin thread.  Returns 0 or -errno.
 	 */
 	int (*ac_withdraw)(void *arg, bool yes);
 	void *ac_arg;
 };
 
-/* Creates it, without a thread and without sockets.  0 or -errno. */
+/* Creates an admin without thread and sockets.  Returns 0 or -errno. */
 int admin_create(const struct admin_conf *, struct admin **);
 
-/* Copies of listening sockets.  0 or -errno. */
+/* Add a copy of a listening socket.  Return 0 or -errno. */
 int admin_listen(struct admin *, int fd);
 int admin_listen_agent(struct admin *, int fd);
 
-/* Starts the thread.  0 or -errno. */
+/* Starts the thread.  Returns 0 or -errno. */
 int admin_start(struct admin *);
 
-/* It answers from now on.  NULL is fine. */
+/* Starts to accept connections.  Accepts NULL. */
 void admin_accept(struct admin *);
 
-/* Ends the thread.  NULL is fine. */
+/* Stops the thread and frees all.  Accepts NULL. */
 void admin_destroy(struct admin **);
 
 #endif

@@ -24,29 +24,29 @@
 
 #define LINE	     512 /* bytes with the NUL */
 #define QUEUES	     256
-#define LINGER_US    ((uint64_t)2000000) /* for the other end to close */
-#define LINGERING    256 /* at a time; others are closed at once */
-#define ACCEPTS	     64	 /* in a period of a sample */
+#define LINGER_US    ((uint64_t)2000000) /* time for the client to close */
+#define LINGERING    256 /* maximum; further ones are closed at once */
+#define ACCEPTS	     64	 /* per period of a sample */
 #define READY_US     ((uint64_t)60000000)
 #define LATE_TICK_US ((uint64_t)500000) /* two periods of a loop's tick */
 
-/* A queue of a disk, as it was when it was last looked at. */
+/* A disk queue at its last sample. */
 struct seen_queue {
 	uint64_t sq_dev;
 	const char *sq_queue;
 	uint64_t sq_jobs;
-	uint64_t sq_wait;    /* microseconds, of all of them */
-	uint64_t sq_working; /* when it last ended one, or had none */
+	uint64_t sq_wait;    /* total wait, microseconds */
+	uint64_t sq_working; /* last completion, or last time it was idle */
 };
 
 struct seen_loop {
 	uint64_t sl_iterations;
-	uint64_t sl_time; /* microseconds, of all of them */
+	uint64_t sl_time; /* total time, microseconds */
 	uint64_t sl_beat;
 	uint64_t sl_beat_at;
 };
 
-/* Its line was sent, and the other end has not closed. */
+/* A connection whose line was sent, and which the client has not closed. */
 struct lingering {
 	struct agent *lg_agent;
 	struct bufferevent *lg_bev; /* owned */
@@ -62,14 +62,14 @@ struct agent {
 	unsigned ag_accepted; /* since the last sample */
 	struct event_base *ag_base;
 	struct weight ag_weight;
-	uint64_t ag_ready_until; /* 0: nobody was told to come back yet */
+	uint64_t ag_ready_until; /* 0 until a check after a drain */
 	uint64_t ag_checks;
 	LIST_HEAD(, lingering)
 	ag_lingering;
 	unsigned ag_nlingering;
 	size_t ag_nqueues;
 	struct seen_queue ag_queues[QUEUES];
-	struct seen_loop ag_loops[]; /* conf_workers of them */
+	struct seen_loop ag_loops[]; /* array of conf_workers */
 };
 
 /* ------------------------------------------------------------------- what it lacks */
@@ -80,7 +80,7 @@ agent_minimum(double a, double b)
 	return a < b ? a : b;
 }
 
-/* NULL: there are too many. */
+/* Finds or adds a queue.  Returns NULL if there are too many. */
 static struct seen_queue *
 agent_find_queue(
     struct agent *ag, const struct pw_device_stats *ds, uint64_t now)
@@ -123,7 +123,9 @@ agent_queue_weight(
 	    weight_of_silence(now - sq->sq_working));
 }
 
-/* A listing may take long without anything being wrong. */
+/*
+ * Returns the weight of the disks.  Ignores the tasks queue: a listing may legitimately take long.
+ */
 static double
 agent_disks_weight(struct agent *ag, uint64_t now)
 {
@@ -172,7 +174,10 @@ agent_end(struct lingering *lg)
 	free(lg);
 }
 
-/* However it sends: a time-out of reading would begin anew each time. */
+/*
+ * Closes connections after LINGER_US even if the client keeps sending: a read timeout would restart
+ * each time.
+ */
 static void
 agent_end_lingering(struct agent *ag, uint64_t now)
 {
@@ -185,7 +190,10 @@ agent_end_lingering(struct agent *ag, uint64_t now)
 	}
 }
 
-/* libevent accepts until there is none: others of this thread have their turns, too. */
+/*
+ * Resumes accepting.  libevent accepts until the backlog is empty, so a limit leaves time for the
+ * thread's other events.
+ */
 static void
 agent_accept_again(struct agent *ag)
 {
@@ -218,7 +226,7 @@ agent_on_sample(evutil_socket_t fd, short what, void *arg)
 
 /* ---------------------------------------------------------------------- the answer */
 
-/* The minute begins with the first who asks. */
+/* Returns true if the line must have "ready".  The minute begins with the first check. */
 static bool
 agent_is_ready(struct agent *ag, uint64_t now)
 {
@@ -229,7 +237,7 @@ agent_is_ready(struct agent *ag, uint64_t now)
 	return now < ag->ag_ready_until;
 }
 
-/* Names of sites are the operator's, but the line has to be one. */
+/* Writes the line.  Replaces control characters, which names of sites may contain. */
 static void
 agent_write_line(struct agent *ag, char line[static LINE])
 {
@@ -257,7 +265,10 @@ agent_write_line(struct agent *ag, char line[static LINE])
 	line[len + 1] = '\0';
 }
 
-/* A close before the other end's would lose the line to a reset, if that has sent something. */
+/*
+ * Shuts down the sending side only.  If the client has sent data, a close would reset the
+ * connection and lose the line.
+ */
 static void
 agent_on_sent(struct bufferevent *bev, void *arg)
 {
@@ -282,7 +293,7 @@ agent_on_end(struct bufferevent *bev, short what, void *arg)
 	agent_end(arg);
 }
 
-/* NULL: not for this one. */
+/* Returns NULL if the connection is closed without lingering. */
 static struct lingering *
 agent_linger(struct agent *ag, int fd)
 {

@@ -1,14 +1,14 @@
 /*
  * agent: answers HAProxy's agent-check (its configuration manual, 5.2, "agent-check") on the
- * admin thread: each connection gets one line, and is closed.
+ * admin thread: sends one line on each connection, and closes it.
  *
- *	up 75%                      the share that the node asks for: weight.h
- *	up ready 75%                the same, for a minute after somebody may have been told to drain:
- *	                            a balancer leaves that state by "ready" alone
- *	drain                       it ends (SIGTERM), or was withdrawn (pagewise drain)
- *	down # one: no answer for 12 s    a root does not answer: the first one
+ *	up 75%                      the node's weight: weight.h
+ *	up ready 75%                the same, for a minute after a drain may have ended: a balancer
+ *	                            leaves the drain state only by "ready"
+ *	drain                       shutdown (SIGTERM), or pagewise drain
+ *	down # one: no answer for 12 s    the first root that does not respond
  *
- * Nobody has to send anything; what is sent is not looked at.
+ * Clients need not send anything; the agent ignores what they send.
  */
 #ifndef SERVER_ADMIN_AGENT_H
 #define SERVER_ADMIN_AGENT_H
@@ -22,18 +22,19 @@ struct agent;
 struct health;
 
 /*
- * With a copy of a listening socket; metrics and health must outlive it.  It answers nobody yet.  0 or -errno.
+ * Creates an agent with a copy of a listening socket.  metrics and health must outlive it.  It
+ * accepts no connection yet.  Returns 0 or -errno.
  */
 int agent_create(struct event_base *, int fd, const struct metrics *,
     const struct health *, struct agent **);
 
-/* It answers from now on.  NULL is fine, as it is below. */
+/* Starts to accept connections.  Like the functions below, accepts NULL. */
 void agent_accept(struct agent *);
 
-/* Its figures. */
+/* Writes the agent's metrics. */
 void agent_metrics(const struct agent *, struct evbuffer *);
 
-/* Before the base is freed. */
+/* Frees the agent.  Call before the base is freed. */
 void agent_destroy(struct agent **);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * metrics: see metrics.h.  Names follow Prometheus' conventions; those without
- * "pagewise_" are the ones that every process has there.
+ * metrics: see metrics.h.  Names follow Prometheus' conventions.  Names without
+ * "pagewise_" are Prometheus' standard names for processes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +73,7 @@ metrics_write_status(const struct metrics *mt, struct evbuffer *out)
 	}
 }
 
-/* A figure for each name; an empty one has none. */
+/* Writes one value for each name.  Skips names that are NULL. */
 static void
 metrics_write_each(const struct metrics *mt, struct evbuffer *out,
     const char *name, const char *label, const char *const *names, size_t n,
@@ -230,7 +230,7 @@ metrics_write_sleeps_of(struct evbuffer *out, const char *name, unsigned worker,
 	}
 }
 
-/* Calls in which no loop has slept are left out, but for the first suspect. */
+/* Leaves out calls in which no loop has slept, except the first suspect. */
 static void
 metrics_write_sleeps(const struct metrics *mt, struct evbuffer *out)
 {

@@ -13,24 +13,24 @@
 
 struct worker;
 
-/* Where the figures come from; all of it must stay. */
+/* Sources of the metrics.  All must outlive the caller's use. */
 struct metrics {
 	const struct conf *mt_conf;
-	struct worker *const *mt_workers; /* conf_workers of them */
+	struct worker *const *mt_workers; /* array of conf_workers */
 	struct pw_pool *mt_pool;
 	struct log *mt_log;
-	time_t mt_start; /* of the process */
+	time_t mt_start; /* start of the process */
 };
 
-/* Before the sandbox: opens what is read of /proc, where there is one. */
+/* Opens the files of /proc that are read later, if there are any.  Call before the sandbox. */
 void metrics_prepare(void);
 
-/* Appends.  One thread, the same each time. */
+/* Appends all metrics.  Always call it on the same thread. */
 void metrics_write(const struct metrics *, struct evbuffer *);
 
 /*
- * With conf_popular: the most requested paths as JSON, and as a map file of HAProxy: a path and
- * the number of its requests on each line.  Appends.
+ * Append the most requested paths, if conf_popular is set, as JSON, or as a map file of HAProxy:
+ * each line has a path and the number of its requests.
  */
 void metrics_popular_json(const struct metrics *, struct evbuffer *);
 void metrics_popular_map(const struct metrics *, struct evbuffer *);

@@ -10,7 +10,7 @@
 #include "server/admin/metrics_priv.h"
 #include "server/worker/worker.h"
 
-#define DEVICES 64 /* the pool has no more */
+#define DEVICES 64 /* maximum devices of the pool */
 
 #define LOOPS(name, field, help)                                  \
 	{                                                         \
@@ -86,13 +86,13 @@ metrics_disk_device_labels(
 	snprintf(text, size, "device=\"%s\",queue=\"%s\"", dev, ds->ds_queue);
 }
 
-/* A figure of each device's queues: a field, and what it is. */
+/* A figure of each queue, with the field that has it. */
 struct figure {
 	const char *fig_name;
 	const char *fig_type;
 	const char *fig_help;
 	size_t fig_offset;
-	size_t fig_width; /* of the field, bytes */
+	size_t fig_width; /* size of the field, bytes */
 };
 
 #define DEVICE(field, name, type, help)                                    \
@@ -148,7 +148,10 @@ metrics_disk_write_figure(struct evbuffer *out, const struct figure *fig,
 	}
 }
 
-/* Not a label of the others: it is known late, and a series keeps its labels. */
+/*
+ * Writes the file system as a metric of its own, not as a label of the others: it is known late,
+ * and a series keeps its labels.
+ */
 static void
 metrics_disk_write_info(
     struct evbuffer *out, const struct pw_device_stats *ds, size_t n)
@@ -172,7 +175,7 @@ metrics_disk_write_info(
 	}
 }
 
-/* The slot for those that find no other is left out while it is empty. */
+/* Lists the devices.  Leaves out the slot for surplus devices while it is empty. */
 static size_t
 metrics_disk_used_devices(const struct metrics *mt, struct pw_device_stats *ds)
 {

@@ -18,7 +18,10 @@ metrics_popular_of(const struct metrics *mt, unsigned worker)
 	return mt->mt_workers[worker]->wk_service.svc_popular;
 }
 
-/* The caller's; *n of them.  NULL: no memory, or none is counted. */
+/*
+ * Collects the paths of all workers; *n is their number.  The caller frees the list.  Returns NULL
+ * if memory is short or counting is off.
+ */
 static struct popular_path *
 metrics_popular_collect(const struct metrics *mt, size_t *n)
 {
@@ -43,7 +46,7 @@ metrics_popular_collect(const struct metrics *mt, size_t *n)
 	return list;
 }
 
-/* What stands behind a '\\' is ASCII; the rest is as it was. */
+/* Writes a JSON string.  Escapes are ASCII; other bytes are copied. */
 static void
 metrics_popular_write_string(struct evbuffer *out, const char *text, size_t len)
 {
@@ -84,8 +87,8 @@ metrics_popular_json(const struct metrics *mt, struct evbuffer *out)
 }
 
 /*
- * What can stand in a map file and on a line of the runtime API as it is: there ';' begins
- * another command, and '\' takes the next character's meaning.
+ * Returns true if the path needs no quoting in a map file or on a line of the runtime API, where
+ * ';' begins another command and '\' escapes the next character.
  */
 static bool
 metrics_popular_is_plain(const struct popular_path *pp)
@@ -100,7 +103,7 @@ metrics_popular_is_plain(const struct popular_path *pp)
 	return true;
 }
 
-/* Another site's, with more requests. */
+/* Returns true if the same path of another site, with more requests, precedes it. */
 static bool
 metrics_popular_is_listed(const struct popular_path *list, size_t i)
 {
@@ -128,7 +131,7 @@ metrics_popular_map(const struct metrics *mt, struct evbuffer *out)
 	free(list);
 }
 
-/* No label for a path: there is no end to them. */
+/* Writes only a total: labels by path would be unbounded. */
 void
 metrics_popular(const struct metrics *mt, struct evbuffer *out)
 {

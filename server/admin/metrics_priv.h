@@ -3,10 +3,10 @@
  *
  *   metrics.c          the workers' figures, and the order of all
  *   metrics_disk.c     the library's: memory and disks
- *   metrics_access.c   who is refused: rates, passwords
- *   metrics_popular.c  the paths that are asked for most
+ *   metrics_access.c   refused clients: rate limits, passwords
+ *   metrics_popular.c  the most requested paths
  *   metrics_process.c  the process
- *   metrics_certificates.c  when they expire
+ *   metrics_certificates.c  expiry of certificates
  *   prometheus.c     the format
  */
 #ifndef SERVER_ADMIN_METRICS_PRIV_H
@@ -19,7 +19,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A counter that is the sum of a field of all workers, or of all their loops. */
+/* A counter that sums a field of all workers, or of all their loops. */
 struct sum {
 	const char *sum_name;
 	const char *sum_help;

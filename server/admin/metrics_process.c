@@ -13,7 +13,7 @@
 
 #define SECOND ((uint64_t)1000000)
 
-/* The sandbox would not let them be opened later. */
+/* Opened early, as the sandbox refuses it later. */
 static DIR *descriptors;
 static int statm = -1;
 
@@ -25,8 +25,8 @@ metrics_prepare(void)
 }
 
 /*
- * -1: not known here.  Since Linux 6.2 the directory's size is their number; to list
- * them makes a dentry and an inode of each.
+ * Returns the number of descriptors, or -1 if it is unknown.  Since Linux 6.2 the directory's size
+ * is their number; listing them would create a dentry and an inode for each.
  */
 static long
 metrics_process_open_descriptors(void)

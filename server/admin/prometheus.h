@@ -1,7 +1,7 @@
 /*
- * prometheus: the lines of Prometheus' text format.  Of a metric the family comes
- * first, then its values.  Labels are "{name=\"value\"}", or "" for none; nothing in
- * them is escaped but by prometheus_label.
+ * prometheus: the lines of Prometheus' text format.  A metric's family precedes its
+ * values.  Labels are "{name=\"value\"}", or "" for none; only prometheus_label escapes
+ * their values.
  */
 #ifndef SERVER_ADMIN_PROMETHEUS_H
 #define SERVER_ADMIN_PROMETHEUS_H
@@ -11,24 +11,24 @@
 
 #include "lib/pagewise.h"
 
-/* type: "counter", "gauge", "histogram". */
+/* Writes HELP and TYPE.  type is "counter", "gauge" or "histogram". */
 void prometheus_family(
     struct evbuffer *, const char *name, const char *type, const char *help);
 void prometheus_value(
     struct evbuffer *, const char *name, const char *labels, uint64_t);
 
-/* NAME="VALUE", of any text: what is not UTF-8 becomes U+FFFD. */
+/* Writes NAME="VALUE" and escapes any text; bytes that are not UTF-8 become U+FFFD. */
 void prometheus_label(struct evbuffer *, const char *name, const char *value);
 
-/* Of microseconds. */
+/* Writes microseconds as seconds. */
 void prometheus_seconds(
     struct evbuffer *, const char *name, const char *labels, uint64_t us);
 
-/* labels without braces, at least one. */
+/* Writes a histogram.  labels has at least one label and no braces. */
 void prometheus_histogram(struct evbuffer *, const char *name,
     const char *labels, const struct pw_histogram *);
 
-/* A family of one value. */
+/* Writes a family with a single value. */
 void prometheus_simple(struct evbuffer *, const char *name, const char *type,
     uint64_t, const char *help);
 

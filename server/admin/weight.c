@@ -4,7 +4,7 @@
 #include "server/admin/weight.h"
 
 #define MILLI_US  ((uint64_t)1000)
-#define WAIT_US	  (500 * MILLI_US) /* of a job; what a busy disk may take */
+#define WAIT_US	  (500 * MILLI_US) /* acceptable time of a job on a busy disk */
 #define SILENT_US (1000 * MILLI_US)
 #define LAG_US	  (10 * MILLI_US)
 
@@ -52,7 +52,7 @@ weight_init(struct weight *wt)
 	*wt = (struct weight){.wt_now = 1, .wt_said = 100};
 }
 
-/* The ends count as reached when they are a point away. */
+/* Rounds to percent.  A value within a point of 1 or 100 counts as reached. */
 static unsigned
 weight_percent(double part)
 {

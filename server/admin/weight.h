@@ -1,18 +1,18 @@
 /*
  * weight: how much of its share of requests a node asks a balancer for, in percent.  Pure.
  *
- * Each of the things that a node can lack gives a part of 1, and the least one counts:
+ * Each resource that can be short gives a part of 1, and the smallest one counts:
  *
  *	budget    for bytes that are fetched and not sent yet: 1 up to half of it, then less,
- *	          a quarter when all is used: the node still works
- *	disk      500 ms / the mean time from a disk's queue to the end of a job
- *	silence   while a disk has jobs and ends none: 1 up to 500 ms, then less, 0 after 1 s
+ *	          a quarter when all is used, as the node still works
+ *	disk      500 ms / the mean time from a disk's queue to the completion of a job
+ *	silence   while a disk has jobs and completes none: 1 up to 500 ms, then less, 0 after 1 s
  *	lag       10 ms / the mean event-loop iteration, or a tick's delay
  *
- * A sample is taken every WEIGHT_PERIOD_US.  Each moves the share half of the distance down, or a
- * sixteenth of it up: a disk that hangs costs most of the share within a second and a half, and it
- * comes back in ten seconds, so that a balancer does not swing.  What is said changes
- * by WEIGHT_STEP points at least, and never goes below 1.
+ * A sample is taken every WEIGHT_PERIOD_US.  Each one moves the weight half of the distance down,
+ * or a sixteenth of it up: a disk that hangs costs most of the weight within a second and a half,
+ * and the weight recovers in ten seconds, so that a balancer does not oscillate.  The reported
+ * weight changes by at least WEIGHT_STEP points, and is never below 1.
  */
 #ifndef SERVER_ADMIN_WEIGHT_H
 #define SERVER_ADMIN_WEIGHT_H
@@ -24,19 +24,19 @@
 
 struct weight {
 	double wt_now;	  /* smoothed, 0 to 1 */
-	unsigned wt_said; /* percent */
+	unsigned wt_said; /* reported weight, percent */
 };
 
-/* Each is a part of 1; times are microseconds. */
+/* Return a part from 0 to 1.  Times are in microseconds. */
 double weight_of_budget(uint64_t used, uint64_t limit);
 double weight_of_wait(uint64_t mean_us);
 double weight_of_silence(uint64_t us);
 double weight_of_lag(uint64_t us);
 
-/* It lacks nothing. */
+/* Sets the weight to 100 %. */
 void weight_init(struct weight *);
 
-/* Once for each period, with the least part. */
+/* Adds the smallest part.  Call once per period. */
 void weight_add(struct weight *, double part);
 
 #endif
