@@ -1,6 +1,6 @@
 /*
- * assign: see assign.h.  Files that share what counts of their paths come one after the other,
- * because a tree is walked in depth: so nothing is kept but sums.
+ * assign: see assign.h.  The walk is depth-first, so files with the same key follow each other, and
+ * only sums are kept.
  */
 #include "server/tool/assign.h"
 
@@ -31,20 +31,20 @@ struct run {
 	const struct assign *ru_as;
 	size_t ru_n;
 	struct chash_node ru_nodes[MAX_NODES + 1];
-	struct sum ru_sums[MAX_NODES + 1]; /* of each node */
+	struct sum ru_sums[MAX_NODES + 1]; /* sums of each node */
 	struct sum ru_moved;
 	struct chash *ru_chash;
-	struct chash *ru_larger; /* with the node that is added; or NULL */
-	char ru_key[PATH_SIZE];	 /* the last one */
+	struct chash *ru_larger; /* ring with the added node; or NULL */
+	char ru_key[PATH_SIZE];	 /* key of the current files */
 	size_t ru_len;
-	struct sum ru_sum; /* of it */
+	struct sum ru_sum; /* sums of ru_key */
 	int ru_status;
 };
 
 static int assign_fail(const char *fmt, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* Returns the status for a command line that is wrong. */
+/* Prints a message.  Returns the exit status for a wrong command line. */
 static int
 assign_fail(const char *fmt, ...)
 {
@@ -111,7 +111,7 @@ assign_add_node(struct run *ru, char *text)
 	return 0;
 }
 
-/* 0, or the exit status. */
+/* Parses the nodes and creates the rings.  Returns 0, or the exit status. */
 static int
 assign_set_nodes(struct run *ru)
 {
@@ -151,7 +151,7 @@ assign_add(struct sum *to, const struct sum *sum)
 	to->sum_bytes += sum->sum_bytes;
 }
 
-/* All files of the last key have been seen. */
+/* Prints the current key and adds its sums.  Call after its last file. */
 static void
 assign_tell(struct run *ru)
 {

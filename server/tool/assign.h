@@ -10,15 +10,18 @@
 #include "server/tool/chash.h"
 
 struct assign {
-	char *as_nodes; /* "a,b=7:50,c": NAME[=ID][:WEIGHT]; is changed */
-	char *as_add;	/* one more, or NULL */
+	char *as_nodes; /* "a,b=7:50,c": NAME[=ID][:WEIGHT]; overwritten */
+	char *as_add;	/* an additional node, or NULL */
 	unsigned as_depth;
 	enum chash_ring as_ring;
 	bool as_dotfiles;
-	bool as_quiet; /* no sums */
+	bool as_quiet; /* true to print no sums */
 };
 
-/* Prints.  The exit status; 2, after a message: as_nodes or as_add is wrong. */
+/*
+ * Prints the assignment.  Returns the exit status: 2 after a message if as_nodes or as_add is
+ * wrong.
+ */
 int assign_run(const struct assign *, const char *dir);
 
 #endif

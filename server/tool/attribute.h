@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /*
- * 0, or -errno: -EOPNOTSUPP: the file system has none for users; -EACCES, -EPERM: this user may
- * not write the file, which the descriptor need not be open for.
+ * Returns 0 or -errno: -EOPNOTSUPP if the file system has no user attributes; -EACCES or -EPERM if
+ * this user may not write the file.  The descriptor need not be open for writing.
  */
 int attribute_write(int fd, const char *name, const char *text, size_t len);
 

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#define SCALE	 16   /* points for each unit of weight */
-#define ID_RANGE 4096 /* SCALE * CHASH_WEIGHT: points of one id */
+#define SCALE	 16   /* points per unit of weight */
+#define ID_RANGE 4096 /* SCALE * CHASH_WEIGHT: points per id */
 
 struct point {
 	uint32_t pt_key;
@@ -52,7 +52,7 @@ chash_compare(const void *one, const void *other)
 	return (a->pt_node > b->pt_node) - (a->pt_node < b->pt_node);
 }
 
-/* The first point of a server, before its avalanche. */
+/* Returns the first point of a server, before the avalanche. */
 static uint32_t
 chash_first_point(enum chash_ring ring, uint32_t id)
 {
@@ -87,7 +87,7 @@ chash_destroy(struct chash **chp)
 	*chp = NULL;
 }
 
-/* The first point that is not before the key. */
+/* Returns the index of the first point that is not less than key, wrapping to 0. */
 static size_t
 chash_not_before(const struct chash *ch, uint32_t key)
 {

@@ -9,7 +9,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* Its prototypes say how long an array is. */
+/* brotli's prototypes declare array lengths. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvla"
 #include <brotli/encode.h>
@@ -17,24 +17,27 @@
 
 #define BLOCK	    ((size_t)64 << 10)
 #define ZSTD_WINDOW 23	      /* log2 of bytes: RFC 9659 */
-#define ZSTD_SMALL  19	      /* levels up to this need no larger one */
-#define GZIP_WINDOW (15 + 16) /* the largest, with gzip's head */
+#define ZSTD_SMALL  19	      /* levels up to this use no larger window */
+#define GZIP_WINDOW (15 + 16) /* largest window, plus a gzip header */
 #define GZIP_MEMORY 9
 
-/* What is left of the input, and room for output. */
+/* Remaining input, and output space. */
 struct step {
 	const uint8_t *st_in;
 	size_t st_in_len;
 	uint8_t *st_out;
 	size_t st_room;
-	bool st_last; /* no input follows this */
+	bool st_last; /* true if no more input follows */
 };
 
 struct codec {
 	struct compress_levels co_levels;
-	/* NULL: no memory. */
+	/* Returns NULL if memory is short. */
 	void *(*co_create)(int level, uint64_t size);
-	/* Advances the step; false: it failed.  *done: all is out, of the last one. */
+	/*
+	 * Advances the step; returns false on failure.  Sets *done once all output of the last step
+	 * is written.
+	 */
 	bool (*co_step)(void *, struct step *, bool *done);
 	void (*co_destroy)(void *);
 };
@@ -80,7 +83,7 @@ tool_compress_gzip_destroy(void *arg)
 	free(arg);
 }
 
-/* A window that is larger than the file costs memory for nothing. */
+/* Limits the window to the file's size, as a larger one only costs memory. */
 static void *
 tool_compress_br_create(int level, uint64_t size)
 {
@@ -124,7 +127,7 @@ tool_compress_zst_create(int level, uint64_t size)
 		return NULL;
 	ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, level);
 	ZSTD_CCtx_setPledgedSrcSize(z, size);
-	/* These take more for large files. */
+	/* Higher levels would use larger windows for large files. */
 	if (level > ZSTD_SMALL && size > (uint64_t)1 << ZSTD_WINDOW)
 		ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, ZSTD_WINDOW);
 	return z;
@@ -192,7 +195,7 @@ tool_compress_write_all(int fd, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* The next block of the file.  0 or -errno. */
+/* Reads the next block of the file.  Returns 0 or -errno. */
 static int
 tool_compress_read_block(struct run *ru, struct step *st)
 {
@@ -211,7 +214,9 @@ tool_compress_read_block(struct run *ru, struct step *st)
 	return 0;
 }
 
-/* Until all of its input is taken, and of the last one all is out. */
+/*
+ * Compresses a block until its input is consumed; for the last block until all output is written.
+ */
 static int
 compress_block(struct run *ru, struct step *st)
 {

@@ -1,9 +1,9 @@
 /*
  * compress: a file through zlib, brotli or zstd, as a stream.
  *
- * What clients can undo everywhere: gzip (RFC 1952) without name and time, so that the same
- * file gives the same bytes; brotli (RFC 7932) with windows up to 16 MiB; zstd with windows up
- * to 8 MiB (RFC 9659).
+ * The output is decodable by all clients: gzip (RFC 1952) without name and time, so that the same
+ * file gives the same bytes; brotli (RFC 7932) with windows up to 16 MiB; zstd with windows up to 8
+ * MiB (RFC 9659).
  */
 #ifndef SERVER_TOOL_COMPRESS_H
 #define SERVER_TOOL_COMPRESS_H
@@ -21,11 +21,11 @@ struct compress_levels {
 const struct compress_levels *compress_levels(enum coding);
 
 /*
- * Reads size bytes of in from its begin, writes to out; *written is how many.
- *   0        done
- *   -E2BIG   it does not get smaller
- *   -ESTALE  the file is shorter
- *   -ECANCELED  stopped() said so
+ * Compresses the first size bytes of in to out; *written is the number of bytes written.  Returns:
+ *   0        success
+ *   -E2BIG   the output is not smaller
+ *   -ESTALE  the file is shorter than size
+ *   -ECANCELED  stopped() returned true
  *   -ENOMEM, -EIO, -ENOSPC, ...
  */
 int compress_file(enum coding, int level, int in, uint64_t size, int out,

@@ -17,12 +17,12 @@ struct item {
 struct crew {
 	void (*cr_work)(void *, const struct walk_file *);
 	void *cr_arg;
-	/* The lock is for all that follows; nothing is done while it is held. */
+	/* Guards all fields below.  Never held while a file is handled. */
 	pthread_mutex_t cr_lock;
-	pthread_cond_t cr_more;	 /* an item, or the end */
-	pthread_cond_t cr_fewer; /* room for an item */
+	pthread_cond_t cr_more;	 /* signalled for an item, or the end */
+	pthread_cond_t cr_fewer; /* signalled for space for an item */
 	STAILQ_HEAD(, item) cr_items;
-	unsigned cr_waiting; /* items */
+	unsigned cr_waiting; /* items in the queue */
 	bool cr_end;
 	unsigned cr_threads;
 	pthread_t cr_ids[];

@@ -1,6 +1,6 @@
 /*
- * crew: threads that look at files.  The one that walks puts files in, and waits when the
- * others are behind: so only few directories are open at a time.
+ * crew: threads that look at files.  The walking thread queues files, and blocks while the
+ * queue is full, so that only few directories are open at a time.
  */
 #ifndef SERVER_TOOL_CREW_H
 #define SERVER_TOOL_CREW_H
@@ -9,14 +9,20 @@
 
 struct crew;
 
-/* work is called by several threads at once.  NULL: no memory, or no thread. */
+/*
+ * Creates the threads, which call work concurrently.  Returns NULL if memory is short or no thread
+ * starts.
+ */
 struct crew *crew_create(unsigned threads,
     void (*work)(void *arg, const struct walk_file *), void *arg);
 
-/* Takes a reference to the directory, and a copy of the name.  False: no memory. */
+/*
+ * Queues a file.  Takes a reference to the directory, and copies the name.  Returns false if memory
+ * is short.
+ */
 bool crew_put(struct crew *, const struct walk_file *);
 
-/* Returns when all is done. */
+/* Waits until all files are done, and frees the crew. */
 void crew_finish(struct crew **);
 
 #endif

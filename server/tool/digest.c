@@ -20,7 +20,7 @@
 #include "server/tool/temporary.h"
 
 #define BLOCK ((size_t)256 << 10)
-#define FULL  ((uint64_t)1 << 20) /* bytes left of a disk that is */
+#define FULL  ((uint64_t)1 << 20) /* free bytes below which a device is full */
 
 static struct digest_work *
 tool_digest_own(const struct tool *to)
@@ -37,7 +37,7 @@ tool_digest_wants(const struct tool *to, const char *name)
 
 /* ------------------------------------------------------------------------ hashing */
 
-/* 0; -ESTALE: the file is not as long any more; -ECANCELED; -EIO, ... */
+/* Hashes the file.  Returns 0; -ESTALE if its length changed; -ECANCELED; -EIO, ... */
 static int
 tool_digest_hash_blocks(struct digest_work *dw, int fd, off_t size,
     EVP_MD_CTX *ctx, unsigned char *block)
@@ -60,7 +60,7 @@ tool_digest_hash_blocks(struct digest_work *dw, int fd, off_t size,
 	return off == size ? 0 : -ESTALE;
 }
 
-/* EVP_sha256 would be looked up by name for each file. */
+/* Fetched once: EVP_sha256 would look it up by name for each file. */
 static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
 static EVP_MD *sha256;
 
@@ -70,7 +70,7 @@ tool_digest_fetch_sha256(void)
 	sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
 }
 
-/* That it was read once is no reason to keep it in memory. */
+/* Hashes a file.  Advises the kernel not to keep it in the page cache for this one read. */
 static int
 tool_digest_hash_file(struct digest_work *dw, int fd, const struct stat *st,
     uint8_t hash[static DIGEST_HASH])
@@ -97,7 +97,10 @@ tool_digest_hash_file(struct digest_work *dw, int fd, const struct stat *st,
 
 /* ---------------------------------------------------------------------- a file */
 
-/* Of ext4 a file that has many attributes can have no room for one more on a disk that has. */
+/*
+ * Returns true if the device is full.  On ext4, -ENOSPC may also mean that a file has no space for
+ * another attribute.
+ */
 static bool
 tool_digest_is_full(const struct walk_file *wf, int error)
 {
@@ -141,7 +144,10 @@ tool_digest_say(struct tool *to, const struct walk_file *wf, int error)
 	}
 }
 
-/* The one that it has, if that is of the file as it is now.  0; -ENOENT; another -errno. */
+/*
+ * Reads the digest if it matches the file's size and time.  Returns 0, -ENOENT if none does, or
+ * another -errno.
+ */
 static int
 tool_digest_read(int fd, const struct stat *st, struct digest *dg)
 {
@@ -156,7 +162,7 @@ tool_digest_read(int fd, const struct stat *st, struct digest *dg)
 	return 0;
 }
 
-/* Asked before the file is read for nothing. */
+/* Checks permission, so that no file is read in vain. */
 static int
 tool_digest_may_write(const struct walk_file *wf)
 {

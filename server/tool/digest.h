@@ -9,11 +9,11 @@
 
 struct digest_work {
 	bool dw_check;
-	_Atomic uint64_t dw_done; /* written, or verified */
+	_Atomic uint64_t dw_done; /* files written or verified */
 	_Atomic uint64_t dw_current;
 	_Atomic uint64_t dw_differ;
-	_Atomic uint64_t dw_without; /* a digest of the file as it is */
-	_Atomic uint64_t dw_read;    /* bytes */
+	_Atomic uint64_t dw_without; /* files without a current digest */
+	_Atomic uint64_t dw_read;    /* bytes read */
 };
 
 /* to_own is a struct digest_work. */

@@ -12,16 +12,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS 40 /* as Linux has it */
+#define LINKS 40 /* limit of links, as in Linux */
 #define STEP  (O_PATH | O_NOFOLLOW | O_CLOEXEC)
 
 struct walk_to {
-	int wt_fd; /* of the directory that was reached */
+	int wt_fd; /* directory reached so far */
 	unsigned wt_links;
 	char wt_rest[2 * PATH_MAX];
 };
 
-/* A user's own group has that user alone, so it counts for root only; an ACL shows in its bits. */
+/*
+ * Returns the write bits that others have.  A user's own group usually has only that user, so the
+ * group counts only for root.  An ACL shows in the group bits.
+ */
 static mode_t
 tool_given_others(const struct stat *st)
 {
@@ -49,7 +52,7 @@ tool_given_enter(struct walk_to *wt, int fd)
 	return 0;
 }
 
-/* The target takes the place of the link in the path. */
+/* Replaces the link in the path by its target. */
 static int
 tool_given_follow(struct walk_to *wt, const char *name, const char *behind)
 {

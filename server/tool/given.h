@@ -5,10 +5,10 @@
 #define SERVER_TOOL_GIVEN_H
 
 /*
- * Follows links where only root and the caller decide what they are: in directories of these
- * in which not everybody may write, nor, if root calls, a group other than root's.  Returns a
- * descriptor for reading, or -errno; -EPERM if the path leads over another link.  Nobody can put
- * one there between a check and the open.
+ * Opens a directory for reading.  Follows symbolic links only where root and the caller alone
+ * control them: in directories that one of these owns and that are not writable for others, nor, if
+ * root calls, for a group other than root's.  Returns a descriptor, or -errno: -EPERM if the path
+ * leads over another link.  No other user can create one between a check and the open.
  */
 int given_open(const char *path);
 

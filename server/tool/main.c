@@ -1,5 +1,5 @@
 /*
- * main of pagewise-tool: its command line.  The name of the program is that of the server:
+ * main of pagewise-tool: its command line.  Messages use the server's program name, as
  * "pagewise precompress DIR" runs this one.
  */
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define USAGE	  2 /* exit status */
 #define MAX_JOBS  1024
 #define MAX_DEPTH 100
-#define MIN_SIZE  256 /* bytes: less fits into one packet with its head anyway */
+#define MIN_SIZE  256 /* bytes: a smaller file fits into one packet anyway */
 
 enum { OPT_DOTFILES = 256, OPT_ADD, OPT_RING };
 
@@ -248,7 +248,7 @@ tool_main_fail_option(const struct tool *to, int option, const char *given)
 	tool_main_fail(to, "unknown option %s", given);
 }
 
-/* Those of all commands.  False: it is none. */
+/* Handles an option that all commands have.  Returns false if it is none. */
 static bool
 tool_main_common_option(struct tool *to, int option, const char *help)
 {

@@ -49,7 +49,7 @@ tool_order_cure(int error)
 	}
 }
 
-/* The descriptor, or -errno. */
+/* Connects to the socket.  Returns the descriptor, or -errno. */
 static int
 tool_order_dial(const char *path)
 {
@@ -72,7 +72,7 @@ tool_order_dial(const char *path)
 	return error;
 }
 
-/* The answer, with a NUL.  0 or -errno. */
+/* Sends the request and reads the response, NUL-terminated.  Returns 0 or -errno. */
 static int
 tool_order_ask(int fd, const char *name, char *answer, size_t size)
 {

@@ -16,11 +16,11 @@
 #include "server/tool/size_text.h"
 #include "server/tool/temporary.h"
 
-/* A file, and the sibling of it that is looked at. */
+/* A file and one of its siblings. */
 struct sibling {
 	struct tool *sb_tool;
 	const struct walk_file *sb_file;
-	int sb_fd; /* of the file */
+	int sb_fd; /* descriptor of the file */
 	const struct stat *sb_stat;
 	enum coding sb_coding;
 	char sb_name[NAME_MAX + 1];
@@ -50,7 +50,10 @@ tool_precompress_ends_in(const char *text, const char *end)
 	return len >= n && strcmp(text + len - n, end) == 0;
 }
 
-/* The rest is compressed as it is, or nothing that a browser loads. */
+/*
+ * Returns true for types that compress well.  Other types are compressed already, or no browser
+ * loads them.
+ */
 static bool
 tool_precompress_is_compressible(const char *type)
 {
@@ -158,7 +161,10 @@ tool_precompress_made(const struct sibling *sb, uint64_t bytes)
 	pc->pc_after += bytes;
 }
 
-/* 0, -E2BIG: it would not be smaller, -ESTALE: the file has changed, or another -errno. */
+/*
+ * Makes the sibling.  Returns 0; -E2BIG if it would not be smaller; -ESTALE if the file changed; or
+ * another -errno.
+ */
 static int
 tool_precompress_make(const struct sibling *sb, uint64_t *bytes)
 {

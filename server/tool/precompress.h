@@ -1,9 +1,9 @@
 /*
  * precompress: the command that makes compressed siblings: FILE.zst, FILE.br, FILE.gz.
  *
- * A sibling that is not older than its file is current: that is the server's rule.  A new one
- * gets the file's mode, owner and modification time.  One that is older, and would not be
- * smaller than the file as it is now, is removed: without its file the server would send it.
+ * By the server's rule a sibling is current if it is not older than its file.  A new sibling gets
+ * the file's mode, owner and modification time.  An older one is removed if a new one would not be
+ * smaller than the file: the server would send it if the file itself were removed.
  */
 #ifndef SERVER_TOOL_PRECOMPRESS_H
 #define SERVER_TOOL_PRECOMPRESS_H
@@ -24,7 +24,7 @@ struct precompress {
 	int pre_levels[CODINGS + 1]; /* by enum coding */
 	uint64_t pre_min_size;
 	struct mime *pre_mime;
-	/* Without dot; NULL ends them; none: by media type. */
+	/* Suffixes without dot, NULL-terminated.  If empty, media types decide. */
 	const char *pre_suffixes[PRECOMPRESS_SUFFIXES + 1];
 	struct precompress_count pre_counts[CODINGS + 1];
 	_Atomic uint64_t pre_current, pre_larger, pre_removed;

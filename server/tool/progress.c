@@ -13,7 +13,7 @@
 #include "server/tool/size_text.h"
 
 #define BAR   24	/* characters */
-#define WIDTH 80	/* of a terminal that does not say */
+#define WIDTH 80	/* default width of a terminal */
 #define STEP  100000000 /* nanoseconds */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -40,7 +40,7 @@ tool_progress_width(void)
 	return WIDTH;
 }
 
-/* What part of the work is done: by bytes, with a little for each file. */
+/* Returns the part of the work that is done, by bytes, with 4 KiB added for each file. */
 static double
 tool_progress_part(const struct tool *to)
 {
@@ -139,7 +139,7 @@ progress_begin(const struct tool *to)
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	running = true;
-	/* The thread only reads it. */
+	/* The thread only reads the tool. */
 	running = pthread_create(&thread, NULL, tool_progress_run,
 		      (void *)(uintptr_t)to) == 0;
 	return running;

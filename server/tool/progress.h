@@ -7,11 +7,13 @@
 
 #include "server/tool/tool.h"
 
-/* Nothing is drawn if there is no terminal or the tool is quiet; true: something is. */
+/*
+ * Starts the thread.  Returns false, and draws nothing, without a terminal or if the tool is quiet.
+ */
 bool progress_begin(const struct tool *);
 void progress_end(void);
 
-/* Between the two the line is gone, and only the caller writes. */
+/* Between these calls the line is hidden, and only the caller writes. */
 void progress_lock(void);
 void progress_unlock(void);
 

@@ -14,9 +14,12 @@
 #define PREFIX ".pagewise-"
 #define SUFFIX ".tmp"
 #define DIGITS "0123456789abcdef"
-#define RANDOM 16 /* digits between the two */
+#define RANDOM 16 /* digits between PREFIX and SUFFIX */
 
-/* Of one that was taken for a leftover between these calls, another is made. */
+/*
+ * Creates a file.  Returns -EEXIST if a cleanup removed it as a leftover before it was locked; the
+ * caller then tries again.
+ */
 static int
 temporary_create_one(struct temporary *tmp)
 {

@@ -1,8 +1,8 @@
 /*
  * temporary: a file that is written under another name, and gets its own once it is whole
- * (rename(2)).  The name begins with a dot, so no listing shows it and no client gets it.  Its
- * writer holds a lock on it (flock(2)): so one that a killed program has left can be told from
- * one that is being written, also by another machine.
+ * (rename(2)).  The name begins with a dot, so no listing shows it and the server does not send it.
+ * The writer holds a lock on it (flock(2)), so that a leftover of a killed program can be told from
+ * a file that is being written, even by another machine.
  */
 #ifndef SERVER_TOOL_TEMPORARY_H
 #define SERVER_TOOL_TEMPORARY_H
@@ -13,25 +13,28 @@
 #define TEMPORARY_NAME 32
 
 struct temporary {
-	int tmp_dir; /* the caller's, open as long */
+	int tmp_dir; /* the caller's; must stay open */
 	int tmp_fd;
 	char tmp_name[TEMPORARY_NAME];
 };
 
-/* 0 or -errno. */
+/* Creates the file in the directory.  Returns 0 or -errno. */
 int temporary_create(struct temporary *, int dirfd);
 
 /*
- * Gives it the mode, the owner and the modification time of another file, as far as it may,
- * and the name, in place of what may have it.  What its group may not be told, when the group
- * cannot be kept, is taken from the mode.  On stable storage before it has the name: after a
- * loss of power there is no empty file of this name.  0 or -errno, and then it is gone.
+ * Sets mode, owner and modification time to those of another file, as far as permitted, and renames
+ * the file, replacing an existing one.  If the group cannot be kept, limits the group's rights to
+ * those of others.  Syncs the file before the rename, so that a power failure leaves no empty file
+ * of this name.  Returns 0, or -errno after removing the file.
  */
 int temporary_commit(
     struct temporary *, const char *name, const struct stat *as);
 void temporary_remove(struct temporary *);
 
-/* Is it a name of one?  Then temporary_clean removes it, unless it is being written. */
+/*
+ * temporary_is returns true for a name of a temporary file.  temporary_clean then removes the file,
+ * unless it is being written.
+ */
 bool temporary_is(const char *name);
 void temporary_clean(int dirfd, const char *name);
 

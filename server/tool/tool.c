@@ -19,10 +19,10 @@
 #include "server/tool/progress.h"
 
 #define SECOND_NS ((int64_t)1000000000)
-#define TICK_NS	  (20 * SECOND_NS / 1000) /* two ticks of the slowest kernel */
-#define COARSE_NS (2 * SECOND_NS)	  /* of FAT, the coarsest in use */
+#define TICK_NS	  (20 * SECOND_NS / 1000) /* two ticks of the slowest clock */
+#define COARSE_NS (2 * SECOND_NS) /* granularity of FAT, the coarsest in use */
 
-static atomic_int stopped; /* the number of a signal; it is lock-free */
+static atomic_int stopped; /* signal number, or 0; lock-free */
 static atomic_bool given_up;
 
 /* ------------------------------------------------------------------ its end */
@@ -33,7 +33,7 @@ tool_on_signal(int number)
 	stopped = number;
 }
 
-/* A second one ends it at once. */
+/* Installs the handlers.  A second signal kills the process at once. */
 static void
 tool_take_signals(void)
 {
@@ -120,7 +120,7 @@ tool_settle(const struct stat *st)
 	}
 }
 
-/* Of a file that is gone, or has become a link, nothing is said. */
+/* Opens a file and passes it to the command.  Ignores a file that is gone or became a link. */
 static void
 tool_work_on_file(void *arg, const struct walk_file *wf)
 {
@@ -150,7 +150,7 @@ tool_work_on_file(void *arg, const struct walk_file *wf)
 
 struct visit {
 	struct tool *vi_tool;
-	struct crew *vi_crew; /* NULL: it only counts */
+	struct crew *vi_crew; /* NULL if it only counts */
 };
 
 static bool
@@ -222,7 +222,7 @@ struct counting {
 	char *const *co_dirs;
 };
 
-/* Apart from the work, so that there is an end to be seen. */
+/* Counts all files in a thread of its own, so that the progress line can show the total. */
 static void *
 tool_count_all(void *arg)
 {
@@ -233,7 +233,10 @@ tool_count_all(void *arg)
 	return NULL;
 }
 
-/* Each directory on the way down, and each that a file waits in, is open. */
+/*
+ * Raises the limit of descriptors.  Each directory on the way down is open, and each one with a
+ * queued file.
+ */
 static void
 tool_allow_descriptors(void)
 {

@@ -1,7 +1,7 @@
 /*
  * tool: pagewise-tool, the program behind "pagewise precompress" and the other words: what
- * commands that walk directories share.  It walks directories and hands each file to one of several threads.
- * A program of its own, so that the server links no compressor.  Manual:
+ * commands that walk directories share.  It walks directories and hands each file to one of several
+ * threads.  It is a separate program, so that the server links no compressor.  Manual:
  * pagewise-tool(8).
  */
 #ifndef SERVER_TOOL_TOOL_H
@@ -16,62 +16,62 @@
 
 struct tool;
 
-/* A command's part; all of it may run in several threads at once, but for tc_end. */
+/* A command's callbacks.  All except tc_end may run in several threads at once. */
 struct tool_command {
 	const char *tc_name;
-	/* By the name alone: is it one to look at? */
+	/* Returns true if a file of this name is to be handled. */
 	bool (*tc_wants)(const struct tool *, const char *name);
-	/* The file is open for reading and regular; the descriptor stays the caller's. */
+	/* Handles a regular file that is open for reading.  The caller keeps the descriptor. */
 	void (*tc_file)(struct tool *, const struct walk_file *, int fd,
 	    const struct stat *);
-	/* A name that tc_wants is not asked about: what a killed run has left, or NULL. */
+	/* Handles a name with a leading dot, such as a leftover of a killed run; or NULL. */
 	void (*tc_dotfile)(struct tool *, const struct walk_file *);
-	/* Prints what was done. */
+	/* Prints the results. */
 	void (*tc_end)(const struct tool *);
 };
 
 struct tool {
 	const struct tool_command *to_command;
-	void *to_own; /* the command's */
+	void *to_own; /* data of the command */
 	unsigned to_jobs;
 	bool to_dotfiles;
-	bool to_force; /* also what is current */
+	bool to_force; /* true to redo current files as well */
 	bool to_quiet;
-	/* counts; any thread */
+	/* counters, updated by any thread */
 	_Atomic uint64_t to_failed;
-	_Atomic uint64_t to_files;     /* looked at */
-	_Atomic uint64_t to_bytes;     /* of these */
-	_Atomic uint64_t to_all_files; /* that there are, as far as counted */
-	_Atomic uint64_t to_all_bytes; /* of these */
-	_Atomic bool to_counted;       /* that is all */
+	_Atomic uint64_t to_files;     /* files handled */
+	_Atomic uint64_t to_bytes;     /* bytes of the files handled */
+	_Atomic uint64_t to_all_files; /* files counted so far */
+	_Atomic uint64_t to_all_bytes; /* bytes of the files counted */
+	_Atomic bool to_counted;       /* true once all are counted */
 };
 
-/* All directories.  Returns the exit status. */
+/* Walks all directories.  Returns the exit status. */
 int tool_run(struct tool *, char *const *dirs);
 
-/* Asked between two steps that take a while: has a signal, or tool_give_up, ended the run? */
+/* Returns true if a signal or tool_give_up stopped the run.  Call between two lengthy steps. */
 bool tool_stopped(void);
 
-/* The others would fail as well: no file is begun any more. */
+/* Starts no more files, as the others would fail as well. */
 void tool_give_up(void);
 
 /*
- * "pagewise NAME: DIR/FILE: text" on standard error, and one more in to_failed.  name NULL: the
- * directory itself.
+ * Prints "pagewise NAME: DIR/FILE: text" on standard error and increments to_failed.  name is NULL
+ * for the directory itself.
  */
 void tool_fail(struct tool *, const struct walk_dir *, const char *name,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* As tool_fail, on standard output: what --check has found. */
+/* Prints a finding of --check like tool_fail, but on standard output. */
 void tool_found(struct tool *, const struct walk_file *, const char *what);
 
 /*
- * Waits until a second change of the file could not have the same modification time: two
- * seconds on file systems that count these, else some clock ticks.  False: it was stopped.
+ * Waits until another change of the file would have another modification time: two seconds on file
+ * systems that store whole seconds, else some clock ticks.  Returns false if the run was stopped.
  */
 bool tool_settle(const struct stat *);
 
-/* Is it what it was, as far as size and modification time say? */
+/* Returns true if size and modification time are unchanged. */
 bool tool_unchanged(int fd, const struct stat *);
 
 #endif

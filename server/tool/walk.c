@@ -20,7 +20,7 @@ walk_ref(struct walk_dir *dir)
 	atomic_fetch_add(&dir->wd_refs, 1);
 }
 
-/* A directory's end is that of a reference to its parent. */
+/* Releases a reference.  Closing a directory releases its reference to the parent. */
 void
 walk_unref(struct walk_dir **dirp)
 {
@@ -46,7 +46,10 @@ tool_walk_open_fd(const struct walk_dir *parent, const char *name)
 	return fd == -1 ? -errno : fd;
 }
 
-/* Takes over the caller's reference to the parent if it succeeds.  0 or -errno. */
+/*
+ * Opens a directory.  On success takes over the caller's reference to the parent.  Returns 0 or
+ * -errno.
+ */
 static int
 tool_walk_open_dir(
     struct walk_dir *parent, const char *name, struct walk_dir **out)
@@ -79,7 +82,10 @@ tool_walk_open_dir(
 	return 0;
 }
 
-/* As in a directory entry; DT_UNKNOWN: it is gone, or cannot be asked. */
+/*
+ * Returns the type as in a directory entry, or DT_UNKNOWN if the file is gone or cannot be
+ * examined.
+ */
 static unsigned char
 tool_walk_type_of(const struct walk_dir *dir, const struct dirent *de)
 {
@@ -94,7 +100,10 @@ tool_walk_type_of(const struct walk_dir *dir, const struct dirent *de)
 				     : DT_UNKNOWN;
 }
 
-/* The directory to go on with: the one that this entry is, or the same. */
+/*
+ * Handles an entry.  Returns the directory to continue with: the entry's if it was entered, else
+ * dir.
+ */
 static struct walk_dir *
 tool_walk_entry(
     const struct walk *wk, struct walk_dir *dir, const struct dirent *de)
@@ -111,7 +120,7 @@ tool_walk_entry(
 	if (type != DT_DIR || !wk->wk_enter(wk->wk_arg, name))
 		return dir;
 	error = tool_walk_open_dir(dir, name, &dir);
-	/* Between the name and the open it was removed, or became a link. */
+	/* The entry was removed, or replaced by a link, before the open. */
 	if (error != 0 && error != -ENOENT && error != -ENOTDIR &&
 	    error != -ELOOP)
 		wk->wk_failed(wk->wk_arg, dir, name, error);
@@ -201,7 +210,6 @@ tool_walk_print_name(FILE *f, const char *name)
 	}
 }
 
-/* The ancestor of this depth. */
 static const struct walk_dir *
 tool_walk_at_depth(const struct walk_dir *dir, unsigned depth)
 {

@@ -1,6 +1,6 @@
 /*
  * walk: all files of a tree.  No symbolic link is followed, and every step is taken from an
- * open directory: what is renamed meanwhile leads nowhere else.  A level of the tree takes one
+ * open directory, so that a concurrent rename cannot redirect it.  A level of the tree uses one
  * descriptor and one name.
  */
 #ifndef SERVER_TOOL_WALK_H
@@ -12,59 +12,56 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Levels below the directory that is given: no path of more is short enough for a lookup. */
+/* Maximum levels below the given directory.  Deeper paths would be too long for a lookup. */
 #define WALK_DEPTH 2048
 
-/* Counted; open as long as somebody has a reference. */
+/* A directory with a reference count, open while it has references. */
 struct walk_dir {
-	DIR *wd_dir; /* the walk's */
-	int wd_fd;   /* everybody's */
+	DIR *wd_dir; /* stream of the walking thread */
+	int wd_fd;   /* descriptor for all threads */
 	atomic_uint wd_refs;
 	struct walk_dir
-	    *wd_parent; /* a reference; NULL of the one that was given */
+	    *wd_parent; /* a reference; NULL for the given directory */
 	unsigned wd_depth;
-	char wd_name[]; /* as it was given, or in its parent */
+	char wd_name[]; /* path as given, or name in the parent */
 };
 
 struct walk_file {
-	struct walk_dir *wf_dir; /* whoever keeps it takes a reference */
+	struct walk_dir *wf_dir; /* borrowed; walk_ref to keep it */
 	const char *wf_name;
 };
 
 struct walk {
 	void *wk_arg;
-	/* A name that is not "." or ".." and no directory; links are left out. */
+	/* Called for a regular file. */
 	void (*wk_file)(void *arg, const struct walk_file *);
-	/* Is this directory to be entered? */
+	/* Returns true if the walk must enter the directory. */
 	bool (*wk_enter)(void *arg, const char *name);
 	bool (*wk_stopped)(void);
-	/* name NULL: the directory itself.  error: for walk_error. */
+	/* Called on failure.  name is NULL for the directory itself; error is for walk_error. */
 	void (*wk_failed)(
 	    void *arg, const struct walk_dir *, const char *name, int error);
 };
 
 /*
- * path itself may be a link, or lead over links; but not over one in a directory that belongs to
- * another user than root and the caller, or in which others may write (given.h).  Files may be
- * gone, or be something else, once they are opened.
+ * Walks a tree.  path may be, or lead over, a symbolic link, except one in a directory that a user
+ * other than root and the caller owns, or that others may write (given.h).  Files may be removed or
+ * replaced before they are opened.
  */
 void walk_tree(const struct walk *, const char *path);
 
-/* Why a directory was not walked, for a message. */
+/* Returns why a directory was not walked, for a message. */
 const char *walk_error(int error);
 
 void walk_ref(struct walk_dir *);
 void walk_unref(struct walk_dir **);
 
-/*
- * Writes "/DIR/NAME" as seen from the directory that was given.  Returns the length, or
- * -ENAMETOOLONG.
- */
+/* Writes "/DIR/NAME" relative to the given directory.  Returns the length, or -ENAMETOOLONG. */
 long walk_path(const struct walk_file *, char *path, size_t size);
 
 /*
- * Prints the whole path; name may be NULL.  A byte that is not printable ASCII, or is a backslash,
- * becomes \xHH, as in the access log: nothing that a name holds reaches the terminal.
+ * Prints the whole path; name may be NULL.  Writes a backslash, and each byte that is not printable
+ * ASCII, as \xHH, as in the access log, so that names cannot control the terminal.
  */
 void walk_print(FILE *, const struct walk_dir *, const char *name);
 
