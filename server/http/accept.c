@@ -6,7 +6,8 @@
 #include "server/http/chars.h"
 
 /*
- * Bytes of the quoted string that it begins with (RFC 9110, 5.6.4), or 0 if it has no end.
+ * Returns the length of the quoted string at the front (RFC 9110, 5.6.4), or 0 if it is
+ * unterminated.
  */
 static size_t
 accept_quoted(struct str s)
@@ -29,7 +30,10 @@ accept_token(struct str s)
 	return n;
 }
 
-/* Takes the next member; a comma in quotes is text.  False: there is none that ends. */
+/*
+ * Takes the next member; a comma in quotes is text.  Returns false at the end of the list, or if a
+ * quoted string is unterminated.
+ */
 static bool
 accept_next_member(struct str *list, struct str *member)
 {
@@ -51,7 +55,10 @@ accept_next_member(struct str *list, struct str *member)
 	return true;
 }
 
-/* "1", "0.5", "1.000": at most three digits behind the point.  -1: it is no weight. */
+/*
+ * Returns the weight of a text such as "1", "0.5" or "1.000", with at most three decimals, or -1 if
+ * it is malformed.
+ */
 static int
 accept_weight_of(struct str text)
 {
@@ -71,7 +78,10 @@ accept_weight_of(struct str text)
 	return weight <= ACCEPT_MOST ? weight : -1;
 }
 
-/* Takes NAME=VALUE; if it is a weight, that.  False: it is neither. */
+/*
+ * Takes NAME=VALUE; sets *weight if the name is "q".  Returns false on a syntax error or bad
+ * weight.
+ */
 static bool
 accept_take_parameter(struct str *s, int *weight)
 {
@@ -91,7 +101,7 @@ accept_take_parameter(struct str *s, int *weight)
 	return *weight >= 0;
 }
 
-/* What stands behind a name, the weight with it; -1: it is not as it should be. */
+/* Reads the parameters after a name.  Returns the weight, or -1 on a syntax error. */
 static int
 accept_parameters(struct str s)
 {
@@ -118,7 +128,7 @@ accept_is_alias(struct str range, struct str name)
 	       str_caseeq(name, STR("gzip"));
 }
 
-/* How closely a range names it: 3 is itself, 0 not at all. */
+/* Returns how specifically a range matches the name: 3 for the name itself, 0 for no match. */
 static int
 accept_closeness(struct str range, struct str name)
 {

@@ -7,17 +7,18 @@
 
 #include "server/util/str.h"
 
-#define ACCEPT_MOST    1000 /* q=1, which is also what no weight means */
-#define ACCEPT_NOT     0    /* q=0: the client does not want it */
-#define ACCEPT_NOTHING (-1) /* the list does not speak of it */
+#define ACCEPT_MOST    1000 /* q=1, the default of a member without a weight */
+#define ACCEPT_NOT     0    /* q=0: not acceptable */
+#define ACCEPT_NOTHING (-1) /* no member matches */
 
 /*
- * The weight of a name in a field's value, in thousandths.  The name is a media type
- * ("text/html") or a token ("gzip", which "x-gzip" names as well), without parameters.  The member that names it most closely
- * decides: the name itself, then "text/" and an asterisk, then the asterisks alone.  So
- * "identity" has ACCEPT_NOT where "*;q=0" stands without it.  Of several members that are as
- * close the highest weight counts; their parameters are ignored.  A member that breaks the
- * grammar ("q=2") is left out; so is one whose quoted string does not end.  Absent is as empty.
+ * Returns the weight of a name in a field value, in thousandths.  The name is a media type
+ * ("text/html") or a token ("gzip", which "x-gzip" matches as well), without parameters.  The most
+ * specific member decides: the name itself, then "text/" and an asterisk, then the asterisks alone.
+ * So "identity" has ACCEPT_NOT if the list has "*;q=0" and no "identity".  Among equally specific
+ * members the highest weight counts; their parameters are ignored.  A member that breaks the
+ * grammar ("q=2") is ignored, and so is one with an unterminated quoted string.  An absent list
+ * counts as an empty one.
  */
 int accept_weight(struct str list, struct str name);
 

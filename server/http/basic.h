@@ -11,18 +11,18 @@
 
 #define BASIC_MOST ((size_t)512) /* bytes of user, colon and password */
 
-/* Both end with a NUL and have no control character; the user is not empty. */
+/* User and password end with a NUL and have no control characters; the user is not empty. */
 struct basic {
 	char bs_text[BASIC_MOST + 1];
 	size_t bs_len;
-	const char *bs_user; /* in bs_text, as the next one */
+	const char *bs_user; /* in bs_text, like bs_password */
 	const char *bs_password;
 };
 
-/* False: it has none, and there is nothing to be wiped. */
+/* Returns false if the value has no credentials; there is nothing to wipe then. */
 bool basic_parse(struct str authorization, struct basic *);
 
-/* Wipes them. */
+/* Wipes the credentials. */
 void basic_forget(struct basic *);
 
 #endif

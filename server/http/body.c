@@ -8,23 +8,23 @@
 
 enum state {
 	ST_END,
-	ST_SIZED, /* data of a body that has a length */
-	ST_SIZE,  /* the first digit of a chunk's size */
+	ST_SIZED, /* data of a body with Content-Length */
+	ST_SIZE,  /* first digit of a chunk size */
 	ST_DIGITS,
-	ST_GAP, /* behind spaces: ';' is due */
-	ST_EXT, /* behind ';': a name is due */
+	ST_GAP, /* after spaces: expects ';' */
+	ST_EXT, /* after ';': expects a name */
 	ST_EXT_NAME,
-	ST_EXT_GAP,   /* behind a name and spaces: ';' or '=' is due */
-	ST_EXT_VALUE, /* behind '=': a value is due */
+	ST_EXT_GAP,   /* after a name and spaces: expects ';' or '=' */
+	ST_EXT_VALUE, /* after '=': expects a value */
 	ST_EXT_TOKEN,
 	ST_QUOTED,
-	ST_ESCAPED,  /* behind a backslash */
-	ST_UNQUOTED, /* behind the closing quote */
+	ST_ESCAPED,  /* after a backslash */
+	ST_UNQUOTED, /* after the closing quote */
 	ST_SIZE_LF,
 	ST_DATA,
 	ST_DATA_CR,
 	ST_DATA_LF,
-	ST_TRAILER, /* the first byte of a trailer field, or the CR of the end */
+	ST_TRAILER, /* first byte of a trailer field, or the last CR */
 	ST_NAME,
 	ST_VALUE,
 	ST_VALUE_LF,
@@ -59,7 +59,7 @@ body_hex_value(char c)
 	return (unsigned)((c | 0x20) - 'a') + 10;
 }
 
-/* A zero in front of other digits costs as an extension does. */
+/* Adds a digit to the size.  A leading zero counts towards BODY_EXTRA. */
 static enum state
 body_add_digit(struct body *bd, char c)
 {
@@ -84,7 +84,7 @@ body_after_size(struct body *bd, char c)
 	return body_is_blank(c) ? ST_GAP : ST_BAD;
 }
 
-/* Behind a whole extension, or spaces behind one. */
+/* Handles the byte after an extension, or after the spaces that follow one. */
 static enum state
 body_after_extension(char c, bool may_end)
 {
@@ -176,7 +176,7 @@ body_after_size_line(const struct body *bd, char c)
 	return bd->bd_left == 0 ? ST_TRAILER : ST_DATA;
 }
 
-/* A byte of a chunk that is no data. */
+/* Handles a byte of the chunked framing. */
 static enum state
 body_next_state(struct body *bd, char c)
 {
@@ -208,7 +208,7 @@ body_next_state(struct body *bd, char c)
 	}
 }
 
-/* Returns how many of the bytes are data. */
+/* Skips data.  Returns how many of the bytes were data. */
 static size_t
 body_skip_data(struct body *bd, size_t len)
 {

@@ -12,10 +12,10 @@ enum char_class {
 	CHAR_HEX = 1 << 1,
 	CHAR_TOKEN = 1 << 2,   /* RFC 9110, 5.6.2 */
 	CHAR_VISIBLE = 1 << 3, /* ASCII, not space */
-	CHAR_TEXT = 1 << 4,    /* of a field value, obs-text too (9110, 5.5) */
-	CHAR_HOST = 1 << 5, /* of a reg-name, not in an escape (3986, 3.2.2) */
-	CHAR_SEGMENT = 1 << 6, /* of a path as it is: not '/', '%' or NUL */
-	CHAR_LINK = 1 << 7, /* need not be escaped in a path: target_encode */
+	CHAR_TEXT = 1 << 4,    /* in field values, with obs-text (9110, 5.5) */
+	CHAR_HOST = 1 << 5,    /* in a reg-name outside escapes (3986, 3.2.2) */
+	CHAR_SEGMENT = 1 << 6, /* literal in a path: not '/', '%' or NUL */
+	CHAR_LINK = 1 << 7,    /* not escaped in a path by target_encode */
 };
 
 extern const unsigned char char_classes[256];

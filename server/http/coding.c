@@ -4,7 +4,7 @@
 #include "server/http/coding.h"
 #include "server/http/accept.h"
 
-#define BITS 16 /* of a weight */
+#define BITS 16 /* bits of a weight */
 
 static const struct {
 	const char *name;
@@ -64,7 +64,7 @@ coding_weights(struct str accept_encoding)
 	int plain, weight;
 	uint64_t weights = 0;
 
-	/* Without the field all are acceptable, and few such clients can decode one. */
+	/* Without the field all codings are acceptable, but few such clients can decode one. */
 	if (accept_encoding.s_ptr == NULL)
 		return 0;
 	plain = accept_weight(accept_encoding, STR("identity"));

@@ -11,38 +11,41 @@
 #include "server/util/str.h"
 
 enum coding { CODING_NONE, CODING_ZSTD, CODING_BR, CODING_GZIP };
-#define CODINGS 3 /* but for CODING_NONE */
+#define CODINGS 3 /* without CODING_NONE */
 
-/* As Content-Encoding has it (CODING_NONE: empty), and at the end of a file's name: ".zst". */
+/*
+ * Return the name for Content-Encoding and the suffix of file names (".zst"); CODING_NONE has empty
+ * ones.
+ */
 const char *coding_name(enum coding);
 const char *coding_suffix(enum coding);
 
-/* Of such an end without its dot; CODING_NONE: there is none. */
+/* Returns the coding of a suffix without its dot, or CODING_NONE if no coding has it. */
 enum coding coding_of_suffix(const char *);
 
-/* Of a file's name that ends in one, behind at least one byte; else CODING_NONE. */
+/* Returns the coding of a file name that has a suffix after at least one byte, else CODING_NONE. */
 enum coding coding_of_name(const char *name);
 
 /*
- * The coding that files of this name and media type have by their format: gzip, if the name ends
- * in ".svgz" and the type is SVG's.
+ * Returns the coding that is part of the format of files with this name and media type: gzip if the
+ * name ends in ".svgz" and the type is that of SVG, else CODING_NONE.
  */
 enum coding coding_of_format(const char *name, const char *type);
 
 /*
- * How much a client wants each, from the value of Accept-Encoding, which may be absent.  A
- * coding has a weight of 0 if it is not wanted, or wanted less than the file as it is.  Two
- * clients with the same number get the same answers.
+ * Returns how much a client wants each coding, from the value of Accept-Encoding, which may be
+ * absent.  A coding has a weight of 0 if the client does not want it, or prefers the unencoded
+ * file.  Two clients with the same number get the same responses.
  */
 uint64_t coding_weights(struct str accept_encoding);
 
-/* False if the client refuses the file as it is (identity;q=0). */
+/* Returns false if the client refuses the unencoded file (identity;q=0). */
 bool coding_takes_identity(struct str accept_encoding);
 
-/* The weights of a client that wants this coding as much, and no other. */
+/* Returns the weights of a client that gives this coding the same weight and accepts no other. */
 uint64_t coding_only(uint64_t weights, enum coding);
 
-/* 0 to 1000. */
+/* Returns the weight of a coding, 0 to 1000. */
 unsigned coding_weight(uint64_t weights, enum coding);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * conditional: conditional requests.  A list of entity tags that does not parse
- * matches nothing: If-Match then refuses and If-None-Match sends everything,
- * which is the safe side of both.
+ * conditional: conditional requests.  A list of entity tags that does not parse matches nothing:
+ * If-Match then refuses and If-None-Match sends the whole representation, which is the safe result
+ * of both.
  */
 #include "server/http/conditional.h"
 
@@ -9,14 +9,17 @@
 
 enum comparison { COMPARE_STRONG, COMPARE_WEAK };
 
-/* Without control characters, space and quote; a backslash is just a byte. */
+/*
+ * Returns true for a byte of an opaque tag: no control character, space or quote; a backslash has
+ * no special meaning.
+ */
 static bool
 conditional_is_etagc(unsigned char c)
 {
 	return c > ' ' && c != '"' && c != 0x7f;
 }
 
-/* Takes the tag at the front; the quotes belong to opaque. */
+/* Takes the tag at the front; opaque includes the quotes. */
 static bool
 conditional_next_tag(struct str *list, struct str *opaque, bool *weak)
 {
@@ -38,7 +41,9 @@ conditional_next_tag(struct str *list, struct str *opaque, bool *weak)
 	return list->s_len == 0 || *list->s_ptr == ',';
 }
 
-/* etag may be weak, or empty: then only "*" matches. */
+/*
+ * Returns true if the list matches etag, which may be weak or empty; only "*" matches an empty one.
+ */
 static bool
 conditional_matches(struct str list, struct str etag, enum comparison how)
 {
@@ -73,7 +78,7 @@ conditional_is_etag(struct str text)
 	       opaque.s_ptr + opaque.s_len - 1 == last;
 }
 
-/* False for a representation without a date: there is nothing to compare with. */
+/* Returns false for a representation without a date, which has nothing to compare with. */
 static bool
 conditional_get_date(
     struct str value, const struct validators *va, time_t now, time_t *t)

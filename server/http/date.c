@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-#define YEAR_BASE 1900 /* of tm_year */
+#define YEAR_BASE 1900 /* year 0 of tm_year */
 
-/* What fits into four digits of year. */
+/* Limits of the years with four digits. */
 #define DATE_MIN INT64_C(-62167219200) /* 1 Jan 0000, 00:00:00 */
 #define DATE_MAX INT64_C(253402300799) /* 31 Dec 9999, 23:59:59 */
 
@@ -82,7 +82,7 @@ date_scan_digits(struct str *s, size_t n, int *v)
 	return true;
 }
 
-/* cut: how much of each name counts.  Case does (RFC 9110, 5.6.7). */
+/* Matches one of the names by its first cut bytes.  Case matters (RFC 9110, 5.6.7). */
 static bool
 date_scan_name(
     struct str *s, const char *const *names, int count, size_t cut, int *v)
@@ -129,7 +129,7 @@ date_scan_conversion(struct str *s, char conversion, struct tm *w)
 	return false;
 }
 
-/* A strptime without locale and without tolerance for white space. */
+/* Reads a date like strptime(3), but without locale and without tolerance for white space. */
 static bool
 date_scan(struct str s, const char *format, struct tm *w)
 {
@@ -146,7 +146,7 @@ date_scan(struct str s, const char *format, struct tm *w)
 	return s.s_len == 0;
 }
 
-/* The day of the week follows from the date: a wrong name says nothing. */
+/* Returns true if day and time exist.  Ignores the day of the week, which follows from the date. */
 static bool
 date_is_possible(const struct tm *w)
 {
@@ -154,7 +154,7 @@ date_is_possible(const struct tm *w)
 	struct tm day = {
 	    .tm_year = w->tm_year, .tm_mon = w->tm_mon, .tm_mday = w->tm_mday};
 
-	/* A 31st of June becomes the 1st of July. */
+	/* timegm turns a 31st of June into the 1st of July. */
 	timegm(&day);
 	return w->tm_mday >= 1 && day.tm_mon == w->tm_mon && w->tm_hour < 24 &&
 	       w->tm_min < 60 && (w->tm_sec < 60 || leap);

@@ -7,7 +7,7 @@
 
 #include "lib/util/timespec.h"
 
-#define NANOSECONDS 9 /* digits */
+#define NANOSECONDS 9 /* digits of the nanoseconds */
 
 static const char hex[] = "0123456789abcdef";
 
@@ -67,7 +67,7 @@ digest_take_digit(struct str *s, int64_t *number)
 	return true;
 }
 
-/* No sign, no zero in front of others, no more than fits. */
+/* Takes a number that has no sign and no leading zero and fits an int64_t. */
 static bool
 digest_take_number(struct str *s, int64_t *number)
 {
@@ -129,13 +129,13 @@ digest_base64(
 		for (have += 8; have >= 6; have -= 6)
 			*text++ = digits[bits >> (have - 6) & 63];
 	}
-	/* 256 bits are 42 digits and 4 bits. */
+	/* 256 bits make 42 digits and leave 4 bits. */
 	*text++ = digits[bits << (6 - have) & 63];
 	*text++ = '=';
 	*text = '\0';
 }
 
-/* The value of a member; its parameters do not matter. */
+/* Returns true for a weight from 1 to 10; parameters of the member do not matter. */
 static bool
 digest_is_weight(struct str value)
 {

@@ -2,14 +2,14 @@
  * digest: the SHA-256 of a file's content, as it is kept with the file and as it is sent
  * (Repr-Digest and Want-Repr-Digest, RFC 9530).  Pure: it hashes nothing.
  *
- * It is kept in the file's extended attribute DIGEST_ATTRIBUTE, in the namespace of users
- * ("user.pagewise.sha256" on Linux), as one line of text without its end:
+ * The digest is stored in the file's extended attribute DIGEST_ATTRIBUTE, in the user namespace
+ * ("user.pagewise.sha256" on Linux), as one line of text without a newline:
  *
  *	HASH SIZE SECONDS.NANOSECONDS
  *
- * HASH has 64 digits, as sha256sum(1) prints them.  SIZE is that of the file, in bytes, and the
- * rest its modification time since 1970: whole seconds, which may be negative, and nine digits
- * that are added to them.  The digest is that of the file as long as both are the file's.
+ * HASH has 64 digits, as sha256sum(1) prints them.  SIZE is the size of the file in bytes.  SECONDS
+ * and NANOSECONDS are its modification time since 1970: whole seconds, which may be negative, and
+ * nine digits that are added to them.  The digest is valid as long as size and time match the file.
  */
 #ifndef SERVER_HTTP_DIGEST_H
 #define SERVER_HTTP_DIGEST_H
@@ -31,22 +31,23 @@ struct digest {
 	struct timespec dg_mtime;
 };
 
-/* Returns the length of the text; a NUL is behind it. */
+/* Writes the text and a NUL after it.  Returns the length of the text. */
 size_t digest_format(const struct digest *, char text[static DIGEST_TEXT]);
 
-/* Exactly what digest_format writes; false: it is anything else. */
+/* Reads a text that digest_format wrote.  Returns false for any other text. */
 bool digest_parse(struct str text, struct digest *);
 
 bool digest_is_of(
     const struct digest *, int64_t size, const struct timespec *mtime);
 
-/* RFC 4648, 4, with padding. */
+/* Writes the hash in base64 with padding (RFC 4648, 4). */
 void digest_base64(
     const uint8_t hash[static DIGEST_HASH], char text[static DIGEST_BASE64]);
 
 /*
- * Does a client with this Want-Repr-Digest, which may be absent, want a SHA-256?  Yes without
- * the field, or if it has sha-256 with 1 to 10; of several the last counts (RFC 8941, 3.2).
+ * Returns true if a client with this Want-Repr-Digest, which may be absent, wants a SHA-256:
+ * without the field, or if it has sha-256 with 1 to 10; of several members the last counts (RFC
+ * 8941, 3.2).
  */
 bool digest_is_wanted(struct str want);
 

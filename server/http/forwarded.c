@@ -7,7 +7,7 @@
 
 #include "server/http/chars.h"
 
-/* The quote at s_ptr[i] is part of a quoted string. */
+/* Returns true if the quote at s_ptr[i] is escaped, thus part of a quoted string. */
 static bool
 forwarded_is_escaped(struct str s, size_t i)
 {
@@ -18,7 +18,7 @@ forwarded_is_escaped(struct str s, size_t i)
 	return n % 2 == 1;
 }
 
-/* Where the last member begins; a comma in quotes is none. */
+/* Returns the offset of the last member.  A comma in quotes does not separate. */
 static size_t
 forwarded_last_begin(struct str list, bool quotes)
 {
@@ -41,7 +41,7 @@ forwarded_last_begin(struct str list, bool quotes)
 	return i;
 }
 
-/* Takes the last member off; false when nothing is left. */
+/* Takes the last member off the list.  Returns false when the list is used up. */
 static bool
 forwarded_take_last(struct str *list, bool quotes, struct str *member)
 {
@@ -71,7 +71,7 @@ forwarded_take_token(struct str *s)
 	return token;
 }
 
-/* What stands between the quotes, as it is.  False: it has no end. */
+/* Takes the raw text between the quotes.  Returns false if the closing quote is missing. */
 static bool
 forwarded_take_quoted(struct str *s, struct str *text)
 {
@@ -87,7 +87,7 @@ forwarded_take_quoted(struct str *s, struct str *text)
 	return true;
 }
 
-/* NAME=VALUE; false: it is not. */
+/* Takes NAME=VALUE.  Returns false on a syntax error. */
 static bool
 forwarded_take_pair(struct str *s, struct str *name, struct str *value)
 {
@@ -100,7 +100,10 @@ forwarded_take_pair(struct str *s, struct str *name, struct str *value)
 	return value->s_len > 0;
 }
 
-/* The value of "for" in a member of Forwarded; false: there is none, or something is wrong. */
+/*
+ * Finds the value of "for" in a member of Forwarded.  Returns false if it is missing or repeated,
+ * or on a syntax error.
+ */
 static bool
 forwarded_find_for(struct str s, struct str *node)
 {
@@ -127,7 +130,7 @@ forwarded_find_for(struct str s, struct str *node)
 	}
 }
 
-/* ":80", ":_secret" (RFC 7239, 6.2), or nothing. */
+/* Returns true for ":80", ":_secret" (RFC 7239, 6.2), or an empty string. */
 static bool
 forwarded_is_port(struct str s)
 {
@@ -146,7 +149,10 @@ forwarded_is_port(struct str s)
 	return true;
 }
 
-/* The address ends here; a colon alone is a port's, several are an IPv6 address's. */
+/*
+ * Parses an address and its port.  A single colon precedes a port; several belong to an IPv6
+ * address.
+ */
 static bool
 forwarded_parse_node(struct str s, union sockaddr_any *client)
 {

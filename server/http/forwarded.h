@@ -2,9 +2,8 @@
  * forwarded: who asked, as proxies have written it into X-Forwarded-For or Forwarded
  * (RFC 7239).  Pure.
  *
- * Each proxy adds the address that it was asked from at the end.  So the list is read from its
- * end, and what stands before the first address that is not trusted, which a client may have
- * written, is not looked at.
+ * Each proxy appends the address of its own client.  So the list is read from its end; what stands
+ * before the first untrusted address may have been written by the client, and is ignored.
  */
 #ifndef SERVER_HTTP_FORWARDED_H
 #define SERVER_HTTP_FORWARDED_H
@@ -16,11 +15,12 @@
 enum forwarded { FORWARDED_OFF, FORWARDED_X, FORWARDED_RFC7239 };
 
 /*
- * The last address of the list that is not one of n trusted blocks; if all are trusted, the
- * first.  "unknown", an obfuscated name ("_x") and what breaks the grammar end the search: what
- * was read before counts.  Empty members are skipped.  A port is allowed, and forgotten; so are
- * an IPv6 address without brackets and spaces around a semicolon.  False: there is no address,
- * and *client stays as it was.  list: all fields of the name, joined by commas; absent is empty.
+ * Finds the last address of the list that is not in one of n trusted blocks; if all are trusted,
+ * the first.  "unknown", an obfuscated name ("_x") or a syntax error ends the search; the address
+ * read before it counts.  Empty members are skipped.  A port is allowed and dropped; an IPv6
+ * address without brackets and spaces around a semicolon are allowed too.  Returns false if there
+ * is no address; *client is unchanged then.  list holds all fields of the name, joined by commas;
+ * an absent list counts as an empty one.
  */
 bool forwarded_client(enum forwarded, struct str list, const struct cidr *,
     size_t n, union sockaddr_any *client);

@@ -1,7 +1,7 @@
 /*
  * head: a state machine over the raw bytes of a request head that can stop and
- * go on after any of them, so the verdict depends on the bytes alone and not on
- * how the network cut them.
+ * go on after any of them, so the verdict depends on the bytes alone and not on how the network cut
+ * them.
  */
 #include "server/http/head.h"
 
@@ -15,13 +15,13 @@
 #define METHOD_MAX 32
 
 enum state {
-	ST_START, /* of a blank line or the request line */
+	ST_START, /* start of a blank line or the request line */
 	ST_BLANK_LF,
 	ST_METHOD,
 	ST_TARGET,
 	ST_VERSION,
 	ST_LINE_LF,
-	ST_FIELD, /* or the blank line at the end */
+	ST_FIELD, /* start of a field or of the final blank line */
 	ST_NAME,
 	ST_VALUE,
 	ST_END_LF,
@@ -35,10 +35,10 @@ enum field {
 	FIELD_TRANSFER_ENCODING,
 };
 
-/* hd_mark is where the element that is being read began. */
+/* State of one call.  hd_mark is the offset where the current element begins. */
 struct scan {
 	const char *sc_buf;
-	size_t sc_end; /* bytes that may be looked at */
+	size_t sc_end; /* bytes that may be read */
 	const struct head_limits *sc_limits;
 	struct head *sc_head;
 };
@@ -51,7 +51,7 @@ head_enter(struct head *hd, enum state state, size_t at)
 	hd->hd_scanned = at;
 }
 
-/* The end of the words from i on that have no byte outside least to '~'. */
+/* Returns the end of the words from i on whose bytes all lie between least and '~'. */
 static size_t
 head_skip_words(const struct scan *sc, size_t i, unsigned char least)
 {
@@ -134,7 +134,7 @@ head_scan_target(struct scan *sc)
 	return 0;
 }
 
-/* "HTTP/", digit, ".", digit, CR. */
+/* Reads "HTTP/", digit, ".", digit, CR. */
 static int
 head_scan_version(struct scan *sc)
 {
@@ -153,7 +153,7 @@ head_scan_version(struct scan *sc)
 		return 0;
 	if (version[5] != '1')
 		return 505;
-	/* A higher minor version is processed as the highest known: RFC 9110, 2.5. */
+	/* A higher minor version is processed as the highest known one (RFC 9110, 2.5). */
 	hd->hd_minor = version[7] == '0' ? 0 : 1;
 	head_enter(hd, ST_LINE_LF, hd->hd_scanned);
 	return 0;
@@ -180,7 +180,7 @@ head_scan_field(struct scan *sc)
 	return 0;
 }
 
-/* The fields that decide where this request ends and whose it is. */
+/* Notes the fields that decide where this request ends and which host it is for. */
 static int
 head_note_field(struct head *hd, struct str name)
 {
@@ -235,7 +235,7 @@ head_is_number(struct str value)
 	return digits > 0 && digits == value.s_len;
 }
 
-/* Returns 0, or the status to refuse it with. */
+/* Returns 0, or the status to refuse the value with. */
 static int
 head_check_value(enum field field, struct str value)
 {
@@ -376,7 +376,7 @@ head_find(const char *buf, size_t len, size_t before,
 		    str_trim((struct str){buf + hd.hd_host_at, hd.hd_host_len});
 }
 
-/* Length of the reg-name at the front (RFC 3986, 3.2.2). */
+/* Returns the length of the reg-name at the front (RFC 3986, 3.2.2). */
 static size_t
 head_reg_name_len(struct str s)
 {
@@ -397,7 +397,7 @@ head_reg_name_len(struct str s)
 	return i;
 }
 
-/* Length of "[IPv6 address]" at the front, 0 if that is not what it is. */
+/* Returns the length of "[IPv6 address]" at the front, or 0 if the text is none. */
 static size_t
 head_ip_literal_len(struct str s)
 {
@@ -434,7 +434,9 @@ head_host_valid(struct str host)
 	return i == host.s_len;
 }
 
-/* Takes the port off a host, and returns it without leading zeros, or the default. */
+/*
+ * Takes the port off a host.  Returns it without leading zeros, or otherwise if the host has none.
+ */
 static struct str
 head_take_port(struct str *host, struct str otherwise)
 {

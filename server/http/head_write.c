@@ -5,10 +5,10 @@
 
 #include "server/http/head_write.h"
 
-#define PAGE 256 /* more than any needs */
+#define PAGE 256 /* bytes, more than any page needs */
 
 static const struct line {
-	const char *text; /* number and reason */
+	const char *text; /* status code and reason phrase */
 	int number;
 	bool close;
 } lines[] = {

@@ -1,6 +1,5 @@
 /*
- * mime: the media type table.  One copy of the text, cut into words in place,
- * and an array of pointers into it, sorted by extension.
+ * mime: the media type table.
  */
 #include "server/http/mime.h"
 #include "server/util/text_file.h"
@@ -12,8 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define MIME_TYPE_MAX 127	 /* bytes of a type */
-#define MIME_FILE_MAX (4u << 20) /* bytes: more is not a table of types */
+#define MIME_TYPE_MAX 127	 /* maximum bytes of a type */
+#define MIME_FILE_MAX (4u << 20) /* bytes; a larger file is no table of types */
 
 static const char space[] = " \t\r\v\f";
 
@@ -49,7 +48,10 @@ mime_add_entry(struct mime *m, const char *ext, const char *type)
 	return 0;
 }
 
-/* It will stand in a header: visible ASCII, something on both sides, one line. */
+/*
+ * Returns true if type is safe in a header: one line of visible ASCII with text on both sides of
+ * '/'.
+ */
 bool
 mime_type_valid(const char *type)
 {
@@ -67,8 +69,8 @@ mime_type_valid(const char *type)
 }
 
 /*
- * Takes the type off the line, and what follows a ';' with it: parameters.  Spaces around the
- * ';' are one behind it then.
+ * Takes the type off the line, and with it any parameters after a ';'.  Replaces the spaces around
+ * each ';' by one after it.
  */
 static char *
 mime_take_type(char **line)
@@ -93,13 +95,13 @@ mime_take_type(char **line)
 	}
 	*line = rest;
 	if (end == rest)
-		*line = end; /* the line ends with it */
+		*line = end; /* the line ends here */
 	else
 		*end = '\0';
 	return type;
 }
 
-/* 0, or -errno and what is wrong with the line. */
+/* Returns 0, or -errno with the error text in *what. */
 static int
 mime_parse_line(struct mime *m, char *line, const char **what)
 {
@@ -126,7 +128,7 @@ mime_parse_line(struct mime *m, char *line, const char **what)
 	return 0;
 }
 
-/* Equal extensions stay in the order of the table, which is that of memory. */
+/* Compares extensions.  Equal ones keep the order of the table, which is their order in memory. */
 static int
 mime_compare_entries(const void *a, const void *b)
 {
@@ -179,7 +181,7 @@ fail:
 	return NULL;
 }
 
-/* The whole file, for the caller to free: NULL, or what is wrong with it. */
+/* Reads the whole file into *text, which the caller frees.  Returns NULL, or the error text. */
 static const char *
 mime_read_text(FILE *f, char **text)
 {

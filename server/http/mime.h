@@ -1,7 +1,7 @@
 /*
  * mime: file name extension to media type, from a table file in the format of
- * Apache's mime.types: "type ext ext ...", '#' comments.  A type may have parameters,
- * "text/plain; charset=utf-8 txt".
+ * Apache's mime.types: "type ext ext ...", '#' comments.  A type may have parameters, "text/plain;
+ * charset=utf-8 txt".
  */
 #ifndef SERVER_HTTP_MIME_H
 #define SERVER_HTTP_MIME_H
@@ -12,26 +12,25 @@
 struct mime;
 
 /*
- * text is the whole table; name is for messages.  An extension listed twice
- * keeps its first type.  Returns NULL and a message "name:line: what" in err.
- * Extensions compare without regard to case.  Immutable afterwards, so any
- * thread may look up.
+ * Parses a whole table; name is for messages.  An extension listed twice keeps its first type.
+ * Extensions compare without regard to case.  Returns NULL and a message "name:line: what" in err
+ * on failure.  The table is immutable afterwards, so any thread may use it.
  */
 struct mime *mime_parse(
     const char *text, const char *name, char *err, size_t errsize);
 
-/* Reads a file; NULL and a message that names it in err. */
+/* Reads a table from a file.  Returns NULL and a message with the path in err on failure. */
 struct mime *mime_load(const char *path, char *err, size_t errsize);
 
-/* The table that was compiled in, from conf/mime.types.  NULL: no memory. */
+/* Returns the compiled-in table of conf/mime.types, or NULL if memory is short. */
 struct mime *mime_builtin(void);
 
-/* "type/subtype", with parameters or without; what a field may have as its value. */
+/* Returns true for "type/subtype", with or without parameters, that is valid as a field value. */
 bool mime_type_valid(const char *);
 
 /*
- * The type for a path, by the extension of its last segment; the result lives
- * as long as the table, or is other: the table has none.  A name that begins with its only dot
+ * Returns the type for a path by the extension of its last segment, or other if the table has none.
+ * A type from the table lives as long as the table.  A name whose only dot is its first byte
  * (".gz") has no extension.
  */
 const char *mime_type(const struct mime *, const char *path, const char *other);

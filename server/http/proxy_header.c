@@ -8,7 +8,7 @@
 
 #include "server/http/chars.h"
 
-#define V1_MAX	   107 /* bytes of a line, CRLF included */
+#define V1_MAX	   107 /* bytes of a line with CRLF */
 #define V2_FIXED   16  /* bytes before the addresses */
 #define TLV_FIXED  3   /* bytes before the value */
 #define TLV_CRC32C 3
@@ -16,7 +16,10 @@
 static const struct str v1 = {"PROXY ", 6};
 static const struct str v2 = {"\r\n\r\n\0\r\nQUIT\n", 12};
 
-/* PROXY_DONE: all of the signature is there. */
+/*
+ * Compares the start of the input with a signature.  Returns PROXY_DONE if all of the signature is
+ * there.
+ */
 static enum proxy_header
 proxy_header_begins(struct str in, struct str signature)
 {
@@ -29,7 +32,7 @@ proxy_header_begins(struct str in, struct str signature)
 
 /* ----------------------------------------------------------------- version 1 */
 
-/* Up to a space, which has to be there. */
+/* Takes a word up to a space, which must be present. */
 static bool
 proxy_header_take_word(struct str *line, struct str *word)
 {
@@ -42,7 +45,7 @@ proxy_header_take_word(struct str *line, struct str *word)
 	return true;
 }
 
-/* Without zeros in front. */
+/* Returns true for a port without leading zeros. */
 static bool
 proxy_header_is_port(struct str s)
 {
@@ -68,7 +71,7 @@ proxy_header_port_of(struct str s)
 	return htons((uint16_t)n);
 }
 
-/* "192.0.2.1 192.0.2.2 4711 80": source and destination. */
+/* Parses "192.0.2.1 192.0.2.2 4711 80": source and destination, then their ports. */
 static bool
 proxy_header_parse_addresses(
     struct str line, sa_family_t family, union sockaddr_any *client)
@@ -82,7 +85,7 @@ proxy_header_parse_addresses(
 	    !proxy_header_is_port(port) || !proxy_header_is_port(line) ||
 	    !sockaddr_parse(to, &other) || !sockaddr_parse(from, client))
 		return false;
-	/* It is at the same place in both. */
+	/* The port has the same offset in both address families. */
 	client->in.sin_port = proxy_header_port_of(port);
 	return other.sa.sa_family == family && client->sa.sa_family == family;
 }
@@ -125,7 +128,7 @@ proxy_header_number(const char *p)
 	return (unsigned)(unsigned char)p[0] << 8 | (unsigned char)p[1];
 }
 
-/* RFC 3720, appendix B.4. */
+/* Computes a CRC-32C (RFC 3720, appendix B.4). */
 static uint32_t
 proxy_header_crc32c(uint32_t crc, const char *p, size_t len)
 {
@@ -137,7 +140,7 @@ proxy_header_crc32c(uint32_t crc, const char *p, size_t len)
 	return crc;
 }
 
-/* The checksum at that place of the header, which counts as zeros for it. */
+/* Checks the checksum at offset at of the header; its own bytes count as zeros. */
 static bool
 proxy_header_checks(struct str in, size_t at)
 {
@@ -149,7 +152,7 @@ proxy_header_checks(struct str in, size_t at)
 	       proxy_header_number(in.s_ptr + at + 2) == (crc & UINT16_MAX);
 }
 
-/* From there to the end of the header: type, length and value, again and again. */
+/* Skips the fields (type, length, value) from offset at to the end of the header. */
 static bool
 proxy_header_skip_fields(struct str in, size_t at)
 {
@@ -169,7 +172,7 @@ proxy_header_skip_fields(struct str in, size_t at)
 	return true;
 }
 
-/* Of the source: the destination is behind it, then both ports. */
+/* Copies the source address and port; the destination address lies between them, its port last. */
 static void
 proxy_header_copy_in(const char *p, union sockaddr_any *client)
 {
@@ -186,11 +189,11 @@ proxy_header_copy_in6(const char *p, union sockaddr_any *client)
 	memcpy(&client->in6.sin6_port, p + 32, 2);
 }
 
-/* The addresses of a connection through the proxy, and the fields behind them. */
+/* Parses the addresses of a proxied connection, and the fields after them. */
 static bool
 proxy_header_parse_proxied(struct str in, union sockaddr_any *client)
 {
-	/* Bytes of addresses of UNSPEC, INET, INET6, UNIX. */
+	/* Bytes of addresses for UNSPEC, INET, INET6, UNIX. */
 	static const size_t sizes[] = {0, 12, 36, 216};
 	unsigned char both = (unsigned char)in.s_ptr[13];
 	unsigned family = both >> 4, transport = both & 15;
@@ -225,7 +228,7 @@ proxy_header_read_v2(struct str in, size_t *len, union sockaddr_any *client)
 	if (in.s_len < *len)
 		return PROXY_MORE;
 	in.s_len = *len;
-	/* LOCAL: all that follows is ignored. */
+	/* LOCAL: the rest is ignored. */
 	if (command == 0x20 || proxy_header_parse_proxied(in, client))
 		return PROXY_DONE;
 	return PROXY_BROKEN;

@@ -9,22 +9,23 @@
 
 #include "server/util/sockaddr_text.h"
 
-/* Bytes: a header of version 2 may be of 65551, one that is longer than this is broken. */
+/* Limit in bytes.  Version 2 allows 65551; a header longer than this limit counts as broken. */
 #define PROXY_HEADER_MAX 4096
 
 enum proxy_header {
-	PROXY_MORE,   /* it may become one */
-	PROXY_NONE,   /* something else begins there */
-	PROXY_BROKEN, /* it begins as one, and breaks the rules */
+	PROXY_MORE,   /* may still become a header */
+	PROXY_NONE,   /* not a header */
+	PROXY_BROKEN, /* begins as a header, but breaks the rules */
 	PROXY_DONE,
 };
 
 /*
- * Reads what has come so far, all of it each time; PROXY_MORE is of less than
- * PROXY_HEADER_MAX bytes.  PROXY_DONE: *len are the header's, and *client is who has connected
- * to the proxy, with its port; AF_UNSPEC: the proxy speaks for itself, or knows nobody (LOCAL,
- * UNKNOWN, UNSPEC, datagrams); AF_UNIX: a client of a Unix socket of the proxy's host.
- * Additional fields (TLVs) have to fit, and are skipped; a checksum has to be right.
+ * Reads all bytes received so far; the caller passes them from the start each time.  Returns
+ * PROXY_MORE only below PROXY_HEADER_MAX bytes.  With PROXY_DONE, sets *len to the length of the
+ * header, and *client to the address and port of the proxy's client.  Its family is AF_UNSPEC if
+ * the proxy speaks for itself or does not know the client (LOCAL, UNKNOWN, UNSPEC, datagrams), and
+ * AF_UNIX for a client of a Unix socket on the proxy's host.  Additional fields (TLVs) must fit,
+ * and are skipped; a checksum must be correct.
  */
 enum proxy_header proxy_header_read(
     const char *, size_t received, size_t *len, union sockaddr_any *client);

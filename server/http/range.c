@@ -1,6 +1,6 @@
 /*
- * range: the Range field.  Numbers too big for an off_t saturate: such a first
- * position lies behind every file, such a last one at its end.
+ * range: the Range field.  Numbers too big for an off_t saturate: such a first position lies beyond
+ * every file, such a last one at its end.
  */
 #include "server/http/range.h"
 
@@ -23,7 +23,7 @@ range_skip_unit(struct str *value)
 	return true;
 }
 
-/* Takes the digits at the front; false if there are none. */
+/* Takes the digits at the front.  Returns false if there are none. */
 static bool
 range_scan_number(struct str *s, int64_t *n)
 {
@@ -81,16 +81,16 @@ range_resolve(struct str spec, off_t size, struct range *r)
 	return RANGE_OK;
 }
 
-/* What the field names so far. */
+/* The ranges read so far. */
 struct set {
-	struct range *set_ranges; /* the caller's */
+	struct range *set_ranges; /* caller's array */
 	size_t set_n;
-	size_t set_members;  /* of the field, unsatisfiable ones included */
+	size_t set_members;  /* members read, unsatisfiable ones included */
 	bool set_overlaps;   /* two members have a byte in common */
-	bool set_descending; /* a range begins before the one in front of it */
+	bool set_descending; /* a range begins before its predecessor */
 };
 
-/* A range of an unordered set, with its place in the client's order. */
+/* A range of an unordered set, with its index in the client's order. */
 struct placed {
 	struct range pd_range;
 	size_t pd_place;
@@ -102,7 +102,9 @@ range_end_of(const struct range *r)
 	return r->rng_off + r->rng_len;
 }
 
-/* Unites r with a range that begins no later.  False if a byte lies between the two. */
+/*
+ * Merges r into a range that does not begin after it.  Returns false if a byte lies between them.
+ */
 static bool
 range_absorb(struct set *set, struct range *first, const struct range *r)
 {
@@ -144,7 +146,7 @@ range_by_place(const void *a, const void *b)
 	return (x->pd_place > y->pd_place) - (x->pd_place < y->pd_place);
 }
 
-/* Unites what touches; the list is in the order of the file.  Returns how many are left. */
+/* Merges overlapping and adjacent ranges of a list sorted by offset.  Returns how many are left. */
 static size_t
 range_unite(struct set *set, struct placed *list)
 {
@@ -159,7 +161,7 @@ range_unite(struct set *set, struct placed *list)
 	return kept + 1;
 }
 
-/* Merges a set that is not in the order of the file.  Returns false if memory is short. */
+/* Merges a set that is not sorted by offset.  Returns false if memory is short. */
 static bool
 range_merge(struct set *set)
 {
@@ -179,7 +181,7 @@ range_merge(struct set *set)
 	return true;
 }
 
-/* True if the set costs less than the whole file does. */
+/* Returns true if the set sends fewer bytes than the whole file, and none twice. */
 static bool
 range_is_cheap(const struct set *set, off_t size)
 {
@@ -190,7 +192,7 @@ range_is_cheap(const struct set *set, off_t size)
 	return !set->set_overlaps && bytes < size;
 }
 
-/* Reads the members.  False if the field is to be ignored. */
+/* Reads the members.  Returns false if the field must be ignored. */
 static bool
 range_read_set(struct set *set, struct str value, off_t size)
 {
@@ -198,7 +200,7 @@ range_read_set(struct set *set, struct str value, off_t size)
 	struct range r;
 
 	while (str_member(&value, &member)) {
-		/* Empty members are to be skipped (RFC 9110, 5.6.1.2). */
+		/* Empty members must be skipped (RFC 9110, 5.6.1.2). */
 		if (member.s_len == 0)
 			continue;
 		if (++set->set_members > RANGE_MOST)

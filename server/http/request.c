@@ -9,17 +9,17 @@
 struct parsing {
 	struct request *ps_rq;
 	struct buf_list *ps_bufs;
-	size_t ps_size; /* of the head */
+	size_t ps_size; /* bytes of the head */
 	struct str ps_name;
-	bool ps_close; /* what Connection asks for */
+	bool ps_close; /* options of Connection */
 	bool ps_keep;
 	bool ps_complete;
 };
 
 enum kind {
-	KIND_ONE,    /* a second one makes the value empty */
-	KIND_LIST,   /* the values of several are joined */
-	KIND_NUMBER, /* of a uint64_t */
+	KIND_ONE,    /* a second field empties the value */
+	KIND_LIST,   /* values of several fields are joined */
+	KIND_NUMBER, /* a uint64_t */
 };
 
 struct field {
@@ -36,7 +36,7 @@ struct field {
 #define SLICE_LIST(name, member) FIELD(name, member, KIND_LIST)
 #define SAME_LENGTH		 3
 
-/* What http-parser knows. */
+/* The methods that http-parser supports. */
 static const struct method_row {
 	struct str name;
 	unsigned number;
@@ -46,7 +46,7 @@ static const struct method_row {
 #undef METHOD_ROW
 };
 
-/* By the length of their names: most fields are of none of these. */
+/* Fields by the length of their names, as most fields of a request have none of these. */
 static const struct field fields[][SAME_LENGTH] = {
     [4] = {SLICE("host", rq_texts.qt_host)},
     [5] = {SLICE("range", rq_range)},
@@ -94,8 +94,9 @@ request_is_last(const struct buf *b, struct str value)
 }
 
 /*
- * Both values in a row, in memory that never moves: others may point into it.
- * What does not fit was sent to exhaust us: one value is at most a head.
+ * Joins both values in rq_joined, whose memory never moves, because other slices may point into it.
+ * Refuses values that do not fit: one value is at most a head, so more is an attempt to exhaust
+ * memory.
  */
 static int
 request_join(struct request *rq, struct buf_list *bufs, struct str *value,
@@ -116,7 +117,7 @@ request_join(struct request *rq, struct buf_list *bufs, struct str *value,
 	return 0;
 }
 
-/* Returns UINT64_MAX for what is larger. */
+/* Returns the number, or UINT64_MAX if it is too large. */
 static uint64_t
 request_number(struct str digits)
 {
@@ -152,7 +153,7 @@ request_set(struct request *rq, unsigned field, struct str value,
 			return -1;
 		return request_join(rq, bufs, to, value);
 	}
-	/* Present twice, so it says nothing: an empty value is never valid. */
+	/* A repeated field is void; an empty value is never valid. */
 	*to = STR("");
 	return 0;
 }
@@ -166,7 +167,9 @@ request_on_field(http_parser *parser, const char *at, size_t len)
 	return 0;
 }
 
-/* http-parser would miss some forms of a list, and take Proxy-Connection for this. */
+/*
+ * Reads Connection.  http-parser would miss some forms of a list, and take Proxy-Connection for it.
+ */
 static void
 request_note_connection(struct parsing *ps, struct str list)
 {
@@ -191,7 +194,7 @@ request_on_value(http_parser *parser, const char *at, size_t len)
 	if (str_caseeq(ps->ps_name, STR("connection")))
 		request_note_connection(ps, value);
 	else if (str_caseeq(ps->ps_name, STR("transfer-encoding")))
-		ps->ps_rq->rq_chunked = true; /* head_check accepts no other */
+		ps->ps_rq->rq_chunked = true; /* head_check allows no other */
 	return 0;
 }
 
@@ -204,7 +207,7 @@ request_on_url(http_parser *parser, const char *at, size_t len)
 	return 0;
 }
 
-/* The body is the connection's business, and nothing is upgraded. */
+/* Ends the parsing: the connection reads the body, and upgrades are not supported. */
 static int
 request_on_headers_complete(http_parser *parser)
 {
@@ -214,7 +217,7 @@ request_on_headers_complete(http_parser *parser)
 	ps->ps_complete = true;
 	parser->upgrade = 0;
 	rq->rq_http10 = parser->http_minor == 0;
-	/* Both may be said: "close" wins (RFC 9112, 9.3). */
+	/* If both options are present, "close" wins (RFC 9112, 9.3). */
 	rq->rq_keepalive = !ps->ps_close && (!rq->rq_http10 || ps->ps_keep);
 	return 1;
 }
@@ -254,7 +257,7 @@ request_method(struct str name, enum method *method)
 	return 501;
 }
 
-/* Of two things that are wrong the method is the first. */
+/* Gives 405 precedence over 413 if both the method and the body are wrong. */
 int
 request_check_body(const struct request *rq, uint64_t max_body)
 {
@@ -263,7 +266,10 @@ request_check_body(const struct request *rq, uint64_t max_body)
 	return rq->rq_method == METHOD_OTHER ? 405 : 413;
 }
 
-/* head_check has bounded the head; the parser's 80 KiB are less than may be allowed. */
+/*
+ * Lifts the parser's limit of 80 KiB, which may be below the configured one; head_check limits the
+ * head.
+ */
 static void __attribute__((constructor)) lift_parser_limit(void)
 {
 	http_parser_set_max_header_size(UINT32_MAX);
@@ -291,7 +297,7 @@ request_parse(struct request *rq, struct str head, uint64_t max_body,
 	parser.data = &ps;
 	http_parser_execute(&parser, &settings, head.s_ptr, head.s_len);
 	if (!ps.ps_complete) {
-		/* The end of these lists, which counts, may be missing. */
+		/* The end of these lists, which decides, may be missing. */
 		rq->rq_x_forwarded_for = rq->rq_forwarded = (struct str){0};
 		return parser.http_errno == HPE_INVALID_METHOD ? 501 : 400;
 	}

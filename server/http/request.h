@@ -1,6 +1,6 @@
 /*
- * request: what a request's head asks for, whatever protocol it came by.  HTTP/1's is taken apart by
- * http-parser; HTTP/2 sets the fields one by one.  The table in request.c has the fields that are
+ * request: what a request's head asks for, whatever protocol it came by.  http-parser parses an
+ * HTTP/1 head; HTTP/2 sets the fields one by one.  The table in request.c lists the fields that are
  * used.  Pure.
  */
 #ifndef SERVER_HTTP_REQUEST_H
@@ -17,8 +17,9 @@
 enum method { METHOD_GET, METHOD_HEAD, METHOD_OPTIONS, METHOD_OTHER };
 
 /*
- * What the log has of a request's head: slices of it; those of absent fields have no pointer.  A text
- * that is added here and to the table in request.c goes through all that keeps or copies them.
+ * Parts of a request head that the log uses, as slices of the head; s_ptr is NULL if the field is
+ * absent.  A text added here and to the table in request.c passes through all code that keeps or
+ * copies them.
  */
 struct request_texts {
 	struct str qt_line;
@@ -29,21 +30,21 @@ struct request_texts {
 
 #define REQUEST_TEXTS (sizeof(struct request_texts) / sizeof(struct str))
 
-/* Returns the text with this number; qt_line is the first. */
+/* Returns text number i; qt_line is number 0. */
 static inline struct str *
 request_text(struct request_texts *qt, size_t i)
 {
 	return (struct str *)(void *)((char *)qt + i * sizeof(struct str));
 }
 
-/* Slices point into the connection's input and into rq_joined. */
+/* The parsed head.  Slices point into the connection's input and into rq_joined. */
 struct request {
 	enum method rq_method;
-	bool rq_keepalive; /* the client would keep the connection */
-	bool rq_http10;	   /* so keep-alive has to be said */
-	bool rq_framed;	   /* HTTP/2: its frames say where the answer ends */
-	uint64_t rq_body;  /* bytes of body that follow the head */
-	bool rq_chunked;   /* a body in chunks follows; rq_body is 0 */
+	bool rq_keepalive; /* the client wants to keep the connection open */
+	bool rq_http10;	   /* a kept connection needs Connection: keep-alive */
+	bool rq_framed;	   /* HTTP/2: frames mark the end of the response */
+	uint64_t rq_body;  /* bytes of body after the head */
+	bool rq_chunked;   /* a chunked body follows; rq_body is 0 */
 	struct request_texts rq_texts;
 	struct str rq_target;
 	struct str rq_range;
@@ -51,39 +52,44 @@ struct request {
 	struct str rq_origin;
 	struct str rq_accept_encoding;
 	struct str rq_want_digest;     /* Want-Repr-Digest */
-	struct str rq_x_forwarded_for; /* this and the next: see forwarded.h */
+	struct str rq_x_forwarded_for; /* as rq_forwarded: see forwarded.h */
 	struct str rq_forwarded;
 	struct str rq_authorization; /* wiped when the exchange ends */
 	struct str rq_preflight;     /* Access-Control-Request-Method */
-	struct str rq_expect; /* present: it may wait before it sends a body */
+	struct str rq_expect; /* if present, the client may delay its body */
 	struct conditional rq_pre;
-	struct buf rq_joined; /* lists that came in more than one field */
+	struct buf rq_joined; /* joined values of lists in several fields */
 };
 
 /*
- * head is what head_check accepted, without leading blank lines.  Returns 0 or
- * a status to refuse it with: 400, 413 for a body over max_body, 501 for an
- * unknown method.  Other methods than the three are METHOD_OTHER, and 405 with
- * such a body.
+ * Parses a head that head_check accepted, without leading blank lines.  Returns 0 or a status to
+ * refuse the request with: 400, 413 for a body over max_body, 501 for an unknown method.  Methods
+ * other than the three become METHOD_OTHER; with such a body they get 405.
  */
 int request_parse(
     struct request *, struct str head, uint64_t max_body, struct buf_list *);
 
-/* Returns the number of a field that is used, below 256, or 0.  Case does not matter. */
+/*
+ * Returns the number of a field that is used, or 0 for any other.  Numbers are below 256.  Case
+ * does not matter.
+ */
 unsigned request_field(struct str name);
 
 /*
- * Sets a field to a value without white space around it, which stays where it is.  head_size: bytes
- * of the head.  Returns -1 if lists that came in several fields are longer than such a head allows,
- * or if memory is short.
+ * Sets a field to a value without surrounding white space; borrows the value.  head_size is the
+ * size of the head in bytes.  Returns -1 if the joined values of a list are longer than such a head
+ * allows, or if memory is short.
  */
 int request_set(struct request *, unsigned field, struct str value,
     size_t head_size, struct buf_list *);
 
-/* Returns 0, or 501 for an unknown method, which is METHOD_OTHER as those are that files do not have. */
+/*
+ * Returns 0, or 501 for an unknown method.  Sets METHOD_OTHER for unknown methods and for those
+ * that files do not have.
+ */
 int request_method(struct str name, enum method *);
 
-/* Returns 0, or the status for a body over max_body: 413, or 405 with METHOD_OTHER. */
+/* Returns 0, or the status for a body over max_body: 405 with METHOD_OTHER, else 413. */
 int request_check_body(const struct request *, uint64_t max_body);
 
 #endif

@@ -19,7 +19,7 @@ signed_link_next_member(struct str *query)
 	return member;
 }
 
-/* Takes a value once. */
+/* Stores a value.  Returns false if it is repeated. */
 static bool
 signed_link_take(struct str *to, struct str value)
 {
@@ -49,7 +49,7 @@ signed_link_hex(char c)
 	return chars_is(c, CHAR_DIGIT) ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
-/* ':' and '/' of an address may be escaped, and what else is in it as well. */
+/* Decodes escapes: ':' and '/' of an address may be escaped, and so may any other byte. */
 static bool
 signed_link_decode(struct str s, char out[SIGNED_LINK_CLIENT])
 {
@@ -136,7 +136,7 @@ link_sign(struct hmac *hm, const struct link_key *lk,
 	return done;
 }
 
-/* As many comparisons whichever key it is. */
+/* Compares with every key, so that the time does not depend on the key that matches. */
 static bool
 signed_link_is_signed(struct hmac *hm, const struct link_keys *lks,
     const struct link_query *lq, struct str path)
@@ -151,7 +151,7 @@ signed_link_is_signed(struct hmac *hm, const struct link_keys *lks,
 	return found;
 }
 
-/* Digits, no more than SIGNED_LINK_EXPIRES. */
+/* Returns true if the time has passed.  digits has at most SIGNED_LINK_EXPIRES. */
 static bool
 signed_link_is_over(struct str digits, time_t now)
 {

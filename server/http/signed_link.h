@@ -4,12 +4,12 @@
  *	/PATH?expires=1790000000&signature=BASE64URL
  *	/PATH?expires=1790000000&client=192.0.2.7&signature=BASE64URL
  *
- * The signature is the HMAC-SHA256, by a key of link_key.h, of four lines without a newline
- * after the last: "pagewise link 1", the seconds since the epoch, the client (a block of
- * addresses as cidr.h reads it, or empty), the path as the server has decoded it.  Only the
- * path may have a newline in it, and is last: so no two links have one text.
+ * The signature is the HMAC-SHA256, with a key of link_key.h, of four lines without a newline after
+ * the last: "pagewise link 1", the seconds since the epoch, the client (an address block in the
+ * syntax of cidr.h, or empty), the path as decoded by the server.  Only the path may contain a
+ * newline, and it is last, so no two links have the same text.
  *
- * Other members of the query may be there, and are not signed.  Pure.
+ * Other members of the query are allowed, and are not signed.  Pure.
  */
 #ifndef SERVER_HTTP_SIGNED_LINK_H
 #define SERVER_HTTP_SIGNED_LINK_H
@@ -23,35 +23,35 @@
 
 struct sockaddr;
 
-#define SIGNED_LINK_CLIENT    64 /* bytes of a client at most, with a NUL */
-#define SIGNED_LINK_EXPIRES   11 /* digits at most */
+#define SIGNED_LINK_CLIENT    64 /* maximum bytes of a client, with a NUL */
+#define SIGNED_LINK_EXPIRES   11 /* maximum number of digits */
 #define SIGNED_LINK_SIGNATURE BASE64URL_LEN(HMAC_LEN)
 
 enum signed_link {
 	SIGNED_LINK_GOOD,
 	SIGNED_LINK_BAD,
-	SIGNED_LINK_EXPIRED, /* it was good */
+	SIGNED_LINK_EXPIRED, /* signed correctly, but expired */
 };
 
-/* What a query says. */
+/* Parameters in the query of a signed link. */
 struct link_query {
-	struct str lq_expires;		    /* digits, the first one is not 0 */
-	char lq_client[SIGNED_LINK_CLIENT]; /* decoded; empty: of anybody */
+	struct str lq_expires;		    /* digits, not starting with 0 */
+	char lq_client[SIGNED_LINK_CLIENT]; /* decoded; empty for any client */
 	struct str lq_signature;	    /* SIGNED_LINK_SIGNATURE bytes */
 };
 
-/* False: one of the members is missing, is there twice, or is none. */
+/* Returns false if a parameter is missing (client is optional), repeated or malformed. */
 bool link_query_parse(struct str query, struct link_query *);
 
-/* Has one of them already: it cannot be signed. */
+/* Returns true if the query already has one of the parameters, so that it cannot be signed. */
 bool link_query_has(struct str query);
 
-/* False: it cannot be told. */
+/* Writes the signature.  Returns false if it cannot be computed. */
 bool link_sign(struct hmac *, const struct link_key *,
     const struct link_query *, struct str path,
     char signature[SIGNED_LINK_SIGNATURE]);
 
-/* query: raw, or absent; path: decoded. */
+/* Checks the link.  query is raw, and may be absent; path is decoded. */
 enum signed_link signed_link_check(struct hmac *, const struct link_keys *,
     struct str query, struct str path, const struct sockaddr *, time_t now);
 

@@ -1,6 +1,5 @@
 /*
- * status: what to answer to a GET or HEAD for a representation that exists.
- * Pure.
+ * status: what to answer to a GET or HEAD for a representation that exists.  Pure.
  */
 #ifndef SERVER_HTTP_STATUS_H
 #define SERVER_HTTP_STATUS_H
@@ -13,13 +12,13 @@
 
 struct plan {
 	int pl_status;		 /* 200, 206, 304, 412, 416 */
-	struct range *pl_ranges; /* the caller's, room for RANGE_MOST */
-	size_t pl_max;		 /* see range_parse */
-	size_t pl_nranges;	 /* with 206 */
+	struct range *pl_ranges; /* caller's array of RANGE_MOST elements */
+	size_t pl_max;		 /* max of range_parse */
+	size_t pl_nranges;	 /* number of ranges, with 206 */
 };
 
 /*
- * Preconditions first, then If-Range, then Range, which only GET has (RFC 9110,
+ * Evaluates the preconditions first, then If-Range, then Range, which only GET supports (RFC 9110,
  * 13.2.2 and 14.2).
  */
 void status_decide(struct plan *, const struct request *, off_t size,

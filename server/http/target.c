@@ -1,13 +1,13 @@
 /*
- * target: the request target.  Whatever a path may hide (escapes, dot segments,
- * doubled slashes) is resolved here, once, before anything is looked up.
+ * target: the request target.  Everything that may disguise a path (escapes, dot segments, double
+ * slashes) is resolved here, once, before the path is looked up.
  */
 #include "server/http/target.h"
 
 #include "server/http/chars.h"
 #include "server/http/head.h"
 
-/* The path as it grows; the segment being written starts at pth_segment. */
+/* The path as it grows; the current segment starts at pth_segment. */
 struct path {
 	char *pth_buf;
 	size_t pth_len;
@@ -26,7 +26,7 @@ target_hex_digit(char c)
 	return -1;
 }
 
-/* Takes one byte, or one escape; the byte, or -1. */
+/* Takes one byte or one escape.  Returns the byte, or -1 for a bad escape or NUL. */
 static int
 target_next_byte(struct str *s)
 {
@@ -48,7 +48,7 @@ target_next_byte(struct str *s)
 	return c == '\0' ? -1 : c;
 }
 
-/* Resolves the segment if it is "." or ".."; false: it leaves the root. */
+/* Resolves the segment if it is "." or "..".  Returns false if it leaves the root. */
 static bool
 target_end_segment(struct path *p)
 {
@@ -68,7 +68,7 @@ target_end_segment(struct path *p)
 	return true;
 }
 
-/* What is neither escaped nor the end of a segment. */
+/* Copies bytes up to the next escape or the end of the segment. */
 static void
 target_copy_plain(struct str *raw, struct path *p)
 {
@@ -111,7 +111,7 @@ target_normalise(struct str raw, char *buf, struct str *path)
 	return true;
 }
 
-/* The '/' before the next segment that begins with a dot; NULL: there is none. */
+/* Returns the '/' before the next segment that begins with a dot, or NULL if there is none. */
 static const char *
 target_next_dotfile(const char *path, bool first)
 {
@@ -218,7 +218,7 @@ target_encode(struct str path, char *buf, size_t size)
 		char code[3] = {'%', hex[c >> 4], hex[c & 15]};
 		size_t n = chars_is(path.s_ptr[i], CHAR_LINK) ? 1 : 3;
 
-		/* An escape that does not fit whole is left out whole. */
+		/* An escape that does not fit is left out as a whole. */
 		if (len == end && len + n < size) {
 			memcpy(buf + end, n == 1 ? &path.s_ptr[i] : code, n);
 			end += n;
