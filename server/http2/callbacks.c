@@ -9,8 +9,7 @@
 #include "server/http2/stream.h"
 #include "server/worker/worker.h"
 
-#define HEADS \
-	4 /* times max_head: what a client may make us decode for one request */
+#define HEADS 4 /* times max_head: the limit of decoded bytes per request */
 
 static const struct conf *
 h2_callbacks_conf_of(const struct h2 *h2)
@@ -47,7 +46,6 @@ h2_callbacks_tell_flood(struct h2 *h2)
 	    text);
 }
 
-/* Counted once; the rest of what it sends is not looked at. */
 void
 h2_calm_down(struct h2 *h2)
 {
@@ -70,8 +68,9 @@ h2_callbacks_pay(struct h2 *h2, unsigned tokens)
 /* -------------------------------------------------------------- what comes */
 
 /*
- * A stream that has ended, or that was passed over (RFC 9113, 5.1 and 5.1.1).  What was under way when
- * we have reset one is none of these: we do not know for which.
+ * Returns true for a frame of a stream that has ended or was skipped (RFC 9113, 5.1 and 5.1.1).
+ * Returns false once the server has reset a stream: frames in flight may belong to that one, and
+ * the session does not keep which one it was.
  */
 static bool
 h2_callbacks_is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
@@ -82,7 +81,10 @@ h2_callbacks_is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
 	       !h2->h2_tore && h2_callbacks_find(h2, wf->wf_stream) == NULL;
 }
 
-/* What a request asks for and the bytes of its body are its price; libnghttp2 names not all others. */
+/*
+ * Returns true for a frame that a client pays for.  Requests and bytes of body carry their own
+ * cost.  Checked here because libnghttp2 does not report all the other frames.
+ */
 static bool
 h2_callbacks_asks_for_nothing(const struct h2_walk_frame *wf)
 {
@@ -92,7 +94,9 @@ h2_callbacks_asks_for_nothing(const struct h2_walk_frame *wf)
 			 wf->wf_type != NGHTTP2_CONTINUATION;
 }
 
-/* What libnghttp2 passes over: closed streams are not kept, and old priorities mean nothing. */
+/*
+ * Catches what libnghttp2 ignores: it keeps no closed streams, and old priorities have no effect.
+ */
 void
 h2_check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
 {
@@ -107,7 +111,10 @@ h2_check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
 				: NGHTTP2_PROTOCOL_ERROR);
 }
 
-/* Where it has no other stream it ends, and gives back what it has. */
+/*
+ * Returns true if memory is short.  A session without other streams then refuses requests, so that
+ * it closes and frees its memory.
+ */
 static bool
 h2_callbacks_lacks_memory(struct h2 *h2)
 {
@@ -131,7 +138,7 @@ h2_callbacks_on_begin_headers(
 	    frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
 	h2->h2_last = id;
-	/* Those that were reset may still wait for a disk. */
+	/* Streams that were reset may still wait for a disk. */
 	if (h2->h2_count >=
 		2 * h2_callbacks_conf_of(h2)->conf_http2_max_streams ||
 	    h2_callbacks_lacks_memory(h2)) {
@@ -173,12 +180,15 @@ h2_callbacks_on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	h2->h2_fields += name.s_len + value.s_len + 32;
 	if (h2->h2_fields <= HEADS * (limits.hl_size + BUF_SIZE))
 		return 0;
-	/* A byte may name an entry of 4 KiB in the table, in trailers, too: no more of it. */
+	/* A byte may name a 4 KiB entry of the HPACK table, in trailers too: stop decoding. */
 	h2_calm_down(h2);
 	return NGHTTP2_ERR_PAUSE;
 }
 
-/* By RFC 9218, 4.2, streams without a priority come one after the other.  Here they share. */
+/*
+ * Makes streams without a priority share the connection.  RFC 9218, 4.2 would send them one after
+ * the other.
+ */
 static void
 h2_callbacks_share(struct h2 *h2, int32_t id)
 {
@@ -195,7 +205,7 @@ h2_callbacks_head_complete(struct h2 *h2, struct h2_stream *sm)
 	const struct conf *conf = h2_callbacks_conf_of(h2);
 
 	h2->h2_heading = NULL;
-	/* It was on its way when the client was told: it may ask for it elsewhere. */
+	/* The request crossed the GOAWAY; the client may retry it on another connection. */
 	if (h2->h2_refuses) {
 		sm->sm_ours = true;
 		h2_reset(h2, sm->sm_id, NGHTTP2_REFUSED_STREAM);
@@ -215,7 +225,7 @@ h2_callbacks_head_complete(struct h2 *h2, struct h2_stream *sm)
 	h2_refuse(h2);
 }
 
-/* An answer that has ended costs no more; one that was asked for in vain does. */
+/* Charges for a reset of a response that is not complete, unless the server reset it. */
 static void
 h2_callbacks_pay_reset(struct h2 *h2, const struct h2_stream *sm)
 {
@@ -246,7 +256,7 @@ h2_callbacks_on_invalid_frame(
     nghttp2_session *session, const nghttp2_frame *frame, int error, void *arg)
 {
 	(void)session, (void)frame;
-	/* It may not know yet how many streams it may begin. */
+	/* The client may not know the limit of streams yet. */
 	h2_callbacks_pay(arg, error == NGHTTP2_ERR_REFUSED_STREAM
 				  ? H2_FLOOD_FRAME
 				  : H2_FLOOD_RESET);
@@ -254,8 +264,8 @@ h2_callbacks_on_invalid_frame(
 }
 
 /*
- * A body is discarded.  Its stream's window is not opened again, so it is no longer than that; the
- * connection's is.
+ * Discards a body.  The window of the stream is not reopened, so that it limits the body; the
+ * window of the connection is.
  */
 static int
 h2_callbacks_on_data(nghttp2_session *session, uint8_t flags, int32_t id,
@@ -279,7 +289,7 @@ h2_callbacks_on_stream_close(
 	(void)session;
 	if (sm == NULL)
 		return 0;
-	/* One that ends in order has this error, too: see h2_callbacks_on_frame_recv. */
+	/* A stream that ends normally has NO_ERROR as well: see h2_callbacks_on_frame_recv. */
 	if (error != NGHTTP2_NO_ERROR)
 		h2_callbacks_pay_reset(h2, sm);
 	h2_stream_closed(sm);
@@ -288,7 +298,7 @@ h2_callbacks_on_stream_close(
 
 /* --------------------------------------------------------------- what goes */
 
-/* A frame with its head is one record of TLS. */
+/* Limits DATA so that a frame with its head fits one TLS record. */
 static ssize_t
 h2_callbacks_on_length(nghttp2_session *session, uint8_t type, int32_t id,
     int32_t window, int32_t stream_window, uint32_t most, void *arg)
@@ -303,7 +313,7 @@ h2_callbacks_on_length(nghttp2_session *session, uint8_t type, int32_t id,
 	return n > (ssize_t)most ? (ssize_t)most : n;
 }
 
-/* The bytes are in their place: see h2_stream_read. */
+/* Adds the frame head; the payload is already in place: see h2_stream_read. */
 static int
 h2_callbacks_on_send_data(nghttp2_session *session, nghttp2_frame *frame,
     const uint8_t *head, size_t len, nghttp2_data_source *source, void *arg)
@@ -324,7 +334,7 @@ h2_callbacks_on_frame_send(
 	struct h2 *h2 = arg;
 	struct h2_stream *sm;
 
-	/* Of libnghttp2's own, too. */
+	/* Resets that libnghttp2 sends itself come here, too. */
 	if (frame->hd.type == NGHTTP2_RST_STREAM)
 		h2->h2_tore = true;
 	if ((frame->hd.type != NGHTTP2_DATA &&

@@ -7,13 +7,19 @@
 
 #include "server/http2/session.h"
 
-/* Returns NULL if memory is short.  The caller frees them. */
+/* Returns the callbacks, which the caller frees, or NULL if memory is short. */
 nghttp2_session_callbacks *h2_callbacks(void);
 
-/* Checks what libnghttp2 passes over.  Call for each frame once those before it were read. */
+/*
+ * Checks a frame for errors that libnghttp2 ignores.  Call for each frame after the frames before
+ * it were processed.
+ */
 void h2_check_frame(struct h2 *, const struct h2_walk_frame *);
 
-/* Ends a session whose client floods it.  Counts and logs it once. */
+/*
+ * Closes a session whose client floods it, and ignores the rest of its input.  Counts and logs this
+ * once.
+ */
 void h2_calm_down(struct h2 *);
 
 #endif

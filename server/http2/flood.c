@@ -25,7 +25,7 @@ h2_flood_earn(struct h2_flood *fl, uint64_t bytes)
 	fl->fl_bytes %= H2_FLOOD_PER_BYTES;
 }
 
-/* The time of less than a token goes on counting. */
+/* Earns whole tokens; the time of a partial token keeps counting. */
 static void
 h2_flood_add_time(struct h2_flood *fl, uint64_t now)
 {

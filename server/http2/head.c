@@ -7,7 +7,7 @@
 
 /* ---------------------------------------------------------------- requests */
 
-/* A field in hh_text: its number, the bytes of its value, and these. */
+/* Bytes before a value in hh_text: the field's number and the length of the value. */
 #define ENTRY_HEAD (1 + sizeof(uint32_t))
 
 static struct str
@@ -49,7 +49,7 @@ h2_head_append(struct h2_head *hh, struct buf_list *bufs, struct str s)
 		buf_add(&hh->hh_text, bufs, s.s_ptr, s.s_len);
 }
 
-/* The first fault is the verdict. */
+/* Sets the status of the first error. */
 static void
 h2_head_judge(struct h2_head *hh, int status)
 {
@@ -69,7 +69,9 @@ h2_head_store(
 	h2_head_append(hh, bufs, value);
 }
 
-/* Counts the field as HTTP/1 has it: max_head and max_fields mean the same for both. */
+/*
+ * Counts the field with its size in HTTP/1, so that max_head and max_fields mean the same in both.
+ */
 static void
 h2_head_count(struct h2_head *hh, size_t name, size_t value,
     const struct head_limits *limits)
@@ -88,7 +90,7 @@ h2_head_set_host(struct h2_head *hh, struct buf_list *bufs, struct str host,
 	h2_head_store(hh, bufs, request_field(STR("host")), host);
 }
 
-/* CONNECT has no path: the authority is its target (RFC 9113, 8.5). */
+/* Writes the request line.  CONNECT has no path; its target is the authority (RFC 9113, 8.5). */
 static void
 h2_head_begin(
     struct h2_head *hh, struct buf_list *bufs, const struct head_limits *limits)
@@ -118,7 +120,7 @@ h2_head_begin(
 		h2_head_set_host(hh, bufs, authority, limits);
 }
 
-/* Host beside an authority has to name the same origin (RFC 9113, 8.3.1). */
+/* Adds Host.  Next to :authority it must name the same origin (RFC 9113, 8.3.1). */
 static void
 h2_head_add_host(struct h2_head *hh, struct buf_list *bufs, struct str host,
     const struct head_limits *limits)
@@ -137,7 +139,7 @@ h2_head_add(struct h2_head *hh, struct buf_list *bufs, struct str name,
 {
 	unsigned field;
 
-	/* Such a head is refused; no more of it is stored until then. */
+	/* The head will be refused; until then store no more than one byte above the limit. */
 	if (value.s_len > limits->hl_size)
 		value.s_len = limits->hl_size + 1;
 	if (name.s_len > 0 && name.s_ptr[0] == ':') {
@@ -182,7 +184,7 @@ h2_head_block(const struct h2_head *hh)
 	    hh->hh_text.b_data + line, hh->hh_text.b_len - line};
 }
 
-/* Takes the next field off the front; false: there is none. */
+/* Takes the next field off the front.  Returns false if there is none. */
 static bool
 h2_head_next(struct str *block, unsigned *field, struct str *value)
 {
@@ -198,7 +200,7 @@ h2_head_next(struct str *block, unsigned *field, struct str *value)
 	return true;
 }
 
-/* Sets all but Host. */
+/* Sets all fields except Host. */
 static int
 h2_head_set_fields(
     const struct h2_head *hh, struct request *rq, struct buf_list *bufs)
@@ -216,7 +218,7 @@ h2_head_set_fields(
 	return 0;
 }
 
-/* Returns the value of Host; absent: there is none. */
+/* Returns the value of Host, or an absent text. */
 static struct str
 h2_head_host(const struct h2_head *hh)
 {
@@ -229,7 +231,10 @@ h2_head_host(const struct h2_head *hh)
 	return (struct str){0};
 }
 
-/* Sets what stands in the first line.  Returns the status of its faults, unless the method is unknown. */
+/*
+ * Sets the parts of the first line.  Returns the status of an error in it.  An unknown method is no
+ * such error; its status goes to *unknown.
+ */
 static int
 h2_head_set_line(const struct h2_head *hh, const struct head_limits *limits,
     struct request *rq, int *unknown)
@@ -264,7 +269,7 @@ h2_head_request(const struct h2_head *hh, const struct head_limits *limits,
 		status = hh->hh_status;
 	if (status == 0)
 		status = bad_host != 0 ? bad_host : unknown;
-	/* Of a head that is refused the ends of lists, which count, may be missing. */
+	/* In a refused head the ends of lists, which decide, may be missing. */
 	if (status == 0)
 		status = h2_head_set_fields(hh, rq, bufs);
 	return status != 0 ? status : request_check_body(rq, max_body);
@@ -279,7 +284,7 @@ h2_head_release(struct h2_head *hh, struct buf_list *bufs)
 
 /* ----------------------------------------------------------------- answers */
 
-/* RFC 9113, 8.2.2. */
+/* Returns true for fields that HTTP/2 forbids (RFC 9113, 8.2.2). */
 static bool
 h2_head_is_of_http1(struct str name)
 {
@@ -306,7 +311,7 @@ h2_head_set(
 	    .valuelen = len};
 }
 
-/* False: it is left out. */
+/* Makes a field from a line.  Returns false if the line must be left out. */
 static bool
 h2_head_take_line(char *line, size_t len, nghttp2_nv *nv)
 {

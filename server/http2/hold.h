@@ -1,6 +1,6 @@
 /*
  * hold: what a stream holds of its request: the head until its answer is chosen, then what the
- * log needs.  Both count for the stream's session, which has the bounds (session.h).
+ * log needs.  Both count towards the limits of the stream's session (session.h).
  */
 #ifndef SERVER_HTTP2_HOLD_H
 #define SERVER_HTTP2_HOLD_H
@@ -11,25 +11,27 @@
 struct h2;
 struct h2_stream;
 
-/* Counts the memory of the head, which has changed. */
+/* Counts the memory of the head again after a change. */
 void h2_hold_weigh(struct h2_stream *);
 
-/* Frees the head. */
+/* Frees the head and no longer counts it. */
 void h2_hold_free(struct h2_stream *);
 
-/* Returns how many bytes may be kept for the log. */
+/* Returns how many bytes the stream may keep for the log. */
 size_t h2_hold_room(const struct h2_stream *);
 
-/* Counts the bytes that are kept for the log now, in place of those before. */
+/* Counts n bytes kept for the log, in place of the previous count. */
 void h2_hold_keep(struct h2_stream *, size_t);
 
-/* Takes bytes of H2_MORE.  Returns false if there are not so many left. */
+/* Reserves bytes of H2_MORE.  Returns false if not that many are left. */
 bool h2_hold_more(struct h2_stream *, size_t bytes);
 
-/* Gives back what h2_hold_more took.  Returns true if that was something. */
+/* Returns the bytes of h2_hold_more to the session.  Returns true if there were any. */
 bool h2_hold_less(struct h2_stream *);
 
-/* Counts and returns true if memory is too short for one more stream beside so many others. */
+/*
+ * Returns true, and counts that, if memory is too short for one more stream beside so many others.
+ */
 bool h2_hold_is_short(const struct h2 *, unsigned others);
 
 #endif

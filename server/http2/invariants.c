@@ -16,7 +16,7 @@
 		}                                                    \
 	} while (0)
 
-/* Something is to come for each stream that has not ended. */
+/* Checks that each open stream has something to wake it. */
 static void
 h2_invariants_check_stream(const struct h2_stream *sm)
 {

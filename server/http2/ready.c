@@ -15,12 +15,15 @@
 #include "server/tls/session.h"
 #include "server/worker/worker.h"
 
-/* A head as libnghttp2 takes it, without a copy: it stays as long as the answer. */
+/*
+ * A response head as an array for libnghttp2, which does not copy it; it lives as long as the
+ * response.
+ */
 struct form {
 	size_t fm_n;
 	time_t fm_date;
 	char *fm_text;
-	nghttp2_nv fm_fields[]; /* and the text behind them */
+	nghttp2_nv fm_fields[]; /* followed by the text */
 };
 
 static struct service *
@@ -60,7 +63,7 @@ h2_ready_make_form(struct cached_response *rsp, uint64_t now)
 	return fm;
 }
 
-/* NULL: there is no room. */
+/* Returns NULL if the cache has no memory for it. */
 static struct form *
 h2_ready_form_of(struct cached_response *rsp, uint64_t now)
 {
@@ -81,7 +84,7 @@ h2_ready_body_len(const struct cached_response *rsp)
 	return rsp->rsp_len - rsp->rsp_head;
 }
 
-/* Whom a proxy names is somebody else with each request. */
+/* Returns false if a proxy names the client, which may then be another one with each request. */
 static bool
 h2_ready_find(const struct h2_stream *sm, uint64_t now, struct known *kn)
 {
@@ -101,7 +104,7 @@ h2_ready_find(const struct h2_stream *sm, uint64_t now, struct known *kn)
 		   kn->kn_fields->fl_client.sa.sa_family != AF_UNSPEC);
 }
 
-/* A head that is large is not held until its client has taken the answer. */
+/* Frees a large head and keeps only the texts for the log, because the client may take long. */
 static void
 h2_ready_settle(struct h2_stream *sm)
 {

@@ -10,7 +10,7 @@
 #include "server/worker/worker.h"
 
 #define STREAMS_PER_SLICE 32
-#define ACKS		  64 /* of SETTINGS and PING that wait for room in the socket */
+#define ACKS		  64 /* ACKs of SETTINGS and PING that wait for the socket */
 
 static const struct conf *
 h2_session_conf_of(const struct h2 *h2)
@@ -89,7 +89,7 @@ h2_stop(struct h2 *h2)
 		if (!sm->sm_closed)
 			h2_stream_closed(sm);
 	}
-	/* Its calls of on_stream_close would find none of them. */
+	/* Its calls of on_stream_close would find no stream. */
 	nghttp2_session_del(h2->h2_session);
 	h2->h2_session = NULL;
 }
@@ -108,7 +108,10 @@ h2_destroy(struct h2 **h2p)
 
 /* ------------------------------------------------------------------- calls */
 
-/* It is no HTTP/2; or there is no memory, for which alone a callback fails. */
+/*
+ * Passes bytes to libnghttp2.  An error is either bad HTTP/2 or a lack of memory, the only reason
+ * for which a callback fails.
+ */
 static void
 h2_session_give(struct h2 *h2, const unsigned char *data, size_t len)
 {
@@ -116,7 +119,7 @@ h2_session_give(struct h2 *h2, const unsigned char *data, size_t len)
 
 	if (len > 0 && !h2->h2_failed)
 		n = nghttp2_session_mem_recv(h2->h2_session, data, len);
-	/* It does not read what it has asked for. */
+	/* The client does not read the responses to its PING and SETTINGS. */
 	if (n == NGHTTP2_ERR_FLOODED)
 		h2_calm_down(h2);
 	else if (n == NGHTTP2_ERR_NOMEM || n == NGHTTP2_ERR_CALLBACK_FAILURE)
@@ -125,7 +128,10 @@ h2_session_give(struct h2 *h2, const unsigned char *data, size_t len)
 		h2_fail(h2, NGHTTP2_PROTOCOL_ERROR);
 }
 
-/* A request whose head would be one too many waits, and all behind it. */
+/*
+ * Returns true if the head of this request is one too many; it waits, and so does all input after
+ * it.
+ */
 static bool
 h2_session_must_wait(struct h2 *h2, const struct h2_walk_frame *wf)
 {
@@ -133,7 +139,7 @@ h2_session_must_wait(struct h2 *h2, const struct h2_walk_frame *wf)
 	       h2_is_laden(h2);
 }
 
-/* Each frame is looked at when those before it have had their effect. */
+/* Checks each frame after the frames before it have been processed. */
 bool
 h2_receive(struct h2 *h2, const char *text, size_t len, size_t *taken)
 {
@@ -194,7 +200,7 @@ h2_session_put(struct h2 *h2, const uint8_t *data, size_t len)
 	h2->h2_len += len;
 }
 
-/* Frames, until there is no room for one more. */
+/* Gathers frames until the buffer cannot take another one. */
 static void
 h2_session_gather(struct h2 *h2)
 {

@@ -1,13 +1,13 @@
 /*
  * session: HTTP/2 on one connection (RFC 9113): frames in, frames out, and its streams, each
- * with an exchange of its own.  It knows no socket: what was received is given to it, and
- * what it has to say is taken from it.  libnghttp2 has the frames, HPACK, the windows and the order
- * of streams (RFC 9218).  The worker's thread.
+ * with an exchange of its own.  A session has no socket: the caller passes received bytes in, and
+ * fetches bytes to send.  libnghttp2 handles the frames, HPACK, the windows and the order of
+ * streams (RFC 9218).  Runs on the worker's thread.
  *
  *	h2_create
- *	h2_receive, whenever something has come
- *	h2_run, then h2_gather until there is nothing: its turn; ho_wake asks for one
- *	h2_is_over: all was said
+ *	h2_receive, when bytes were received
+ *	h2_run, then h2_gather until it returns 0: the time slice that ho_wake requests
+ *	h2_is_over: everything was sent
  *	h2_stop, and h2_destroy once h2_waits is false
  */
 #ifndef SERVER_HTTP2_SESSION_H
@@ -31,19 +31,17 @@ struct tls;
 struct token_bucket;
 struct worker;
 
-/*
- * Bytes of DATA in a frame: with the head of the frame they are one record of TLS.
- */
+/* Bytes of DATA in a frame.  Frame head and DATA together fill one TLS record. */
 #define H2_FRAME_HEAD 9
 #define H2_FRAME      16384
 #define H2_DATA	      (H2_FRAME - H2_FRAME_HEAD)
 
 /*
- * Bounds of a connection's memory, in bytes.  Each stream may hold H2_LIGHT of its request for
- * nothing.  What streams hold beyond it while their answers are looked for is H2_HEADS and one
- * head; what they keep of it for the log later is H2_KEPT; and the answers' heads that wait
- * for the socket are H2_QUEUED and one head.  Large listings and answers of many ranges have H2_MORE
- * together; what needs more than is left waits, or is sent as a whole.
+ * Limits of a connection's memory, in bytes.  Each stream may hold H2_LIGHT bytes of its request
+ * uncounted.  Above that, all streams together may hold H2_HEADS and one head until their responses
+ * are chosen, then H2_KEPT for the log.  Response heads that wait for the socket may use H2_QUEUED
+ * and one head.  Large listings and responses of many ranges share H2_MORE; one that needs more
+ * than is left waits, or is sent as a whole.
  */
 #define H2_LIGHT  1024
 #define H2_HEADS  8192
@@ -51,20 +49,20 @@ struct worker;
 #define H2_QUEUED 12288
 #define H2_MORE	  409600 /* 4 listings */
 
-/* Room that h2_gather needs: something comes of it, whatever is next. */
+/* Minimum buffer of h2_gather, enough for any next frame. */
 #define H2_ROOM ((size_t)2 * H2_FRAME)
 
-/* What it knows of its connection, which outlives it. */
+/* A session's view of its connection, which outlives it. */
 struct h2_owner {
-	void (*ho_wake)(void *);  /* it has something to do; not at once */
-	void (*ho_evict)(void *); /* ends it at once: see sched_ops.evict */
+	void (*ho_wake)(void *);  /* requests a time slice; never runs it */
+	void (*ho_evict)(void *); /* closes at once: see sched_ops.evict */
 	void *ho_arg;
 	struct worker *ho_worker;
 	const struct sockaddr *ho_peer;
-	const struct tls *ho_tls; /* NULL: none */
+	const struct tls *ho_tls; /* NULL without TLS */
 	struct token_bucket *ho_bucket;
-	int ho_fd;	 /* for what asks the socket */
-	bool ho_proxied; /* its peer is trusted to name clients */
+	int ho_fd;	 /* socket, to query its state only */
+	bool ho_proxied; /* the peer is trusted to name clients */
 };
 
 TAILQ_HEAD(h2_streams, h2_stream);
@@ -73,102 +71,103 @@ struct h2 {
 	struct h2_owner h2_owner;
 	nghttp2_session *h2_session;
 	struct h2_streams h2_all;
-	struct h2_streams h2_due;     /* they may go on with the next turn */
-	unsigned h2_count;	      /* of h2_all */
-	unsigned h2_open;	      /* of them, not closed by either side */
-	unsigned h2_pending;	      /* of them, a completion is to come */
-	unsigned h2_requests;	      /* since the begin */
-	struct h2_stream *h2_heading; /* its head is coming, or NULL */
-	size_t
-	    h2_fields; /* bytes of the last head or trailers, as RFC 9113, 6.5.2 counts */
-	size_t
-	    h2_heads; /* bytes of requests' heads that streams hold, beyond H2_LIGHT each */
-	size_t h2_more; /* bytes of H2_MORE that are taken */
-	size_t h2_kept; /* the same of what is kept for the log */
-	size_t
-	    h2_queued; /* bytes of answers' heads since the last time that all was sent */
-	size_t
-	    h2_ahead; /* bytes that h2_walk has seen of what is received next */
+	struct h2_streams h2_due; /* streams to run in the next time slice */
+	unsigned h2_count;	  /* streams in h2_all */
+	unsigned h2_open;	  /* streams that neither side has closed */
+	unsigned h2_pending;	  /* streams that await a completion */
+	unsigned h2_requests;	  /* requests since the start */
+	struct h2_stream *h2_heading; /* stream whose head arrives, or NULL */
+	size_t h2_fields;	      /* field section bytes (9113, 6.5.2) */
+	size_t h2_heads;	      /* head bytes held above H2_LIGHT each */
+	size_t h2_more;		      /* bytes of H2_MORE in use */
+	size_t h2_kept;	  /* bytes for the log above H2_LIGHT each */
+	size_t h2_queued; /* head bytes since the queue was empty */
+	size_t h2_ahead;  /* input bytes that h2_walk looked ahead */
 	struct h2_walk h2_walk;
 	struct h2_flood h2_flood;
-	int32_t h2_last;  /* the stream that the client has begun last */
-	uint64_t h2_sent; /* bytes of DATA */
-	bool h2_tore;	  /* we have reset one */
-	bool h2_draining; /* the client knows that it will end */
-	bool h2_refuses;  /* it has been told the last stream */
-	bool h2_stopped;  /* its connection has gone */
-	bool h2_broken;	  /* nothing more can be sent */
-	bool h2_failed;	  /* nothing more can be received */
-	struct known_header h2_known; /* the last fields */
-	uint64_t
-	    h2_rate; /* bytes/s that the last stream was taken with: see pw_send */
+	int32_t h2_last;	      /* last stream that the client began */
+	uint64_t h2_sent;	      /* bytes of DATA sent */
+	bool h2_tore;		      /* the server has reset a stream */
+	bool h2_draining;	      /* the client knows of the coming close */
+	bool h2_refuses;	      /* the last stream's number was sent */
+	bool h2_stopped;	      /* the connection has closed */
+	bool h2_broken;		      /* nothing more can be sent */
+	bool h2_failed;		      /* nothing more can be received */
+	struct known_header h2_known; /* known fields of the last request */
+	uint64_t h2_rate;	      /* bytes/s of the last stream (pw_send) */
 
-	/* where h2_gather puts what there is; NULL outside of it */
+	/* Output buffer of h2_gather; NULL at other times. */
 	char *h2_out;
 	size_t h2_len;
 	size_t h2_room;
-	const uint8_t *h2_held; /* a frame for which there was no room */
+	const uint8_t *h2_held; /* a frame that did not fit into h2_out */
 	size_t h2_held_len;
 };
 
-/* NULL: no memory. */
+/* Returns NULL if memory is short. */
 struct h2 *h2_create(const struct h2_owner *);
 
-/* Cancels all that is under way. */
+/* Closes all streams and cancels what is in flight. */
 void h2_stop(struct h2 *);
 void h2_destroy(struct h2 **);
 
 /*
- * Reads what the client has sent.  *taken is less than len if the streams hold heads enough: call
- * again with the rest when h2_is_laden is false.  Returns false if the connection cannot go on;
- * h2_gather has the reason.
+ * Reads bytes from the client.  Sets *taken to less than len if the streams hold too many heads;
+ * call again with the rest when h2_is_laden is false.  Returns false if the connection cannot go
+ * on; h2_gather then has the GOAWAY with the reason.
  */
 bool h2_receive(struct h2 *, const char *, size_t len, size_t *taken);
 
-/* Returns true if no further request is read before others have their answers. */
+/* Returns true if no further request is read until responses to earlier ones free their heads. */
 static inline bool
 h2_is_laden(const struct h2 *h2)
 {
 	return h2->h2_heads > H2_HEADS;
 }
 
-/* Goes on with streams that are due.  True: there are more of them, for another turn. */
+/* Runs streams that are due.  Returns true if streams remain for another time slice. */
 bool h2_run(struct h2 *);
 
-/* In place of h2_run while the socket is full: no answer begins. */
+/* Replaces h2_run while the socket is full.  Starts no response. */
 void h2_look(struct h2 *);
 
-/* Bytes of the frames that are next; 0: there are none.  room: at least H2_ROOM. */
+/*
+ * Writes the next frames into the buffer, of at least H2_ROOM bytes.  Returns their bytes, or 0 if
+ * there are none.
+ */
 size_t h2_gather(struct h2 *, char *, size_t room);
 
-/* Has it something for h2_gather? */
+/* Returns true if h2_gather has something to write. */
 bool h2_wants_room(const struct h2 *);
 
-/* No more will be received or sent. */
+/* Returns true if nothing more will be received or sent. */
 bool h2_is_over(const struct h2 *);
 
 /*
- * Announces the end (RFC 9113, 6.8): by a GOAWAY with the highest number while streams are open, so
- * that requests on their way are answered, and h2_refuse sends the last stream's number later.
- * Without an open stream the last stream's number goes out at once: clients exist (httpx) that
- * take the highest number for the end of the request that they send next.
+ * Announces the close (RFC 9113, 6.8).  While streams are open, sends a GOAWAY with the highest
+ * number, so that requests in flight get responses; h2_refuse sends the last stream's number later.
+ * Without an open stream sends the last stream's number at once, because some clients (httpx) read
+ * the highest number as a refusal of the request that they send next.
  */
 void h2_drain(struct h2 *);
 
-/* Sends the last stream's number: later streams are not looked at. */
+/* Sends the last stream's number and refuses later streams. */
 void h2_refuse(struct h2 *);
 
-/* It ends with this error of RFC 9113, 7: all streams do. */
+/* Closes the session and all its streams with an error code of RFC 9113, 7. */
 void h2_fail(struct h2 *, uint32_t error);
 
-/* There is no memory for it: its library must not be asked for anything more. */
+/*
+ * Marks the session as broken after a lack of memory: libnghttp2 must not be called for it any
+ * more.
+ */
 static inline void
 h2_break(struct h2 *h2)
 {
 	h2->h2_failed = h2->h2_broken = true;
 }
 
-/* Resets a stream; without memory for that the connection ends. */
+/* Resets a stream.  Breaks the session if memory is short. */
 static inline void
 h2_reset(struct h2 *h2, int32_t id, uint32_t error)
 {
@@ -184,14 +183,14 @@ h2_is_idle(const struct h2 *h2)
 	return h2->h2_open == 0;
 }
 
-/* Returns true if a stream is open besides one whose head is coming. */
+/* Returns true if a stream is open besides one whose head is still arriving. */
 static inline bool
 h2_is_responding(const struct h2 *h2)
 {
 	return h2->h2_open > (h2->h2_heading != NULL ? 1U : 0U);
 }
 
-/* A completion is to come. */
+/* Returns true if a completion is pending. */
 static inline bool
 h2_waits(const struct h2 *h2)
 {
@@ -199,7 +198,7 @@ h2_waits(const struct h2 *h2)
 }
 
 #ifdef PW_DEBUG
-/* Aborts if a rule is broken. */
+/* Aborts if an invariant is violated. */
 void h2_check(const struct h2 *);
 #endif
 

@@ -9,11 +9,11 @@
 #include "server/http2/hold.h"
 #include "server/http2/stream_priv.h"
 
-#define FIELDS 48 /* of an answer's head, without allocating */
+#define FIELDS 48 /* fields of a response head on the stack */
 
 /* ---------------------------------------------------------------- its head */
 
-/* Its answer may wait long for the client. */
+/* Frees the request head, because the response may wait long for the client. */
 static void
 h2_stream_settle(struct h2_stream *sm)
 {
@@ -35,7 +35,7 @@ h2_stream_on_read(nghttp2_session *session, int32_t id, uint8_t *buf,
 	return h2_stream_read(source->ptr, len, flags);
 }
 
-/* False: no memory, or the stream has gone. */
+/* Returns false if memory is short or the stream has closed. */
 static bool
 h2_stream_submit_fields(
     struct h2_stream *sm, const nghttp2_nv *nv, size_t n, bool body)
@@ -66,7 +66,7 @@ h2_stream_submit(struct h2_stream *sm, char *head, size_t len, bool body)
 	return done;
 }
 
-/* More than the client's windows have room for. */
+/* Returns true if the response exceeds the client's windows. */
 static bool
 h2_stream_waits_for_window(const struct h2_stream *sm)
 {
@@ -79,7 +79,7 @@ h2_stream_waits_for_window(const struct h2_stream *sm)
 	       len > nghttp2_session_get_remote_window_size(session);
 }
 
-/* Its client takes less than a frame for now. */
+/* Returns true if the client's windows are smaller than a frame. */
 static bool
 h2_stream_is_stalled(const struct h2_stream *sm)
 {
@@ -112,7 +112,7 @@ h2_stream_begin_body(struct h2_stream *sm, bool body)
 	}
 }
 
-/* All of it; nothing that could fail any more. */
+/* Returns true if the whole response is in memory, so that sending it cannot fail. */
 static bool
 h2_stream_is_in_memory(const struct response *rs)
 {
@@ -121,8 +121,8 @@ h2_stream_is_in_memory(const struct response *rs)
 }
 
 /*
- * Nothing is taken: this asks whether there are bytes that can be sent, so that an answer whose
- * first ones cannot be read is another one, as with HTTP/1.
+ * Checks whether the first bytes can be sent, and sends none, so that a read error still turns into
+ * another response, as in HTTP/1.
  */
 static void
 h2_stream_first_step(struct h2_stream *sm)
@@ -177,7 +177,10 @@ h2_stream_looked_up(struct h2_stream *sm, bool ready)
 
 /* ------------------------------------------------------------- its request */
 
-/* Then a body would be no part of the response (RFC 9110, 9.3.2). */
+/*
+ * Refuses the request.  Makes the method OTHER unless it is HEAD, whose response has no body (RFC
+ * 9110, 9.3.2).
+ */
 static void
 h2_stream_refuse(struct h2_stream *sm, int status)
 {
@@ -288,7 +291,7 @@ h2_stream_run(struct h2_stream *sm)
 	h2_stream_unset_due(sm);
 	switch (sm->sm_state) {
 	case H2_NEW:
-		/* Its client may send it again: nothing was done about it. */
+		/* Nothing was done for the request, so its client may send it again. */
 		if (h2_hold_is_short(
 			sm->sm_session, sm->sm_session->h2_open - 1))
 			h2_stream_give_up(sm, NGHTTP2_REFUSED_STREAM);
@@ -335,7 +338,7 @@ h2_stream_look(struct h2_stream *sm)
 
 /* ------------------------------------------------------ a request's body */
 
-/* A client that sends on when it has its answer is told to stop (RFC 9113, 8.1). */
+/* Resets the stream of a client that goes on sending after the response (RFC 9113, 8.1). */
 static void
 h2_stream_stop_body(struct h2_stream *sm)
 {
@@ -411,7 +414,7 @@ h2_stream_closed(struct h2_stream *sm)
 		return;
 	}
 	h2_stream_timer(sm, TIMER_NONE);
-	/* A disk that was late has cancelled it already. */
+	/* A disk timeout has cancelled it already. */
 	if (!sm->sm_ex->ex_cancelled)
 		exchange_cancel(sm->sm_ex);
 	h2_hold_free(sm);
@@ -419,7 +422,7 @@ h2_stream_closed(struct h2_stream *sm)
 
 /* ------------------------------------------------- calls of its exchange */
 
-/* The last one of a connection that has gone takes that with it. */
+/* Frees the stream.  Wakes a stopped connection, which closes after its last stream. */
 static void
 h2_stream_leave(struct h2_stream *sm)
 {
@@ -450,7 +453,7 @@ h2_stream_on_resumed(struct exchange *ex)
 	h2_stream_set_due(sm);
 }
 
-/* The session says it, see h2_drain. */
+/* Returns false: the session announces its close itself, see h2_drain. */
 static bool
 h2_stream_is_last(const struct exchange *ex)
 {
@@ -458,7 +461,7 @@ h2_stream_is_last(const struct exchange *ex)
 	return false;
 }
 
-/* The text of a whole answer: a head and its page. */
+/* Submits a complete response, a head and its page, from text. */
 static bool
 h2_stream_send_now(struct exchange *ex, const char *text, size_t len)
 {

@@ -2,18 +2,19 @@
  * stream: one of a session: a request, its exchange, and what it waits for.  For server/http2/
  * only.
  *
- *   state   what it has          what it waits for
+ *   state   owns                 waits for
  *   HEAD    sm_head              the rest of its head
- *   NEW     sm_head              its turn
- *   LOOKUP  sm_ex                a disk: TIMER_DISK; memory that other streams have: TIMER_SEND
+ *   NEW     sm_head              a time slice
+ *   LOOKUP  sm_ex                a disk: TIMER_DISK; memory that other streams use: TIMER_SEND
  *   FIRST   sm_ex                the first bytes of its body: TIMER_DISK, TIMER_PAUSE
- *   BODY    sm_ex                a turn; room in the client's windows: TIMER_SEND; the same as FIRST
- *   READY   sm_ready             a turn; room in the client's windows: TIMER_SEND
- *   LATE    sm_rest              the disk has not answered: the rest of the 503
+ *   BODY    sm_ex                a time slice; the client's windows: TIMER_SEND; as FIRST
+ *   READY   sm_ready             a time slice; the client's windows: TIMER_SEND
+ *   LATE    sm_rest              the rest of the 503, after a disk timeout
  *   DONE    nothing              the rest of the request's body: TIMER_SEND
  *
- * sm_ex points into sm_head until BODY; then it is settled (exchange.h), and there is no sm_head.
- * While sm_ex is pending and the stream has ended, it stays until the completion, for nobody.
+ * sm_ex points into sm_head until BODY; then it is settled (exchange.h), and sm_head is freed.  A
+ * stream that closes while sm_ex is pending stays until the completion arrives; its result is
+ * dropped.
  */
 #ifndef SERVER_HTTP2_STREAM_H
 #define SERVER_HTTP2_STREAM_H
@@ -35,11 +36,11 @@ enum h2_state {
 	H2_DONE,
 };
 
-/* An answer that is ready in memory: ready.c. */
+/* A response from the response cache: ready.c. */
 struct h2_ready {
-	struct cached_response *rd_response; /* NULL: none */
-	size_t rd_at;	   /* bytes of its body that were sent */
-	uint64_t rd_since; /* microseconds */
+	struct cached_response *rd_response; /* NULL if none */
+	size_t rd_at;			     /* bytes of the body sent */
+	uint64_t rd_since;		     /* microseconds */
 	time_t rd_time;
 	struct request_texts rd_texts; /* in sm_head, for the log; or absent */
 };
@@ -48,27 +49,27 @@ struct h2_stream {
 	struct sched_item sm_item; /* first: its timers */
 	struct pw_sink sm_sink;
 	struct h2 *sm_session;
-	struct exchange *sm_ex; /* NULL: none, or it has ended */
+	struct exchange *sm_ex; /* NULL before it starts and after it ends */
 	struct h2_head sm_head;
 	struct h2_ready sm_ready;
-	size_t sm_heavy;    /* its part of h2_heads */
-	size_t sm_kept;	    /* of h2_kept */
-	size_t sm_more;	    /* of h2_more */
-	struct buf sm_rest; /* what is sent without an exchange */
+	size_t sm_heavy;    /* bytes counted in h2_heads */
+	size_t sm_kept;	    /* bytes counted in h2_kept */
+	size_t sm_more;	    /* bytes counted in h2_more */
+	struct buf sm_rest; /* bytes that are sent without an exchange */
 	size_t sm_rest_at;
 	int32_t sm_id;
 	enum h2_state sm_state;
-	bool sm_due;	      /* on h2_due */
-	bool sm_looked;	      /* h2_stream_look was called since it waited */
-	bool sm_closed;	      /* neither side has it any more */
-	bool sm_ours;	      /* reset by us */
-	bool sm_failed;	      /* no more can be sent */
-	uint64_t sm_body;     /* bytes of the request's body that have come */
-	uint64_t sm_sent;     /* bytes of its body ... */
-	uint64_t sm_then;     /* ... when TIMER_SEND was set */
-	uint64_t sm_all_then; /* and of the session */
+	bool sm_due;	      /* true while on h2_due */
+	bool sm_looked;	      /* h2_stream_look ran since the last wait */
+	bool sm_closed;	      /* closed by both sides */
+	bool sm_ours;	      /* reset by the server */
+	bool sm_failed;	      /* nothing more can be sent */
+	uint64_t sm_body;     /* bytes received of the request's body */
+	uint64_t sm_sent;     /* bytes sent of the response's body */
+	uint64_t sm_then;     /* sm_sent when TIMER_SEND was set */
+	uint64_t sm_all_then; /* h2_sent when TIMER_SEND was set */
 
-	/* Where its bytes go, in h2_gather. */
+	/* Destination of body bytes during h2_gather. */
 	char *sm_to;
 	size_t sm_room;
 	size_t sm_taken;
@@ -77,16 +78,16 @@ struct h2_stream {
 	TAILQ_ENTRY(h2_stream) sm_due_entry;
 };
 
-/* A request begins.  NULL: no memory. */
+/* Creates the stream of a new request.  Returns NULL if memory is short. */
 struct h2_stream *h2_stream_create(struct h2 *, int32_t id);
 
-/* Its head is complete: it is due. */
+/* Ends the head, and makes the stream due. */
 void h2_stream_begin(struct h2_stream *);
 
-/* It is due: goes on with it. */
+/* Runs a stream that is due. */
 void h2_stream_run(struct h2_stream *);
 
-/* Returns true if a stream that is due holds what h2_stream_look would use or give back. */
+/* Returns true if a due stream holds something that h2_stream_look would use or release. */
 static inline bool
 h2_stream_may_look(const struct h2_stream *sm)
 {
@@ -95,30 +96,33 @@ h2_stream_may_look(const struct h2_stream *sm)
 }
 
 /*
- * Nothing can be sent.  Has what the stream waited for used, such as room for a window (budget.h):
- * others would wait for it.  The stream stays due.
+ * Call while nothing can be sent.  Makes the stream use what it waited for, such as budget for a
+ * window (budget.h), which other streams may wait for.  The stream stays due.
  */
 void h2_stream_look(struct h2_stream *);
 
-/* As nghttp2_data_source_read_callback, without the copy: there is room behind h2_len. */
+/*
+ * Works as nghttp2_data_source_read_callback, but writes the payload straight behind h2_len, after
+ * a gap for the frame head.
+ */
 ssize_t h2_stream_read(struct h2_stream *, size_t len, uint32_t *flags);
 
 /*
- * ready.c.  Its head is complete and known, and so is its answer, whose fields are to be submitted;
- * NULL: they are not.  Then as h2_stream_read; and it is counted and logged, as far as it was
- * sent.
+ * Serve a response from the response cache (ready.c).  h2_ready_begin returns the fields to submit
+ * if the whole head is known and its response is cached, else NULL.  h2_ready_read works as
+ * h2_stream_read.  h2_ready_end counts and logs the response, as far as it was sent.
  */
 const nghttp2_nv *h2_ready_begin(struct h2_stream *, size_t *n, bool *body);
 ssize_t h2_ready_read(struct h2_stream *, uint32_t *flags);
 void h2_ready_end(struct h2_stream *);
 
-/* A part of the request's body has come. */
+/* Counts and discards a part of the request's body. */
 void h2_stream_discard(struct h2_stream *, size_t len);
 
-/* All of its answer is on the way, and the client has not ended the request. */
+/* Call when all of the response is submitted but the client has not ended the request. */
 void h2_stream_responded(struct h2_stream *);
 
-/* Neither side has it any more.  It may be gone then. */
+/* Call when both sides have closed the stream.  May free it. */
 void h2_stream_closed(struct h2_stream *);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "server/http2/stream_priv.h"
 
-#define STEPS 4 /* of an answer for one frame */
+#define STEPS 4 /* steps of a response per frame */
 
 static struct h2_stream *
 h2_stream_frames_stream_of(struct pw_sink *sk)
@@ -44,7 +44,7 @@ h2_stream_frames_sink_take(
 	return 0;
 }
 
-/* It is copied: nothing of the page cache is needed any more. */
+/* Returns 0: the bytes were copied, so the page cache need not keep them. */
 static long
 h2_stream_frames_sink_unacked(struct pw_sink *sk)
 {
@@ -57,7 +57,7 @@ const struct pw_sink_ops h2_stream_sink_ops = {
     .unacked = h2_stream_frames_sink_unacked,
     .room = h2_stream_frames_sink_room};
 
-/* Steps until the frame is full, or there is no more for now. */
+/* Runs steps until the frame is full or the response has no more bytes for now. */
 static enum pw_send_status
 h2_stream_frames_fill(struct h2_stream *sm)
 {
@@ -76,7 +76,7 @@ h2_stream_frames_fill(struct h2_stream *sm)
 	return status;
 }
 
-/* Of a frame for which the client's windows have room: what the answer has now. */
+/* Fills a frame, which fits the client's windows, with what the response has now. */
 static ssize_t
 h2_stream_frames_read_response(struct h2_stream *sm, uint32_t *flags)
 {
@@ -115,7 +115,7 @@ h2_stream_frames_read_rest(struct h2_stream *sm, uint32_t *flags)
 	return (ssize_t)n;
 }
 
-/* The kernel's or the client's turn to say that it goes on. */
+/* Returns true if the stream waits for a time slice, a completion or the end of a pause. */
 static bool
 h2_stream_frames_is_held_up(const struct h2_stream *sm)
 {

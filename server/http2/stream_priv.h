@@ -24,29 +24,32 @@ h2_stream_bufs(const struct h2_stream *sm)
 
 void h2_stream_timer(struct h2_stream *, enum timer);
 
-/* Asks for a turn of the session, unless it is stopped. */
+/* Requests a time slice of the session, unless it is stopped. */
 void h2_stream_ask_slice(const struct h2_stream *);
 
-/* Puts the stream on h2_due, and asks for a turn; takes it off. */
+/* Adds the stream to h2_due and requests a time slice; the second one removes it. */
 void h2_stream_set_due(struct h2_stream *);
 void h2_stream_unset_due(struct h2_stream *);
 
 /* Starts TIMER_DISK, and waits for the completion. */
 void h2_stream_await_disk(struct h2_stream *);
 
-/* Returns false if a pause of its rate has begun, or goes on. */
+/* Returns false during a pause of the rate limit, which this call may begin. */
 bool h2_stream_may_go_on(struct h2_stream *);
 
-/* Starts TIMER_SEND, unless a timer runs: the client may close the window. */
+/*
+ * Starts TIMER_SEND unless a timer runs, because the client may close its window and so keep the
+ * stream's memory in use.
+ */
 void h2_stream_watch(struct h2_stream *);
 
-/* Frees for another stream what this one took beyond its own memory. */
+/* Releases the stream's part of H2_MORE, and wakes a stream that waits for it. */
 void h2_stream_give_more_back(struct h2_stream *);
 
-/* Ends an exchange whose response is given to libnghttp2. */
+/* Ends an exchange whose response was submitted to libnghttp2. */
 void h2_stream_end_exchange(struct h2_stream *);
 
-/* Resets the stream: its client must not take what was sent for all. */
+/* Resets the stream, so that the client does not take a partial response for a whole one. */
 void h2_stream_give_up(struct h2_stream *, uint32_t error);
 
 /* ------------------------------------------------------- the others' tables */

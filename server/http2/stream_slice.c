@@ -49,7 +49,6 @@ h2_stream_await_disk(struct h2_stream *sm)
 	exchange_wait(sm->sm_ex);
 }
 
-/* False: not before the end of a pause. */
 bool
 h2_stream_may_go_on(struct h2_stream *sm)
 {
@@ -61,7 +60,6 @@ h2_stream_may_go_on(struct h2_stream *sm)
 	return until == 0;
 }
 
-/* Its client may close the window, and keep all that the stream has. */
 void
 h2_stream_watch(struct h2_stream *sm)
 {
@@ -98,7 +96,6 @@ h2_stream_end_exchange(struct h2_stream *sm)
 	sm->sm_state = H2_DONE;
 }
 
-/* A reset: the client is to know that this is not the end. */
 void
 h2_stream_give_up(struct h2_stream *sm, uint32_t error)
 {

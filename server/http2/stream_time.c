@@ -6,8 +6,8 @@
 #include "server/http2/stream_priv.h"
 
 /*
- * The disk does not answer: the client is told, and the exchange ends for nobody.  One that
- * has begun can only be reset.
+ * Handles a disk timeout: sends a 503, or resets the stream if its response has begun, and cancels
+ * the exchange.
  */
 static void
 h2_stream_time_disk_late(struct h2_stream *sm)
@@ -37,7 +37,7 @@ h2_stream_time_has_no_window(const struct h2_stream *sm)
 		   sm->sm_session->h2_session, sm->sm_id) <= 0;
 }
 
-/* Bytes that min_send_rate asks of the connection in a send_timeout. */
+/* Returns the bytes that min_send_rate demands of the connection in a send_timeout. */
 static uint64_t
 h2_stream_time_least(const struct h2_stream *sm)
 {
@@ -54,9 +54,10 @@ h2_stream_time_is_too_few(uint64_t n, uint64_t wanted)
 }
 
 /*
- * A stream whose window the client has closed is as a connection of HTTP/1 whose socket is full.  Its
- * client is slow on purpose if it has acknowledged all that was sent.  If it has not, its link is
- * slow, and its streams share what is asked of it.
+ * Returns the bytes that min_send_rate demands of the stream.  A stream whose window the client has
+ * closed corresponds to an HTTP/1 connection whose socket is full.  If the client has acknowledged
+ * all that was sent, it is slow on purpose, and the stream must reach the full rate.  If not, its
+ * link is slow, and its streams share the rate.
  */
 static uint64_t
 h2_stream_time_least_of_stream(const struct h2_stream *sm)
@@ -69,8 +70,9 @@ h2_stream_time_least_of_stream(const struct h2_stream *sm)
 }
 
 /*
- * Where the closed window is that of the connection, other streams may have had all.  If both are
- * open, it is the connection that is slow, or its turn that is late.
+ * Returns true if the client is too slow.  With a closed connection window the bytes of all streams
+ * count, as others may have used it up.  If both windows are open, the connection is slow or its
+ * time slice late; the stream is not to blame.
  */
 static bool
 h2_stream_time_is_too_slow(const struct h2_stream *sm)
@@ -123,7 +125,7 @@ h2_stream_on_timeout(struct sched_item *it, enum timer timer)
 		h2_stream_time_client_late(sm);
 }
 
-/* A pause has ended. */
+/* Continues after a pause. */
 static void
 h2_stream_on_slice(struct sched_item *it)
 {
@@ -136,7 +138,9 @@ h2_stream_peer(const struct sched_item *it)
 	return h2_stream_of_item(it)->sm_session->h2_owner.ho_peer;
 }
 
-/* One that was stopped waits for a disk alone, and its connection has gone. */
+/*
+ * Returns 0 for a stopped session: its connection has closed, and its streams only wait for a disk.
+ */
 static unsigned
 h2_stream_responses(const struct sched_item *it)
 {
@@ -161,7 +165,7 @@ h2_stream_on_evict(struct sched_item *it)
 }
 
 #ifdef PW_DEBUG
-/* Its session is asked: h2_check. */
+/* Checks nothing: h2_check covers the streams. */
 static void
 h2_stream_on_check(const struct sched_item *it)
 {

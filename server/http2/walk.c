@@ -20,7 +20,7 @@ h2_walk_length(const struct h2_walk *wa)
 	return h2_walk_number(wa->wa_head) >> 8;
 }
 
-/* Bytes of the head that are wanted, as far as it is known. */
+/* Returns the bytes of the head to read, as far as the head is known. */
 static unsigned
 h2_walk_wanted(const struct h2_walk *wa)
 {
@@ -36,7 +36,7 @@ h2_walk_least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* True: the head is complete. */
+/* Returns true if the head is complete. */
 static bool
 h2_walk_take_head(
     struct h2_walk *wa, const unsigned char *data, size_t len, size_t *at)
@@ -69,7 +69,7 @@ h2_walk_describe(const struct h2_walk *wa, struct h2_walk_frame *wf)
 			      INT32_MAX);
 }
 
-/* What comes before the next head. */
+/* Skips the preface and the payload before the next head. */
 static void
 h2_walk_skip(struct h2_walk *wa, size_t len, size_t *at)
 {
