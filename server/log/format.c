@@ -1,6 +1,6 @@
 /*
- * format: formats log lines, by hand because every request pays for one.
- * Whatever a client sent is escaped here, so that it cannot forge a line.
+ * format: formats log lines, by hand because every request pays for one.  Text from a client is
+ * escaped here, so that it cannot forge a line.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -99,7 +99,7 @@ format_put_hex(char *p, unsigned char c)
 	return p;
 }
 
-/* Of what can stand as it is in quotes: as much as there is at the front. */
+/* Copies the longest prefix that needs no escape in quotes.  Returns its length. */
 static size_t
 format_put_bare(char *p, const char *s, size_t len)
 {
@@ -137,7 +137,7 @@ format_put_quoted(char *p, struct str s)
 	return p;
 }
 
-/* Not in quotes, so that a space would end it. */
+/* Writes the user without quotes, so that a space must be escaped. */
 static char *
 format_put_user(char *p, struct str s)
 {
@@ -157,7 +157,7 @@ format_put_user(char *p, struct str s)
 static void
 format_stamp_text(time_t t, char buf[static FORMAT_STAMP])
 {
-	/* strftime's %b would follow the locale. */
+	/* The %b of strftime(3) would follow the locale. */
 	static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May",
 	    "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 	struct tm tm;
@@ -175,8 +175,8 @@ format_stamp_text(time_t t, char buf[static FORMAT_STAMP])
 }
 
 /*
- * localtime_r takes a lock.  Arrival times of slow requests lie behind those
- * of quick ones, so one remembered second would not do.
+ * Returns the cached text of a second, because localtime_r(3) takes a lock.  Several seconds are
+ * cached, as slow requests arrived earlier than quick ones that end at the same time.
  */
 static const struct stamp *
 format_stamp_get(struct stamp cache[static FORMAT_STAMPS], time_t t,
@@ -204,14 +204,17 @@ format_stamp(struct stamp cache[static FORMAT_STAMPS], time_t t)
 	return format_stamp_get(cache, t, format_stamp_text)->stp_text;
 }
 
-/* One byte of a field may become this many. */
+/* Returns the maximum bytes that one byte of a field may become. */
 static size_t
 format_byte_max(enum log_format format)
 {
 	return format == LOG_JSON ? sizeof("\\\\xHH") - 1 : sizeof("\\xHH") - 1;
 }
 
-/* JSON has it in up to three fields, each cut for itself. */
+/*
+ * Returns the bytes of a request line that count: JSON writes it as up to three fields, each
+ * truncated on its own.
+ */
 static size_t
 format_line_len(struct str line, enum log_format format)
 {
@@ -221,7 +224,10 @@ format_line_len(struct str line, enum log_format format)
 	return line.s_len < most ? line.s_len : most;
 }
 
-/* Version, cipher and session are short. */
+/*
+ * Returns a bound for the bytes of the TLS fields before escaping.  Version, cipher and session are
+ * short.
+ */
 static size_t
 format_tls_len(const struct log_tls *lt)
 {
@@ -285,7 +291,7 @@ format_put_unit(char *p, uint32_t unit)
 	return p;
 }
 
-/* Beyond U+FFFF in two halves, as UTF-16 has them (RFC 8259, 7). */
+/* Writes a character; beyond U+FFFF as a surrogate pair of UTF-16 (RFC 8259, 7). */
 static char *
 format_put_character(char *p, uint32_t c)
 {
@@ -349,7 +355,7 @@ struct parts {
 	struct str pt_protocol;
 };
 
-/* A line that was refused may be anything: then all of it is the target. */
+/* Splits a request line.  A refused line may have any form; then all of it is the target. */
 static struct parts
 format_split(struct str line)
 {
@@ -431,7 +437,7 @@ format_access(char *buf, const struct log_record *rec, enum log_format format,
 
 /* ------------------------------------------------- fields that were chosen */
 
-/* False: it is not one that is a number. */
+/* Sets *n to the value of a numeric field.  Returns false for other fields. */
 static bool
 format_number_of(
     enum log_field field, const struct log_record *rec, uint64_t *n)
@@ -481,7 +487,7 @@ format_tls_text(enum log_field field, const struct log_tls *lt)
 	}
 }
 
-/* What the client has sent. */
+/* Returns the text of a field that the client sent. */
 static struct str
 format_text_of(enum log_field field, const struct log_record *rec)
 {
@@ -552,7 +558,7 @@ format_fields(char *buf, const struct log_record *rec, enum log_format format,
 	return (size_t)(p - buf);
 }
 
-/* Quotes and backslashes stay as they are: nobody parses these. */
+/* Leaves quotes and backslashes as they are, since messages are not parsed. */
 size_t
 format_message(char *buf, const char *label, struct str text)
 {

@@ -12,7 +12,7 @@
 
 static bool journal[STDERR_FILENO + 1]; /* by descriptor */
 
-/* Also after a redirection the variable is there: then the numbers are others. */
+/* Compares device and inode, because the variable remains set after a redirection. */
 static bool
 log_journal_is_journal(int fd, const char *stream)
 {

@@ -15,7 +15,7 @@ keep_len(struct str s)
 	return s.s_len < FORMAT_FIELD ? s.s_len : FORMAT_FIELD;
 }
 
-/* The log takes a request line apart before it cuts. */
+/* Returns the bytes to keep of a request line, which the log splits before it truncates. */
 static size_t
 keep_line_len(struct str line)
 {

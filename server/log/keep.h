@@ -15,9 +15,10 @@
 size_t log_keep_size(struct request_texts);
 
 /*
- * Copies the texts into buf, which is empty, and makes the slices point there.  A text is cut as
- * the log cuts it, and the later ones so that all together have at most `most` bytes.  A request
- * line keeps its protocol at the end.  Returns false, with nothing changed, if memory is short.
+ * Copies the texts into buf, which is empty, and makes the slices point there.  Truncates each text
+ * as the log does, and the later ones further so that all together have at most `most` bytes.  A
+ * request line keeps the protocol at its end.  Returns false and changes nothing if memory is
+ * short.
  */
 bool log_keep(struct request_texts *, size_t most, struct buf *);
 

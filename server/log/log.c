@@ -59,7 +59,7 @@ log_lane_commit(struct log_writer *w, struct lane *ln, size_t len)
 	bool above;
 
 	ring_commit(ln->ln_ring, len);
-	/* The processor may still turn these two round, but not for 50 ms. */
+	/* The processor may still reorder these two, but not for 50 ms. */
 	atomic_signal_fence(memory_order_seq_cst);
 	above = ring_above(ln->ln_ring, ring_size(ln->ln_ring) / 2);
 	if (atomic_load_explicit(&w->lw_idle, memory_order_relaxed) &&
@@ -192,7 +192,7 @@ log_lost(struct log *lg, int kind)
 		lost += atomic_load_explicit(
 		    &lg->lg_writers[i].lw_lanes[kind].ln_lost,
 		    memory_order_relaxed);
-	/* Where stderr itself fails there is nobody to tell. */
+	/* Losses of stderr itself cannot be reported. */
 	if (kind != KIND_ERROR)
 		lost += lg->lg_sinks[kind].sk_dropped;
 	return lost;

@@ -1,13 +1,13 @@
 /*
  * log_priv: what the files of this room share.  No other file includes this.
  *
- *   log.c     the worker's side
+ *   log.c      the worker's side
  *   journal.c  priorities for journald
- *   start.c   start and end
- *   writer.c  the writer thread
+ *   start.c    start and shutdown
+ *   writer.c   the writer thread
  *
- * Struct log and its sinks belong to the writer thread while it runs; of a
- * log_writer's fields, those marked so are shared.
+ * Struct log and its sinks belong to the writer thread while it runs.  Of a log_writer's fields
+ * only those marked as shared may be used by both threads.
  */
 #ifndef SERVER_LOG_LOG_PRIV_H
 #define SERVER_LOG_LOG_PRIV_H
@@ -24,22 +24,21 @@
 
 enum kind { KIND_ACCESS, KIND_NOTICE, KIND_ERROR, NKINDS };
 
-/* Lines on their way from one worker to one sink. */
+/* Queue of lines from one worker to one sink. */
 struct lane {
-	struct ring *ln_ring; /* NULL: not wanted */
+	struct ring *ln_ring; /* NULL if the lane is off */
 	struct sink *ln_sink;
-	bool ln_nudged; /* the writer was notified that it is half full */
+	bool ln_nudged; /* the writer was notified of a half-full ring */
 	atomic_uint_fast64_t ln_lost; /* shared: worker adds, writer reads */
 };
 
 struct log_writer {
 	/*
-	 * Shared: the writer thread is about to block and wants to be woken.
-	 * A worker publishes its record, then looks at this: without a barrier
-	 * between, which every record would pay for, it may miss a flag that
-	 * was set a moment ago.  So the writer naps between setting it and the
-	 * last look at the rings.  One flag per worker, so that they share no
-	 * line.
+	 * Shared: the writer thread is about to block and must be woken.  A worker publishes its
+	 * record, then reads this flag: without a barrier between, which would slow down every
+	 * record, it may miss a flag that was set a moment ago.  So the writer naps between setting
+	 * the flag and its last check of the rings.  Each worker has its own flag, so that workers
+	 * share no cache line.
 	 */
 	alignas(64) atomic_bool lw_idle;
 	struct log *lw_log;
@@ -51,16 +50,16 @@ struct log {
 	enum log_format lg_format;
 	struct log_fields lg_fields;
 	struct sink lg_sinks[NKINDS];
-	uint64_t lg_told[NKINDS];      /* losses reported so far */
-	uint64_t lg_tell_at[NKINDS];   /* ms, not before */
-	struct log_writer *lg_writers; /* the last one is the thread's own */
-	unsigned lg_nwriters;	       /* with that one */
+	uint64_t lg_told[NKINDS];    /* losses reported so far */
+	uint64_t lg_tell_at[NKINDS]; /* ms, earliest time of the next report */
+	struct log_writer *lg_writers; /* last one: the writer thread's own */
+	unsigned lg_nwriters;	       /* number of writers, with that one */
 	int lg_wake[2];		       /* os_wake_create */
 	struct thread lg_thread;
-	struct thread lg_last; /* says that lg_thread hangs */
+	struct thread lg_last; /* reports that lg_thread hangs */
 	bool lg_started;
-	atomic_uint lg_beat; /* shared: how often it came back from a file */
-	atomic_int lg_busy;  /* shared: the kind of that file */
+	atomic_uint lg_beat; /* shared: number of returns from file calls */
+	atomic_int lg_busy;  /* shared: the kind of the current file */
 	atomic_bool lg_want_stop;
 };
 
@@ -82,13 +81,13 @@ log_own(struct log *lg)
 	return &lg->lg_writers[lg->lg_nwriters - 1];
 }
 
-/* Whether STDOUT_FILENO or STDERR_FILENO is journald's. */
+/* Returns true if STDOUT_FILENO or STDERR_FILENO leads to journald. */
 bool log_to_journal(int fd);
 
-/* Lines lost so far, of this kind; any thread. */
+/* Returns the lines of this kind lost so far.  Callable from any thread. */
 uint64_t log_lost(struct log *, int kind);
 
-/* The writer thread; arg is the log. */
+/* Runs the writer thread; arg is the log. */
 void log_thread(void *arg);
 
 #endif

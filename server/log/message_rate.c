@@ -13,7 +13,7 @@ message_rate_quiet(const struct message_rate *lim, uint64_t now_us)
 bool
 message_rate_tell(struct message_rate *lim, uint64_t now_us)
 {
-	/* Those that were left out are told first, as a number. */
+	/* The number of suppressed messages must be logged first. */
 	if (message_rate_quiet(lim, now_us) || lim->lim_left > 0) {
 		lim->lim_left++;
 		return false;

@@ -14,18 +14,18 @@
 /* Zero it first. */
 struct message_rate {
 	bool lim_told;
-	uint64_t lim_since; /* time of the last message */
-	uint64_t lim_left;  /* left out since */
+	uint64_t lim_since; /* time of the last message, microseconds */
+	uint64_t lim_left;  /* messages suppressed since then */
 };
 
-/* True: tell it.  False: it is counted. */
+/* Returns true if the caller may log the message, else counts it as suppressed. */
 bool message_rate_tell(struct message_rate *, uint64_t now_us);
 
-/* The same of a client.  True: text is its address. */
+/* Works as message_rate_tell for a client.  If it returns true, text is the client's address. */
 bool message_rate_tell_of(struct message_rate *, uint64_t now_us,
     const struct sockaddr *, char text[static INET6_ADDRSTRLEN]);
 
-/* Number of suppressed messages, if it is due now; else 0. */
+/* Returns the number of suppressed messages if it is time to log it, else 0. */
 uint64_t message_rate_left_out(struct message_rate *, uint64_t now_us);
 
 #endif

@@ -11,14 +11,14 @@
 #include "server/log/open.h"
 
 #define PATH_LEN 4096
-#define HOPS	 16 /* from link to link */
+#define HOPS	 16 /* maximum number of links */
 
 static int
 log_open_one(const char *path, int flags)
 {
 	int fd;
 
-	/* O_NONBLOCK: a FIFO must not hold up who opens or writes. */
+	/* O_NONBLOCK, because a FIFO must not block open or write. */
 	do {
 		fd = open(path,
 		    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY |
@@ -28,14 +28,17 @@ log_open_one(const char *path, int flags)
 	return fd == -1 ? -errno : fd;
 }
 
-/* FreeBSD says EMLINK. */
+/* Returns true for the error of O_NOFOLLOW; FreeBSD has EMLINK. */
 static bool
 log_open_is_link(int error)
 {
 	return error == -ELOOP || error == -EMLINK;
 }
 
-/* Puts in place of a link's path that of what it leads to.  1: it cannot be known. */
+/*
+ * Replaces the path of a link by the path of its target.  Returns 0, -errno, or 1 if the target
+ * cannot be read.
+ */
 static int
 log_open_follow_link(char path[PATH_LEN])
 {

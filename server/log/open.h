@@ -6,17 +6,16 @@
 #define SERVER_LOG_OPEN_H
 
 /*
- * A descriptor for appending, non-blocking, or -errno; the file is made, 0640, if it is not
- * there.  If the path's last name is a symbolic link, or leads to one, that is followed
- * only if it belongs to root or to this user: -ELOOP for another, since a user with
- * write access to a directory of logs could choose a file.  Names before the last are
- * followed anyway.
+ * Opens a file for appending, non-blocking; creates it with mode 0640.  Returns a descriptor or
+ * -errno.  If the last name of the path is a symbolic link, or leads to one, follows it only if it
+ * belongs to root or to this user, and returns -ELOOP otherwise, since a user with write access to
+ * a log directory could choose a file.  Always follows links in the names before the last.
  */
 int log_file_open(const char *path);
 
 /*
- * Whether it looks as if log_file_open would succeed: 0 or -errno.  Opens and makes nothing, since
- * the reader of a FIFO would see its end.
+ * Returns 0 if log_file_open would probably succeed, or -errno.  Opens and creates nothing, because
+ * the reader of a FIFO would see the end of it.
  */
 int log_file_try(const char *path);
 

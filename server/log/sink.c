@@ -39,8 +39,8 @@ sink_open_path(struct sink *sk, const char *path)
 }
 
 /*
- * O_NONBLOCK belongs to the open file, which our shell and our stderr use as
- * well: so open it anew.  That fails for pipes and terminals of another user.
+ * Opens the file again for O_NONBLOCK, which otherwise would also apply to our shell and our
+ * stderr, as they share the open file.  Fails for pipes and terminals of another user.
  */
 static int
 log_sink_open_again(int fd)
@@ -86,7 +86,10 @@ sink_close(struct sink *sk)
 	sk->sk_path = NULL;
 }
 
-/* More than that may also block, in spite of what poll has said. */
+/*
+ * Returns the bytes to write at once: with more than PIPE_BUF write(2) may block even after
+ * poll(2).
+ */
 static size_t
 log_sink_whole_lines(const char *p, size_t len)
 {
@@ -143,8 +146,8 @@ log_sink_line_len(const char *p, size_t len)
 }
 
 /*
- * Nothing is cut that another process has put behind it.  That a line comes between the
- * two calls would take a disk that has room again in that moment.
+ * Truncates the file before the incomplete line, unless another process has appended to it.  For a
+ * line to come between the two calls, a full disk would have to get free space in that moment.
  */
 static bool
 log_sink_cut_back(const struct sink *sk)
@@ -234,7 +237,7 @@ sink_write_fd(int fd, const char *p, size_t len)
 	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
 	ssize_t n;
 
-	/* A pipe that is ready takes PIPE_BUF bytes, blocking or not. */
+	/* A pipe that is ready accepts PIPE_BUF bytes, blocking or not. */
 	while (len > 0 && poll(&pfd, 1, 1000) != 0) {
 		n = write(fd, p, len < PIPE_BUF ? len : PIPE_BUF);
 		if (n > 0) {

@@ -13,12 +13,12 @@
 
 #define LOG_RING_ACCESS	 (1024 * 1024)
 #define LOG_RING_MESSAGE (64 * 1024)
-#define LOG_HUNG	 1000000 /* us in one call, before it is left behind */
+#define LOG_HUNG	 1000000 /* us in one call before the thread is abandoned */
 
 /*
  * ------------------------------------------------------ the main thread's
  */
-/* Daemons may run without these two: their lines then go nowhere. */
+/* Opens stdout or stderr.  A daemon may run without them; its lines are then discarded. */
 static int
 log_open_std(struct sink *sk, const char *name, int fd)
 {
@@ -102,7 +102,7 @@ log_set_fields(struct log *lg, const struct log_fields *fields)
 	lg->lg_fields = *fields;
 }
 
-/* No signal for it, not even SIGXFSZ: then write(2) says what is wrong. */
+/* Blocks all signals in the thread, even SIGXFSZ, so that write(2) returns the error. */
 int
 log_start(struct log *lg)
 {
@@ -167,7 +167,7 @@ fail:
 	return error;
 }
 
-/* False: no file has let it go for a while. */
+/* Returns false if the thread hangs in a file. */
 static bool
 log_join(struct log *lg)
 {
@@ -193,7 +193,7 @@ log_report_hung(void *arg)
 	    path != NULL ? path : "the log");
 }
 
-/* By a thread of its own: stderr may be on the same disk. */
+/* Abandons the thread.  Another thread reports that, because stderr may be on the same disk. */
 static void
 log_abandon(struct log *lg)
 {

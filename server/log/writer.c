@@ -12,10 +12,10 @@
 
 #include "server/log/log_priv.h"
 
-#define LOG_NAP	  50   /* ms between two looks at the rings */
+#define LOG_NAP	  50   /* ms between two checks of the rings */
 #define LOG_IDLE  1000 /* ms without a record before it blocks */
 #define LOG_TELL  1000 /* ms between two reports of losses */
-#define LOG_DRAIN 1000 /* ms without progress before it ends */
+#define LOG_DRAIN 1000 /* ms without progress before it stops */
 
 static uint64_t
 log_writer_now_ms(void)
@@ -47,7 +47,9 @@ log_backlog(struct log *lg)
 	return sum;
 }
 
-/* The disk may hang in here: log_destroy wants to know. */
+/*
+ * Writes from a ring.  Counts the return in lg_beat, since log_destroy must detect a hanging disk.
+ */
 static bool
 log_put(struct log *lg, struct sink *sk, struct ring *rg)
 {
@@ -60,8 +62,8 @@ log_put(struct log *lg, struct sink *sk, struct ring *rg)
 }
 
 /*
- * Every worker has its turn: one that logs faster than a slow pipe takes must
- * not starve the others.  A line that was begun is finished first.
+ * Writes to a sink from all workers' rings in rotation, so that a worker that logs faster than a
+ * slow pipe accepts does not starve the others.  Finishes an incomplete line first.
  */
 static void
 log_flush_sink(struct log *lg, struct sink *sk)
@@ -110,7 +112,7 @@ log_tell(struct log *lg, int kind, uint64_t lost)
 	sk->sk_error = 0;
 }
 
-/* Reports losses that are due; false if some must wait. */
+/* Reports losses that are due.  Returns false if some must wait. */
 static bool
 log_report(struct log *lg, uint64_t now)
 {
@@ -134,7 +136,10 @@ log_report(struct log *lg, uint64_t now)
 	return told;
 }
 
-/* Until somebody wakes us, a file takes more, or timeout ms (-1: none): false. */
+/*
+ * Waits for a wake-up or until a file accepts more.  Returns false after timeout ms; -1 means no
+ * limit.
+ */
 static bool
 log_wait(struct log *lg, int timeout)
 {
@@ -167,13 +172,13 @@ static void
 log_sleep(struct log *lg)
 {
 	log_set_idle(lg, true);
-	/* Longer than any processor keeps a store to itself: see lw_idle. */
+	/* LOG_NAP is longer than any processor delays a store: see lw_idle. */
 	if (!log_wait(lg, LOG_NAP) && log_backlog(lg) == 0)
 		log_wait(lg, -1);
 	log_set_idle(lg, false);
 }
 
-/* The end: files that take nothing any more are not waited for for ever. */
+/* Writes the rest, but waits only LOG_DRAIN for files that accept nothing more. */
 static void
 log_drain(struct log *lg)
 {
