@@ -17,7 +17,10 @@ base64_value(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* The bytes of a group of four, of which pads are '='; false: it is none. */
+/*
+ * Decodes a group of four characters, the last pads of which are '='.  Returns false if it is
+ * invalid.
+ */
 static bool
 base64_group(const char *p, size_t pads, uint32_t *bits)
 {

@@ -9,16 +9,17 @@
 
 #include "server/util/str.h"
 
-/* Bytes of the text of n bytes, without '='. */
+/* Length of the text for n bytes, without '='. */
 #define BASE64URL_LEN(n) (((n)*4 + 2) / 3)
 
 /*
- * The usual alphabet (section 4), strictly: whole groups of four with their '=', no other
- * byte, no bit set that is not used.  False: it is none, or takes more than size.
+ * Decodes the standard alphabet (section 4), strictly: whole groups of four with their '=', no
+ * other byte, no unused bit set.  Returns false for any other text, or if it decodes to more than
+ * size bytes.
  */
 bool base64_decode(struct str, unsigned char *out, size_t size, size_t *len);
 
-/* The alphabet for URLs (section 5), without '=': BASE64URL_LEN bytes, no NUL. */
+/* Encodes with the URL alphabet (section 5), without '=': writes BASE64URL_LEN bytes and no NUL. */
 void base64_encode_url(const unsigned char *, size_t len, char *out);
 
 #endif

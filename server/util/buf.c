@@ -6,7 +6,7 @@
 
 #include "server/util/buf.h"
 
-/* Blocks of a size that are kept; the rest goes back to the system. */
+/* Maximum number of free blocks of each size; others go back to the system. */
 #define LIST_MAX 4096
 
 struct block {

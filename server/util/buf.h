@@ -1,7 +1,7 @@
 /*
- * buf: a growing buffer.  Buffers of the two usual sizes come from the worker's free lists,
- * so a warm server allocates nothing per request: a path or the head of an answer is small,
- * what is received needs room.
+ * buf: a growing buffer.  Buffers of the two usual sizes come from the worker's free lists, so a
+ * warm server allocates nothing per request: a path or a response head is small, received bytes
+ * need a large one.
  */
 #ifndef SERVER_UTIL_BUF_H
 #define SERVER_UTIL_BUF_H
@@ -12,17 +12,17 @@
 
 #include "server/util/str.h"
 
-#define BUF_SMALL 512  /* bytes of a block of one free list */
-#define BUF_SIZE  4096 /* of the other */
+#define BUF_SMALL 512  /* bytes of a small block */
+#define BUF_SIZE  4096 /* bytes of a large block */
 
 struct buf {
-	char *b_data; /* NULL: nothing is held */
+	char *b_data; /* NULL if the buffer has no memory */
 	size_t b_len;
 	size_t b_cap;
-	bool b_failed; /* no memory: everything added since is missing */
+	bool b_failed; /* memory was short: later data is missing */
 };
 
-/* A worker's free blocks; its thread only. */
+/* A worker's free blocks, for its thread only. */
 struct buf_list {
 	struct blocks {
 		void *bs_free;
@@ -30,32 +30,35 @@ struct buf_list {
 	} bl_small, bl_large;
 };
 
-/* For buf_reserve: size is more than there is. */
+/* Used by buf_reserve if size exceeds the capacity. */
 bool buf_grow(struct buf *, struct buf_list *, size_t size);
 
-/* Room for size bytes in all.  False: no memory, nothing changed. */
+/* Makes room for size bytes in total.  Returns false and changes nothing if memory is short. */
 static inline bool
 buf_reserve(struct buf *b, struct buf_list *bl, size_t size)
 {
 	return size <= b->b_cap || buf_grow(b, bl, size);
 }
 
-/* The same for an empty one, and no more than that: for what may wait long beside many others. */
+/*
+ * Makes room for exactly size bytes in an empty buffer.  For buffers that may wait long and are
+ * many.
+ */
 bool buf_reserve_exact(struct buf *, size_t size);
 
 /*
- * Gives back what its bytes do not need, if that is worth it and there is memory for them elsewhere:
- * they may have moved.  What they leave is wiped, since it may be a password.
+ * Moves the bytes into memory of their size, if that saves enough and memory for it is available.
+ * Wipes the old memory, which may hold a password.
  */
 void buf_fit(struct buf *, struct buf_list *);
 
 /*
- * From a large block into a small one, if its bytes fit in there: they have moved then.  What
- * they leave is wiped, since it may be a password.
+ * Moves the bytes from a large block into a small one, if they fit.  Wipes the old memory, which
+ * may hold a password.
  */
 void buf_shrink(struct buf *, struct buf_list *);
 
-/* Gives the memory back; the buffer is empty and may be used again. */
+/* Releases the memory.  The buffer is empty afterwards and may be used again. */
 void buf_release(struct buf *, struct buf_list *);
 
 /* Frees at most `most` blocks of each size. */
@@ -65,7 +68,7 @@ void buf_list_destroy(struct buf_list *);
 /* Removes the first n bytes. */
 void buf_consume(struct buf *, size_t n);
 
-/* Append; on failure b_failed is set and stays. */
+/* Append data.  On failure they set b_failed, which stays set. */
 void buf_add(struct buf *, struct buf_list *, const char *data, size_t len);
 void buf_str(struct buf *, struct buf_list *, const char *text);
 void buf_uint(struct buf *, struct buf_list *, uint64_t number);

@@ -22,7 +22,10 @@ cidr_map(uint64_t to[static 2], const struct in_addr *in)
 	memcpy(to, &addr, sizeof(addr));
 }
 
-/* False: a bit behind its length is set, "10.1.2.3/8" is a mistake. */
+/*
+ * Sets the mask.  Returns false if a bit behind the prefix length is set: "10.1.2.3/8" is a
+ * mistake.
+ */
 static bool
 cidr_set_bits(struct cidr *cd, unsigned n)
 {
@@ -50,7 +53,10 @@ cidr_parse_bits(const char *text, unsigned max, unsigned *bits)
 	return true;
 }
 
-/* 0, -EINVAL: it is no block, -ERANGE: it has bits behind its length. */
+/*
+ * Returns 0, -EINVAL if the text is not a block, or -ERANGE if bits are set behind the prefix
+ * length.
+ */
 static int
 cidr_parse_block(const char *text, struct cidr *cd)
 {
@@ -95,7 +101,7 @@ cidr_cause(const char *text)
 		   : "is not an address";
 }
 
-/* False: it is of another family. */
+/* Returns false if the address is of another family. */
 static bool
 cidr_words_of(const struct sockaddr *sa, uint64_t words[static 2])
 {

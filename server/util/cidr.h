@@ -1,8 +1,9 @@
 /*
- * cidr: blocks of addresses, "192.0.2.0/24", "2001:db8::/32" (RFC 4632, RFC 4291 2.3).
- * Pure; any thread.
+ * cidr: blocks of addresses, "192.0.2.0/24", "2001:db8::/32" (RFC 4632, RFC 4291 2.3).  Pure; any
+ * thread.
  *
- * IPv4 is IPv4-mapped IPv6 in here, so that a block holds a client whichever way it came.
+ * IPv4 addresses are stored as IPv4-mapped IPv6, so that a block matches a client of either socket
+ * family.
  */
 #ifndef SERVER_UTIL_CIDR_H
 #define SERVER_UTIL_CIDR_H
@@ -14,25 +15,31 @@
 struct sockaddr;
 
 struct cidr {
-	uint64_t cd_addr[2]; /* 16 bytes, in the order of the network */
-	uint64_t cd_mask[2]; /* bits of it that count */
-	bool cd_unix;	     /* "unix:": all clients of a socket of this host */
-	bool cd_all;	     /* "all": these and every address */
+	uint64_t cd_addr[2]; /* 16 bytes in network order */
+	uint64_t cd_mask[2]; /* bits of cd_addr that count */
+	bool cd_unix; /* "unix:": all clients of this host's Unix sockets */
+	bool cd_all;  /* "all": every client */
 };
 
 /*
- * "192.0.2.7", "192.0.2.0/24", "2001:db8::/32", "unix:", or "all", which has every client.
- * False: it is none of these, or has bits set behind its length.
+ * Parses "192.0.2.7", "192.0.2.0/24", "2001:db8::/32", "unix:", or "all", which matches every
+ * client.  Returns false for any other text, or if bits are set behind the prefix length.
  */
 bool cidr_parse(const char *text, struct cidr *);
 
-/* Why not, for a message: "is not an address", or "has bits set behind its length". */
+/*
+ * Returns why cidr_parse failed, for a message: "is not an address", or "has bits set behind its
+ * length".
+ */
 const char *cidr_cause(const char *text);
 
-/* Is the address in it?  NULL is in none, another family in "all" alone. */
+/*
+ * Returns true if the block has the address.  No block has NULL; only "all" has an address of
+ * another family.
+ */
 bool cidr_has(const struct cidr *, const struct sockaddr *);
 
-/* Is it in one of n? */
+/* Returns true if one of n blocks has the address. */
 bool cidr_has_any(const struct cidr *, size_t n, const struct sockaddr *);
 
 #endif

@@ -16,7 +16,9 @@ client_key_inet(const void *octets)
 	return UINT64_C(0xffff) << 32 | ntohl(addr);
 }
 
-/* No IPv6 prefix of a network that there is begins with 32 bits like client_key_inet's. */
+/*
+ * IPv4 keys are unique: no allocated IPv6 prefix begins with their first 32 bits.
+ */
 uint64_t
 client_key(const struct sockaddr *sa)
 {

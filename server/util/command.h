@@ -1,7 +1,7 @@
 /*
  * command: orders to a worker's loop, from any thread, without a lock and without
- * waiting.  An order that is given again before it is taken is one order, and none can
- * be lost: they are bits in a word, and the loop is woken only when the word was empty.
+ * waiting.  A command that is given again before the loop takes it counts once, and no command is
+ * lost: commands are bits in a word, and the loop is woken only when the word was empty.
  */
 #ifndef SERVER_UTIL_COMMAND_H
 #define SERVER_UTIL_COMMAND_H
@@ -10,15 +10,15 @@
 
 #include "lib/os/os.h"
 
-/* Those that are taken together are obeyed in this order. */
+/* Commands that are taken together are executed in this order. */
 enum command {
-	COMMAND_ACCEPT = 1, /* connections: from now on, and not before */
-	COMMAND_PLACE = 2, /* these two are clients': see connection_limits.h */
+	COMMAND_ACCEPT = 1, /* accept connections from now on, not before */
+	COMMAND_PLACE = 2,  /* with COMMAND_WISH: see connection_limits.h */
 	COMMAND_WISH = 4,
-	COMMAND_DRAIN = 8, /* no more connections; ends with the last one */
-	COMMAND_STOP = 16, /* the connections are closed */
+	COMMAND_DRAIN = 8, /* accept no more; stop after the last connection */
+	COMMAND_STOP = 16, /* close all connections */
 	COMMAND_ABANDON =
-	    32, /* ends at once; the worker must not be destroyed then */
+	    32, /* stop at once; the worker must not be destroyed then */
 };
 
 #define COMMAND_LAST COMMAND_ABANDON
@@ -26,10 +26,10 @@ enum command {
 struct commands {
 	atomic_uint od_given;
 	int od_wake
-	    [2]; /* see os_wake_create: [0] is readable when there are some */
+	    [2]; /* pair of os_wake_create; [0] is readable when commands wait */
 };
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static inline int
 commands_create(struct commands *od)
 {
@@ -37,14 +37,14 @@ commands_create(struct commands *od)
 	return os_wake_create(od->od_wake);
 }
 
-/* No more orders follow. */
+/* Call when no more commands follow. */
 static inline void
 commands_destroy(struct commands *od)
 {
 	os_wake_close(od->od_wake);
 }
 
-/* Any thread. */
+/* Gives a command.  Callable from any thread. */
 static inline void
 commands_give(struct commands *od, enum command order)
 {
@@ -52,12 +52,12 @@ commands_give(struct commands *od, enum command order)
 		os_wake_signal(od->od_wake[1]);
 }
 
-/* All that were given since the last time, 0 or more: the loop's thread. */
+/* Returns all commands given since the last call, or 0.  For the loop's thread. */
 static inline unsigned
 commands_take(struct commands *od)
 {
 	/*
-	 * In this order: a thread that finds the word empty after this wakes the loop
+	 * The order matters: a thread that finds the word empty after the exchange wakes the loop
 	 * again.
 	 */
 	os_wake_clear(od->od_wake[0]);

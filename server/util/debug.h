@@ -7,7 +7,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* The variable's number in a debug build that has it in its environment, else number. */
+/*
+ * Returns the number in the environment variable, if this is a debug build and it is set, else
+ * number.
+ */
 static inline uint64_t
 debug_number(const char *variable, uint64_t number)
 {

@@ -6,7 +6,10 @@
 
 #include <stddef.h>
 
-/* Bytes that were read, at most size: up to what is no pair of digits. */
+/*
+ * Reads digits into at most size bytes, up to the first two characters that are no pair of digits.
+ * Returns the number of bytes.
+ */
 static inline size_t
 hex_read(const char *text, void *to, size_t size)
 {

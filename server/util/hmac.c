@@ -26,7 +26,7 @@ hmac_create_ctx(void)
 	EVP_MAC_CTX *ctx = NULL;
 	EVP_MAC *mac;
 
-	/* What is in the system's openssl.cnf is no business of ours. */
+	/* The system's openssl.cnf must not affect this server. */
 	OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
 	if (mac != NULL)

@@ -1,8 +1,8 @@
 /*
  * hmac: HMAC-SHA256 (RFC 2104, FIPS 180-4) by OpenSSL's libcrypto: hmac(3ossl).
  *
- * A context is of one thread, and takes one message after the other; it asks for no memory after it
- * was made, and for no system call.  A short message takes less than a microsecond.
+ * A context belongs to one thread and computes one message after the other.  After its creation it
+ * allocates no memory and makes no system calls.  A short message takes less than a microsecond.
  */
 #ifndef SERVER_UTIL_HMAC_H
 #define SERVER_UTIL_HMAC_H
@@ -14,18 +14,18 @@
 
 struct hmac;
 
-/* NULL: there is no memory, or no libcrypto that can do it. */
+/* Returns NULL if memory is short or libcrypto does not support HMAC-SHA256. */
 struct hmac *hmac_create(void);
 void hmac_destroy(struct hmac **);
 
-/* A message: begin, parts of it, end. */
+/* Compute the HMAC of a message: begin, add its parts, end. */
 void hmac_begin(struct hmac *, const void *key, size_t len);
 void hmac_add(struct hmac *, const void *data, size_t len);
 
-/* False: it cannot be told; out is zero. */
+/* Returns false if the computation failed; out is zero then. */
 bool hmac_end(struct hmac *, unsigned char out[HMAC_LEN]);
 
-/* Compares in a time that depends on the length alone. */
+/* Compares in a time that depends only on the length. */
 bool hmac_same(const void *, const void *, size_t len);
 
 #endif

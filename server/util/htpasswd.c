@@ -3,7 +3,7 @@
  */
 #include "server/util/htpasswd.h"
 
-/* FreeBSD has it in unistd.h. */
+/* FreeBSD declares crypt(3) in unistd.h. */
 #if __has_include(<crypt.h>)
 #include <crypt.h>
 #endif
@@ -17,9 +17,11 @@
 #include "server/util/secret_file.h"
 
 #define CLASSES	       16
-#define COST_MOST      16      /* of bcrypt: 2^16 rounds take some 3 s */
-#define ROUNDS_MOST    2000000 /* of SHA: about a second */
-/* Of yescrypt, as crypt(5) writes them: 2^16 blocks of 4 KiB, about a second and 256 MiB. */
+#define COST_MOST      16      /* bcrypt: 2^16 rounds take about 3 s */
+#define ROUNDS_MOST    2000000 /* SHA: about a second */
+/*
+ * Limits of yescrypt in the notation of crypt(5): 2^16 blocks of 4 KiB, about a second and 256 MiB.
+ */
 #define YESCRYPT_MOST  'D'
 #define YESCRYPT_BLOCK 'T'
 #define CURE	       "make it anew with htpasswd -B"
@@ -29,7 +31,7 @@ struct htpasswd_scratch {
 	struct crypt_data hs_crypt;
 };
 
-/* Cheap ones that are good, to find out what this system can do. */
+/* Kinds of hashes, with cheap valid settings to test whether this system supports them. */
 static const struct kind {
 	const char *kd_prefix;
 	const char *kd_trial;
@@ -44,10 +46,10 @@ static const struct kind {
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* What most users have in front of their salts. */
+/* Kind and cost: the part of a hash before the salt. */
 struct class {
-	const char *cl_hash; /* of the first one */
-	size_t cl_len;	     /* bytes of it that are the class */
+	const char *cl_hash; /* hash of its first user */
+	size_t cl_len;	     /* bytes of cl_hash that define the class */
 	size_t cl_count;
 };
 
@@ -55,7 +57,7 @@ struct loading {
 	struct htpasswd *ld_file;
 	struct class ld_classes[CLASSES];
 	struct htpasswd_scratch *ld_scratch;
-	bool ld_known[KINDS]; /* this system has been asked, and can do it */
+	bool ld_known[KINDS]; /* kinds that this system was found to support */
 	char ld_cause[160];
 };
 
@@ -67,7 +69,7 @@ htpasswd_hash(
 
 	memset(&hs->hs_crypt, 0, sizeof(hs->hs_crypt));
 	text = crypt_r(password, setting, &hs->hs_crypt);
-	/* "*0" and "*1" are failures. */
+	/* crypt_r returns "*0" or "*1" on failure. */
 	return text != NULL && text[0] != '*' ? text : NULL;
 }
 
@@ -99,7 +101,7 @@ htpasswd_weak(const char *text)
 	return "the password is not hashed: " CURE;
 }
 
-/* Bytes before the salt. */
+/* Returns the number of bytes before the salt. */
 static size_t
 htpasswd_class_length(const char *text)
 {
@@ -141,8 +143,8 @@ htpasswd_bcrypt_cause(const char *text)
 }
 
 /*
- * The cost is a digit of ". / 0-9 A-Z", in this order, as in ASCII.  Each needs twice the memory of the
- * one before.
+ * Checks the parameters of yescrypt.  The cost is a digit of ". / 0-9 A-Z", in ASCII order; each
+ * needs twice the memory of the one before.  Returns NULL if they are accepted.
  */
 static const char *
 htpasswd_yescrypt_cause(const char *text)
@@ -159,7 +161,7 @@ htpasswd_yescrypt_cause(const char *text)
 		   : NULL;
 }
 
-/* NULL: it is good. */
+/* Returns NULL if the hash is complete and its cost accepted, else the reason. */
 static const char *
 htpasswd_form_cause(const char *text)
 {
@@ -221,7 +223,7 @@ htpasswd_by_name(const void *a, const void *b)
 	    ((const struct htpasswd_user *)b)->hu_name);
 }
 
-/* The array has room for a power of two. */
+/* Appends a user.  The capacity of the array is a power of two. */
 static struct htpasswd_user *
 htpasswd_new_user(struct htpasswd *ht)
 {
@@ -255,7 +257,10 @@ htpasswd_add(struct loading *ld, char *name, char *text)
 	return NULL;
 }
 
-/* NULL: it was added, or is none. */
+/*
+ * Adds the user of a line.  Returns NULL on success and for empty lines and comments, else the
+ * reason.
+ */
 static const char *
 htpasswd_take_line(struct loading *ld, char *line)
 {
@@ -304,7 +309,7 @@ htpasswd_complete(struct loading *ld)
 	return NULL;
 }
 
-/* False: why. */
+/* Returns false on failure, with the reason in why. */
 static bool
 htpasswd_read_file(struct loading *ld, const char *path, char *why, size_t size)
 {
@@ -396,7 +401,7 @@ htpasswd_verify(const struct htpasswd *ht, const char *user,
 	bool good, failed;
 
 	text = htpasswd_hash(password, setting, hs);
-	/* errno does not say it: libxcrypt has EINVAL here. */
+	/* errno is no help: libxcrypt sets EINVAL here. */
 	failed = text == NULL && htpasswd_begins(setting, "$y$");
 	good = text != NULL && strlen(text) == strlen(setting) &&
 	       hmac_same(text, setting, strlen(setting));

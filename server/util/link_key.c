@@ -9,7 +9,10 @@
 #include "server/util/link_key.h"
 #include "server/util/secret_file.h"
 
-/* NULL: it was added, or is no key. */
+/*
+ * Adds the key of a line.  Returns NULL on success and for empty lines and comments, else the
+ * reason.
+ */
 static const char *
 link_key_add(struct link_keys *lks, const char *line)
 {

@@ -1,10 +1,10 @@
 /*
  * link_key: the keys of signed links, from a file: a key on each line, the one that signs first, so
- * that an old one stays good while it is being replaced.  Empty lines and those that begin with
- * '#' are left out.
+ * that an old one stays good while it is being replaced.  Empty lines and those that begin with '#'
+ * are ignored.
  *
- * A key is the line's text as it is, LINK_KEY_LEAST to LINK_KEY_MOST visible ASCII characters,
- * as `openssl rand -hex 32' makes it.
+ * A key is the literal text of the line, LINK_KEY_LEAST to LINK_KEY_MOST visible ASCII characters,
+ * as made by `openssl rand -hex 32'.
  */
 #ifndef SERVER_UTIL_LINK_KEY_H
 #define SERVER_UTIL_LINK_KEY_H
@@ -21,15 +21,15 @@ struct link_key {
 };
 
 struct link_keys {
-	struct link_keys *lks_next; /* the owner's */
+	struct link_keys *lks_next; /* next keys, for the owner */
 	size_t lks_count;	    /* at least one */
 	struct link_key lks_list[LINK_KEYS];
 };
 
-/* NULL: why, with the path and, if it is about one, the line. */
+/* Returns NULL on failure, with the reason, the path and the line, if any, in why. */
 struct link_keys *link_keys_load(const char *path, char *why, size_t size);
 
-/* Wipes them; returns lks_next. */
+/* Wipes and frees the keys.  Returns lks_next. */
 struct link_keys *link_keys_free(struct link_keys *);
 
 #endif

@@ -5,9 +5,9 @@
 #define SERVER_UTIL_NATURAL_H
 
 /*
- * Less than 0, 0 or more, as strcmp(3).  Digits that follow each other are compared as one
- * number of any length, everything else byte by byte; names that differ only in the zeros
- * before a number as strcmp does.  A total order, in the time that it takes to read both.
+ * Returns less than 0, 0, or more than 0, as strcmp(3).  A sequence of digits is compared as one
+ * number of any length, everything else byte by byte; names that differ only in leading zeros are
+ * ordered by strcmp.  It is a total order, in time linear in the length of the names.
  */
 int natural_compare(const char *, const char *);
 

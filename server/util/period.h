@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * Returns true to one of the threads that call after *next, and sets *next one period later.  Times
- * are microseconds.
+ * Returns true to one of the threads that call at or after *next, and sets *next to one period
+ * after now.  Times are in microseconds.
  */
 static inline bool
 period_begins(_Atomic uint64_t *next, uint64_t now, uint64_t period)

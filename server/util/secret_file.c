@@ -13,7 +13,7 @@
 
 #define MOST ((off_t)16 << 20) /* bytes of a file */
 
-/* NULL: it may be used. */
+/* Returns NULL if the file may be used, else the reason. */
 static const char *
 secret_file_unfit(const struct stat *st, bool closed)
 {
@@ -26,7 +26,7 @@ secret_file_unfit(const struct stat *st, bool closed)
 	return NULL;
 }
 
-/* NULL: it was read. */
+/* Returns NULL if the file was read, else the reason. */
 static const char *
 secret_file_read_all(struct secret_file *sf, FILE *fp, size_t len)
 {
@@ -34,7 +34,7 @@ secret_file_read_all(struct secret_file *sf, FILE *fp, size_t len)
 	if (sf->sf_text == NULL)
 		return strerror(ENOMEM);
 	sf->sf_len = len;
-	/* No copy of it stays in a buffer of stdio. */
+	/* Without a buffer stdio keeps no copy of the text. */
 	if (setvbuf(fp, NULL, _IONBF, 0) != 0 ||
 	    fread(sf->sf_text, 1, len, fp) != len)
 		return ferror(fp) ? strerror(errno) : "has become shorter";

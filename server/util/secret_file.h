@@ -1,6 +1,6 @@
 /*
  * secret_file: a small file with passwords or keys, read as a whole at the start, by the
- * user that starts the server.  Its text is wiped when it is no longer needed.
+ * user that starts the server.  Its text is wiped when no longer needed.
  */
 #ifndef SERVER_UTIL_SECRET_FILE_H
 #define SERVER_UTIL_SECRET_FILE_H
@@ -15,20 +15,21 @@ struct secret_file {
 };
 
 /*
- * closed: nobody but its owner and group may be able to read it, and nobody but its owner to
- * write it; else all may read it, and its owner and group write it.  False: why, with the path.
+ * Reads a text file.  If closed is true, refuses a file that users other than its owner and group
+ * can read, or that users other than its owner can write; else one that users other than its owner
+ * and group can write.  Returns false on failure, with the reason and the path in why.
  */
 bool secret_file_read(struct secret_file *, const char *path, bool closed,
     char *why, size_t size);
 
-/* The same of a file that need not be text; a NUL is behind it. */
+/* Reads a file that need not be text.  A NUL follows its bytes. */
 bool secret_file_read_bytes(struct secret_file *, const char *path, bool closed,
     char *why, size_t size);
 
-/* The next line, without its end; NULL: there is none. */
+/* Returns the next line without its newline, or NULL if there is none. */
 char *secret_file_line(struct secret_file *);
 
-/* Wipes it; also one that was not read. */
+/* Wipes and frees the text.  Does nothing for a file that was not read. */
 void secret_file_forget(struct secret_file *);
 
 #endif

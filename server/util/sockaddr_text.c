@@ -9,7 +9,7 @@
 
 #define GROUPS 8
 
-/* Groups of zeros that "::" stands for. */
+/* A run of zero groups that "::" replaces. */
 struct run {
 	int run_at;
 	int run_len;
@@ -57,7 +57,7 @@ sockaddr_text_put_group(char *p, unsigned n)
 	return p;
 }
 
-/* The first of the longest, of two groups or more (RFC 5952, 4.2). */
+/* Returns the first of the longest runs of at least two zero groups (RFC 5952, 4.2). */
 static struct run
 sockaddr_text_longest_run(const struct in6_addr *addr)
 {
@@ -112,7 +112,7 @@ sockaddr_text_put_in6(char *p, const struct sockaddr_in6 *in6)
 	if (IN6_IS_ADDR_V4MAPPED(addr))
 		return sockaddr_text_put_inet(p, &addr->s6_addr[12]);
 	run = sockaddr_text_longest_run(addr);
-	/* IPv4-compatible, as nobody uses them any more (RFC 4291, 2.5.5.1). */
+	/* IPv4-compatible addresses, which are deprecated (RFC 4291, 2.5.5.1). */
 	if (run.run_at == 0 && run.run_len == 6) {
 		*p++ = ':';
 		*p++ = ':';
@@ -136,7 +136,9 @@ sockaddr_text(char *p, const struct sockaddr *sa)
 	}
 }
 
-/* 0 to 255 without a zero in front; what is behind it, NULL: there is none. */
+/*
+ * Reads 0 to 255 without a leading zero.  Returns the position after it, or NULL if it is invalid.
+ */
 static const char *
 sockaddr_text_take_octet(const char *p, const char *end, uint8_t *octet)
 {
@@ -157,7 +159,7 @@ sockaddr_text_take_octet(const char *p, const char *end, uint8_t *octet)
 	return n <= 255 ? p : NULL;
 }
 
-/* By hand, as each request may have one. */
+/* Parsed by hand, because each request may have such an address. */
 static bool
 sockaddr_text_parse_in(struct str text, uint8_t octets[static 4])
 {

@@ -11,7 +11,7 @@
 
 #include "server/util/str.h"
 
-/* A client's address: IPv4, IPv6, AF_UNIX without a name; AF_UNSPEC: none. */
+/* A client's address: IPv4, IPv6, or AF_UNIX without a name; AF_UNSPEC if unknown. */
 union sockaddr_any {
 	struct sockaddr sa;
 	struct sockaddr_in in;
@@ -19,15 +19,15 @@ union sockaddr_any {
 };
 
 /*
- * Writes an address as inet_ntop(3) has it, without port, IPv4 also where
- * it came as IPv4-mapped IPv6; "unix:", or "-" for what is none (also NULL).
- * Needs INET6_ADDRSTRLEN bytes.  Returns the end of the text.
+ * Writes an address in the format of inet_ntop(3), without port, IPv4 also for IPv4-mapped IPv6;
+ * "unix:"; or "-" for NULL or another family.  Needs INET6_ADDRSTRLEN bytes.  Returns the end of
+ * the text.
  */
 char *sockaddr_text(char *p, const struct sockaddr *);
 
 /*
- * "192.0.2.7" or "2001:db8::1", as inet_pton(3) has them; no port, which is 0 then.  False: it
- * is neither, and *out may have changed.
+ * Parses "192.0.2.7" or "2001:db8::1", as inet_pton(3) does; the port is set to 0.  Returns false
+ * for other texts; *out may have changed then.
  */
 bool sockaddr_parse(struct str, union sockaddr_any *out);
 

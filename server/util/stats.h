@@ -1,7 +1,6 @@
 /*
- * stats: what a worker counts, since the start.  Written by its thread alone, read
- * by any: each figure is right, but they need not be of one moment.  With counter_add
- * and counter_get.
+ * stats: what a worker counts, since the start.  Written by its thread alone, read by any: each
+ * figure is right, but they need not be from the same moment.  Use counter_add and counter_get.
  */
 #ifndef SERVER_UTIL_STATS_H
 #define SERVER_UTIL_STATS_H
@@ -14,87 +13,86 @@
 /* Timers of a connection. */
 enum timer {
 	TIMER_NONE,
-	TIMER_HEAD,   /* a request head must be complete */
-	TIMER_IDLE,   /* the next request must begin */
-	TIMER_REST,   /* it must take what the kernel has of the last answer */
-	TIMER_SEND,   /* the client must take something */
-	TIMER_DISK,   /* the disk must answer */
-	TIMER_LINGER, /* the client must close */
-	TIMER_PAUSE,  /* it may send more: sched_pause */
-	TIMER_GRACE,  /* the server ends: a last request may be under way */
+	TIMER_HEAD,   /* until a request head is complete */
+	TIMER_IDLE,   /* until the next request begins */
+	TIMER_REST,   /* until the client takes the rest of the response */
+	TIMER_SEND,   /* until the client takes some of the response */
+	TIMER_DISK,   /* until a disk read completes */
+	TIMER_LINGER, /* until the client closes */
+	TIMER_PAUSE,  /* until the rate limit allows more: sched_pause */
+	TIMER_GRACE,  /* during shutdown, for a last request in flight */
 	TIMERS
 };
 
 /* Phases of a connection. */
 enum phase {
-	PHASE_IDLE,   /* nothing, between two requests */
-	PHASE_HEAD,   /* a request head is being received */
-	PHASE_TLS,    /* the handshake, from its first byte on */
-	PHASE_DISK,   /* a disk is waited for */
-	PHASE_SEND,   /* an answer is being sent */
-	PHASE_BODY,   /* a request body is received and discarded */
-	PHASE_LINGER, /* the client has not closed yet */
+	PHASE_IDLE,   /* between two requests */
+	PHASE_HEAD,   /* receiving a request head */
+	PHASE_TLS,    /* TLS handshake, from its first byte on */
+	PHASE_DISK,   /* waiting for a disk */
+	PHASE_SEND,   /* sending a response */
+	PHASE_BODY,   /* receiving and discarding a request body */
+	PHASE_LINGER, /* waiting for the client to close */
 	PHASES
 };
 
-/* The limits that concern clients, by the names of their keys. */
+/* Limits on clients, by the names of their configuration keys. */
 enum cap {
-	CAP_TOTAL,	/* max_connections: times that accepting paused */
+	CAP_TOTAL,	/* max_connections: pauses of accepting */
 	CAP_ADDRESS,	/* max_connections_per_address: connections refused */
 	CAP_RATE,	/* min_send_rate: connections closed */
-	CAP_REQUESTS,	/* connections closed after max_requests */
-	CAP_FRAMES,	/* HTTP/2: connections ended for a flood of frames */
-	CAP_TCP_MEMORY, /* tcp_memory: times that there was more */
-	CAP_MEMORY,	/* of the control group, that sockets hold: the same */
+	CAP_REQUESTS,	/* max_requests: connections closed */
+	CAP_FRAMES,	/* HTTP/2: connections closed for a flood */
+	CAP_TCP_MEMORY, /* tcp_memory: times the limit was exceeded */
+	CAP_MEMORY,	/* control group: times sockets held too much */
 	CAP_HEAP,	/* requests and handshakes refused: heap_limit.h */
-	CAP_STALLED,	/* connections ended: stalled.h */
+	CAP_STALLED,	/* connections evicted: stalled.h */
 	CAPS
 };
 
-/* Handshakes of TLS, by how they ended. */
+/* Results of TLS handshakes. */
 enum handshake_end {
 	HANDSHAKE_FULL,
 	HANDSHAKE_RESUMED,
-	HANDSHAKE_ALERT,   /* the client refused: our certificate, say */
-	HANDSHAKE_NOTHING, /* no version, cipher, group or protocol is shared */
-	HANDSHAKE_VERIFY,  /* the client's certificate was refused */
-	HANDSHAKE_CLOSED,  /* the client has gone */
-	HANDSHAKE_BROKEN,  /* no TLS, or damaged */
-	HANDSHAKE_INTERNAL, /* no memory, or a fault */
+	HANDSHAKE_ALERT,    /* refused by the client, e.g. our certificate */
+	HANDSHAKE_NOTHING,  /* no common version, cipher, group or protocol */
+	HANDSHAKE_VERIFY,   /* client certificate refused */
+	HANDSHAKE_CLOSED,   /* closed by the client */
+	HANDSHAKE_BROKEN,   /* no TLS, or damaged */
+	HANDSHAKE_INTERNAL, /* memory short, or a fault */
 	HANDSHAKE_PLAIN,    /* plain HTTP */
 	HANDSHAKE_TIMEOUT,
-	HANDSHAKE_BUSY, /* too many waited */
+	HANDSHAKE_BUSY, /* too many were waiting */
 	HANDSHAKES
 };
 
-#define STATS_STATUS   100 /* the least number of a status */
+#define STATS_STATUS   100 /* lowest status */
 #define STATS_STATUSES 500
 
 struct stats {
-	_Atomic uint64_t sta_status[STATS_STATUSES]; /* answers of each */
-	_Atomic uint64_t sta_cached; /* of them, from the hot set */
+	_Atomic uint64_t sta_status[STATS_STATUSES]; /* responses per status */
+	_Atomic uint64_t sta_cached; /* responses from the response cache */
 	_Atomic uint64_t sta_h2_connections;
-	_Atomic uint64_t
-	    sta_h2_streams; /* of these: requests that have begun */
-	_Atomic uint64_t sta_cached_bytes; /* as of the last tick */
+	_Atomic uint64_t sta_h2_streams;   /* HTTP/2 requests begun */
+	_Atomic uint64_t sta_cached_bytes; /* bytes cached at the last tick */
 	_Atomic uint64_t sta_sent;	   /* bytes handed to the kernel */
-	_Atomic uint64_t sta_unacked;	/* bytes that sockets hold: unacked.h */
-	_Atomic uint64_t sta_disk_wait; /* microseconds, of all requests */
-	_Atomic uint64_t sta_phase[PHASES]; /* connections, now */
+	_Atomic uint64_t sta_unacked;	/* bytes held by sockets: unacked.h */
+	_Atomic uint64_t sta_disk_wait; /* microseconds, over all requests */
+	_Atomic uint64_t sta_phase[PHASES]; /* connections now */
 	_Atomic uint64_t sta_accepted;
 	_Atomic uint64_t sta_accept_failed;
-	_Atomic uint64_t sta_reclaimed; /* idle ones, for others */
-	_Atomic uint64_t sta_evicted;	/* without a request, for others */
-	_Atomic uint64_t sta_passwords_refused; /* too many waited */
-	_Atomic uint64_t sta_siblings_unused;	/* there, and not sent */
+	_Atomic uint64_t sta_reclaimed; /* idle connections closed for others */
+	_Atomic uint64_t sta_evicted;	/* evicted for others, no request */
+	_Atomic uint64_t sta_passwords_refused; /* refused: too many waited */
+	_Atomic uint64_t sta_siblings_unused;	/* present, but not sent */
 	_Atomic uint64_t sta_timeout[TIMERS];
 	_Atomic uint64_t sta_capped[CAPS];
 	_Atomic uint64_t sta_handshakes[HANDSHAKES];
-	struct pw_histogram sta_handshake_time; /* of those that opened */
+	struct pw_histogram sta_handshake_time; /* successful handshakes */
 
-	struct pw_histogram sta_iteration; /* length of the loop's turns */
-	_Atomic uint64_t sta_longest;	   /* of them, microseconds */
-	_Atomic uint64_t sta_stalls;	   /* that took stall_log or more */
+	struct pw_histogram sta_iteration; /* duration of loop iterations */
+	_Atomic uint64_t sta_longest;	   /* longest iteration, microseconds */
+	_Atomic uint64_t sta_stalls;	   /* iterations of stall_log or more */
 };
 
 #endif

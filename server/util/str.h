@@ -10,7 +10,7 @@
 #include <strings.h>
 
 struct str {
-	const char *s_ptr; /* NULL: absent, which is not the same as empty */
+	const char *s_ptr; /* NULL if absent, which differs from empty */
 	size_t s_len;
 };
 
@@ -29,14 +29,14 @@ str_caseeq(struct str a, struct str b)
 	       strncasecmp(a.s_ptr, b.s_ptr, a.s_len) == 0;
 }
 
-/* Optional white space (RFC 9110, 5.6.3). */
+/* Returns true for optional white space (RFC 9110, 5.6.3). */
 static inline bool
 str_is_ows(char c)
 {
 	return c == ' ' || c == '\t';
 }
 
-/* n: no more than there are. */
+/* Removes the first n bytes, at most s_len. */
 static inline void
 str_advance(struct str *s, size_t n)
 {
@@ -60,7 +60,7 @@ str_trim(struct str s)
 	return s;
 }
 
-/* Takes what off the front; false: it is not there. */
+/* Takes what off the front.  Returns false if s does not begin with what. */
 static inline bool
 str_skip(struct str *s, struct str what)
 {
@@ -72,8 +72,8 @@ str_skip(struct str *s, struct str what)
 }
 
 /*
- * Takes the next member of a list (RFC 9110, 5.6.1), which may be empty; false when
- * nothing is left.
+ * Takes the next member of a list (RFC 9110, 5.6.1), which may be empty.  Returns false when the
+ * list is used up.
  */
 static inline bool
 str_member(struct str *list, struct str *member)

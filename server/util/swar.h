@@ -28,8 +28,8 @@ swar_store(char *p, uint64_t w)
 }
 
 /*
- * Whether every byte is in least to 0x7E, least being at most 0x7F.  Borrows and
- * carries reach a byte only from one that is outside itself.
+ * Returns true if every byte is in least to 0x7E; least is at most 0x7F.  A borrow or carry comes
+ * only from a byte that is itself out of range, so it cannot change the result.
  */
 static inline bool
 swar_within(uint64_t w, unsigned char least)
@@ -38,7 +38,7 @@ swar_within(uint64_t w, unsigned char least)
 		   WORD_HIGH) == 0;
 }
 
-/* Whether a byte is c, if all of them and c are below 0x80. */
+/* Returns true if any byte of w equals c.  Requires c and every byte of w to be below 0x80. */
 static inline bool
 swar_has(uint64_t w, unsigned char c)
 {

@@ -11,7 +11,7 @@
 
 #include "server/util/text_file.h"
 
-/* 0, or errno. */
+/* Returns 0 or an errno value. */
 static int
 text_file_unfit(int fd)
 {
@@ -35,7 +35,10 @@ text_file_open_one(const char *path, int flags)
 	return fd;
 }
 
-/* Some editors begin a file in UTF-8 with this mark.  False: errno. */
+/*
+ * Skips the mark with which some editors begin a UTF-8 file.  Returns false and sets errno on
+ * failure.
+ */
 static bool
 text_file_skip_mark(int fd)
 {
@@ -59,9 +62,11 @@ text_file_open(const char *path)
 	FILE *fp = NULL;
 	int fd, error;
 
-	/* A FIFO would wait for a writer. */
+	/* Without O_NONBLOCK open(2) of a FIFO would wait for a writer. */
 	fd = text_file_open_one(path, O_NONBLOCK);
-	/* A regular file that an NFS server, say, has to give back first: fcntl(2), leases. */
+	/*
+	 * A lease on a regular file must be released first, by an NFS server for example: fcntl(2).
+	 */
 	if (fd == -1 && errno == EWOULDBLOCK)
 		fd = text_file_open_one(path, 0);
 	if (fd == -1)

@@ -60,7 +60,7 @@ thread_await(struct thread *th, uint64_t end_us)
 	return ended;
 }
 
-/* After its last line it may still hang, if the kernel does I/O for it. */
+/* Joins the thread.  After its last line it may still hang while the kernel does I/O for it. */
 static bool
 thread_reap(struct thread *th, uint64_t end)
 {

@@ -1,7 +1,7 @@
 /*
- * thread: a thread whose end can be waited for with a limit.  POSIX has no such
- * join; pthread_clockjoin_np(3) is unknown to BSD and to the thread sanitizer,
- * and pthread_timedjoin_np(3) goes by a clock that can be set: it only looks.
+ * thread: a thread whose end can be waited for with a limit.  POSIX has no such join;
+ * pthread_clockjoin_np(3) is unknown to BSD and to the thread sanitizer, and
+ * pthread_timedjoin_np(3) uses a clock that can be set: here it only polls.
  */
 #ifndef SERVER_UTIL_THREAD_H
 #define SERVER_UTIL_THREAD_H
@@ -10,27 +10,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Its memory must stay until thread_join has said true. */
+/* The memory must stay valid until thread_join has returned true. */
 struct thread {
 	pthread_t th_id;
 	pthread_mutex_t th_lock;
 	pthread_cond_t th_cond;
-	bool th_ended;	/* under the lock */
-	bool th_joined; /* the starter's own */
+	bool th_ended;	/* guarded by th_lock */
+	bool th_joined; /* for the thread that started it only */
 	void (*th_run)(void *);
 	void *th_arg;
 };
 
-/* 0 or -errno; then nothing is left of it. */
+/* Returns 0 or -errno.  On failure nothing needs to be freed. */
 int thread_start(struct thread *, void (*run)(void *), void *arg);
 
 /*
- * True once it has ended, waiting for at most timeout_us.  By one thread, and
- * only after a successful thread_start; may be asked again.
+ * Waits at most timeout_us.  Returns true if the thread has ended.  Call from one thread, and only
+ * after a successful thread_start; may be called again.
  */
 bool thread_join(struct thread *, uint64_t timeout_us);
 
-/* It will not be joined; it keeps its memory. */
+/* Gives up joining the thread, which keeps its memory. */
 void thread_abandon(struct thread *);
 
 #endif

@@ -6,13 +6,13 @@
 #include "server/util/token_bucket.h"
 
 #define SECOND	UINT64_C(1000000000)
-#define SHARES	((uint64_t)8) /* of a second */
+#define SHARES	((uint64_t)8) /* shares in a second */
 #define LEAST	((uint64_t)256 << 10)
 #define LONGEST ((uint64_t)2) /* seconds */
 #define FOREVER \
-	((uint64_t)1 << 31) /* seconds; as nanoseconds a quarter of 64 bits */
+	((uint64_t)1 << 31) /* seconds; as nanoseconds a quarter of 2^64 */
 
-/* Nanoseconds in which n units are earned, FOREVER at most. */
+/* Returns the nanoseconds in which n units are earned, at most FOREVER. */
 static uint64_t
 token_bucket_cost(const struct token_rate *tr, uint64_t n)
 {

@@ -2,8 +2,9 @@
  * token_bucket: so many units a second, and so many at once after a while without any.  Pure but
  * for atomics: any thread may use one together with others, without a lock.
  *
- * A bucket is one number: when all that was taken will have been earned (nanoseconds; GCRA,
- * ITU-T I.371).  0 is a full one.  Who takes more than there is gets it later: in the order of asking.
+ * A bucket is one number: the time at which everything taken will be earned (nanoseconds; GCRA,
+ * ITU-T I.371).  0 is a full bucket.  A caller that takes more than available gets it later, in the
+ * order of the calls.
  */
 #ifndef SERVER_UTIL_TOKEN_BUCKET_H
 #define SERVER_UTIL_TOKEN_BUCKET_H
@@ -18,30 +19,33 @@ struct token_bucket {
 	_Atomic uint64_t tb_earned;
 };
 
-/* Units: so many a second, 1 to TOKEN_RATE_MOST; at once, TOKEN_BURST_MOST at most. */
+/* Rate in units per second, 1 to TOKEN_RATE_MOST, and burst in units, at most TOKEN_BURST_MOST. */
 struct token_rate {
 	uint64_t tr_rate;
 	uint64_t tr_depth;
 };
 
-/* Takes n units, which may be used from the time on that it returns; now or before: at once. */
+/* Takes n units.  Returns the time from which they may be used; a time up to now means at once. */
 uint64_t token_take(struct token_bucket *, const struct token_rate *,
     uint64_t n, uint64_t now_ns);
 
-/* Units that were taken and not used. */
+/* Returns unused units to the bucket. */
 void token_give(struct token_bucket *, const struct token_rate *, uint64_t n);
 
-/* Takes them if they are there now; false: *wait_ns says how long they are not. */
+/*
+ * Takes n units if they are available now.  Otherwise returns false, with the time to wait in
+ * *wait_ns.
+ */
 bool token_try(struct token_bucket *, const struct token_rate *, uint64_t n,
     uint64_t now_ns, uint64_t *wait_ns);
 
 /*
- * Bytes to send at once: an eighth of a second's; but, since a wake-up costs as much as some 100 KiB,
- * 256 KiB if that is no more than two seconds'.
+ * Returns how many bytes to send at once: those of an eighth of a second; but, since a wake-up
+ * costs as much as some 100 KiB, at least 256 KiB or, if less, the bytes of two seconds.
  */
 uint64_t token_share(uint64_t rate);
 
-/* It is as a new one. */
+/* Returns true if the bucket is full, like a new one. */
 bool token_is_full(const struct token_bucket *, uint64_t now_ns);
 
 #endif
