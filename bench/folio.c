@@ -207,7 +207,7 @@ main(int argc, char **argv)
 	dev = st.st_dev;
 	step = os_advice_limit(dev);
 	sink = os_sink_open();
-	if (os_folios(dev) != OS_FOLIOS_EXACT)
+	if (!os_folios(dev))
 		fprintf(stderr,
 		    "folio: pagewise would not use folios there: "
 		    "docs/design/prefetching.md says when it does\n");

@@ -160,13 +160,6 @@ device_step(struct pw_device *dv)
 	return step;
 }
 
-enum os_folios
-device_folios(const struct pw_device *dv)
-{
-	return (enum os_folios)atomic_load_explicit(
-	    &dv->dv_folios, memory_order_relaxed);
-}
-
 /* ------------------------------------------------------------------- figures */
 
 void

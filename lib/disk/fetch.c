@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/disk/completion.h"
 #include "lib/disk/file_private.h"
@@ -15,7 +16,7 @@
 #include "lib/util/offset.h"
 
 #define POOL_LARGE     ((size_t)128 << 10) /* worth a turn: 30 us to submit */
-#define PINNED_LEAST   ((size_t)512 << 10) /* worth a copy, or a marked mapping */
+#define DIRECT_LEAST   ((size_t)512 << 10) /* worth memory of OS_FOLIO bytes */
 #define DIRECT_SETTLED 2		   /* seconds */
 
 struct window {
@@ -72,7 +73,7 @@ fetch_pinned_piece(const struct window *win, off_t off, size_t len)
 	    dv, win->win_fd, off, len, true, may ? &map : NULL);
 
 	if (map != NULL)
-		pins_add(ps, &win->win_key, off, len, map, false);
+		pins_add(ps, &win->win_key, off, len, map);
 	else if (may)
 		pins_refuse(ps, len);
 	return error;
@@ -91,7 +92,7 @@ fetch_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio,
 
 	reclaim_expect(dv->dv_pool->pl_reclaim);
 	device_step(dv);
-	folio = folio && device_folios(dv) == OS_FOLIOS_EXACT;
+	folio = folio && dv->dv_folios;
 	if (folio && win != NULL)
 		pins_reap(dv->dv_pool->pl_pins, win->win_key.pk_dev);
 	for (; off < end && error == 0; off = next) {
@@ -122,43 +123,30 @@ fetch_is_settled(const struct os_version *ov)
 	return ov->ov_mtime.tv_sec < before && ov->ov_ctime.tv_sec < before;
 }
 
-/* Returns what a direct read has to align to, or 0 if the window should be read into the page cache. */
-static size_t
-fetch_direct_align(const struct window *win)
+/* Returns true if the window may be read direct: it is large, and lies in one multiple of OS_FOLIO. */
+static bool
+fetch_may_be_direct(const struct window *win)
 {
-	struct pw_device *dv = win->win_device;
-	struct os_version ov;
-	size_t align;
+	size_t before = (size_t)(win->win_off % (off_t)OS_FOLIO);
 
-	if (win->win_how != FETCH_DIRECT || !device_is_local(dv) ||
-	    win->win_job.job_len < PINNED_LEAST ||
-	    (size_t)(win->win_off % (off_t)OS_FOLIO) + win->win_job.job_len >
-		OS_FOLIO)
-		return 0;
-	align = os_direct_align(win->win_fd, &ov);
-	if (align == 0 || OS_FOLIO % align != 0 || !fetch_is_settled(&ov))
-		return 0;
-	return pins_same_version(&ov, &win->win_key.pk_version) ? align : 0;
+	return win->win_how == FETCH_DIRECT &&
+	       device_is_local(win->win_device) &&
+	       win->win_job.job_len >= DIRECT_LEAST &&
+	       before + win->win_job.job_len <= OS_FOLIO;
 }
 
-/* Returns false if the window has to be read into the page cache; errors are met there again. */
+/* Reads the window into a copy.  Returns false if that fails. */
 static bool
-fetch_direct(const struct window *win)
+fetch_copy(const struct window *win, int fd, size_t align)
 {
 	struct pins *ps = win->win_device->dv_pool->pl_pins;
-	size_t align = fetch_direct_align(win), len;
-	struct pin *pn;
-	off_t from;
+	off_t from = win->win_off - win->win_off % (off_t)align;
+	size_t len = win->win_job.job_len + (size_t)(win->win_off - from);
+	struct pin *pn = pins_blank(ps, &win->win_key);
 
-	if (align == 0)
-		return false;
-	pn = pins_blank(ps, &win->win_key);
 	if (pn == NULL)
 		return false;
-	from = win->win_off - win->win_off % (off_t)align;
-	len = win->win_job.job_len + (size_t)(win->win_off - from);
-	if (os_direct_read(win->win_fd, from, pins_memory(pn), len, align) <
-	    (long)len) {
+	if (os_direct_read(fd, from, pins_memory(pn), len, align) < (long)len) {
 		pins_blank_free(ps, pn);
 		return false;
 	}
@@ -166,39 +154,25 @@ fetch_direct(const struct window *win)
 	return true;
 }
 
-/* Returns false if nothing was read: the bytes are read as pages then. */
+/* Returns false if the window has to be read into the page cache, where errors are met again. */
 static bool
-fetch_mapped(const struct window *win)
+fetch_direct(const struct window *win)
 {
-	struct pw_device *dv = win->win_device;
-	struct pins *ps = dv->dv_pool->pl_pins;
-	size_t len = win->win_job.job_len;
-	void *map;
+	struct os_version ov;
+	size_t align;
+	bool read;
+	int fd;
 
-	if (win->win_how != FETCH_MAPPED || len < PINNED_LEAST ||
-	    device_folios(dv) == OS_FOLIOS_NONE)
+	if (!fetch_may_be_direct(win))
 		return false;
-	pins_reap(ps, win->win_key.pk_dev);
-	if (!pins_reserve(ps, len))
+	fd = os_direct_open(win->win_fd, &ov, &align);
+	if (fd < 0)
 		return false;
-	map = os_lock_folio(win->win_fd, win->win_off, len,
-	    device_folios(dv) == OS_FOLIOS_EXACT);
-	if (map == NULL) {
-		pins_refuse(ps, len);
-		return false;
-	}
-	pins_add(ps, &win->win_key, win->win_off, len, map, true);
-	return true;
-}
-
-static int
-fetch_window_read(const struct window *win)
-{
-	device_step(win->win_device);
-	if (fetch_mapped(win))
-		return 0;
-	return fetch_read(win->win_device, win->win_fd, win->win_off,
-	    win->win_job.job_len, win->win_how >= FETCH_FOLIO, win);
+	read = OS_FOLIO % align == 0 && fetch_is_settled(&ov) &&
+	       pins_same_version(&ov, &win->win_key.pk_version) &&
+	       fetch_copy(win, fd, align);
+	close(fd);
+	return read;
 }
 
 static int
@@ -209,7 +183,8 @@ fetch_window_run(struct job *job)
 
 	if (fetch_direct(win))
 		return FETCHED_DIRECT;
-	error = fetch_window_read(win);
+	error = fetch_read(win->win_device, win->win_fd, win->win_off,
+	    win->win_job.job_len, win->win_how != FETCH_PAGES, win);
 	/* The fetched pages may have evicted others. */
 	reclaim_look(win->win_device->dv_pool->pl_reclaim);
 	return error;
@@ -292,12 +267,14 @@ static struct window *
 fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
     off_t end, bool whole)
 {
+	struct os_version version = pins_key(file).pk_version;
 	struct window *win;
 
 	win = *fetch_window_chain(dv, file->fil_ino);
 	for (; win != NULL; win = win->win_next)
 		if (win->win_key.pk_ino == file->fil_ino &&
 		    win->win_key.pk_dev == file->fil_dev &&
+		    pins_same_version(&win->win_key.pk_version, &version) &&
 		    fetch_has_range(win, off, end, whole))
 			break;
 	return win;
@@ -358,6 +335,9 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
 
 	meter_lock(&dv->dv_lock);
 	win = fetch_window_find(dv, file, off, off + (off_t)len, true);
+	/* A transmission that cannot send a copy has no use of one. */
+	if (win != NULL && win->win_how == FETCH_DIRECT && how != FETCH_DIRECT)
+		win = NULL;
 	if (win == NULL) {
 		win = fetch_window_create(file, off, len, how,
 		    admit == ADMIT_NEW ? JOB_NEW : JOB_LONG);

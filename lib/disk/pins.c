@@ -22,7 +22,6 @@ struct pin {
 	size_t pn_len; /* bytes of the file */
 	void *pn_map;
 	bool pn_copy;	  /* pn_map is memory of OS_FOLIO bytes */
-	bool pn_marked;	  /* a mapping that sendfile(2) should not touch */
 	bool pn_released; /* it had references: nobody waits for it */
 	unsigned pn_refs;
 	uint64_t pn_since; /* microseconds */
@@ -91,9 +90,10 @@ pins_bury(struct pins *ps, struct pin *pn)
 {
 	LIST_REMOVE(pn, pn_link);
 	atomic_fetch_sub(&ps->ps_count, 1);
-	if (pn->pn_copy)
+	if (pn->pn_copy) {
+		pn->pn_since = clock_now();
 		TAILQ_INSERT_HEAD(&ps->ps_spare, pn, pn_entry);
-	else
+	} else
 		TAILQ_INSERT_TAIL(&ps->ps_dead, pn, pn_entry);
 }
 
@@ -179,7 +179,7 @@ pins_insert_new(struct pins *ps, struct pin *pn)
 
 void
 pins_add(struct pins *ps, const struct pins_key *key, off_t off, size_t len,
-    void *map, bool marked)
+    void *map)
 {
 	struct pin *pn = malloc(sizeof(*pn));
 
@@ -187,8 +187,7 @@ pins_add(struct pins *ps, const struct pins_key *key, off_t off, size_t len,
 		*pn = (struct pin){.pn_key = *key,
 		    .pn_off = off,
 		    .pn_len = len,
-		    .pn_map = map,
-		    .pn_marked = marked};
+		    .pn_map = map};
 		if (pins_insert_new(ps, pn))
 			return;
 	}
@@ -302,24 +301,12 @@ pins_end(const struct pin *pn, off_t off)
 	return off >= pn->pn_off && off < end ? end : off;
 }
 
-static const char *
-pins_at(const struct pin *pn, off_t off)
-{
-	return pins_end(pn, off) == off
-		   ? NULL
-		   : (const char *)pn->pn_map + (off - pn->pn_off);
-}
-
 const char *
 pins_copy(const struct pin *pn, off_t off)
 {
-	return pn != NULL && pn->pn_copy ? pins_at(pn, off) : NULL;
-}
-
-const char *
-pins_mapping(const struct pin *pn, off_t off)
-{
-	return pn != NULL && pn->pn_marked ? pins_at(pn, off) : NULL;
+	if (pn == NULL || !pn->pn_copy || pins_end(pn, off) == off)
+		return NULL;
+	return (const char *)pn->pn_map + (off - pn->pn_off);
 }
 
 void *

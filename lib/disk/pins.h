@@ -2,8 +2,8 @@
  * pins: windows of files that are kept in memory while they are sent, so that the loop sends them
  * without asking whether they are resident.  There are two kinds:
  *
- * - a mapping of the page cache, locked in memory (os_fetch_folio, os_lock_folio; thesis 2.3.4).  It is
- *   sent by sendfile(2) or, if it is marked, from the mapping.
+ * - a mapping of the page cache, locked in memory (os_fetch_folio; thesis 2.3.4).  It is sent by
+ *   sendfile(2).
  * - a copy, which was read past the page cache (os_direct_read).  It is sent from its memory.
  *
  * A pool thread reads a window and adds its pin; the transmissions that wait for it take references.
@@ -75,11 +75,10 @@ void pins_refuse(struct pins *, size_t len);
 
 /*
  * Takes over the map of [off, off + len) of a file, which pins_reserve has counted.  off is a multiple
- * of OS_FOLIO, and len at most that.  marked: it is sent from the mapping (os_lock_folio).
- * Unmaps it if it cannot be kept: the bytes are resident all the same.
+ * of OS_FOLIO, and len at most that.  Unmaps it if it cannot be kept: the bytes are resident all the same.
  */
-void pins_add(struct pins *, const struct pins_key *, off_t off, size_t len,
-    void *map, bool marked);
+void pins_add(
+    struct pins *, const struct pins_key *, off_t off, size_t len, void *map);
 
 /*
  * Returns memory of OS_FOLIO bytes for bytes of a file, for pins_add_copy or pins_blank_free; NULL:
@@ -108,12 +107,6 @@ off_t pins_end(const struct pin *, off_t off);
 
 /* Returns the byte at off of a copy, with those that follow, or NULL if the pin has no copy of it. */
 const char *pins_copy(const struct pin *, off_t off);
-
-/*
- * Returns the byte at off, and those behind it, of a mapping that is marked, or NULL.  Only a system
- * call may read them.  It fails with EFAULT where the file was cut; anything else would end by SIGBUS.
- */
-const char *pins_mapping(const struct pin *, off_t off);
 
 /* Returns the memory of a blank. */
 void *pins_memory(struct pin *);

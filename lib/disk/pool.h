@@ -59,11 +59,10 @@ enum admit {
 int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
     struct pw_waiter *);
 
-/* How a window is read.  What cannot be done is done by FETCH_FOLIO, or FETCH_PAGES. */
+/* How a window is read.  A window that cannot be read direct is read as folios, or else as pages. */
 enum fetch_how {
 	FETCH_PAGES, /* into the page cache, by advice */
-	FETCH_MAPPED, /* as large folios that are sent from their mapping: pins.h */
-	FETCH_FOLIO, /* as large folios, where device_folios is OS_FOLIOS_EXACT */
+	FETCH_FOLIO, /* as large folios, where the device has them: os_folios */
 	FETCH_DIRECT, /* past the page cache, into memory of a pin: pins.h */
 };
 
@@ -135,9 +134,6 @@ bool pool_sockets(const struct pw_pool *);
 
 /* Returns the bytes that one advice covers on the device.  Reads sysfs once, which does not wait. */
 size_t device_step(struct pw_device *);
-
-/* Returns OS_FOLIOS_NONE before the first call of device_step.  Any thread. */
-enum os_folios device_folios(const struct pw_device *);
 
 /* Queues of a device.  A job waits only behind jobs of its kind. */
 enum pool_queue {

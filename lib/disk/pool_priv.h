@@ -56,7 +56,7 @@ struct pw_device {
 	uint64_t dv_refused;
 	struct pw_histogram dv_wait;
 	atomic_size_t dv_step;	  /* bytes of an advice; 0 before device_step */
-	atomic_int dv_folios;	  /* enum os_folios, set with dv_step */
+	atomic_bool dv_folios;	  /* os_folios, set with dv_step */
 	atomic_ullong dv_latency; /* moving average of windows, microseconds */
 	struct budget_part dv_room;
 	struct gate dv_gates[POOL_GATES];

@@ -436,11 +436,11 @@ os_fetch_folio(int fd, off_t off, size_t len, void **map)
 	return false;
 }
 
-size_t
-os_direct_align(int fd, struct os_version *ov)
+int
+os_direct_open(int fd, struct os_version *ov, size_t *align)
 {
-	(void)fd, (void)ov;
-	return 0;
+	(void)fd, (void)ov, (void)align;
+	return -EOPNOTSUPP;
 }
 
 long
@@ -464,18 +464,11 @@ os_advice_limit(dev_t dev)
 	return ADVICE;
 }
 
-void *
-os_lock_folio(int fd, off_t off, size_t len, bool exact)
-{
-	(void)fd, (void)off, (void)len, (void)exact;
-	return NULL;
-}
-
-enum os_folios
+bool
 os_folios(dev_t dev)
 {
 	(void)dev;
-	return OS_FOLIOS_NONE;
+	return false;
 }
 
 /* What has no device (tmpfs, ZFS, nullfs) has 32 bits of which the sign was extended. */

@@ -22,8 +22,8 @@ linux_direct_time(const struct statx_timestamp *t)
 }
 
 /* Since Linux 6.1.  Some file systems have O_DIRECT and do not say so; some of them copy. */
-size_t
-os_direct_align(int fd, struct os_version *ov)
+static bool
+linux_direct_stat(int fd, struct os_version *ov, size_t *align)
 {
 	struct statx stx;
 
@@ -31,45 +31,50 @@ os_direct_align(int fd, struct os_version *ov)
 		&stx) == -1 ||
 	    (stx.stx_mask & STATX_DIOALIGN) == 0 ||
 	    stx.stx_dio_offset_align == 0)
-		return 0;
+		return false;
 	ov->ov_size = (off_t)stx.stx_size;
 	ov->ov_mtime = linux_direct_time(&stx.stx_mtime);
 	ov->ov_ctime = linux_direct_time(&stx.stx_ctime);
-	return stx.stx_dio_offset_align > stx.stx_dio_mem_align
-		   ? stx.stx_dio_offset_align
-		   : stx.stx_dio_mem_align;
+	*align = stx.stx_dio_offset_align > stx.stx_dio_mem_align
+		     ? stx.stx_dio_offset_align
+		     : stx.stx_dio_mem_align;
+	return true;
 }
 
 #else
 
-size_t
-os_direct_align(int fd, struct os_version *ov)
+static bool
+linux_direct_stat(int fd, struct os_version *ov, size_t *align)
 {
-	(void)fd, (void)ov;
-	return 0;
+	(void)fd, (void)ov, (void)align;
+	return false;
 }
 
 #endif
 
-/* A description of its own: O_DIRECT would hold for the loop's sendfile as well. */
-static int
-linux_direct_open(int fd)
+/* A new open file description, since O_DIRECT would hold for the loop's sendfile(2) as well. */
+int
+os_direct_open(int fd, struct os_version *ov, size_t *align)
 {
 	char path[32];
+	int own;
 
+	if (!linux_direct_stat(fd, ov, align))
+		return -EOPNOTSUPP;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_RDONLY | O_DIRECT | O_NONBLOCK | O_CLOEXEC);
+	own = open(path, O_RDONLY | O_DIRECT | O_NONBLOCK | O_CLOEXEC);
+	return own == -1 ? -errno : own;
 }
 
-/* What is left after a part that is no multiple is the end of the file. */
-static long
-linux_direct_read_all(int fd, off_t off, char *to, size_t len, size_t align)
+/* A read that ends before a multiple of align has reached the end of the file. */
+long
+os_direct_read(int fd, off_t off, void *to, size_t len, size_t align)
 {
-	size_t have = 0;
+	size_t have = 0, all = (len + align - 1) / align * align;
 	ssize_t n = 1;
 
-	while (have < len && have % align == 0 && n != 0) {
-		n = pread(fd, to + have, len - have, off + (off_t)have);
+	while (have < all && have % align == 0 && n != 0) {
+		n = pread(fd, (char *)to + have, all - have, off + (off_t)have);
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
@@ -77,20 +82,6 @@ linux_direct_read_all(int fd, off_t off, char *to, size_t len, size_t align)
 		have += (size_t)n;
 	}
 	return (long)have;
-}
-
-long
-os_direct_read(int fd, off_t off, void *to, size_t len, size_t align)
-{
-	int own = linux_direct_open(fd);
-	long n;
-
-	if (own == -1)
-		return -errno;
-	n = linux_direct_read_all(
-	    own, off, to, (len + align - 1) / align * align, align);
-	close(own);
-	return n;
 }
 
 /* The kernel gives a huge page only where the address is a multiple of its size. */

@@ -155,33 +155,21 @@ linux_fetch_populate(char *map)
  * An advice brings in pages one by one; a fault in a mapping of huge pages does not.  RANDOM: this
  * one, not the next as well.
  */
-static char *
-linux_fetch_map_folio(int fd, off_t off, size_t len)
-{
-	char *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
-
-	if (map == MAP_FAILED)
-		return NULL;
-	if (madvise(map, len, MADV_HUGEPAGE) == 0 &&
-	    madvise(map, len, MADV_RANDOM) == 0)
-		return map;
-	munmap(map, len);
-	return NULL;
-}
-
 static bool
 linux_fetch_fault_folio(int fd, off_t off, size_t len, void **locked)
 {
-	char *map = linux_fetch_map_folio(fd, off, len);
+	char *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
 	bool read;
 
-	if (map == NULL)
+	if (map == MAP_FAILED)
 		return false;
-	if (locked != NULL && mlock2(map, len, 0) == 0) {
+	read = madvise(map, len, MADV_HUGEPAGE) == 0 &&
+	       madvise(map, len, MADV_RANDOM) == 0;
+	if (read && locked != NULL && mlock2(map, len, 0) == 0) {
 		*locked = map;
 		return true;
 	}
-	read = linux_fetch_populate(map);
+	read = read && linux_fetch_populate(map);
 	munmap(map, len);
 	return read;
 }
@@ -244,38 +232,6 @@ os_fetch_folio(int fd, off_t off, size_t len, void **locked)
 	return read;
 }
 
-/* The lock is first: above RLIMIT_MEMLOCK nothing is read.  mlock2 counts no major faults. */
-static char *
-linux_fetch_lock_missing(int fd, off_t off, size_t len)
-{
-	char *map = linux_fetch_map_folio(fd, off, len);
-
-	if (map == NULL || (mlock2(map, len, MLOCK_ONFAULT) == 0 &&
-			       linux_fetch_populate(map) &&
-			       madvise(map, len, MADV_POPULATE_READ) == 0))
-		return map;
-	munmap(map, len);
-	return NULL;
-}
-
-void *
-os_lock_folio(int fd, off_t off, size_t len, bool exact)
-{
-	char *map, byte;
-	int own;
-
-	if (!linux_fetch_may_fold(fd, off, len))
-		return NULL;
-	own = linux_fetch_reopen(fd);
-	if (own == -1)
-		return NULL;
-	map = linux_fetch_lock_missing(own, off, len);
-	close(own);
-	if (map != NULL && exact)
-		(void)!pread(fd, &byte, 1, off);
-	return map;
-}
-
 /* The greatest that is found, in bytes.  A partition has its disk's. */
 static size_t
 linux_fetch_read_kib(const char *const *formats, size_t n, dev_t dev)
@@ -322,14 +278,14 @@ os_advice_limit(dev_t dev)
  * begin of a folio beyond its end.  The fault brings in a huge page, of whatever
  * size, since Linux 5.18, before which it brought one page; cachestat came with 6.5.
  */
-enum os_folios
+bool
 os_folios(dev_t dev)
 {
 	size_t readahead =
 	    linux_fetch_read_kib(limits_of_disk, READAHEAD_FILES, dev);
 
-	if (readahead == 0 || os_cachestat(-1, 0, 1) == -ENOSYS ||
-	    os_linux_number(HUGE_SIZE) != OS_FOLIO)
-		return OS_FOLIOS_NONE;
-	return readahead < OS_FOLIO ? OS_FOLIOS_EXACT : OS_FOLIOS_MARKED;
+	if (readahead == 0 || readahead >= OS_FOLIO ||
+	    os_cachestat(-1, 0, 1) == -ENOSYS)
+		return false;
+	return os_linux_number(HUGE_SIZE) == OS_FOLIO;
 }

@@ -228,13 +228,14 @@ struct os_version {
 };
 
 /*
- * Returns the alignment in bytes of offset, length and address of direct reads of this file, or 0 if its
- * file system has none.  Sets the file's version.  For local file systems.
+ * Opens the file again for direct reads (O_DIRECT), which leave the page cache alone.  Sets the file's
+ * version, and the alignment of their offset, length and address in bytes.  Returns a descriptor, or
+ * -errno; -EOPNOTSUPP if the file system does not say that it has direct reads.  For local file systems.
  */
-size_t os_direct_align(int fd, struct os_version *);
+int os_direct_open(int fd, struct os_version *, size_t *align);
 
 /*
- * Reads len bytes past the page cache (O_DIRECT), and to the next multiple of align as far as the
+ * Reads len bytes by a descriptor of os_direct_open, and on to the next multiple of align as far as the
  * file goes.  Waits for the disk.  Returns how many bytes were read, or -errno.
  */
 long os_direct_read(int fd, off_t off, void *to, size_t len, size_t align);
@@ -248,21 +249,8 @@ void os_drop(int fd, off_t off, size_t len);
 /* Returns the bytes that one advice covers on a device, at least 64 KiB.  Reads sysfs. */
 size_t os_advice_limit(dev_t dev);
 
-/*
- * Reads a folio as os_fetch_folio with a map, for a caller that sends from the mapping, which the kernel
- * does not count as a use.  exact says that the device is OS_FOLIOS_EXACT; on others the folio keeps a
- * read-ahead mark, and a read or sendfile of any of its bytes starts a read of what follows.  Returns
- * NULL if the folio was resident before, or cannot be read or locked.
- */
-void *os_lock_folio(int fd, off_t off, size_t len, bool exact);
-
-/* How large folios can be read on a device.  os_folios reads sysfs. */
-enum os_folios {
-	OS_FOLIOS_NONE,
-	OS_FOLIOS_MARKED, /* read-ahead is long: os_fetch_folio would read more */
-	OS_FOLIOS_EXACT,
-};
-enum os_folios os_folios(dev_t dev);
+/* Returns true if os_fetch_folio is exact on this device.  Reads sysfs. */
+bool os_folios(dev_t dev);
 
 /* Formats st_dev as the system's tools do: "254:0"; on FreeBSD also "0x8700ff01". */
 void os_dev_name(uint64_t dev, char *text, size_t size);

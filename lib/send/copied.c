@@ -126,24 +126,6 @@ send_from_copy(struct pw_send *s, size_t len, size_t *sent)
 	    s->snd_more || (off_t)len < s->snd_len, sent);
 }
 
-/* Fails with -ESTALE where the file was truncated and its mapping has no pages. */
-int
-send_from_mapping(struct pw_send *s, size_t len, size_t *sent)
-{
-	int error;
-
-	if (s->snd_mem_len > 0)
-		return os_send(
-		    s->snd_sock, s->snd_mem, s->snd_mem_len, true, sent);
-	*sent = 0;
-	error = send_check(s, len);
-	if (error == 0)
-		error = os_send(s->snd_sock,
-		    pins_mapping(send_priv(s)->ss_pin, s->snd_off), len,
-		    s->snd_more || (off_t)len < s->snd_len, sent);
-	return error == -EFAULT ? -ESTALE : error;
-}
-
 int
 send_by_sendfile(struct pw_send *s, size_t len, size_t *sent)
 {

@@ -58,16 +58,9 @@ send_drops(struct pw_send *s)
 enum fetch_how
 send_fetch_how(struct pw_send *s)
 {
-	bool exact =
-	    device_folios(file_priv(s->snd_file)->fp_device) == OS_FOLIOS_EXACT;
-	bool copies = s->snd_path->path_copies;
-
-	drop_acked_decide(s);
-	if (copies && send_priv(s)->ss_drops && !sink_takes_ranges(s))
+	if (send_drops(s) && s->snd_path->path_copies && !sink_takes_ranges(s))
 		return FETCH_DIRECT;
-	if (exact && !send_priv(s)->ss_trial)
-		return FETCH_FOLIO;
-	return copies && s->snd_sink == NULL ? FETCH_MAPPED : FETCH_PAGES;
+	return send_priv(s)->ss_trial ? FETCH_PAGES : FETCH_FOLIO;
 }
 
 /*

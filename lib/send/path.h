@@ -178,9 +178,6 @@ int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
  */
 int send_from_copy(struct pw_send *, size_t len, size_t *sent);
 
-/* A send_call_f.  Sends from the mapping of a marked pin (pins_mapping). */
-int send_from_mapping(struct pw_send *, size_t len, size_t *sent);
-
 /*
  * A send_call_f.  Reads the next bytes of the file into memory, compares the file with its
  * descriptor after the last byte, and sends them behind snd_mem.  Returns -EBUSY with ss_result

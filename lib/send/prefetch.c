@@ -29,16 +29,6 @@ prefetch_may_be_pinned(const struct pw_send *s)
 	       pins_any(pool_pins(s->snd_loop->lp_pool));
 }
 
-/* Returns true if the pin's bytes can go where the transmission goes. */
-static bool
-prefetch_can_send(const struct pw_send *s, const struct pin *pn)
-{
-	if (s->snd_sink == NULL)
-		return true;
-	return pins_mapping(pn, s->snd_off) == NULL &&
-	       (pins_copy(pn, s->snd_off) == NULL || !sink_takes_ranges(s));
-}
-
 static bool
 prefetch_is_pinned(struct pw_send *s)
 {
@@ -50,7 +40,8 @@ prefetch_is_pinned(struct pw_send *s)
 	send_unpin(s);
 	key = pins_key(s->snd_file);
 	*pn = pins_take(pool_pins(s->snd_loop->lp_pool), &key, s->snd_off);
-	if (!prefetch_can_send(s, *pn))
+	/* A sink that is offered ranges sends pages of the file. */
+	if (pins_copy(*pn, s->snd_off) != NULL && sink_takes_ranges(s))
 		send_unpin(s);
 	return *pn != NULL;
 }
@@ -265,17 +256,6 @@ prefetch_forget_ready(struct pw_send *s)
 	send_priv(s)->ss_full = false;
 }
 
-/* Returns the call for the next bytes: that of their pin's kind, or the path's. */
-static send_call_f
-prefetch_call(const struct pw_send *s, send_call_f call)
-{
-	const struct pin *pn = send_priv(s)->ss_pin;
-
-	if (pins_copy(pn, s->snd_off) != NULL)
-		return send_from_copy;
-	return pins_mapping(pn, s->snd_off) != NULL ? send_from_mapping : call;
-}
-
 /* Sends what is resident.  Sets *missed if the next byte is not. */
 static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
@@ -306,7 +286,9 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	chunk = send_chunk_end(s);
 	if (send_priv(s)->ss_ready < chunk)
 		chunk = send_priv(s)->ss_ready;
-	return send_window(s, chunk, prefetch_call(s, call));
+	if (pins_copy(send_priv(s)->ss_pin, s->snd_off) != NULL)
+		call = send_from_copy;
+	return send_window(s, chunk, call);
 }
 
 /* Returns true if a transmission of any loop may drop pages of the file. */

@@ -44,7 +44,6 @@ static void
 readahead_take(struct ahead *ah, struct pw_send *s)
 {
 	send_priv(s)->ss_held += readahead_length(ah);
-	send_priv(s)->ss_direct = ah->ah_direct;
 	if (ah->ah_error == 0 && !ah->ah_direct) {
 		residency_fetched(
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
@@ -53,8 +52,10 @@ readahead_take(struct ahead *ah, struct pw_send *s)
 	/* Not if the transmission waits for a window behind this one, or the window before it failed. */
 	if (ah->ah_error == 0 && !s->snd_pending &&
 	    ah->ah_from <= send_priv(s)->ss_asked &&
-	    ah->ah_end > send_priv(s)->ss_asked)
+	    ah->ah_end > send_priv(s)->ss_asked) {
 		send_priv(s)->ss_asked = ah->ah_end;
+		send_priv(s)->ss_direct = ah->ah_direct;
+	}
 	readahead_free(ah);
 }
 

@@ -41,7 +41,7 @@ add(struct pins *ps, uint64_t ino, off_t off)
 
 	assert_true(pins_reserve(ps, PAGE));
 	pins_add(ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = ino}, off,
-	    PAGE, map, false);
+	    PAGE, map);
 	return map;
 }
 
