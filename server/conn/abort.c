@@ -3,7 +3,9 @@
  */
 #include "server/conn/conn_priv.h"
 
-/* Its number may be another client's before the disk answers. */
+/*
+ * Closes the socket and forgets its descriptor, which another client may get before the disk answers.
+ */
 static void
 conn_abort_close_socket(struct conn *c)
 {
@@ -11,7 +13,7 @@ conn_abort_close_socket(struct conn *c)
 	transport_close(&c->cn_transport);
 }
 
-/* What waits for the disk stays until it answers, which may be never. */
+/* Keeps the memory of the wait until the disk answers, which may be never. */
 void
 conn_abort(struct conn *c)
 {
@@ -20,17 +22,17 @@ conn_abort(struct conn *c)
 		exchange_cancel(c->cn_ex);
 	conn_timer(c, TIMER_NONE);
 	event_del(&c->cn_event);
-	/* A disk that hangs takes memory, and nobody's place. */
+	/* A disk that hangs occupies memory, but no slot. */
 	limits_leave(c->cn_worker->wk_clients, c->cn_client);
 	transport_cut(&c->cn_transport);
-	/* No thread sends on it for a stream. */
+	/* No pool thread sends on the socket for an HTTP/2 stream. */
 	if (c->cn_h2 != NULL)
 		conn_abort_close_socket(c);
 }
 
 /*
- * A guess whose client is gone costs a hash no more.  A client that has only closed its end may
- * still read the response.
+ * Avoids the hash of a password guess whose client has reset the connection.  A client that has only
+ * closed its end may still read the response; its password is verified last.
  */
 bool
 conn_client_stays(struct conn *c)
@@ -43,7 +45,7 @@ conn_client_stays(struct conn *c)
 	return true;
 }
 
-/* A socket that is closed with unread input resets, and the answer with it. */
+/* Discards pending input: a close with unread input sends a reset, which destroys the response. */
 static void
 conn_abort_forget_input(struct conn *c)
 {
@@ -56,9 +58,9 @@ conn_abort_forget_input(struct conn *c)
 }
 
 /*
- * The disk may answer later, or never: what waits for it stays until then, but the
- * client need not, and its descriptor is free at once, unless a pool thread sends on it.
- * An answer that was begun can only be cut.  A disk that is only busy gets more time.
+ * Closes the client's socket at once, so that its descriptor is free, unless a pool thread sends on
+ * it.  The memory of the wait stays until the disk answers, which may be never.  A response that has
+ * begun can only be aborted.  A disk that is only busy gets more time.
  */
 void
 conn_give_up(struct conn *c)

@@ -1,6 +1,6 @@
 /*
  * conn: the life of a connection and the order of things on it: read a head,
- * find the file, send the answer, discard the body, again.  What is read is in
+ * find the file, send the response, discard the body, again.  What is read is in
  * read.c, what is sent in send.c.
  */
 #include <stdlib.h>
@@ -36,7 +36,7 @@ conn_free(struct conn *c)
 void
 conn_close(struct conn *c)
 {
-	/* No answer is cut: it ends in order, whoever has ended it. */
+	/* No response is in flight, so TLS closes in order, even if a timer or the worker closes. */
 	if (c->cn_state == CONN_READ || c->cn_state == CONN_SKIP)
 		transport_say_end(&c->cn_transport);
 	if (c->cn_h2 != NULL)
@@ -47,7 +47,10 @@ conn_close(struct conn *c)
 		conn_abort(c);
 }
 
-/* What its socket holds goes with it. */
+/*
+ * Evicts the connection.  HTTP/2 sends a GOAWAY if there is room; otherwise the close is a reset,
+ * which discards what the socket holds.
+ */
 static void
 conn_evict(void *arg)
 {
@@ -60,7 +63,7 @@ conn_evict(void *arg)
 
 /* ------------------------------------------------------------ completions */
 
-/* What it waited for has come. */
+/* Queues the connection after its completion, or frees it if it is dying. */
 static void
 conn_resume(struct conn *c)
 {
@@ -80,7 +83,7 @@ conn_on_resumed(struct exchange *ex)
 	conn_resume(c);
 }
 
-/* A step of the handshake. */
+/* Continues the connection after a handshake step on a thread. */
 static void
 conn_on_step(struct pw_waiter *w)
 {
@@ -90,7 +93,10 @@ conn_on_step(struct pw_waiter *w)
 	conn_resume(c);
 }
 
-/* A stream of HTTP/2 goes on; or the last one of a connection that is dying has. */
+/*
+ * Queues the connection when an HTTP/2 stream can continue.  Frees a dying connection after the last
+ * completion of its streams.
+ */
 static void
 conn_on_session_wake(void *arg)
 {
@@ -164,7 +170,7 @@ conn_other_phase(const struct conn *c)
 	return PHASE_LINGER;
 }
 
-/* Between two requests it is asked most. */
+/* Returns the phase.  Inlines the case between two requests, which is the most frequent one. */
 static inline enum phase
 conn_phase(const struct conn *c)
 {
@@ -215,7 +221,10 @@ conn_run(struct conn *c)
 	conn_check(c);
 }
 
-/* What came together is answered together, but not for ever. */
+/*
+ * Returns true if the connection must close after this response: the worker drains, and no pipelined
+ * request follows or the grace has ended.
+ */
 static bool
 conn_is_last(const struct exchange *ex)
 {
@@ -242,9 +251,9 @@ static const struct conn_ops conn_ops = {
     .co_evict = conn_evict};
 
 /*
- * Downloads in their middle take turns; whatever is new goes at once, unless this turn
- * of the loop has been long already: thousands may go in the same moment, too, and to
- * close takes 15 us.
+ * Queues downloads that are in progress, so that they share the loop in time slices.  Runs other
+ * connections at once, unless this loop iteration has been long already: thousands of clients may
+ * close at the same moment, too, and a close takes 15 us.
  */
 static void
 conn_on_event(evutil_socket_t fd, short what, void *arg)
@@ -269,7 +278,7 @@ conn_on_event(evutil_socket_t fd, short what, void *arg)
 			conn_close(c);
 		return;
 	}
-	/* What a client that is gone has taken of its rate is for others. */
+	/* Closes at once, so that other connections get this client's share of the rate. */
 	if (c->cn_item.it_timer == TIMER_PAUSE) {
 		if ((what & EV_READ) && transport_is_broken(&c->cn_transport))
 			conn_close(c);
@@ -281,7 +290,7 @@ conn_on_event(evutil_socket_t fd, short what, void *arg)
 		conn_run(c);
 }
 
-/* RFC 9110, 15.5.9: a client that has begun a request is told. */
+/* Sends 408 to a client that has begun a request (RFC 9110, 15.5.9). */
 static void
 conn_refuse_late(struct conn *c)
 {
@@ -292,8 +301,8 @@ conn_refuse_late(struct conn *c)
 }
 
 /*
- * Closes at the end of the server, unless a request came meanwhile.  A PROXY header before TLS
- * stays in the socket while it is incomplete.
+ * Closes an idle connection at the end of the grace, unless a request has arrived meanwhile.  A PROXY
+ * header before TLS stays in the socket while it is incomplete.
  */
 static void
 conn_end_idle(struct conn *c)
@@ -308,7 +317,10 @@ conn_end_idle(struct conn *c)
 		conn_run(c);
 }
 
-/* The last answer is on its way, or has been taken, which is when it begins to be idle. */
+/*
+ * Restarts the timer while the client takes the last response; once the client has taken it,
+ * TIMER_IDLE begins.  Returns false if the connection must close.
+ */
 static bool
 conn_extend_rest(struct conn *c, enum timer timer)
 {
@@ -354,7 +366,7 @@ conn_of(const struct sched_item *it)
 	return (struct conn *)(void *)(uintptr_t)it;
 }
 
-/* It waits for a request, or for what comes before. */
+/* Returns true if the connection waits for a request, or for the PROXY header before it. */
 static bool
 conn_is_reading(const struct conn *c)
 {
@@ -402,8 +414,8 @@ conn_on_timeout(struct sched_item *it, enum timer timer)
 }
 
 /*
- * A request may be under way to us: it is answered, with "Connection: close"
- * (RFC 9112, 9.6).
+ * Starts the grace of an idle connection.  A request that is on its way to the server still gets a
+ * response, with "Connection: close" (RFC 9112, 9.6).
  */
 static void
 conn_on_drain(struct sched_item *it)
@@ -431,7 +443,10 @@ conn_unacked(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
 
-	/* Its streams are no idle client, and one may be what needs the room. */
+	/*
+	 * A connection with streams is not idle, and one of its streams may be what needs the
+	 * descriptor.
+	 */
 	if (c->cn_h2 != NULL && h2_is_responding(c->cn_h2->ch_session))
 		return UINT64_MAX;
 	return c->cn_shaking || !conn_has_news(c)
@@ -458,7 +473,7 @@ conn_peer(const struct sched_item *it)
 	return &conn_of(it)->cn_peer.sa;
 }
 
-/* What the kernel has for it still is forgotten. */
+/* Closes an idle connection for its slot.  Discards what the kernel still holds for the client. */
 static void
 conn_on_reclaim(struct sched_item *it)
 {
@@ -526,7 +541,7 @@ static const struct sched_ops sched_ops = {
 #endif
 };
 
-/* What comes first on a connection from there.  False: no memory. */
+/* Enters the first state of a connection from this listener.  Returns false if memory is short. */
 static bool
 conn_set_state(struct conn *c, const struct listening *ls)
 {

@@ -6,13 +6,13 @@
 
 #include "server/conn/conn.h"
 
-#define LINGER_READS 8 /* of a buffer's size, in one turn */
+#define LINGER_READS 8 /* reads of BUF_SIZE in one time slice */
 
 /* The result of a step of the connection. */
 enum next {
-	NEXT_GO,    /* the state has changed: go on */
-	NEXT_WAIT,  /* for an event, a timer or a completion */
-	NEXT_AGAIN, /* more to do, after the other connections */
+	NEXT_GO,    /* the state has changed: run the next step */
+	NEXT_WAIT,  /* wait for an event, a timer or a completion */
+	NEXT_AGAIN, /* continue after the other connections */
 	NEXT_CLOSE,
 };
 
@@ -28,14 +28,14 @@ conn_timer(struct conn *c, enum timer timer)
 	sched_timer(&c->cn_worker->wk_sched, &c->cn_item, timer);
 }
 
-/* NULL: no TLS. */
+/* Returns the connection's TLS data for the log, or NULL without TLS. */
 static inline const struct log_tls *
 conn_log_tls(const struct conn *c)
 {
 	return c->cn_secure ? &c->cn_transport.tr_tls->tl_log : NULL;
 }
 
-/* Call before the connection sends: limits what its socket may hold. */
+/* Limits what the connection's socket may hold.  Call before the connection sends. */
 static inline void
 conn_bound(struct conn *c)
 {
@@ -50,46 +50,53 @@ conn_bound(struct conn *c)
 
 /* --------------------------------------------------------------- state.c */
 
-/* Starts a timer, which is TIMER_GRACE at the end of the server. */
+/* Starts this timer, or TIMER_GRACE, which is short, if the worker drains. */
 void conn_patience(struct conn *, enum timer);
 
-/* Its peer is known: may it name the clients that it asks for? */
+/* Sets cn_proxied: whether the peer is trusted to name clients.  Call when cn_peer is set. */
 void conn_know_peer(struct conn *);
 
-/* The request that is at the front of its input has an exchange.  False: no memory. */
+/* Creates the exchange of the request at the front of cn_in.  Returns false if memory is short. */
 bool conn_begin(struct conn *);
 
-/* No more follows; then it waits for the client's end. */
+/* Shuts our end down, and waits for the client to close. */
 enum next conn_linger(struct conn *);
 
 /* Starts TIMER_DISK, and waits for the completion. */
 void conn_await_disk(struct conn *);
 
 /*
- * An answer has ended; a connection that has had its time slice yields before it continues.
+ * Call when a response has ended.  Returns NEXT_AGAIN if the connection has used up its time slice and
+ * may have input, else NEXT_GO.
  */
 enum next conn_ended(const struct conn *);
 
 /*
- * Returns true if the socket has bytes that the server did not look at.  Part of a ClientHello, or
- * of a PROXY header before TLS, stays in the socket until the rest arrives, and does not count.
+ * Returns true if the socket has bytes that the server has not read.  Part of a ClientHello, or of a
+ * PROXY header before TLS, stays in the socket until the rest arrives, and does not count.
  */
 bool conn_has_news(const struct conn *);
 
 /* ------------------------------------------------------------ handshake.c */
 
-/* Its first state, but for CONN_PROXY: CONN_TLS or CONN_READ.  False: no memory. */
+/*
+ * Enters CONN_TLS or CONN_READ: the first state, or the one after CONN_PROXY.  Returns false if memory
+ * is short.
+ */
 bool conn_open(struct conn *);
 
-/* Has its client begun a handshake? */
+/* Returns true if the client has begun a handshake. */
 bool conn_shakes(const struct conn *);
 
-/* A step in CONN_TLS.  done: called when one on a thread has ended, tl_owner is the connection. */
+/*
+ * Runs a step in CONN_TLS.  A step on a handshaker thread calls done when it has ended; tl_owner is
+ * then the connection.
+ */
 enum next conn_handshake(struct conn *, void (*done)(struct pw_waiter *));
 
 /* ---------------------------------------------------------------- proxy.c */
 
-/* A step in CONN_PROXY. */
+/* Runs a step in CONN_PROXY. */
 enum next conn_proxy(struct conn *);
 
 /* ----------------------------------------------------------- read.c */
@@ -97,70 +104,79 @@ enum next conn_proxy(struct conn *);
 /* Counts and returns true if memory is too short for another request. */
 bool conn_lacks_memory(struct conn *);
 
-/* NEXT_GO: *got bytes have come; NEXT_WAIT: none now; NEXT_CLOSE: the client's end. */
+/*
+ * Returns NEXT_GO with *got bytes received, NEXT_WAIT if none are pending, or NEXT_CLOSE at the
+ * client's end and on errors.
+ */
 enum next conn_receive(struct conn *, char *to, size_t room, size_t *got);
 
-/* A step in CONN_READ, CONN_LOOKUP and CONN_SKIP. */
+/* Run a step in CONN_READ, CONN_LOOKUP and CONN_SKIP. */
 enum next conn_read(struct conn *);
 enum next conn_look(struct conn *);
 enum next conn_skip(struct conn *);
 
-/* Receives and forgets. */
+/* Receives and discards input, at most LINGER_READS buffers in one time slice. */
 enum next conn_discard(struct conn *);
 
-/* Answers what was received of a head with an error, and closes after it. */
+/* Responds to an incomplete or malformed head with an error, and closes the connection after it. */
 enum next conn_refuse_head(struct conn *, int status);
 
 /* ------------------------------------------------------------ send.c */
 
-/* A step in CONN_SEND. */
+/* Runs a step in CONN_SEND. */
 enum next conn_send(struct conn *);
 
 /* ------------------------------------------------------------ abort.c */
 
 /*
- * The result of the disk wait is discarded; its memory stays until the completion,
- * which frees it.
+ * Closes a connection with a pending completion.  Discards the result of the wait; the memory stays
+ * until the completion, which frees it.
  */
 void conn_abort(struct conn *);
 
 /*
- * Call when the client's end, or something that may be one, came while its password waits to be
- * verified (exchange_verifies).  Returns false if the client has reset the connection, which is then
- * to be closed.
+ * Call when the client has closed its end, or may have, while its password waits to be verified
+ * (exchange_verifies).  Returns false if the client has reset the connection, which the caller must
+ * then close.
  */
 bool conn_client_stays(struct conn *);
 
 /*
- * The disk has not answered in time: the client gets 503, unless the wait is extended.
+ * Aborts a request whose disk has not answered in time, with 503 if possible, unless the wait is
+ * extended.
  */
 void conn_give_up(struct conn *);
 
 /* ----------------------------------------------------------- min_rate.c */
 
 /*
- * The socket is full, and the client has to take something: TIMER_SEND runs.  False: it has
- * taken less than min_send_rate for a send_timeout of such time, and is to be closed.
+ * Starts TIMER_SEND: the socket is full, and the client has to take something.  Returns false if the
+ * client has taken less than min_send_rate over a send_timeout of time with a full socket; the caller
+ * must then close the connection.
  */
 bool min_rate_full(struct conn *);
 
-/* Its socket has room, and it waits for its turn: the timer stops. */
+/* Stops TIMER_SEND when the socket has room: the wait for a time slice does not count. */
 void min_rate_room(struct conn *);
 
-/* TIMER_SEND is over.  False: it is to be closed; true: it has taken something meanwhile. */
+/*
+ * Call when TIMER_SEND has ended.  Returns true, and restarts the timer, if the client has taken
+ * enough meanwhile, its socket has room, or its data waits for a disk.  Returns false if the caller
+ * must close the connection.
+ */
 bool min_rate_late(struct conn *);
 
-/* An answer has ended.  How long the client may do nothing: TIMER_REST or TIMER_IDLE. */
+/* Call when a response has ended.  Returns the timer for an idle client: TIMER_REST or TIMER_IDLE. */
 enum timer min_rate_ended(struct conn *);
 
-/* The part of the last answer that the kernel still holds. */
+/* What the kernel still holds of the last response. */
 enum rest {
-	REST_NONE, /* nothing to speak of */
-	REST_SOME, /* and the client takes it fast enough */
-	REST_LOST, /* it does not, and is to be closed */
+	REST_NONE, /* nothing, or only our FIN */
+	REST_SOME, /* some, and the client takes it fast enough */
+	REST_LOST, /* some, and the client is too slow: close */
 };
 
-/* One of the timers REST, IDLE and LINGER is over. */
+/* Checks the rest of the last response.  Call when TIMER_REST, TIMER_IDLE or TIMER_LINGER has ended. */
 enum rest min_rate_rest(struct conn *);
 
 #endif

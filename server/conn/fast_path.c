@@ -7,7 +7,7 @@
 #include "server/content/account.h"
 #include "server/content/known.h"
 
-#define TOGETHER 16 /* answers with one call */
+#define TOGETHER 16 /* responses per system call */
 
 /* ------------------------------------------------------------------ requests */
 
@@ -19,8 +19,10 @@ fast_path_match(
 	    c->cn_secure, in, STR(" HTTP/1.1\r\n"), now, kn);
 }
 
-/* Those at the front of the input, until their answers are enough for one turn; not the last
- * one of max_requests: its answer says so. */
+/*
+ * Matches known requests at the front of the input, until their responses fill a time slice.  Stops
+ * before the last request of max_requests, whose response carries "Connection: close".
+ */
 static int
 fast_path_match_all(
     struct conn *c, uint64_t now, struct known matches[static TOGETHER])
@@ -59,7 +61,7 @@ fast_path_send_all(struct conn *c, const struct known *matches, int n)
 	return transport_sendv(&c->cn_transport, iov, n);
 }
 
-/* As exchange_client. */
+/* Returns the client for the log, as exchange_client does. */
 static const struct sockaddr *
 fast_path_client_of(const struct conn *c, const struct cached_header *fl)
 {
@@ -96,7 +98,10 @@ fast_path_account_one(
 	account_response(svc, &ac);
 }
 
-/* Counts and logs those that went out whole; returns how many. */
+/*
+ * Counts and logs the responses that were sent whole, and subtracts their bytes from *sent.  Returns
+ * their number.
+ */
 static int
 fast_path_account(struct conn *c, const struct known *matches, int n,
     uint64_t since, size_t *sent)
@@ -122,7 +127,7 @@ fast_path_account(struct conn *c, const struct known *matches, int n,
 	return i;
 }
 
-/* The rest of an answer is sent as every other, and so is what the socket says. */
+/* Sends the remainder, and reports socket errors, through the normal response path. */
 static enum fast_path
 fast_path_go_on(
     struct conn *c, const struct known *kn, uint64_t since, size_t sent)
@@ -134,7 +139,7 @@ fast_path_go_on(
 	if (!conn_begin(c))
 		return FAST_PATH_FAILED;
 	c->cn_ex->ex_since = since;
-	/* A copy: another block may take the place of this one. */
+	/* Copies the address: another block may replace this one in the cache. */
 	if (c->cn_proxied)
 		exchange_asked_for(c->cn_ex, &fl->fl_client);
 	rq = &c->cn_ex->ex_request;

@@ -13,13 +13,15 @@ struct conn;
 
 enum fast_path {
 	FAST_PATH_NONE, /* the request at the front of the input is not known */
-	FAST_PATH_SENT, /* one or more have been answered, and are gone */
-	FAST_PATH_BEGUN,  /* some or none have; the first that is left is being
-			   answered */
-	FAST_PATH_FAILED, /* no memory */
+	FAST_PATH_SENT, /* one or more responses were sent, no other has begun */
+	FAST_PATH_BEGUN,  /* the first remaining one has an exchange */
+	FAST_PATH_FAILED, /* memory is short */
 };
 
-/* The connection must be between two requests, and the socket writable. */
+/*
+ * Sends responses to known requests at the front of the input.  The connection must be between two
+ * requests, and the socket writable.
+ */
 enum fast_path fast_path_run(struct conn *);
 
 #endif

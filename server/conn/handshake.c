@@ -34,7 +34,7 @@ conn_handshake_count(struct conn *c, enum handshake_end end)
 	counter_add(&c->cn_worker->wk_service.svc_stats.sta_handshakes[end], 1);
 }
 
-/* Too many wait, or memory is short: this one costs nothing more. */
+/* Resets a connection if too many handshakes wait or memory is short. */
 static enum next
 conn_handshake_refuse(struct conn *c)
 {
@@ -57,9 +57,9 @@ conn_handshake_compute(struct conn *c, void (*done)(struct pw_waiter *))
 		&tl->tl_handshake,
 		client_network(client, client_levels(client) - 1)))
 		return conn_handshake_refuse(c);
-	/* From here on tl is the thread's. */
+	/* The handshaker thread owns tl from here on. */
 	c->cn_shaking = true;
-	/* At the end of the server one that has begun has its time. */
+	/* A handshake that begins while the worker drains has the full timeout. */
 	if (begins && wk->wk_draining)
 		conn_timer(c, TIMER_HEAD);
 	return NEXT_WAIT;
@@ -72,7 +72,7 @@ conn_handshake_compute_here(struct conn *c)
 	return NEXT_GO;
 }
 
-/* It reads as much as it can make sense of: an answer in plain text. */
+/* Sends 400 in plain text, which a client of plain HTTP can read. */
 static enum next
 conn_handshake_respond_plain(struct conn *c)
 {
@@ -99,13 +99,13 @@ conn_handshake_begin_requests(struct conn *c)
 	    tl->tl_log.lt_handshake);
 	transport_tls_opened(&c->cn_transport);
 	c->cn_state = CONN_READ;
-	/* Its first request may lie in the session. */
+	/* The session may already hold the first request. */
 	c->cn_readable = c->cn_writable = true;
 	conn_patience(c, TIMER_HEAD);
 	return tl->tl_http2 ? conn_begin_http2(c) : NEXT_GO;
 }
 
-/* The client reads why: an alert was sent. */
+/* Counts the failure, and lingers so that the client can read the alert that was sent. */
 static enum next
 conn_handshake_fail(struct conn *c)
 {

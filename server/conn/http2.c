@@ -10,18 +10,18 @@
 #include "server/conn/conn_priv.h"
 #include "server/conn/http2.h"
 
-#define READS	 8    /* in one turn */
-#define RUNS	 32   /* of streams, in one turn */
-#define RECEIVED 8192 /* what one takes, and what is kept of it at most */
-#define GIVEN	 (4 * H2_FRAME + 1024) /* bytes of a turn: see RESPONSE_SLICE */
+#define READS	 8    /* in one time slice */
+#define RUNS	 32   /* of streams, in one time slice */
+#define RECEIVED 8192 /* bytes per read, and bytes kept of it at most */
+#define GIVEN	 (4 * H2_FRAME + 1024) /* bytes per slice: RESPONSE_SLICE */
 
 _Static_assert(GIVEN >= H2_ROOM, "h2_gather wants more");
 
 /* --------------------------------------------------------------- what comes */
 
 /*
- * A reset may have come behind what was read, and its event together with that: it is seen by the next
- * call, to send or to receive.
+ * Returns true if the socket is empty and frames are pending.  A reset may have arrived behind the
+ * input, with the same event; only the next call to send or to receive sees it.
  */
 static bool
 conn_http2_is_drained(const struct conn *c)
@@ -32,7 +32,7 @@ conn_http2_is_drained(const struct conn *c)
 	       (ch->ch_rest != NULL || h2_wants_room(ch->ch_session));
 }
 
-/* NEXT_GO: there may be more. */
+/* Reads frames into the session.  Returns NEXT_GO if there may be more. */
 static enum next
 conn_http2_read_frames(struct conn *c)
 {
@@ -58,7 +58,10 @@ conn_http2_read_frames(struct conn *c)
 
 /* ---------------------------------------------------------------- what goes */
 
-/* What was not taken comes first the next time. */
+/*
+ * Keeps data that the socket refused, to be sent first the next time.  Returns false if memory is
+ * short.
+ */
 static bool
 conn_http2_keep(struct conn_http2 *ch, const char *data, size_t len)
 {
@@ -79,7 +82,7 @@ conn_http2_forget_rest(struct conn_http2 *ch)
 	ch->ch_len = ch->ch_at = 0;
 }
 
-/* Bytes that were taken: all, or less if it is full; or -errno. */
+/* Returns the bytes sent, fewer than len if the socket is full, or -errno. */
 static long
 conn_http2_send_some(struct conn *c, const char *data, size_t len)
 {
@@ -105,7 +108,7 @@ conn_http2_full(struct conn *c)
 	return min_rate_full(c) ? NEXT_WAIT : NEXT_CLOSE;
 }
 
-/* NEXT_GO: there is none any more. */
+/* Sends the data that was kept.  Returns NEXT_GO if none is left. */
 static enum next
 conn_http2_send_rest(struct conn *c)
 {
@@ -130,7 +133,10 @@ conn_http2_send_new(struct conn *c)
 {
 	struct conn_http2 *ch = c->cn_h2;
 	char data[GIVEN];
-	/* Data that the socket refuses is kept: one frame at most where the socket is given less. */
+	/*
+	 * Data that the socket refuses is kept: one frame at most while the socket's memory is
+	 * limited.
+	 */
 	size_t room = c->cn_level == TCP_ALL ? sizeof(data) : H2_ROOM,
 	       len = h2_gather(ch->ch_session, data, room);
 	long n;
@@ -161,7 +167,7 @@ conn_http2_send_frames(struct conn *c)
 
 /* -------------------------------------------------------------------- steps */
 
-/* All was said. */
+/* Ends a session that has nothing left to send or receive. */
 static enum next
 conn_http2_end(struct conn *c)
 {
@@ -186,7 +192,10 @@ conn_http2_set_timer(struct conn *c)
 		conn_patience(c, min_rate_ended(c));
 }
 
-/* Where its timer waits for something else, or begins again and again, the grace ends all the same. */
+/*
+ * Refuses further streams once the grace has ended, even if the timer waits for something else or
+ * restarts again and again.
+ */
 static void
 conn_http2_end_grace(struct conn *c)
 {
@@ -197,8 +206,8 @@ conn_http2_end_grace(struct conn *c)
 }
 
 /*
- * Queues the GOAWAY that conn_http2_drain asked for.  Call when all requests that have arrived
- * are read, and their answers sent where that was possible.  Returns true if it is queued.
+ * Queues the GOAWAY that conn_http2_drain scheduled.  Call when all requests that have arrived are
+ * read, and their responses sent where that was possible.  Returns true if a GOAWAY is queued.
  */
 static bool
 conn_http2_tell_drain(struct conn *c)
@@ -213,8 +222,8 @@ conn_http2_tell_drain(struct conn *c)
 }
 
 /*
- * Runs the streams, and goes on with frames that waited for that.  Answers that cannot go out are
- * not begun, since their heads would take memory.  Returns true if another turn is needed.
+ * Runs the streams, and continues with frames that waited for them.  Begins no response while the
+ * socket is full, since its head would take memory.  Returns true if another time slice is needed.
  */
 static bool
 conn_http2_run_streams(struct conn *c)
@@ -244,7 +253,7 @@ conn_http2(struct conn *c)
 
 	if (came == NEXT_CLOSE)
 		return NEXT_CLOSE;
-	/* One with a stream is not idle: a lookup may end those that are. */
+	/* A connection with a stream is not idle, and a lookup may close idle connections. */
 	conn_http2_set_timer(c);
 	conn_http2_end_grace(c);
 	more = conn_http2_run_streams(c);
@@ -285,7 +294,7 @@ conn_http2_drain(struct conn *c)
 	sched_again(&c->cn_worker->wk_sched, &c->cn_item);
 }
 
-/* False: there is no room. */
+/* Sends the session's last frames.  Returns false if the socket has no room for them. */
 static bool
 conn_http2_send_last(struct conn *c)
 {
@@ -315,7 +324,10 @@ conn_http2_say_calm(struct conn *c)
 	return conn_http2_send_last(c);
 }
 
-/* The client hears which of its requests were not answered; an answer that is cut has no end. */
+/*
+ * Sends a GOAWAY, so that the client knows which requests were not processed, and a close_notify.
+ * Sends neither if a response is in flight: an aborted response has no orderly end.
+ */
 static void
 conn_http2_say_end(struct conn *c)
 {

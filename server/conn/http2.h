@@ -9,19 +9,18 @@
 
 struct conn_http2 {
 	struct h2 *ch_session;
-	char *
-	    ch_in; /* frames that wait until requests have their answers, or NULL */
+	char *ch_in; /* frames that wait for responses to end, or NULL */
 	size_t ch_in_at;
 	size_t ch_in_len;
-	char *ch_rest; /* frames that the socket did not take, or NULL */
+	char *ch_rest; /* frames that the socket refused so far, or NULL */
 	size_t ch_at;
 	size_t ch_len;
-	uint64_t ch_given; /* bytes, of the connection */
-	bool ch_draining;  /* a GOAWAY is to be sent: see tell_drain */
+	uint64_t ch_given; /* bytes given to the socket */
+	bool ch_draining;  /* GOAWAY pending: see conn_http2_tell_drain */
 	struct pace ch_pace;
 };
 
-/* Nothing of it is in use, and its completions have come, or will find nobody. */
+/* Returns true if a completion is pending for a stream of the connection. */
 static inline bool
 conn_http2_waits(const struct conn *c)
 {
@@ -30,27 +29,30 @@ conn_http2_waits(const struct conn *c)
 
 /* ------------------------------------------------------------- preface.c */
 
-/* What was received is its preface (RFC 9113, 3.4), and it may speak it. */
+/*
+ * Returns true if the input is the preface of HTTP/2 (RFC 9113, 3.4) and the connection may use
+ * HTTP/2.
+ */
 bool conn_speaks_http2(const struct conn *);
 
-/* From here on it is in CONN_HTTP2. */
+/* Enters CONN_HTTP2, and gives the session the input.  Returns NEXT_CLOSE if memory is short. */
 enum next conn_begin_http2(struct conn *);
 
 /* --------------------------------------------------------- http2_input.c */
 
 /*
- * Gives the session what was received.  Keeps what that does not take yet, in memory of its own.
- * Returns false if the session cannot go on.
+ * Gives the session received bytes.  Keeps those that the session does not accept yet, in memory of
+ * its own.  Returns false if the session cannot continue.
  */
 bool conn_http2_give(struct conn *, const char *, size_t len);
 
 /*
- * Goes on with frames that were kept.  Returns false if some are still kept, or if the session
- * cannot go on.
+ * Gives the session the frames that were kept.  Returns false if some are still kept, or if the
+ * session cannot continue.
  */
 bool conn_http2_go_on(struct conn *);
 
-/* Returns true if frames are kept that the session takes now: no event comes for them. */
+/* Returns true if frames are kept that the session accepts now.  No event comes for them. */
 static inline bool
 conn_http2_may_go_on(const struct conn *c)
 {
@@ -61,19 +63,22 @@ conn_http2_may_go_on(const struct conn *c)
 
 /* --------------------------------------------------------------- http2.c */
 
-/* A step in CONN_HTTP2. */
+/* Runs a step in CONN_HTTP2. */
 enum next conn_http2(struct conn *);
 
-/* Its timer has ended: it is due. */
+/*
+ * Ends the session after its timer: refuses further streams after TIMER_GRACE, and ends all streams
+ * with NO_ERROR after any other timer.  The caller must then run the connection.
+ */
 void conn_http2_late(struct conn *, enum timer);
 
-/* The server ends. */
+/* Schedules a GOAWAY.  Call when the worker drains. */
 void conn_http2_drain(struct conn *);
 
-/* Sends GOAWAY with ENHANCE_YOUR_CALM.  False: there is no room. */
+/* Sends GOAWAY with ENHANCE_YOUR_CALM.  Returns false if the socket has no room. */
 bool conn_http2_say_calm(struct conn *);
 
-/* It is closed: cancels all that is under way. */
+/* Sends a GOAWAY if no stream is open, and cancels all streams.  Call when the connection closes. */
 void conn_http2_stop(struct conn *);
 void conn_http2_free(struct conn *);
 

@@ -58,7 +58,7 @@ conn_invariants_broken(const struct conn *c, int line, const char *rule)
 	abort();
 }
 
-/* Exactly one thing of its exchange is to come back. */
+/* Returns the number of the exchange's pending completions, which must be 1. */
 static int
 conn_invariants_pending(const struct conn *c)
 {
@@ -134,7 +134,7 @@ conn_invariants_check_send(const struct conn *c)
 		    c->cn_item.it_timer == TIMER_SEND ||
 		    c->cn_item.it_timer == TIMER_PAUSE);
 	RULE(c, c->cn_item.it_timer != TIMER_PAUSE || c->cn_ex->ex_paced);
-	/* It may go on: a turn is due; it may not: a timer is. */
+	/* A connection that can continue is queued or paused; any other has a timer. */
 	RULE(c, !c->cn_writable || c->cn_item.it_queued ||
 		    c->cn_item.it_timer == TIMER_PAUSE);
 	RULE(c, c->cn_writable || c->cn_item.it_timer == TIMER_SEND ||
@@ -193,7 +193,7 @@ conn_invariants_check_state(const struct conn *c)
 		conn_invariants_check_read(c);
 		break;
 	case CONN_LOOKUP:
-		/* It has ended; the next turn goes on with it. */
+		/* The lookup has ended; the next time slice continues with its result. */
 		RULE(c, c->cn_item.it_queued);
 		break;
 	case CONN_SEND:
@@ -226,7 +226,7 @@ conn_check(const struct conn *c)
 	RULE(c, c->cn_item.it_timer != TIMER_GRACE || wk->wk_draining);
 	RULE(c, c->cn_dying == !event_pending(&c->cn_event,
 				   EV_READ | EV_WRITE | EV_CLOSED, NULL));
-	/* None is forgotten. */
+	/* No connection is forgotten. */
 	RULE(c, c->cn_item.it_timer != TIMER_NONE || c->cn_item.it_queued ||
 		    c->cn_dying || c->cn_state == CONN_HTTP2);
 	RULE(c,
@@ -242,5 +242,5 @@ conn_check(const struct conn *c)
 		conn_invariants_check_state(c);
 }
 #else
-typedef int conn_check_is_empty; /* ISO C wants something here */
+typedef int conn_check_is_empty; /* ISO C requires a declaration */
 #endif

@@ -1,16 +1,17 @@
 /*
- * min_rate: how fast a client takes its answer.  Only the time counts in which its socket
- * was full, so neither a disk nor a busy server is held against it; and only what it has
- * acknowledged, so what lies in the kernel's buffers is not held for progress, nor
- * does a large buffer that it empties slowly look like none.
+ * min_rate: how fast a client takes its answer.  Only time with a full socket
+ * counts, so that neither a disk nor a busy server counts against the client.  Only acknowledged
+ * bytes count, so that data in the kernel's buffers is not taken for progress, and a client that
+ * slowly empties a large buffer is not taken for one that makes none.
  */
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 #include "server/conn/http2.h"
 
 /*
- * Bytes.  What belongs to answers before this one makes it less, even negative: only the
- * difference between two of them means something.
+ * Returns the bytes that the client has taken of the response.  Unacknowledged bytes of earlier
+ * responses make the result less, even negative: only the difference between two results means
+ * something.
  */
 static int64_t
 min_rate_taken(const struct conn *c)
@@ -28,7 +29,10 @@ min_rate_pace_of(const struct conn *c)
 	return c->cn_h2 != NULL ? &c->cn_h2->ch_pace : &c->cn_ex->ex_pace;
 }
 
-/* What goes beyond its timer a loop that was held up has taken. */
+/*
+ * Adds the time since the socket became full, up to send_timeout: the excess is the delay of a loop
+ * that was held up.
+ */
 static void
 min_rate_stop(struct conn *c)
 {
@@ -47,7 +51,7 @@ min_rate_room(struct conn *c)
 	conn_timer(c, TIMER_NONE);
 }
 
-/* Bytes that min_send_rate asks for in so many microseconds. */
+/* Returns the bytes that min_send_rate requires in so many microseconds. */
 static int64_t
 min_rate_least(const struct conn *c, uint64_t us)
 {
@@ -56,7 +60,10 @@ min_rate_least(const struct conn *c, uint64_t us)
 	return (int64_t)(us / 1000 * rate / 1000);
 }
 
-/* Of all that it took since the period's begin, over the time of it that counts. */
+/*
+ * Returns true if the client was slower than min_send_rate in this period: all bytes since the period
+ * began, over its time with a full socket.  A period ends once that time reaches send_timeout.
+ */
 static bool
 min_rate_too_slow(struct conn *c, int64_t now)
 {
@@ -71,7 +78,10 @@ min_rate_too_slow(struct conn *c, int64_t now)
 	return n < min_rate_least(c, us);
 }
 
-/* What lies in its socket would stay as long as the client asks for a byte now and then. */
+/*
+ * Makes the close a reset: otherwise the socket's data would stay as long as the client acknowledges a
+ * byte now and then.
+ */
 static void
 min_rate_give_up(struct conn *c, bool nothing)
 {
@@ -139,7 +149,7 @@ min_rate_note(struct conn *c, uint64_t left)
 	c->cn_since = clock_now();
 }
 
-/* With a shorter keepalive_timeout the look at the end of that is soon enough. */
+/* With a shorter keepalive_timeout, the check at the end of TIMER_IDLE is soon enough. */
 enum timer
 min_rate_ended(struct conn *c)
 {
@@ -153,7 +163,10 @@ min_rate_ended(struct conn *c)
 	return c->cn_left > RESPONSE_SLICE ? TIMER_REST : TIMER_IDLE;
 }
 
-/* The time of a look that comes sooner counts with that of the next.  One byte is our end. */
+/*
+ * Adds the time before an early check to that of the next check.  A single unacknowledged byte is our
+ * FIN.
+ */
 enum rest
 min_rate_rest(struct conn *c)
 {

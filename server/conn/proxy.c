@@ -25,7 +25,7 @@ conn_proxy_tell(struct conn *c, const char *what)
 	    text, what);
 }
 
-/* From now on it counts as its client's: see listener_enter. */
+/* Counts the connection as the named client's from now on: see listener_enter. */
 static enum next
 conn_proxy_take_over(struct conn *c, const union sockaddr_any *client)
 {
@@ -37,7 +37,7 @@ conn_proxy_take_over(struct conn *c, const union sockaddr_any *client)
 	return NEXT_CLOSE;
 }
 
-/* What follows the header is for the handshake: it stays in the socket. */
+/* Peeks at the input, so that what follows the header stays in the socket for the handshake. */
 static enum next
 conn_proxy_look_ahead(struct conn *c)
 {
@@ -50,7 +50,7 @@ conn_proxy_look_ahead(struct conn *c)
 	in->b_len = n > 0 ? (size_t)n : 0;
 	if (in->b_len > before)
 		return NEXT_GO;
-	/* The end lies behind what was peeked at. */
+	/* The client's end lies behind the bytes that were peeked at. */
 	return c->cn_hup ? NEXT_CLOSE : NEXT_WAIT;
 }
 
@@ -80,10 +80,12 @@ conn_proxy_receive_more(struct conn *c)
 	next = conn_proxy_receive_some(c);
 	if (next != NEXT_WAIT)
 		return next;
-	/* Nothing is held for one that has sent nothing. */
+	/* A client that has sent nothing occupies no buffer. */
 	if (in->b_len == 0)
 		buf_release(in, conn_bufs(c));
-	/* At the end of the server its time is over once, and then it is heard again. */
+	/*
+	 * A connection with input at the end of the grace has no timer any more, and gets another one.
+	 */
 	if (c->cn_item.it_timer == TIMER_NONE)
 		conn_patience(c, TIMER_HEAD);
 	return NEXT_WAIT;
@@ -101,7 +103,7 @@ conn_proxy_skip(struct conn *c, size_t len)
 	return true;
 }
 
-/* What an untrusted peer says is read and ignored, so it may as well say nothing. */
+/* Reads and ignores the header of an untrusted peer, which may omit it as well. */
 enum next
 conn_proxy(struct conn *c)
 {

@@ -13,9 +13,9 @@
 /* ------------------------------------------------------------- receiving */
 
 /*
- * NEXT_GO: something was received.  A short count mostly means that the socket
- * is empty; but the client may have closed or reset the connection at the same
- * time, and for that there is no further edge; nor is it seen everywhere (kqueue).
+ * Returns NEXT_GO if something was received.  A short count mostly means that the socket is empty.
+ * But the client may have closed or reset the connection at the same time; no further edge comes for
+ * that, and not every event backend reports it (kqueue).
  */
 static enum next
 conn_read_receive(struct conn *c, char *to, size_t room, size_t *got)
@@ -41,7 +41,7 @@ conn_read_receive(struct conn *c, char *to, size_t room, size_t *got)
 	return NEXT_CLOSE;
 }
 
-/* A function of its own, so that each request has the other one inlined. */
+/* Wraps conn_read_receive for other files, so that this file's calls are inlined for each request. */
 enum next
 conn_receive(struct conn *c, char *to, size_t room, size_t *got)
 {
@@ -62,7 +62,7 @@ conn_discard(struct conn *c)
 
 /* -------------------------------------------------------------- requests */
 
-/* rq_texts.qt_line is set. */
+/* Refuses the request with this status.  Requires rq_texts.qt_line. */
 static enum next
 conn_read_refuse(struct conn *c, int status)
 {
@@ -71,7 +71,7 @@ conn_read_refuse(struct conn *c, int status)
 	    service_head_limits(&c->cn_worker->wk_service);
 	struct str line = rq->rq_texts.qt_line;
 
-	/* Then a body would be no part of the answer (RFC 9110, 9.3.2). */
+	/* A response to HEAD has no body (RFC 9110, 9.3.2). */
 	rq->rq_method =
 	    str_skip(&line, STR("HEAD ")) ? METHOD_HEAD : METHOD_OTHER;
 	rq->rq_keepalive = false;
@@ -90,7 +90,7 @@ conn_read_begin_exchange(struct conn *c)
 	return conn_begin(c);
 }
 
-/* What was received of a request line that never became a request. */
+/* Returns the received part of a request line that never became a request. */
 static struct str
 conn_read_broken_line(const struct conn *c)
 {
@@ -157,12 +157,12 @@ conn_read_begin_request(struct conn *c)
 
 	if (!conn_read_begin_exchange(c))
 		return NEXT_CLOSE;
-	/* It stays there until it is answered: for a slow client that is long. */
+	/* The head stays in the buffer until the response ends, which is long for a slow client. */
 	buf_shrink(&c->cn_in, conn_bufs(c));
 	head = (struct str){c->cn_in.b_data + c->cn_head.hd_skip,
 	    c->cn_head.hd_len - c->cn_head.hd_skip};
 	rq = &c->cn_ex->ex_request;
-	/* A whole request and no more: what comes next comes with an edge. */
+	/* The socket held this request only: the next one comes with an edge. */
 	if (c->cn_drained)
 		c->cn_readable = false;
 	status = request_parse(rq, head, BODY_DATA, conn_bufs(c));
@@ -173,7 +173,7 @@ conn_read_begin_request(struct conn *c)
 	if (status == 0)
 		c->cn_body =
 		    rq->rq_chunked ? body_chunked() : body_sized(rq->rq_body);
-	/* The client may never send the body that it announced; or it is too large. */
+	/* The client may never send the body that it announced, or the body is too large. */
 	if (status != 0 ||
 	    (rq->rq_expect.s_ptr != NULL && !body_ended(&c->cn_body)))
 		rq->rq_keepalive = false;
@@ -185,7 +185,7 @@ conn_read_begin_request(struct conn *c)
 	return next;
 }
 
-/* NEXT_WAIT: there is none, and nothing has changed. */
+/* Sends responses to known requests.  Returns NEXT_WAIT, with nothing changed, if there are none. */
 static enum next
 conn_read_respond_known(struct conn *c)
 {
@@ -211,8 +211,8 @@ conn_read_respond_known(struct conn *c)
 }
 
 /*
- * RFC 9112, 2.2: some clients send an empty line behind a body.  To an idle connection it is
- * nothing, and its time goes on.
+ * Discards empty lines, which some clients send behind a body (RFC 9112, 2.2).  The timer of an idle
+ * connection continues.
  */
 static void
 conn_read_forget_blank(struct conn *c)
@@ -232,7 +232,7 @@ conn_read_forget_blank(struct conn *c)
 	c->cn_head = (struct head){.hd_before = i};
 }
 
-/* Nothing is held while a client thinks. */
+/* Waits for more input.  An idle connection occupies no buffer. */
 static enum next
 conn_read_await_request(struct conn *c)
 {
@@ -297,7 +297,7 @@ conn_read(struct conn *c)
 	return conn_read_begin_request(c);
 }
 
-/* The body has ended; behind it begins the next request. */
+/* Keeps the bytes behind the body, with which the next request begins. */
 static enum next
 read_behind(struct conn *c, const char *data, size_t len)
 {

@@ -39,7 +39,7 @@ conn_send_sent(struct conn *c)
 	return conn_ended(c);
 }
 
-/* False: not before the end of a pause. */
+/* Returns false, and starts a pause, if the rate limit requires one. */
 static bool
 conn_send_may_go_on(struct conn *c)
 {
@@ -50,7 +50,10 @@ conn_send_may_go_on(struct conn *c)
 	return until == 0;
 }
 
-/* A reset that came with the request has no event of its own. */
+/*
+ * Returns NEXT_CLOSE if the client has reset the connection: a reset that came with the request has no
+ * event of its own.
+ */
 static enum next
 conn_send_pause_begun(struct conn *c)
 {
@@ -89,7 +92,7 @@ conn_send_settle(struct conn *c)
 		buf_fit(in, conn_bufs(c));
 }
 
-/* The response can be sent later, not now. */
+/* Settles a response that cannot be sent now.  Returns next. */
 static enum next
 conn_send_put_off(struct conn *c, enum next next)
 {

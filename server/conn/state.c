@@ -7,7 +7,6 @@
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 
-/* At the end of the server it is short. */
 void
 conn_patience(struct conn *c, enum timer timer)
 {
@@ -65,8 +64,10 @@ conn_await_disk(struct conn *c)
 	exchange_wait(c->cn_ex);
 }
 
-/* The client reads what is under way, then our end, then it closes (RFC 9112,
- * 9.6): a socket that is closed with unread input resets, and the answer with it. */
+/*
+ * The client reads the rest of the response, then our FIN, then closes (RFC 9112, 9.6).  An immediate
+ * close with unread input would send a reset, which destroys the response.
+ */
 enum next
 conn_linger(struct conn *c)
 {

@@ -1,8 +1,8 @@
 /*
  * transport: the socket of a connection, from accept to close: what is received from it, sent
- * to it and asked of it.  What lib/send sends it gives to tr_fd or tr_sink itself; all else that
- * goes out goes by transport_send.  With TLS or without: tr_tls.  The worker's thread; errors are
- * -errno.
+ * to it and asked of it.  lib/send writes to tr_fd or tr_sink itself; all other output goes through
+ * transport_send.  tr_tls is set with TLS.  All functions run on the worker's thread and return
+ * errors as -errno.
  */
 #ifndef SERVER_CONN_TRANSPORT_H
 #define SERVER_CONN_TRANSPORT_H
@@ -20,56 +20,67 @@
 #endif
 
 struct transport {
-	int tr_fd;		 /* owned; -1: closed */
-	struct pw_sink *tr_sink; /* sink of answers, or NULL: tr_fd */
-	struct tls *tr_tls;	 /* owned; NULL: none */
+	int tr_fd;		 /* owned; -1 once closed */
+	struct pw_sink *tr_sink; /* sink of responses, or NULL for tr_fd */
+	struct tls *tr_tls;	 /* owned; NULL without TLS */
 #ifdef PW_INSIDE
 	struct inside_sink tr_inside;
 #endif
 };
 
-/* Takes over a socket that was accepted. */
+/* Takes ownership of an accepted socket. */
 void transport_open(struct transport *, int fd);
 void transport_close(struct transport *);
 
-/* And frees what it has: a sink, too, which an answer may use until it has ended. */
+/*
+ * Closes the socket and frees the TLS session with its sink, which a response may use until it has
+ * ended.
+ */
 void transport_destroy(struct transport *);
 
-/* TLS is spoken on it from now on: tr_tls.  False: no memory. */
+/* Starts TLS: creates tr_tls.  Returns false if memory is short. */
 bool transport_start_tls(struct transport *, struct tls_context *);
 
-/* Its handshake is done; or it was not TLS. */
+/* Sets the sink. Call when the handshake is complete. */
 void transport_tls_opened(struct transport *);
+
+/* Frees the TLS session. Call if the client does not speak TLS. */
 void transport_stop_tls(struct transport *);
 
-/* Bytes; 0: the client's end; -EAGAIN: there is nothing now. */
+/* Returns the bytes received, 0 at the client's end, or -EAGAIN if nothing is pending. */
 long transport_recv(struct transport *, void *, size_t room);
 
-/* Nothing is left to be received now.  less: the last call found less than it had room for. */
+/*
+ * Returns true if nothing more can be received now.  less is true if the last call received less than
+ * it had room for.
+ */
 static inline bool
 transport_is_drained(const struct transport *tr, bool less)
 {
 	return tr->tr_tls == NULL ? less : tls_is_drained(tr->tr_tls);
 }
 
-/* The same bytes come again with the next call; the socket's own, before TLS begins. */
+/*
+ * Receive the socket's own bytes, before TLS begins.  transport_peek leaves them in the socket for the
+ * next call; transport_skip removes them.
+ */
 long transport_peek(const struct transport *, void *, size_t room);
 long transport_skip(const struct transport *, void *, size_t len);
 
-/* It was reset: nothing can be sent any more. */
+/* Returns true if the connection was reset, so that nothing can be sent any more. */
 bool transport_is_broken(const struct transport *);
 
-/* No bytes lie in it that were not read yet; its end may. */
+/* Returns true if no unread bytes are pending.  The client's end may be. */
 bool transport_nothing_came(const struct transport *);
 
 /* Returns true if the socket has more bytes than `known`, which transport_peek returned. */
 bool transport_has_more(const struct transport *, size_t known);
 
-/* Bytes, or -errno. */
+/* Return the bytes sent, or -errno. */
 long transport_send(struct transport *, const char *, size_t len);
 long transport_sendv(struct transport *, struct iovec *, int n);
 
-/* Bytes that were given to it, and the client has not acknowledged. */
+/* Returns the bytes that were given to the transport and that the client has not acknowledged. */
 static inline uint64_t
 transport_unacked(const struct transport *tr)
 {
@@ -78,26 +89,29 @@ transport_unacked(const struct transport *tr)
 	return tr->tr_tls == NULL ? n : n + tls_unsent(tr->tr_tls);
 }
 
-/* The kernel's data for it waits for a disk: see pw_awaits_disk. */
+/* Returns true if the kernel's data for the client waits for a disk: see pw_awaits_disk. */
 static inline bool
 transport_awaits_disk(const struct transport *tr)
 {
 	return pw_awaits_disk(tr->tr_fd);
 }
 
-/* It takes something now; the event that says so may be late. */
+/* Returns true if the socket has room now.  The event for that may be late. */
 bool transport_has_room(const struct transport *);
 
-/* Shuts our end down: no more data follows.  0 or -errno; -EAGAIN: it is full, call again. */
+/*
+ * Shuts our end down, after a close_notify with TLS.  Returns 0, -EAGAIN if the socket is full (call
+ * again), or another -errno.
+ */
 int transport_end(struct transport *);
 
-/* Says that no more follows, if TLS is spoken and there is room: before the close. */
+/* Sends close_notify if TLS is used and the socket has room.  Call before the close. */
 void transport_say_end(struct transport *);
 
-/* Both ends: what lies in it is sent, nothing more is read. */
+/* Shuts both directions down.  The kernel still sends what the socket holds; nothing more is read. */
 void transport_cut(struct transport *);
 
-/* The close will be a reset: the kernel forgets what it has for the client. */
+/* Makes the close a reset: the kernel discards what it holds for the client. */
 void transport_forget(struct transport *);
 
 #endif
