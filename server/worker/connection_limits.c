@@ -17,7 +17,7 @@
 #include "server/worker/connection_limits.h"
 
 #define PARTS	((size_t)64)
-#define BUCKETS ((size_t)1024) /* of each */
+#define BUCKETS ((size_t)1024) /* buckets of each part */
 
 #define FRESH_MS (LIMITS_FRESH_US / 1000)
 
@@ -34,17 +34,18 @@ struct part {
 	struct client_list pt_buckets[BUCKETS];
 };
 
-/* How a worker is told; its own line: others look at it each time that a connection ends. */
+/*
+ * Communication with a worker.  Each has a cache line of its own: other workers read it whenever a
+ * connection closes.
+ */
 struct member {
 	_Alignas(CACHE_LINE) atomic_bool mb_waits;
-	atomic_bool
-	    mb_promised; /* it has COMMAND_PLACE, and has taken none yet */
+	atomic_bool mb_promised; /* COMMAND_PLACE given, slot not used yet */
 	struct commands *mb_orders;
 	_Atomic uint64_t mb_offer; /* see connection_limits_publish */
-	_Atomic uint64_t mb_asked; /* microseconds: no answer since then; 0 */
-	_Atomic uint64_t mb_askers[LIMITS_WORKERS / 64]; /* bits */
-	uint64_t
-	    mb_until; /* limits_ask's bound, microseconds, or 0; its thread's */
+	_Atomic uint64_t mb_asked; /* first unanswered request, us, or 0 */
+	_Atomic uint64_t mb_askers[LIMITS_WORKERS / 64]; /* a bit per worker */
+	uint64_t mb_until; /* bound of limits_ask, us, or 0; own thread */
 };
 
 struct connection_limits {
@@ -55,9 +56,9 @@ struct connection_limits {
 	struct member *cs_members;
 	unsigned cs_nmembers;
 	atomic_uint cs_total;
-	atomic_uint cs_waiting;	 /* members that wait, at least */
-	atomic_uint cs_promised; /* members that a place is promised to */
-	atomic_uint cs_next;	 /* whose it is */
+	atomic_uint cs_waiting;	 /* upper bound of the workers that wait */
+	atomic_uint cs_promised; /* workers with a promised slot */
+	atomic_uint cs_next;	 /* worker that got the last promise */
 };
 
 static int
@@ -132,7 +133,10 @@ limits_destroy(struct connection_limits **csp)
 	free(cs);
 }
 
-/* True: it was so, and is no more; the number of such members as well. */
+/*
+ * Clears a flag, and decrements the number of workers that have it.  Returns false if the flag was not
+ * set.
+ */
 static bool
 connection_limits_clear(atomic_bool *flag, atomic_uint *number)
 {
@@ -162,7 +166,7 @@ connection_limits_unpromise(struct connection_limits *cs, struct member *mb)
 	return connection_limits_clear(&mb->mb_promised, &cs->cs_promised);
 }
 
-/* Never more than there may be, not even for a moment: another would not get the last one. */
+/* Never exceeds the limit, not even for a moment: another worker would be refused the last slot. */
 bool
 limits_reserve(struct connection_limits *cs, unsigned worker)
 {
@@ -183,7 +187,9 @@ limits_reserve(struct connection_limits *cs, unsigned worker)
 	return true;
 }
 
-/* Its promise comes first: what ends it must not find the member neither here nor there. */
+/*
+ * Sets the promise before it clears the wait: the worker that cancels both must find one of them set.
+ */
 static bool
 connection_limits_promise(struct connection_limits *cs, struct member *mb)
 {
@@ -196,7 +202,7 @@ connection_limits_promise(struct connection_limits *cs, struct member *mb)
 	return false;
 }
 
-/* A place may be free: somebody who waits gets it, if any. */
+/* Promises a slot that may be free to the next waiting worker, if there is one. */
 static void
 connection_limits_pass(struct connection_limits *cs)
 {
@@ -226,7 +232,10 @@ limits_release(struct connection_limits *cs)
 	connection_limits_pass(cs);
 }
 
-/* Either this sees the place that was released, or who released it sees this. */
+/*
+ * Sets the flag before it reads the total: so either this worker sees a released slot, or the worker
+ * that releases it sees the flag.
+ */
 bool
 limits_wait(struct connection_limits *cs, unsigned worker)
 {
@@ -265,7 +274,7 @@ connection_limits_part_of(
 	return pt;
 }
 
-/* The part's lock is held. */
+/* Requires the part's lock. */
 static int
 connection_limits_count_in(struct connection_limits *cs,
     struct client_list *bucket, uint64_t key, struct client **out)
@@ -329,7 +338,7 @@ limits_leave(struct connection_limits *cs, struct client *cl)
 
 /* -------------------------------------------------- one worker asks others */
 
-/* Milliseconds, then the rank. */
+/* Stores the time, in milliseconds, in the upper half, and the rank in the lower. */
 static void
 connection_limits_publish(struct member *mb, uint32_t rank, uint64_t now_us)
 {
@@ -343,9 +352,9 @@ connection_limits_rank(const struct member *mb)
 }
 
 /*
- * Returns true if the member has published a moment ago that it has nothing better.  Milliseconds
- * have 32 bits in an offer, so ages are counted in as many: the clock of a machine has more after
- * 49 days.  The member may have published after now_us was read: an age may be negative.
+ * Returns true if the member published a moment ago that its victim ranks no higher.  An offer has 32
+ * bits of milliseconds, so ages are computed in as many: the clock of a machine has more after 49
+ * days.  The member may have published after now_us was read, so an age may be negative.
  */
 static bool
 connection_limits_has_no_better(
@@ -366,8 +375,8 @@ connection_limits_askers(struct member *mb, unsigned worker, uint64_t *bit)
 }
 
 /*
- * Returns when the member is late with its answer; 0: it is late already.  Another worker may have
- * asked it after now_us was read.
+ * Asks a member.  Returns the time when its reply is late, or 0 if it is late already.  Another worker
+ * may have asked the member after now_us was read.
  */
 static uint64_t
 connection_limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
@@ -386,7 +395,7 @@ connection_limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
 
 /*
  * Returns true if the member has waited for the others as long as it may.  A bound that passed long
- * ago was of a client that has gone.
+ * ago belonged to a client that has closed.
  */
 static bool
 connection_limits_has_waited(struct member *me, uint64_t now_us)
@@ -399,7 +408,10 @@ connection_limits_has_waited(struct member *me, uint64_t now_us)
 	return past < LIMITS_RESPONSE_US;
 }
 
-/* Asks all that may have better.  Returns when the last of them is late; 0: none is asked. */
+/*
+ * Asks all members that may have a victim of higher rank.  Returns the time when the last of them is
+ * late, or 0 if none was asked.
+ */
 static uint64_t
 connection_limits_ask_all(struct connection_limits *cs, unsigned worker,
     uint32_t rank, uint64_t now_us)
@@ -428,7 +440,7 @@ limits_ask(struct connection_limits *cs, unsigned worker, uint32_t rank,
 	uint64_t latest = 0;
 
 	connection_limits_publish(me, rank, now_us);
-	/* Before the question: who answers looks for members that wait. */
+	/* Sets the flag before it asks: a worker that replies looks for members that wait. */
 	connection_limits_set(&me->mb_waits, &cs->cs_waiting);
 	if (rank == 0 || !connection_limits_has_waited(me, now_us))
 		latest = connection_limits_ask_all(cs, worker, rank, now_us);

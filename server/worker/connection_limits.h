@@ -1,11 +1,11 @@
 /*
  * connection_limits: how many connections there are, in total and from each address, and how many
- * there may be.  One for all workers: the total is an atomic number; the addresses are in
- * a table of 64 parts with a lock each, held for a look at a short list, and never over
- * anything that waits.  An address costs 48 bytes while it has a connection, the table
+ * there may be.  All workers share one object: the total is an atomic number; the addresses are
+ * in a table of 64 parts with a lock each, held while a short list is searched, and never across a
+ * wait.  An address costs 48 bytes while it has a connection, the table
  * 512 KiB; without a limit per address there is none.
  *
- * What is one address says client_key.h.
+ * client_key.h defines what counts as one address.
  */
 #ifndef SERVER_WORKER_CONNECTION_LIMITS_H
 #define SERVER_WORKER_CONNECTION_LIMITS_H
@@ -17,66 +17,66 @@
 #include "server/util/command.h"
 
 struct connection_limits;
-struct client; /* an address that has connections */
+struct client; /* an address with connections */
 
 /*
- * Orders to a worker.  COMMAND_PLACE: there is a free place for this worker; it accepts
- * until no place is free or no client waits, so two orders may become one.
- * COMMAND_WISH: another worker needs a place.
+ * Commands to a worker.  COMMAND_PLACE: a slot is free for this worker; it accepts until no slot is
+ * free or no client waits, so two commands may become one.  COMMAND_WISH: another worker needs a slot.
  */
 
-/* 0 is no limit; workers have numbers below that.  0 or -ENOMEM. */
+/* Creates the limits; 0 is no limit.  Workers have numbers below `workers`.  Returns 0 or -ENOMEM. */
 int limits_create(unsigned total, unsigned per_address, unsigned workers,
     struct connection_limits **);
 
-/* No more than most in total, which is not 0.  Before the threads start. */
+/* Lowers the total limit to most, which is not 0.  Call before the threads start. */
 void limits_limit(struct connection_limits *, unsigned most);
 
-/* How many there may be in total; 0: no limit. */
+/* Returns the total limit, or 0 if there is none. */
 unsigned limits_most(const struct connection_limits *);
 
-/* Before the threads start.  The orders are the worker's. */
+/* Registers a worker's command queue, which the worker owns.  Call before the threads start. */
 void limits_join(
     struct connection_limits *, unsigned worker, struct commands *);
 
-/* There is no connection any more, and no thread. */
+/* Destroys the limits.  Call when all connections are closed and all threads have ended. */
 void limits_destroy(struct connection_limits **);
 
-/* The rest: any thread. */
+/* Any thread may call the functions below. */
 
 /*
- * Before the worker accepts a connection.  False: there are as many as there may be, with
- * the places that are promised to others by COMMAND_PLACE.
+ * Reserves a slot.  Call before the worker accepts a connection.  Returns false if all slots are in
+ * use or promised to other workers by COMMAND_PLACE.
  */
 bool limits_reserve(struct connection_limits *, unsigned worker);
 
-/* The reserved place is not used: a waiting worker gets it. */
+/* Releases a reserved slot that is not used: a waiting worker gets it. */
 void limits_release(struct connection_limits *);
 
 /*
- * No place is free, and a client waits for this worker: the worker gets COMMAND_PLACE
- * when a place is reserved for it.  Waiting workers take turns, so none keeps all places
- * that its own connections free.  False: there is one by now.
+ * Call when no slot is free and a client waits for this worker.  Returns true if the worker gets
+ * COMMAND_PLACE once a slot is reserved for it, or false if a slot is free by now.  Waiting workers
+ * take turns, so that no worker keeps all slots that its own connections free.
  */
 bool limits_wait(struct connection_limits *, unsigned worker);
 
 /*
- * COMMAND_PLACE has come, and the worker has accepted the clients that waited.  If it has not
- * taken the place, the next worker gets it.
+ * Call after COMMAND_PLACE, when the worker has accepted the clients that waited.  Passes an unused
+ * slot to the next worker.
  */
 void limits_decline(struct connection_limits *, unsigned worker);
 
-/* The worker accepts nothing any more. */
+/* Call when the worker accepts no more connections. */
 void limits_retire(struct connection_limits *, unsigned worker);
 
 /*
- * A connection that was reserved and accepted.  *out: its address, or NULL without that
- * limit, and for a client of a Unix socket, who has none.  -EDQUOT: the address has as many as it may; -ENOMEM.
+ * Counts a connection that was reserved and accepted.  Stores its address in *out, or NULL without a
+ * limit per address and for a client of a Unix socket, which has no address.  Returns 0, -EDQUOT if
+ * the address has reached its limit, or -ENOMEM.
  */
 int limits_enter(
     struct connection_limits *, const struct sockaddr *, struct client **out);
 
-/* Of one that was entered: it is closed; releases it as well. */
+/* Call when a connection that limits_enter admitted has closed.  Also releases its slot. */
 void limits_leave(struct connection_limits *, struct client *);
 
 /*
@@ -88,17 +88,17 @@ void limits_leave(struct connection_limits *, struct client *);
  * gets no reply without a slot.  A worker that does not reply within LIMITS_RESPONSE_US is not asked
  * again until it does.
  */
-#define LIMITS_WORKERS	   1024 /* at most */
+#define LIMITS_WORKERS	   1024 /* workers, at most */
 #define LIMITS_FRESH_US	   20000
 #define LIMITS_RESPONSE_US 200000
 #define LIMITS_NOBODY	   LIMITS_WORKERS
 
 /*
- * Asks the others for a slot.  rank is that of the worker's own victim.  Returns 0 if no other
+ * Asks the other workers for a slot.  rank is that of the worker's own victim.  Returns 0 if no other
  * worker may have a higher one.  Otherwise the worker waits as after limits_wait, and should close its
- * own victim at the returned time, unless COMMAND_PLACE comes before.  A worker with a victim waits no
- * longer than LIMITS_RESPONSE_US after its first question, until it has a slot, even if others reply
- * late or give their slots to third workers.
+ * own victim at the returned time, unless COMMAND_PLACE comes before.  A worker with a victim waits at
+ * most LIMITS_RESPONSE_US after its first request, until it has a slot, even if others reply late or
+ * give their slots to third workers.
  */
 uint64_t limits_ask(struct connection_limits *, unsigned worker, uint32_t rank,
     uint64_t now_us);

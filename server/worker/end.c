@@ -3,7 +3,7 @@
  */
 #include "server/worker/worker.h"
 
-/* The loop can be destroyed when nothing is on its way to it any more. */
+/* The loop can be destroyed once no completion is pending for it. */
 void
 worker_maybe_end(struct worker *wk)
 {

@@ -13,16 +13,16 @@
 #include "server/worker/event_memory.h"
 
 #define PIECE ((size_t)32)	   /* bytes */
-#define RUN   ((size_t)4096)	   /* bytes that a thread takes at a time */
+#define RUN   ((size_t)4096)	   /* bytes that a thread reserves at a time */
 #define AREA  ((size_t)1024 * RUN) /* 131072 pieces; beyond it malloc(3) */
 
-/* No memory is taken before it is used. */
+/* The kernel provides its pages on first use. */
 static alignas(4096) char event_area[AREA];
 static atomic_size_t event_taken;
 
-/* Of a thread. */
+/* Pieces of a thread. */
 static _Thread_local struct {
-	void *et_free; /* a list */
+	void *et_free; /* list of free pieces */
 	char *et_run;
 	size_t et_left;
 } event_thread;
@@ -35,7 +35,7 @@ event_memory_owns(const void *p)
 	return at < AREA;
 }
 
-/* Returns false if the area is full. */
+/* Reserves a run for this thread.  Returns false if the area is full. */
 static bool
 event_memory_run(void)
 {

@@ -8,27 +8,28 @@
 #include "server/log/log.h"
 #include "server/worker/worker.h"
 
-#define LOOKS  16 /* at sockets, in a row */
-#define GIVES  16 /* connections that are closed for other workers, in a row */
-#define LITTLE ((uint64_t)64 << 10) /* bytes that may be lost */
+#define LOOKS  16 /* sockets checked per choice */
+#define GIVES  16 /* connections closed for other workers per call */
+#define LITTLE ((uint64_t)64 << 10) /* bytes in flight that may be lost */
 
 #define RANK_IDLE UINT32_MAX
 
 /*
- * What is closed next.  vi_item NULL: nothing now; a connection that is too young ranks half, so
- * that a handshake, which ranks a quarter if there are few, stays where another worker has a young one.
+ * The connection to close next.  vi_item is NULL if there is none now.  vi_rank is then half the
+ * highest rank, which a connection that is too young may have: so a handshake, which ranks a quarter
+ * if there are few, stays where another worker has a young connection.
  */
 struct victim {
 	struct sched_item *vi_item;
-	uint32_t vi_rank;  /* see hoard_rank; 0: none */
-	unsigned vi_count; /* connections of its address; 0: it is idle */
+	uint32_t vi_rank;  /* see hoard_rank; 0 for none */
+	unsigned vi_count; /* connections of its address; 0 if it is idle */
 };
 
 /* Connections without a complete request, the oldest first. */
 struct waiting {
 	size_t wt_n;
-	size_t wt_ripe;	 /* of them, not too young */
-	uint64_t wt_due; /* when the next one is ripe; 0: there is none */
+	size_t wt_ripe;	 /* the first of them, which are old enough */
+	uint64_t wt_due; /* when the next one is old enough; or 0 */
 	struct hoarded wt_list[HOARD_MAX];
 	struct sched_item *wt_items[HOARD_MAX];
 };
@@ -41,9 +42,10 @@ evict_ripe_at(const struct worker *wk, const struct sched_item *it,
 }
 
 /*
- * The one that has been idle longest, if it has its last answer, else one that has most of
- * it and had time for the rest: where more is under way an answer would be cut.  NULL: none is;
- * *due: when one has had the time, or 0.
+ * Returns the connection that has been idle longest and whose client has the last response.  Otherwise
+ * returns one with little of it in flight, once it has had the time for the rest; with more in flight,
+ * a response would be aborted.  Returns NULL if there is none, and stores in *due when one will have
+ * had the time, or 0.
  */
 static struct sched_item *
 evict_longest_idle(struct worker *wk, bool at_once, uint64_t *due)
@@ -69,7 +71,10 @@ evict_longest_idle(struct worker *wk, bool at_once, uint64_t *due)
 	return *due <= clock_now() ? other : NULL;
 }
 
-/* One that has its last answer and our end: nothing is lost with it. */
+/*
+ * Returns a lingering connection whose client has the last response and our FIN, so that nothing is
+ * lost, or NULL.
+ */
 static struct sched_item *
 evict_longest_lingering(struct worker *wk)
 {
@@ -83,7 +88,10 @@ evict_longest_lingering(struct worker *wk)
 	return NULL;
 }
 
-/* The connections of a trusted proxy, or of a Unix socket, are those of many clients. */
+/*
+ * Returns the client's key.  Connections of a trusted proxy or of a Unix socket belong to many
+ * clients, so each has a key of its own.
+ */
 static uint64_t
 evict_key_of(const struct worker *wk, const struct sched_item *it)
 {
@@ -92,7 +100,7 @@ evict_key_of(const struct worker *wk, const struct sched_item *it)
 	if (sa->sa_family == AF_UNIX ||
 	    conf_trusts(wk->wk_service.svc_conf, sa))
 		return (uint64_t)(uintptr_t)it
-		       << 16; /* no two share a network */
+		       << 16; /* so that no two share a network */
 	return client_key(sa);
 }
 
@@ -120,7 +128,7 @@ evict_collect(struct worker *wk, uint64_t now, struct waiting *wt)
 	}
 }
 
-/* Calls back at due, or in a moment if that is over. */
+/* Sets wk_retry to due, or to EVICT_GRACE_US from now if due has passed. */
 static void
 evict_look_again(struct worker *wk, uint64_t now, uint64_t due)
 {
@@ -140,7 +148,10 @@ evict_victim_rank(const struct hoard_rank *rank)
 	return rank->hr_few ? hoard_rank(rank) / 4 : hoard_rank(rank);
 }
 
-/* The callback is set if there is none now and there may be one soon. */
+/*
+ * Chooses a connection without a complete request.  Sets wk_retry if there is none now but may be one
+ * soon.
+ */
 static struct victim
 evict_without_request(struct worker *wk, bool at_once)
 {
@@ -212,7 +223,10 @@ evict_end(struct worker *wk, const struct victim *vi)
 	it->it_ops->reset(it);
 }
 
-/* Only where this worker has nothing, or the only connection of an address. */
+/*
+ * Asks the other workers if this one has no victim, or only one that is alone at its address.  Returns
+ * true if a reply or wk_retry will come.
+ */
 static bool
 evict_asks_others(struct worker *wk, const struct victim *vi)
 {
@@ -228,7 +242,7 @@ evict_asks_others(struct worker *wk, const struct victim *vi)
 	return until != 0;
 }
 
-/* A client whose connection is closed connects again (RFC 9112, 9.5). */
+/* A client whose idle connection is closed connects again (RFC 9112, 9.5). */
 enum evicted
 evict_connection(struct worker *wk)
 {
@@ -244,7 +258,7 @@ evict_connection(struct worker *wk)
 	return EVICTED_ONE;
 }
 
-/* A file that nobody is reading can be opened again. */
+/* A cached file without a transfer can be opened again. */
 enum evicted
 evict_descriptor(struct worker *wk)
 {

@@ -4,8 +4,8 @@
  *
  * A lingering connection goes first, since its client has the last response.  Then an idle one
  * (sched_ops.unacked); if a little of its response is still in flight, only after EVICT_LAST_US.
- * Then one that has not sent a complete request, or the body of an answered one, for EVICT_GRACE_US
- * (hoard.h), unless its socket has unread bytes.
+ * Then one that has not sent a complete request, or the body of a request with a response, for
+ * EVICT_GRACE_US (hoard.h), unless its socket has unread bytes.
  *
  * Each worker looks at its own connections.  A worker without a victim, or whose victim is alone at
  * its address, asks the others (limits_ask), unless they published a moment ago that their victims
@@ -16,18 +16,18 @@
 
 #include <stdbool.h>
 
-#define EVICT_GRACE_US 20000   /* for a request that is on its way */
-#define EVICT_LAST_US  1000000 /* for the rest of an answer */
+#define EVICT_GRACE_US 20000   /* minimum age, for a request on its way */
+#define EVICT_LAST_US  1000000 /* idle time, for the rest of a response */
 
 struct worker;
 
 enum evicted {
 	EVICTED_ONE,
-	EVICTED_LATER, /* other workers were asked; COMMAND_PLACE or wk_retry follows */
-	EVICTED_NONE, /* no victim; wk_retry follows if there may be one soon */
+	EVICTED_LATER, /* others were asked: COMMAND_PLACE or wk_retry comes */
+	EVICTED_NONE,  /* no victim; wk_retry comes if there may be one soon */
 };
 
-/* Closes a connection. */
+/* Closes a connection, or asks other workers to close one. */
 enum evicted evict_connection(struct worker *);
 
 /* Closes a cached file that no transfer uses, or else a connection. */
@@ -39,7 +39,10 @@ enum evicted evict_descriptor(struct worker *);
  */
 bool evict_at_once(struct worker *);
 
-/* Call when memory is short and a client was accepted: closes one of the worker's own connections, if one may be closed. */
+/*
+ * Closes one of the worker's own connections, if one may be closed.  Call when memory is short and a
+ * client was accepted.
+ */
 void evict_for_memory(struct worker *);
 
 /* Handles COMMAND_WISH: closes connections for other workers, or replies that none ranks higher. */

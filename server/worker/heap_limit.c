@@ -11,9 +11,12 @@
 #include "server/util/period.h"
 #include "server/worker/heap_limit.h"
 
-#define LEAST ((uint64_t)1) /* of the base, which is 0 before the first look */
+#define LEAST ((uint64_t)1) /* of hl_base, which is 0 before measuring */
 
-/* In a debug build the environment may name a file that is asked instead: for tests. */
+/*
+ * Opens the source of the measurement.  In a debug build, tests may name another file in the
+ * environment.
+ */
 static int
 heap_limit_open_source(void)
 {
@@ -66,7 +69,7 @@ heap_limit_destroy(struct heap_limit **hlp)
 	free(hl);
 }
 
-/* Bytes that the process has in any case. */
+/* Returns the bytes that the process has without connections. */
 static uint64_t
 heap_limit_own(const struct heap_limit *hl)
 {
@@ -74,7 +77,7 @@ heap_limit_own(const struct heap_limit *hl)
 	       hl->hl_kept;
 }
 
-/* Bytes that connections may have; 0: the configuration takes all. */
+/* Returns the bytes that connections may have, or 0 if the configuration needs all memory. */
 static uint64_t
 heap_limit_share(const struct heap_limit *hl)
 {
@@ -92,7 +95,7 @@ heap_limit_most(const struct heap_limit *hl)
 					   : UINT64_MAX;
 }
 
-/* A level ends an eighth below the bytes at which it begins. */
+/* Sets a level, which ends an eighth below the bytes at which it begins.  Returns true if it begins. */
 static bool
 heap_limit_set(
     atomic_bool *level, uint64_t bytes, uint64_t most, uint64_t eighth)

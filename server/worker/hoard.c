@@ -5,7 +5,9 @@
 
 #define SLOTS ((size_t)2 * HOARD_MAX)
 
-/* Of each level: the low bits of a key that it leaves out, and what a connection counts there. */
+/*
+ * Levels of networks: the low bits of a key that a level omits, and the weight of a connection in it.
+ */
 static const struct level {
 	unsigned lv_bits;
 	unsigned lv_weight;
@@ -15,7 +17,7 @@ static const struct level {
 
 /* An address or a network, found by its first connection in the list. */
 struct slot {
-	uint16_t sl_count; /* 0: the slot is free */
+	uint16_t sl_count; /* 0 if the slot is free */
 	uint16_t sl_first;
 };
 
@@ -38,7 +40,9 @@ hoard_slot(const struct seed *seed, struct slot *slots,
 	return &slots[at];
 }
 
-/* Raises each rank to what the networks of one level give; notes the counts of addresses. */
+/*
+ * Raises each score to that of its network at one level.  The level of addresses also sets the counts.
+ */
 static void
 hoard_count(const struct seed *seed, const struct hoarded *list, size_t n,
     const struct level *lv, struct hoard_rank *ranks)
@@ -67,7 +71,7 @@ hoard_before(const struct hoard_rank *a, const struct hoard_rank *b)
 	return hoard_rank(a) > hoard_rank(b);
 }
 
-/* Of those that may be closed: the first rank, then the oldest. */
+/* Returns the connection that may be closed and has the highest rank, the oldest of equal ones. */
 static size_t
 hoard_best(const struct hoarded *list, size_t n, const struct hoard_rank *ranks)
 {
@@ -82,7 +86,7 @@ hoard_best(const struct hoarded *list, size_t n, const struct hoard_rank *ranks)
 	return best;
 }
 
-/* Returns true if the best of those that may be closed stays until a better one may. */
+/* Returns true if the best victim must stay until a better one is old enough. */
 static bool
 hoard_waits(const struct hoard_rank *best, const struct hoard_rank *most,
     const struct hoard_rank *young)

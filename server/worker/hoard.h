@@ -2,15 +2,15 @@
  * hoard: chooses which of the connections that have not sent a complete request is closed when
  * another client needs the slot.  Pure.
  *
- * The address or network with the highest score gives one up.  A connection counts 1 at its
+ * The address or network with the highest score loses one.  A connection counts 1 at its
  * address (client_key.h), 1/4 in its /24 or /56, 1/8 in its /16 or /48; the highest sum is the
  * score.  So many addresses of one network count like one client, and a slow client that is alone
  * at its address stays while another address has two connections.  Of equal scores the address with
  * more connections goes first, then a connection that has sent nothing, then one that has sent part
  * of a request, then one whose ClientHello was complete, then one that has sent part of a request
  * after its handshake, and last one of few handshakes.  A handshake costs a client more than a byte,
- * and takes round trips: clients whose addresses all send part of a request keep out nobody who begins
- * one.  Of equal ones the oldest goes.
+ * and takes round trips: clients that send part of a request from many addresses do not keep out a
+ * client that begins a handshake.  Of equal ones the oldest is closed first.
  */
 #ifndef SERVER_WORKER_HOARD_H
 #define SERVER_WORKER_HOARD_H
@@ -21,33 +21,32 @@
 
 #include "lib/util/hash.h"
 
-#define HOARD_MAX  256 /* connections that are looked at */
+#define HOARD_MAX  256 /* connections that are considered */
 #define HOARD_NONE SIZE_MAX
 #define HOARD_FEW  4
 
 enum hoard_progress {
 	HOARD_SILENT,
-	HOARD_PART,	   /* of a request, or of a PROXY header */
-	HOARD_HANDSHAKE,   /* it has begun or is complete */
-	HOARD_SECURE_PART, /* of a request, after it */
+	HOARD_PART,	   /* part of a request or of a PROXY header */
+	HOARD_HANDSHAKE,   /* a handshake that has begun or is complete */
+	HOARD_SECURE_PART, /* part of a request after the handshake */
 	HOARD_PROGRESSES,
 };
 
 struct hoarded {
 	uint64_t ho_key; /* see client_key.h */
 	enum hoard_progress ho_progress;
-	bool ho_spared; /* it counts, but is not closed */
+	bool ho_spared; /* it counts, but must not be closed */
 };
 
 struct hoard_rank {
-	unsigned hr_score; /* in eighths of a connection */
+	unsigned hr_score; /* eighths of a connection */
 	unsigned hr_count; /* connections of the address */
 	enum hoard_progress hr_progress;
-	bool
-	    hr_few; /* at most one in HOARD_FEW has come as far, or is in its handshake as well */
+	bool hr_few; /* at most one in HOARD_FEW is as far or shakes hands */
 };
 
-/* Returns the rank of a victim: of two, the higher one is closed first.  Returns 0 for none. */
+/* Returns the rank of a victim, or 0 for none.  The victim with the highest rank is closed first. */
 static inline uint32_t
 hoard_rank(const struct hoard_rank *hr)
 {

@@ -95,7 +95,7 @@ listener_tell_left_out(
 		    (unsigned long long)n);
 }
 
-/* The tick resumes, when some descriptors may have been closed. */
+/* Stops accepting.  listener_tick resumes, when descriptors may have been closed. */
 static void
 listener_pause_accepting(struct worker *wk)
 {
@@ -106,7 +106,7 @@ listener_pause_accepting(struct worker *wk)
 	event_del(&ls->ls_event);
 }
 
-/* Linux looks for a descriptor first, and then whether anybody waits. */
+/* Returns true if a client waits.  Linux allocates a descriptor before it checks that. */
 static bool
 listener_client_waits(int fd)
 {
@@ -115,7 +115,7 @@ listener_client_waits(int fd)
 	return poll(&pfd, 1, 0) == 1;
 }
 
-/* There are fewer of them than max_connections needs. */
+/* Returns true if the limit on descriptors is lower than max_connections needs. */
 static bool
 listener_lacks_descriptors(const struct worker *wk)
 {
@@ -143,7 +143,10 @@ listener_wait_for_slot(struct worker *wk)
 	listener_pause_accepting(wk);
 }
 
-/* There are as many as there may be, and a client waits.  True: try again. */
+/*
+ * Makes room for a client that waits when all slots are in use.  Returns true if the caller should try
+ * again.
+ */
 static bool
 listener_make_room(struct worker *wk)
 {
@@ -164,7 +167,7 @@ listener_make_room(struct worker *wk)
 	return false;
 }
 
-/* A descriptor is missing, and a client waits.  True: try again. */
+/* Frees a descriptor for a client that waits.  Returns true if the caller should try again. */
 static bool
 listener_make_descriptor(struct worker *wk, int error)
 {
@@ -183,7 +186,7 @@ listener_make_descriptor(struct worker *wk, int error)
 	return false;
 }
 
-/* What to do about a failed accept.  True: try again. */
+/* Handles a failed accept.  Returns true if the caller should try again. */
 static bool
 listener_recover(struct worker *wk, int fd, int error)
 {
@@ -212,7 +215,10 @@ listener_close_one(struct listening *ls)
 	free(ls);
 }
 
-/* Whoever comes from now on is for the others that have the socket, or for nobody. */
+/*
+ * Closes a listening socket with an empty backlog.  New clients are accepted by the other processes
+ * that share the socket, if any.
+ */
 static void
 listener_close_empty(struct listening *ls)
 {
@@ -225,14 +231,14 @@ listener_close_empty(struct listening *ls)
 	worker_quiet(wk);
 }
 
-/* As accept4; EUSERS: there are max_connections. */
+/* Accepts as accept4 does.  Fails with EUSERS if max_connections is reached. */
 static int
 listener_accept_one(struct worker *wk, int fd, struct sockaddr_storage *addr)
 {
 	socklen_t len = sizeof(*addr);
 	int sock;
 
-	/* A client of a Unix socket may have no name. */
+	/* A client of a Unix socket may have no address. */
 	addr->ss_family = AF_UNSPEC;
 	if (!limits_reserve(wk->wk_clients, wk->wk_id)) {
 		errno = EUSERS;
@@ -246,8 +252,8 @@ listener_accept_one(struct worker *wk, int fd, struct sockaddr_storage *addr)
 }
 
 /*
- * A reset, so that nothing of it stays in the kernel either.  There is no answer: no
- * request has been read, and to read one is what must not cost anything here.
+ * Closes by a reset, so that nothing stays in the kernel either.  Sends no response: to read a request
+ * is the cost that must be avoided here.
  */
 static void
 listener_refuse(struct worker *wk, int sock)
@@ -291,7 +297,7 @@ listener_admit(
 		listener_refuse(wk, sock);
 }
 
-/* Level-triggered: what is over the cap comes again in the next turn. */
+/* The event is level-triggered: clients beyond the cap are accepted in the next iteration. */
 static void
 listener_on_accept(evutil_socket_t fd, short what, void *arg)
 {
@@ -325,7 +331,7 @@ listener_start(struct worker *wk)
 	    EV_READ | EV_PERSIST, listener_on_accept, ls);
 }
 
-/* Where slots are scarce, each address is the first in turn. */
+/* Rotates the sockets, so that each is the first in turn where slots are scarce. */
 static void
 listener_rotate(struct worker *wk)
 {
@@ -389,7 +395,7 @@ listener_tick(struct worker *wk)
 	listener_tell_all_left_out(wk);
 }
 
-/* At once: who has nobody to accept by now gives the place to the next. */
+/* Accepts at once: if no client waits any more, the next worker gets the slot. */
 void
 listener_room(struct worker *wk)
 {

@@ -1,5 +1,6 @@
 /*
- * listener: a worker's listening sockets.  Its thread, but for the first two.
+ * listener: a worker's listening sockets.  Called by the worker's thread, except listener_take and
+ * listener_start, which main's thread calls.
  */
 #ifndef SERVER_WORKER_LISTENER_H
 #define SERVER_WORKER_LISTENER_H
@@ -11,32 +12,33 @@ struct sockaddr;
 struct worker;
 
 /*
- * A connection that was reserved and accepted: limits_enter, but for the addresses of
- * trusted_proxies, which are not counted.  Tells of an address that has too many.
+ * Counts a connection that was reserved and accepted, as limits_enter does.  Does not count addresses
+ * of trusted_proxies.  Logs an address that has reached its limit.
  */
 int listener_enter(
     struct worker *, const struct sockaddr *, struct client **out);
 
 /*
- * One more, a copy of fd; before the worker starts.  proxied: its connections begin with a
- * PROXY header; secure: and then with a handshake of TLS.  0 or -errno.
+ * Adds a listening socket: a copy of fd.  Call before the worker starts.  With proxied, connections
+ * begin with a PROXY header; with secure, a TLS handshake follows.  Returns 0 or -errno.
  */
 int listener_take(struct worker *, int fd, bool proxied, bool secure);
 
-/* Makes its events, in main's thread; it accepts after listener_accept. */
+/* Creates the events, in main's thread.  The worker accepts only after listener_accept. */
 void listener_start(struct worker *);
 void listener_accept(struct worker *);
-void listener_tick(struct worker *); /* a few times a second */
-void listener_room(struct worker *); /* COMMAND_PLACE has come */
+void listener_tick(struct worker *); /* call a few times a second */
+void listener_room(struct worker *); /* call after COMMAND_PLACE */
 
 /*
- * Accepts until the backlog is empty, for wk_drain_until at most, and closes;
- * worker_quiet after each.  Others may have the same sockets: theirs go on.
+ * Accepts until the backlog is empty, at most until wk_drain_until, then closes the sockets and calls
+ * worker_quiet for each.  Other processes that share these sockets keep theirs open.
  */
 void listener_drain(struct worker *);
 
 /*
- * At once.  Connections in the backlog are lost, unless another process has that socket.
+ * Closes the sockets at once.  Connections in the backlog are lost, unless another process has the
+ * same socket.
  */
 void listener_close(struct worker *);
 

@@ -13,37 +13,36 @@
 enum loop_phase {
 	LOOP_NONE,
 	LOOP_ACCEPT,  /* new connections */
-	LOOP_EVENTS,  /* of connections: requests, writability */
-	LOOP_SLICES,  /* answers that are being sent */
+	LOOP_EVENTS,  /* events of connections: requests, writability */
+	LOOP_SLICES,  /* responses that are being sent */
 	LOOP_DONE,    /* completions of disk waits */
 	LOOP_TIMERS,  /* timeouts, and periodic work */
 	LOOP_CONTROL, /* commands of main */
 	LOOP_PHASES
 };
 
-/* Zero it first. */
+/* Initialise with zeros. */
 struct loop_profile {
-	enum loop_phase
-	    lap_kind; /* current phase; LOOP_NONE: no iteration has begun */
-	uint64_t lap_begin; /* of the iteration */
-	uint64_t lap_since; /* of the current phase */
+	enum loop_phase lap_kind; /* LOOP_NONE before an iteration */
+	uint64_t lap_begin;	  /* begin of the iteration */
+	uint64_t lap_since;	  /* begin of the current phase */
 	uint64_t lap_us[LOOP_PHASES];
 	unsigned lap_calls[LOOP_PHASES];
 };
 
-/* The current phase is kind from now on. */
+/* Begins the phase kind. */
 void profile_change(struct loop_profile *, enum loop_phase kind, uint64_t now);
 
-/* The duration of the iteration; profile_text can still be called. */
+/* Returns the duration of the iteration.  profile_text may still be called. */
 uint64_t profile_end(struct loop_profile *, uint64_t now);
 
 /*
- * "answers 61 ms (14), requests 2 ms (3)": the phases of a millisecond or more, or, if
- * there are none, the longest: "requests 0.7 ms (3)".
+ * Writes the phases of 1 ms or more, such as "answers 61 ms (14), requests 2 ms (3)", or, if there are
+ * none, the longest one: "requests 0.7 ms (3)".
  */
 void profile_text(const struct loop_profile *, char *text, size_t size);
 
-/* The next iteration may begin. */
+/* Clears the profile for the next iteration. */
 void profile_clear(struct loop_profile *);
 
 #endif

@@ -10,11 +10,11 @@
 #define LARGE  ((size_t)1 << 20)
 #define SMALL  ((size_t)16 << 10)
 #define PIECES ((size_t)8192)
-#define MISSES 16  /* pieces that had little in memory, of each size */
-#define TICKS  8   /* two seconds with few connections, before it begins */
-#define HIGH   4   /* the same where memory is short */
-#define BLOCKS 512 /* of a tick: 50 us */
-#define LEAST  16  /* connections that were there */
+#define MISSES 16  /* pieces of each size with few resident pages */
+#define TICKS  8   /* ticks (2 s) with few connections, before it begins */
+#define HIGH   4   /* ticks before it begins where memory is high */
+#define BLOCKS 512 /* blocks per tick: 50 us */
+#define LEAST  16  /* connections that make a release worthwhile */
 
 void
 release_init(struct release *rl, struct pw_loop *loop)
@@ -40,7 +40,7 @@ release_on_trimmed(struct pw_waiter *w)
 	rl->rl_trims = false;
 }
 
-/* What is left of this heap is little, and the heaps of other threads come now. */
+/* Trims what is left of this heap, which is little, and the heaps of other threads. */
 static void
 release_begin_trim(struct release *rl)
 {
@@ -73,7 +73,7 @@ release_give_back(struct pw_task *tk)
 	return 0;
 }
 
-/* Another piece; false: there is none. */
+/* Allocates another piece and submits it.  Returns false if there is none. */
 static bool
 release_take(struct release *rl)
 {
@@ -85,7 +85,9 @@ release_take(struct release *rl)
 	return pw_task_run(rl->rl_loop, 0, &rl->rl_task) == 0;
 }
 
-/* A piece that had little in memory was not free memory that was in use before. */
+/*
+ * Continues with the next piece.  A piece with few resident pages was not memory that had been in use.
+ */
 static void
 release_on_done(struct pw_waiter *w)
 {

@@ -107,5 +107,5 @@ sched_check(const struct sched *sc, const struct stats *sta)
 	sched_check_phases(sta, phases);
 }
 #else
-typedef int sched_check_is_empty; /* ISO C wants something here */
+typedef int sched_check_is_empty; /* ISO C requires a declaration */
 #endif

@@ -8,8 +8,8 @@
  * HEAP_FEW responses or more are evicted.  While it is short, so are the others after a walk over all
  * that found none of these.
  *
- * A call looks at STALLED_LOOKS timers, asks STALLED_ASKS sockets and evicts STALLED_MOST connections
- * at most; the next one goes on from there.  More at a time would not help: what free(3) gets back
+ * A call checks STALLED_LOOKS timers, queries STALLED_ASKS sockets and evicts STALLED_MOST connections
+ * at most; the next call continues from there.  More at a time would not help: what free(3) gets back
  * counts until release_tick, and clients that connect again at once would take it.
  *
  * The worker's thread.
@@ -28,8 +28,8 @@
 struct worker;
 
 struct stalled {
-	bool sd_any;   /* this walk evicts those with few responses too */
-	bool sd_found; /* it has evicted one */
+	bool sd_any;   /* this walk also evicts those with few responses */
+	bool sd_found; /* this walk has evicted a connection */
 };
 
 /* Call four times a second while memory is high, before release_tick. */

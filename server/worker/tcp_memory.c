@@ -15,9 +15,11 @@
 #define PERIOD_US 10000
 #define UNSENT	  ((size_t)128 << 10) /* bytes: two segments of the largest */
 #define LITTLE	  ((size_t)4 << 10)
-#define SHARE	  8 /* of the control group's memory */
+#define SHARE	  8 /* one part in 8 of the control group's memory */
 
-/* In a debug build the environment may name a file that is asked instead: for tests. */
+/*
+ * Opens the source of the figures.  In a debug build, tests may name another file in the environment.
+ */
 static int
 tcp_memory_open_source(uint64_t *enough)
 {
@@ -34,7 +36,7 @@ tcp_memory_open_source(uint64_t *enough)
 	return os_tcp_memory_open(enough);
 }
 
-/* What the sockets of this process hold of the memory of its control group. */
+/* Sets the part of the control group's memory that the sockets of this process may hold. */
 static void
 tcp_memory_learn_limit(struct tcp_memory *pr, uint64_t most)
 {
@@ -60,7 +62,7 @@ tcp_memory_create(uint64_t most, struct tcp_memory **out)
 	if (pr == NULL)
 		return -ENOMEM;
 	pr->pr_fd = -1;
-	/* More than the system gives otherwise would make it worse. */
+	/* Uses the system's limit if it is lower: a higher one would make things worse. */
 	pr->pr_unsent = limit < UNSENT ? limit : UNSENT;
 	tcp_memory_learn_limit(pr, most);
 	if (most == 0)

@@ -5,10 +5,10 @@
  *
  * A client that stops reading fills its socket, with up to 4 MiB (tcp_wmem) as soon as
  * the client has been quick for 100 KB, or at once over loopback.  So under pressure a
- * socket gets less at a time (TCP_NOTSENT_LOWAT), and each holds 0.2 MiB:
+ * socket accepts less at a time (TCP_NOTSENT_LOWAT), and each holds 0.2 MiB:
  * docs/security/slow-clients.md has the figures.
  *
- * One of the process; all workers look.  Times are microseconds.
+ * One object for the process, which all workers check.  Times are microseconds.
  */
 #ifndef SERVER_WORKER_TCP_MEMORY_H
 #define SERVER_WORKER_TCP_MEMORY_H
@@ -18,36 +18,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How much a socket may hold that its client has not acknowledged. */
+/* How many bytes a socket may hold that its client has not acknowledged. */
 enum tcp_level {
-	TCP_ALL,    /* what the kernel takes */
+	TCP_ALL,    /* as many as the kernel accepts */
 	TCP_LESS,   /* 128 KiB */
 	TCP_LITTLE, /* 4 KiB: see unacked.h */
 };
 
 struct tcp_memory {
-	int pr_fd;	   /* -1: never asked */
-	uint64_t pr_limit; /* of the control group, bytes; 0: there is none */
-	uint64_t pr_share; /* of it, that sockets may hold: see unacked.h */
-	uint64_t
-	    pr_most; /* bytes of memory for TCP; above it there is pressure */
-	size_t pr_unsent;	  /* bytes: see os_limit_unsent */
-	_Atomic uint64_t pr_next; /* it is asked again then */
+	int pr_fd;		  /* -1 if never read */
+	uint64_t pr_limit;	  /* limit of the control group, bytes, or 0 */
+	uint64_t pr_share;	  /* bytes of it for sockets: see unacked.h */
+	uint64_t pr_most;	  /* pressure begins above it, bytes */
+	size_t pr_unsent;	  /* bytes, for os_limit_unsent */
+	_Atomic uint64_t pr_next; /* time of the next check */
 	atomic_bool pr_on;
 };
 
 /*
- * most: 0 for never; conf.h's TCP_MEMORY_AUTO: half of that up to which the kernel sees
- * none.  Opens a file.  -errno: it cannot be asked, and there is never any; -ENOSYS: on this system; or no
- * memory, and *out is NULL.
+ * Creates the check.  most is in bytes; 0 means never, and TCP_MEMORY_AUTO (conf.h) half of the memory
+ * up to which the kernel sees no pressure.  Opens a file.  Returns 0, or -errno if the memory cannot
+ * be read, so that there is never pressure (-ENOSYS on a system without the file).  Returns -ENOMEM,
+ * with *out NULL, if memory is short.
  */
 int tcp_memory_create(uint64_t most, struct tcp_memory **out);
 void tcp_memory_destroy(struct tcp_memory **);
 
 /*
- * Asks again, but not more often than each 10 ms: it takes 3 us where there are two CPUs, since
- * the kernel adds up what each has.  True, to one caller: pressure has begun.  It ends
- * below three quarters of pr_most.
+ * Reads the memory at most once in 10 ms: that takes 3 us with two CPUs, since the kernel adds up what
+ * each has.  Returns true, to one caller, when pressure begins.  Pressure ends below three quarters of
+ * pr_most.
  */
 bool tcp_memory_look(struct tcp_memory *, uint64_t now);
 

@@ -5,8 +5,8 @@
 
 #include "server/worker/unacked.h"
 
-#define ASKS	  4   /* sockets, after something was given */
-#define TICK_ASKS 512 /* in a tick: 0.1 ms */
+#define ASKS	  4   /* sockets queried after bytes were given */
+#define TICK_ASKS 512 /* sockets queried per tick: 0.1 ms */
 
 void
 unacked_init(struct unacked *un, uint64_t share)
@@ -26,7 +26,7 @@ unacked_set(struct unacked *un, struct unacked_item *it, uint64_t bytes)
 		TAILQ_INSERT_TAIL(&un->un_items, it, ui_link);
 }
 
-/* A level ends at three quarters of what it began at. */
+/* Returns the level.  A level ends at three quarters of the bytes at which it began. */
 static enum tcp_level
 unacked_level_of(const struct unacked *un)
 {

@@ -8,7 +8,7 @@
  * kills the process.
  *
  * Bytes are added when they are sent.  Acknowledged ones are subtracted when the sum nears its bound:
- * SIOCOUTQ is called for a few sockets each time, in turn.  Loop's thread.
+ * SIOCOUTQ is called for a few sockets each time, in turn.  Runs on the loop's thread.
  */
 #ifndef SERVER_WORKER_UNACKED_H
 #define SERVER_WORKER_UNACKED_H
@@ -19,17 +19,16 @@
 
 #include "server/worker/tcp_memory.h"
 
-/* Of a connection. */
+/* The entry of a connection. */
 struct unacked_item {
-	uint64_t ui_bytes; /* 0: not in the list */
+	uint64_t ui_bytes; /* bytes counted; 0 if not in the list */
 	int ui_sock;
 	TAILQ_ENTRY(unacked_item) ui_link;
 };
 
 struct unacked {
-	uint64_t
-	    un_share; /* bytes that sockets may hold; 0: there is no limit */
-	uint64_t un_bytes; /* upper bound of what they hold */
+	uint64_t un_share; /* bytes that sockets may hold; 0 for no limit */
+	uint64_t un_bytes; /* upper bound of the bytes that they hold */
 	enum tcp_level un_level;
 	TAILQ_HEAD(, unacked_item) un_items;
 };

@@ -1,6 +1,6 @@
 /*
- * worker: the event loop and what it shares between its connections: turns,
- * timers, the clock.  How it comes and goes is in start.c.
+ * worker: the event loop and what it shares between its connections: time
+ * slices, timers, the clock.  worker_start.c creates and destroys a worker.
  */
 #include <stdio.h>
 
@@ -16,12 +16,12 @@
 #endif
 
 #define TICK_US	   250000
-#define SLICES_US  100 /* of a loop's turn for connections in mid-answer */
-#define LATE_US	   300 /* then whoever is new waits for a turn as well ... */
-#define LATE_LOOKS 4   /* ... but the clock is not read for each */
+#define SLICES_US  100 /* us of an iteration for responses in progress */
+#define LATE_US	   300 /* us after which new work waits for a time slice */
+#define LATE_LOOKS 4   /* events per read of the clock */
 #define MILLI_US   ((uint64_t)1000)
 #define SECOND_US  ((uint64_t)1000000)
-#define LESS	   ((size_t)128 << 10) /* bytes of a call */
+#define LESS	   ((size_t)128 << 10) /* bytes per call */
 #define LITTLE	   ((size_t)8 << 10)
 
 bool
@@ -34,7 +34,7 @@ worker_late(struct worker *wk)
 	return wk->wk_late;
 }
 
-/* Ten thousand clients may have gone quiet in the same moment. */
+/* Handles expired timers until end: ten thousand clients may have gone quiet at the same moment. */
 static void
 worker_expire(struct worker *wk, uint64_t end)
 {
@@ -52,7 +52,7 @@ worker_expire(struct worker *wk, uint64_t end)
 	}
 }
 
-/* A time slice each, for a moment; then whoever has become ready comes first. */
+/* Gives connections a time slice each, for SLICES_US; then events of other connections come first. */
 static void
 worker_on_again(evutil_socket_t fd, short what, void *arg)
 {
@@ -152,7 +152,10 @@ worker_report_unacked(struct worker *wk)
 	    (unsigned long long)pr->pr_limit >> 20);
 }
 
-/* Pages of files are not pinned then: see pw_loop_bound. */
+/*
+ * Bounds the bytes of each send by the memory level, so that pages of files are not pinned: see
+ * pw_loop_bound.
+ */
 static void
 worker_bound_loop(struct worker *wk)
 {
@@ -224,7 +227,7 @@ worker_computed(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* For the watchdog and the balancers. */
+/* Publishes whether the loop makes progress, for the watchdog and the balancers. */
 static void
 worker_beat(struct worker *wk)
 {
@@ -338,7 +341,7 @@ worker_drain(struct worker *wk)
 	worker_maybe_end(wk);
 }
 
-/* What waits for a disk stays until the disk answers: see worker_join. */
+/* Stops the worker.  Memory that waits for a disk stays until the disk answers: see worker_join. */
 static void
 worker_stop(struct worker *wk)
 {
@@ -388,7 +391,10 @@ worker_on_control(evutil_socket_t fd, short what, void *arg)
 			worker_obey(wk, (enum command)order);
 }
 
-/* The first connection that was too young to be closed is old enough now. */
+/*
+ * Runs at wk_retry_at: a connection that was too young may be old enough to be closed, or other
+ * workers are late with their replies.
+ */
 static void
 worker_on_retry(evutil_socket_t fd, short what, void *arg)
 {
@@ -459,7 +465,7 @@ worker_iteration_ended(struct worker *wk)
 	wk->wk_late = false;
 }
 
-/* A tick is no reason to expect more. */
+/* Returns true if the iteration did more than timers: after a tick, no more events are expected. */
 static bool
 worker_iteration_served(const struct worker *wk)
 {
@@ -471,7 +477,7 @@ worker_iteration_served(const struct worker *wk)
 	return false;
 }
 
-/* With busy_poll: whether it looks for events without sleeping. */
+/* Returns true if the loop should poll for events without sleeping (busy_poll). */
 static bool
 worker_stay_awake(struct worker *wk, bool served)
 {
@@ -486,8 +492,9 @@ worker_stay_awake(struct worker *wk, bool served)
 }
 
 /*
- * worker_maybe_end has ended the loop, and what ran after it in the same callback has begun nothing
- * more, such as to drop pages of the last answer: else its completion ends the loop again.
+ * Returns true if worker_maybe_end has ended the loop, and the rest of the same callback has begun
+ * nothing more, such as dropping pages of the last response: the completion of that ends the loop
+ * again.
  */
 static bool
 worker_has_ended(const struct worker *wk)
@@ -497,7 +504,7 @@ worker_has_ended(const struct worker *wk)
 		   pw_loop_pending(wk->wk_service.svc_loop) == 0);
 }
 
-/* Turn by turn, to know how long each takes: the loop itself does not tell. */
+/* Runs single iterations, to measure each: libevent does not report how long they take. */
 static void
 worker_run(struct worker *wk)
 {

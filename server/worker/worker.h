@@ -1,7 +1,6 @@
 /*
  * worker: one thread, one event base, its own listeners and connections.
- * Everything here belongs to the worker's thread, but for what worker_*() of
- * main says.
+ * Only the worker's thread uses it, except for the functions that main's thread calls.
  */
 #ifndef SERVER_WORKER_WORKER_H
 #define SERVER_WORKER_WORKER_H
@@ -44,24 +43,23 @@ typedef void worker_accept_f(
 struct listening {
 	int ls_fd;	 /* owned */
 	bool ls_proxied; /* connections begin with a PROXY header */
-	bool ls_secure;	 /* and then with a handshake of TLS */
+	bool ls_secure;	 /* a TLS handshake follows */
 	struct event ls_event;
 	struct worker *ls_worker;
 	SLIST_ENTRY(listening) ls_next;
 };
 
 struct worker {
-	struct service wk_service; /* shared by its answers */
+	struct service wk_service; /* shared by the responses */
 	struct event_base *wk_base;
 
 	SLIST_HEAD(, listening) wk_listening;
-	bool wk_sees_end; /* of a client's sending by EV_CLOSED: epoll only */
-	bool wk_paused;	  /* not accepting: no descriptor, or no place */
-	struct message_rate wk_told_pause; /* messages about that ... */
-	struct message_rate
-	    wk_told_reclaim; /* ... and about what was closed instead */
-	struct message_rate wk_told_full;    /* about max_connections ... */
-	struct message_rate wk_told_address; /* ... and those of an address */
+	bool wk_sees_end; /* EV_CLOSED reports a client's end: epoll only */
+	bool wk_paused;	  /* not accepting: no descriptor, or no slot */
+	struct message_rate wk_told_pause;   /* messages about wk_paused */
+	struct message_rate wk_told_reclaim; /* closed idle connections */
+	struct message_rate wk_told_full;    /* about max_connections */
+	struct message_rate wk_told_address; /* about limits per address */
 	struct message_rate wk_told_proxy;   /* about missing PROXY headers */
 	struct message_rate wk_told_frames;  /* about floods of frames */
 	struct message_rate wk_told_stall;   /* about slow iterations */
@@ -69,106 +67,107 @@ struct worker {
 	    wk_told_evict;	 /* about clients that sent no request */
 	struct asleep wk_asleep; /* about sleep during an iteration */
 	struct spin wk_spin;
-	uint64_t wk_moves; /* reads of sockets and waits that have ended */
+	uint64_t wk_moves; /* reads of sockets, and waits that have ended */
 
 	struct event wk_done;	 /* wk_service.svc_loop has completions */
-	struct event wk_tick;	 /* a few times a second */
+	struct event wk_tick;	 /* every 250 ms */
 	struct event wk_control; /* main has sent a command */
 	struct event wk_retry; /* a connection may be closed now: see evict.h */
 	uint64_t wk_retry_at;  /* microseconds */
 	struct seed wk_seed;
-	struct sched wk_sched; /* of its connections */
+	struct sched wk_sched; /* schedules its connections */
 	bool wk_late;	       /* see worker_late */
 	bool wk_draining;
-	bool wk_abandoned;	 /* COMMAND_ABANDON has come */
-	uint64_t wk_drain_until; /* then at most one answer each */
-	uint64_t wk_awake;	 /* it does not sleep before; microseconds */
-	uint64_t wk_refused;	 /* as last reported, worker 0 only */
+	bool wk_abandoned;	 /* COMMAND_ABANDON was received */
+	uint64_t wk_drain_until; /* then one more response each; microseconds */
+	uint64_t wk_awake;	 /* busy_poll: no sleep until then, us */
+	uint64_t wk_refused;	 /* last number logged; worker 0 only */
 	struct loop_profile wk_laps;
 
 	struct tcp_memory *wk_tcp_memory; /* main's */
-	uint64_t wk_looked;		  /* sta_sent, when it was looked at */
-	uint64_t wk_look; /* bytes given to sockets between two looks */
+	uint64_t wk_looked;		  /* sta_sent at the last worker_look */
+	uint64_t wk_look; /* bytes sent between two calls of worker_look */
 	struct unacked wk_unacked;
 	struct release wk_release;
 	struct heap_limit *wk_heap; /* main's */
-	uint64_t wk_heap_look;	    /* the next one; microseconds */
-	bool wk_short;		    /* memory is: new requests are refused */
-	bool wk_high; /* it is soon: none of connections that have many */
+	uint64_t wk_heap_look;	    /* time of the next check, us */
+	bool wk_short;		    /* memory is short: requests are refused */
+	bool wk_high;		    /* memory is high: see heap_limit_is_high */
 	struct message_rate wk_told_short;
 	struct stalled wk_stalled;
-	struct message_rate
-	    wk_told_stalled; /* about clients that take nothing */
-	struct message_rate wk_told_unacked;  /* about what they hold */
-	struct header_cache *wk_header_cache; /* NULL: off */
-	struct tls_context *wk_tls;	      /* NULL: no TLS */
-	struct handshaker *wk_handshaker;     /* main's; NULL: the same */
+	struct message_rate wk_told_stalled;  /* clients that take nothing */
+	struct message_rate wk_told_unacked;  /* bytes in sockets */
+	struct header_cache *wk_header_cache; /* NULL if off */
+	struct tls_context *wk_tls;	      /* NULL without TLS */
+	struct handshaker *wk_handshaker;     /* main's; NULL without TLS */
 
-	/* between main and the worker */
+	/* shared by main's thread and the worker */
 	struct pw_pool *wk_pool;
 	worker_accept_f *wk_accept;
 	struct connection_limits *wk_clients;
 	unsigned wk_id;
 	struct thread wk_thread;
 	struct commands wk_orders;
-	atomic_bool wk_is_quiet; /* accepts nothing more; main reads */
-	atomic_uint_fast64_t
-	    wk_beat; /* the loop turns, and gets somewhere; main reads */
-	atomic_bool wk_spins;  /* it only turns; the same */
-	uint64_t wk_beat_seen; /* main's own, as is the next */
-	uint64_t wk_beat_at;   /* microseconds: when it was another */
+	atomic_bool wk_is_quiet;      /* accepts no more; main reads it */
+	atomic_uint_fast64_t wk_beat; /* the loop's progress; main reads it */
+	atomic_bool wk_spins;	      /* no progress; main reads it */
+	uint64_t wk_beat_seen;	      /* last wk_beat that main read */
+	uint64_t wk_beat_at;	      /* when main saw a new one, us */
 };
 
 /* ------------------------------------------------- called by main's thread */
 
-/* Shared by all of them; main's. */
+/* What all workers share; main owns it. */
 struct shared {
-	/* Takes over a connection that was accepted and entered. */
+	/* Takes ownership of an accepted and admitted connection. */
 	worker_accept_f *sh_accept;
 	const struct conf *sh_conf;
 	struct pw_pool *sh_pool;
-	struct pw_root *const *sh_roots; /* of conf_roots */
+	struct pw_root *const *sh_roots; /* the directories of conf_roots */
 	struct connection_limits *sh_clients;
 	struct tcp_memory *sh_tcp_memory;
 	struct heap_limit *sh_heap;
-	struct client_rates *sh_rates;	  /* NULL: none */
-	struct verifier *sh_verifier;	  /* NULL: no passwords */
-	struct handshaker *sh_handshaker; /* NULL: no TLS */
-	struct ticket_keys *sh_tickets;	  /* NULL: no resumption */
-	const struct health *sh_health;	  /* NULL: off */
+	struct client_rates *sh_rates;	  /* NULL without client rates */
+	struct verifier *sh_verifier;	  /* NULL without passwords */
+	struct handshaker *sh_handshaker; /* NULL without TLS */
+	struct ticket_keys *sh_tickets;	  /* NULL without resumption */
+	const struct health *sh_health;	  /* NULL if off */
 	struct log *sh_log;
 };
 
-/* Prepares a worker, without listening sockets: see listener_take. */
+/* Creates a worker without listening sockets: see listener_take. */
 int worker_create(const struct shared *, unsigned id, struct worker **);
 int worker_start(struct worker *);
 
 /* Returns the bytes of each worker's response cache.  Reads files. */
 size_t worker_hot_set(const struct conf *);
 
-/* Any thread. */
+/* Sends a command to the worker.  Any thread may call it. */
 void worker_command(struct worker *, enum command);
 
-/* True once the thread has ended, waiting for at most timeout_us. */
+/* Waits for the thread to end, for at most timeout_us.  Returns true if it has ended. */
 bool worker_join(struct worker *, uint64_t timeout_us);
 
-/* Instead of destroying it, after COMMAND_ABANDON. */
+/* Gives up the thread.  Call after COMMAND_ABANDON, instead of worker_destroy. */
 void worker_abandon(struct worker *);
 void worker_destroy(struct worker **);
 
 /* ------------------------------------------------------ called by connections */
 
-/* A listening socket was closed: has it been the last one? */
+/*
+ * Call when a listening socket was closed.  Notes that the worker accepts no more if it was the last
+ * one.
+ */
 void worker_quiet(struct worker *);
 
-/* Ends the loop, if it drains and this was the last connection, or wait, that it had. */
+/* Ends the loop if the worker drains and has no socket, connection or pending completion left. */
 void worker_maybe_end(struct worker *);
 
-/* Between start.c and worker.c: its own events; its thread. */
+/* Creates the worker's own events, and runs its thread.  For worker_start.c. */
 int worker_watch(struct worker *);
 void worker_main(void *);
 
-/* At the begin of each callback of the loop. */
+/* Call at the begin of each callback of the loop. */
 static inline void
 worker_lap(struct worker *wk, enum loop_phase kind)
 {
@@ -206,12 +205,15 @@ worker_level(const struct worker *wk)
 }
 
 /*
- * Whether the event-loop iteration has been so long that new work should wait for the
- * next one.
+ * Returns true if the event-loop iteration has been so long that new work should wait for the next
+ * one.
  */
 bool worker_late(struct worker *);
 
-/* Counts it, in its phase; what goes ends the loop if it was the last of one that drains. */
+/*
+ * Counts an item, in its phase.  worker_removed ends the loop after the last item of a worker that
+ * drains.
+ */
 void worker_added(struct worker *, struct sched_item *);
 void worker_removed(struct worker *, struct sched_item *);
 

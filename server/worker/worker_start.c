@@ -21,11 +21,11 @@
 #include "server/worker/worker.h"
 
 #define LINGER_US 5000000
-#define GRACE_US  1000000 /* at the end, for a last request */
-#define LISTINGS  16 /* of them together: part of the memory that there is */
+#define GRACE_US  1000000 /* for a last request while the worker drains */
+#define LISTINGS  16	  /* all listings: this part of the memory */
 #define SECOND_US ((uint64_t)1000000)
 #define HOT_SET	  ((uint64_t)16 << 20)
-#define HOT_PART  16		       /* of the memory, for all workers */
+#define HOT_PART  16		       /* part of the memory, for all workers */
 #define LOOK	  ((uint64_t)64 << 10) /* bytes: see tcp_memory.h */
 
 static void
@@ -147,7 +147,7 @@ worker_start_create_hmac(struct worker *wk)
 	return wk->wk_service.svc_hmac != NULL ? 0 : -ENOMEM;
 }
 
-/* The default site is the first one. */
+/* Returns the index of the site with this name; the first site is the default. */
 static size_t
 worker_start_find_site(const void *arg, const char *name, size_t len)
 {
@@ -187,7 +187,7 @@ worker_start_create_tls(struct worker *wk, const struct shared *sh)
 	return error;
 }
 
-/* For a request that would be refused. */
+/* Frees a descriptor for a request that would otherwise be refused. */
 static bool
 worker_start_spare(void *arg)
 {
