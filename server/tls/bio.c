@@ -10,7 +10,7 @@
 #include "server/tls/context_priv.h"
 #include "server/tls/session.h"
 
-#define INBOX 4096 /* bytes that are asked for: a hello takes 300 to 2000 */
+#define INBOX 4096 /* bytes per read: a hello takes 300 to 2000 */
 
 static int
 bio_write(BIO *bio, const char *data, int len)
@@ -28,7 +28,7 @@ bio_write(BIO *bio, const char *data, int len)
 	return (int)n;
 }
 
-/* Above 0, 0 at the end, or -1. */
+/* Reads into the inbox.  Returns the bytes read, 0 at the client's end, or -1 with errno. */
 static ssize_t
 tls_bio_fill(struct tls *tl)
 {
@@ -49,7 +49,7 @@ tls_bio_fill(struct tls *tl)
 	return n;
 }
 
-/* OpenSSL asks for a header, and then for the rest of a record. */
+/* Reads from the inbox, since OpenSSL reads a header and then the rest of a record. */
 static int
 bio_read(BIO *bio, char *to, int room)
 {

@@ -25,12 +25,12 @@
 	"TLS_AES_256_GCM_SHA384:" \
 	"TLS_CHACHA20_POLY1305_SHA256"
 
-/* The first is of OpenSSL 3.5, whose macro takes no const text. */
+/* Groups by preference.  The first list requires OpenSSL 3.5, whose macro accepts no const text. */
 static char hybrid_groups[] = "X25519MLKEM768:X25519:P-256:P-384",
 	    plain_groups[] = "X25519:P-256:P-384";
 static char *const groups[] = {hybrid_groups, plain_groups};
 
-/* Clients choose the cipher: those without AES in hardware take ChaCha20. */
+/* Lets clients choose the cipher: those without AES in hardware choose ChaCha20. */
 #define OPTIONS (SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION)
 #define SNI_MAX 256 /* bytes of a name of SNI, with the NUL */
 
@@ -62,7 +62,7 @@ tls_prepare(void)
 
 /* --------------------------------------------------------------- the name */
 
-/* What else a context decides, and SSL_set_SSL_CTX leaves as it is. */
+/* Copies the context's settings that SSL_set_SSL_CTX leaves unchanged. */
 static void
 tls_context_adopt(SSL *ssl, SSL_CTX *ctx)
 {
@@ -73,8 +73,8 @@ tls_context_adopt(SSL *ssl, SSL_CTX *ctx)
 }
 
 /*
- * Before a session is looked for, so that one of a site that asks for no certificate is
- * never resumed at one that does.
+ * Chooses the site by SNI.  Runs before OpenSSL looks for a session, so that a session of a site that
+ * requests no certificate is never resumed at a site that does.
  */
 static int
 tls_context_on_hello(SSL *ssl, int *alert, void *arg)
@@ -97,7 +97,7 @@ tls_context_on_hello(SSL *ssl, int *alert, void *arg)
 	return SSL_CLIENT_HELLO_SUCCESS;
 }
 
-/* RFC 6066 lets a server that knows the name say so; a context has to. */
+/* Acknowledges the name, as RFC 6066 permits; OpenSSL requires a callback for that. */
 static int
 tls_context_on_name(SSL *ssl, int *alert, void *arg)
 {
@@ -107,7 +107,10 @@ tls_context_on_name(SSL *ssl, int *alert, void *arg)
 		   : SSL_TLSEXT_ERR_NOACK;
 }
 
-/* RFC 7301: a client that speaks no protocol of ours is told so.  arg: HTTP/2 is one, or NULL. */
+/*
+ * Chooses the protocol (ALPN, RFC 7301).  Sends an alert if the client offers no protocol that the
+ * server supports.  arg is NULL if HTTP/2 is off.
+ */
 static int
 tls_context_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
     const unsigned char *in, unsigned inlen, void *arg)
@@ -125,7 +128,7 @@ tls_context_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* For record_key.h. */
+/* Stores the secrets for record_key.h. */
 static void
 tls_context_on_secret(const SSL *ssl, const char *line)
 {
@@ -187,8 +190,9 @@ tls_context_set_verify(
 }
 
 /*
- * Resumed only at the same site, by its name: places change with a reload.  The context that a
- * connection begins with is asked for the keys, also if its own site has no tickets.
+ * Restricts resumption to the same site, by its name, since indexes change with a reload.  OpenSSL
+ * takes the ticket keys from the context with which a connection begins, so each context has them,
+ * also if its site has no tickets.
  */
 static bool
 tls_context_set_sessions(
@@ -206,7 +210,7 @@ tls_context_set_sessions(
 	if (tickets == NULL)
 		return true;
 	SSL_CTX_set_timeout(ctx, TICKET_KEYS_SECONDS);
-	/* Each connection gives its client one for the next. */
+	/* Each connection sends its client one ticket for the next connection. */
 	if (ts->ts_verify == TLS_VERIFY_OFF &&
 	    SSL_CTX_set_num_tickets(ctx, 1) != 1)
 		return false;

@@ -19,37 +19,43 @@ enum tls_profile { TLS_INTERMEDIATE, TLS_MODERN };
 enum tls_ktls { TLS_KTLS_AUTO, TLS_KTLS_ON, TLS_KTLS_OFF };
 enum tls_verify { TLS_VERIFY_OFF, TLS_VERIFY_OPTIONAL, TLS_VERIFY_REQUIRE };
 
-/* How a site is reached: the configuration's. */
+/* TLS settings of a site, owned by the configuration. */
 struct tls_site {
-	const char *ts_name; /* sessions are resumed where it is the same */
-	struct identity *ts_identities; /* for one name; NULL: the default's */
+	const char *ts_name; /* sessions resume at a site with the same name */
+	struct identity *ts_identities; /* of one name; NULL for the default */
 	enum tls_verify ts_verify;
-	const char *ts_client_ca; /* PEM file; NULL: none */
-	/* Sites that verify clients resume nothing. */
+	const char *ts_client_ca; /* PEM file, or NULL */
+	/* Sites that verify clients do not resume sessions. */
 };
 
 struct tls_settings {
 	enum tls_profile tc_profile;
 	enum tls_ktls tc_ktls;
-	bool tc_http2;			/* is offered */
-	struct ticket_keys *tc_tickets; /* NULL: no resumption */
-	/* The first one is the default, and has a certificate; the list is copied. */
+	bool tc_http2;			/* true if HTTP/2 is offered */
+	struct ticket_keys *tc_tickets; /* NULL without resumption */
+	/*
+	 * Sites: the first one is the default and has a certificate.  tls_context_create copies the
+	 * list.
+	 */
 	const struct tls_site *const *tc_sites;
 	size_t tc_nsites;
-	/* The place there for a name of SNI, with a NUL; NULL: the client gave none. */
+	/* Returns the index in tc_sites of a name of SNI, which ends with a NUL. */
 	size_t (*tc_find)(const void *arg, const char *name, size_t len);
 	const void *tc_arg;
 };
 
 struct tls_context;
 
-/* OpenSSL's name and version. */
+/* Returns OpenSSL's name and version. */
 const char *tls_library(void);
 
-/* Before there are threads, and before the sandbox: OpenSSL reads files.  0 or -errno. */
+/*
+ * Prepares OpenSSL, which reads files.  Call before threads start and before the sandbox.  Returns 0
+ * or -errno.
+ */
 int tls_prepare(void);
 
-/* 0, or -errno and why. */
+/* Returns 0, or -errno with the reason in why. */
 int tls_context_create(
     const struct tls_settings *, struct tls_context **, char *why, size_t size);
 void tls_context_destroy(struct tls_context **);

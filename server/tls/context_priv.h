@@ -9,7 +9,7 @@
 #include "server/tls/context.h"
 #include "server/tls/record.h"
 
-#define TLS_RECORDS 5 /* gathered at most: a head, and 64 KiB */
+#define TLS_RECORDS 5 /* records gathered at most: a head and 64 KiB */
 #define TLS_GATHER  (TLS_RECORDS * (RECORD_PLAIN + RECORD_OVERHEAD))
 
 struct tls;
@@ -17,8 +17,7 @@ struct tls;
 struct tls_place {
 	SSL_CTX *pl_context;
 	const struct tls_site *pl_site;
-	const struct identity
-	    *pl_identity; /* its first one, or the default's */
+	const struct identity *pl_identity; /* first one, or the default's */
 };
 
 struct tls_context {
@@ -28,22 +27,22 @@ struct tls_context {
 	const void *tx_arg;
 	bool tx_ktls;
 	BIO_METHOD *tx_method;
-	/* Records that are sent with the next call: the loop's thread. */
+	/* Records for the next system call.  For the loop's thread. */
 	char tx_gather[TLS_GATHER];
-	/* What comes is decrypted here: the same. */
+	/* Memory in which received records are decrypted.  For the loop's thread. */
 	unsigned char tx_scatter[RECORD_LONGEST];
 };
 
-/* bio.c: the socket in the handshake.  NULL: no memory. */
+/* bio.c: returns the method for the socket in the handshake, or NULL if memory is short. */
 BIO_METHOD *tls_bio_method(void);
 
 /* stream.c */
 void tls_stream_init(struct tls *);
 
-/* What the client is owed for what it has sent: 0 or -errno. */
+/* Sends the KeyUpdate and the alert that are due.  Returns 0, or -EPIPE if nothing more can be sent. */
 int tls_say_what_is_due(struct tls *);
 
-/* Place for the session in an SSL. */
+/* Returns the index of struct tls in an SSL's data, or -1. */
 int tls_session_index(void);
 
 #endif

@@ -19,17 +19,17 @@
 struct part {
 	STAILQ_HEAD(, handshake) pt_waiting;
 	unsigned pt_count;
-	TAILQ_ENTRY(part) pt_entry; /* while some wait */
+	TAILQ_ENTRY(part) pt_entry; /* entry of hs_queue while steps wait */
 };
 
 struct handshaker {
-	pthread_mutex_t hs_lock; /* of the next ones */
+	pthread_mutex_t hs_lock; /* guards the fields up to hs_end */
 	pthread_cond_t hs_cond;
 	struct part hs_parts[HANDSHAKER_PARTS];
 	TAILQ_HEAD(, part) hs_queue;
 	bool hs_end;
 	atomic_uint hs_waiting;
-	/* main's */
+	/* fields of main's thread */
 	struct thread hs_threads[THREADS];
 	unsigned hs_started;
 };
@@ -50,7 +50,7 @@ handshaker_create(struct handshaker **out)
 	return 0;
 }
 
-/* The lock is held.  NULL: nobody waits. */
+/* Removes and returns the next step, or NULL if none waits.  Requires the lock. */
 static struct handshake *
 handshaker_take(struct handshaker *hs)
 {
@@ -126,7 +126,7 @@ handshaker_destroy(struct handshaker **hsp)
 	free(hs);
 }
 
-/* Neighbours are apart. */
+/* Returns the client's part.  Neighbouring networks are in different parts. */
 static struct part *
 handshaker_part_of(struct handshaker *hs, uint64_t client)
 {

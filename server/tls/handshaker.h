@@ -1,11 +1,11 @@
 /*
  * handshaker: threads that compute handshakes, so that no event loop does: a signature takes
- * 0.1 to 2 ms.  One for all workers.
+ * 0.1 to 2 ms.  All workers share one handshaker.
  *
  * Fair and bounded: clients are in HANDSHAKER_PARTS parts by their IPv4 address or /48 of IPv6, and
  * the parts take turns, so that a flood from one network delays the others of its part alone.
- * HANDSHAKER_EACH may wait in a part.  The threads stand back behind the loops (nice(2)).
- * Locks are held for a look at a list.
+ * HANDSHAKER_EACH may wait in a part.  The threads have a lower priority than the loops
+ * (nice(2)).  Locks are held only while a list is accessed.
  */
 #ifndef SERVER_TLS_HANDSHAKER_H
 #define SERVER_TLS_HANDSHAKER_H
@@ -21,30 +21,30 @@
 
 struct handshaker;
 
-/* A step of a handshake; the memory stays until wt_done. */
+/* A step of a handshake.  Its memory must stay until wt_done. */
 struct handshake {
-	struct pw_waiter hk_waiter;	   /* wt_done is the caller's */
-	int (*hk_run)(struct handshake *); /* on a thread; wt_error */
-	STAILQ_ENTRY(handshake) hk_link;   /* the handshaker's */
+	struct pw_waiter hk_waiter;	   /* the caller sets wt_done */
+	int (*hk_run)(struct handshake *); /* on a thread; returns wt_error */
+	STAILQ_ENTRY(handshake) hk_link;   /* owned by the handshaker */
 };
 
-/* 0 or -errno; no thread runs yet. */
+/* Creates a handshaker without threads.  Returns 0 or -errno. */
 int handshaker_create(struct handshaker **);
 
-/* 0 or -errno. */
+/* Starts threads.  Returns 0 or -errno. */
 int handshaker_start(struct handshaker *, unsigned threads);
 
-/* Nobody waits any more. */
+/* Destroys the handshaker.  Call when no handshake waits any more. */
 void handshaker_destroy(struct handshaker **);
 
 /*
- * client: its network (client_key.h).  Returns false if too many of this part wait; wt_done is not
- * called then.  The loop's thread.
+ * Queues a step.  client is the client's network (client_key.h).  Returns false, without a call of
+ * wt_done, if too many steps of this part wait.  For the loop's thread.
  */
 bool handshaker_submit(
     struct handshaker *, struct pw_loop *, struct handshake *, uint64_t client);
 
-/* How many wait now.  Any thread. */
+/* Returns the number of steps that wait.  Any thread may call it. */
 unsigned handshaker_waiting(const struct handshaker *);
 
 #endif

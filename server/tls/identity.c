@@ -53,7 +53,7 @@ tls_cause(char *text, size_t size)
 	return text;
 }
 
-/* Nobody is asked: a server starts without a terminal. */
+/* Notes that OpenSSL wants a passphrase.  Asks no user for it: a server starts without a terminal. */
 static int
 identity_no_passphrase(char *to, int size, int writes, void *asked)
 {
@@ -138,7 +138,7 @@ identity_is_key(const unsigned char *data, long len)
 	return key != NULL;
 }
 
-/* What else authorities and other servers keep them in. */
+/* Other formats in which authorities and servers keep certificates and keys. */
 static const struct {
 	const char *name, *cure;
 	bool (*is)(const unsigned char *data, long len);
@@ -163,7 +163,7 @@ identity_refuse_binary(
 	return identity_fail(why, size, "%s: is not text", file);
 }
 
-/* secret: nobody but its owner and group may read it. */
+/* Opens a file.  With secret, refuses a file that others than its owner and group may read. */
 static BIO *
 identity_open_file(struct secret_file *sf, const char *file, bool secret,
     char *why, size_t size)
@@ -279,7 +279,10 @@ identity_check_key(
 	    key_file != NULL ? key_file : id->id_file, id->id_file);
 }
 
-/* What it takes depends on its version and on its configuration (openssl.cnf). */
+/*
+ * Checks that OpenSSL accepts the certificate: that depends on its version and its configuration
+ * (openssl.cnf).
+ */
 static bool
 identity_check_use(const struct identity *id, char *why, size_t size)
 {
@@ -294,7 +297,10 @@ identity_check_use(const struct identity *id, char *why, size_t size)
 		   id->id_file, tls_cause(cause, sizeof(cause)));
 }
 
-/* Each one is signed by the next; the last one may be signed by a root that clients have. */
+/*
+ * Checks that each certificate is signed by the next.  The last one may be signed by a root that
+ * clients have.
+ */
 static bool
 identity_check_chain(struct identity *id, char *why, size_t size)
 {
@@ -315,7 +321,10 @@ identity_check_chain(struct identity *id, char *why, size_t size)
 	return true;
 }
 
-/* Authority Information Access, RFC 5280, 4.2.2.1: where the issuer's certificate is. */
+/*
+ * Returns true if the certificate names where its issuer's certificate is (Authority Information
+ * Access, RFC 5280, 4.2.2.1).
+ */
 static bool
 identity_says_where_issuer_is(const X509 *cert)
 {
@@ -368,7 +377,9 @@ identity_check_purpose(const struct identity *id, char *why, size_t size)
 		     : "key usage lacks digitalSignature");
 }
 
-/* The chain first: of two in the wrong order the first one is an authority's. */
+/*
+ * Checks the chain first: if two certificates are in the wrong order, the first one is an authority's.
+ */
 static bool
 identity_check(
     struct identity *id, const char *key_file, char *why, size_t size)

@@ -1,6 +1,6 @@
 /*
  * identity: a certificate with its chain and its private key, from PEM files: who a site is to
- * its clients.  Read at the start by the user that starts the server; immutable and counted
+ * its clients.  The user that starts the server reads it at the start; it is immutable and counted
  * after that, so any thread may use one.
  */
 #ifndef SERVER_TLS_IDENTITY_H
@@ -11,65 +11,71 @@
 #include <stdint.h>
 #include <time.h>
 
-/* OpenSSL's, by their tags: only server/tls/ includes its headers. */
+/* OpenSSL's types by their tags: only server/tls/ includes its headers. */
 struct evp_pkey_st;
 struct stack_st_X509;
 struct x509_st;
 
 struct identity {
-	struct identity *id_next; /* the owner's: of one site */
-	char *id_file;		  /* of the certificate */
+	struct identity *id_next; /* next one of the site, for the owner */
+	char *id_file;		  /* file of the certificate */
 	struct x509_st *id_cert;
 	struct stack_st_X509 *id_chain; /* the rest of the file; may be empty */
 	struct evp_pkey_st *id_key;
-	time_t id_begins;  /* the last one of it and its chain */
-	time_t id_expires; /* the first one ... */
-	time_t id_life;	   /* ... whose whole time this is, seconds */
-	int id_begins_at;  /* its place, from 1 */
-	int id_expires_at;
-	char *id_issuer; /* that should be in the chain and is not, or NULL */
+	time_t id_begins;  /* latest begin in the certificate and its chain */
+	time_t id_expires; /* earliest end in the certificate and its chain */
+	time_t id_life;	   /* lifetime of the one that ends first, seconds */
+	int id_begins_at;  /* number of the one that begins last, from 1 */
+	int id_expires_at; /* number of the one that ends first, from 1 */
+	char *id_issuer;   /* issuer that is missing in the chain, or NULL */
 };
 
 #define IDENTITY_SOON 1209600 /* seconds: 14 days */
 
 /*
- * The first certificate of cert_file is the site's, the others are its chain; key_file NULL: the
- * key is in cert_file.  NULL, with the file, the cause and what to do: it cannot be read, others
- * may read or write the key, it has a passphrase, the key is of another certificate, OpenSSL
- * does not take it (the key is too small), it is for no server, or a certificate of the chain
- * has not issued the one before it.
+ * Loads an identity.  The first certificate of cert_file is the site's, the others are its chain; the
+ * key is in key_file, or in cert_file if key_file is NULL.  Returns NULL, with the file, the cause and
+ * the cure in why, if a file cannot be read, others may read or write the key, the key has a
+ * passphrase, the key belongs to another certificate, OpenSSL refuses the certificate (the key is too
+ * small), the certificate is for no server, or a certificate of the chain has not issued the one
+ * before it.
  */
 struct identity *identity_load(
     const char *cert_file, const char *key_file, char *why, size_t size);
 
 /*
- * Whether clients would take it now, as far as it says itself.  False, with the file and the
- * cause: it has expired, is not valid yet, or its chain is incomplete: it is issued by another
- * one, alone in its file, and says where to fetch the issuer, which few clients do.
+ * Returns true if clients would accept the certificate now, judged by the certificate alone.  Returns
+ * false, with the file and the cause in why, if it has expired or is not valid yet, or if its chain is
+ * incomplete: the certificate is alone in its file, has another issuer, and names where to fetch that
+ * issuer's certificate, which few clients do.
  */
 bool identity_is_good(
     const struct identity *, time_t now, char *why, size_t size);
 
 /*
- * The same for IDENTITY_SOON from now on, or a third of its time if that is less: what to say
- * before it is too late.
+ * Returns true if clients would also accept the certificate for IDENTITY_SOON from now on, or for a
+ * third of its lifetime if that is less.  Returns false, with a warning in why, as identity_is_good
+ * does.
  */
 bool identity_stays_good(
     const struct identity *, time_t now, char *why, size_t size);
 
-/* For client_ca: whether there are certificates in it.  False, with the file and the cause. */
+/*
+ * Returns true if the file has certificates, for client_ca.  Returns false with the file and the cause
+ * in why.
+ */
 bool identity_check_authorities(const char *file, char *why, size_t size);
 
-/* Returns id_next. */
+/* Frees an identity.  Returns id_next. */
 struct identity *identity_free(struct identity *);
 
-/* Whether the certificate is for this host: a name or an address, without a port. */
+/* Returns true if the certificate is for this host: a name or an address, without a port. */
 bool identity_covers(const struct identity *, const char *host, size_t len);
 
-/* Returns true if both keys are of one kind, RSA or ECDSA: a context has a place for each. */
+/* Returns true if both keys are of one kind, RSA or ECDSA: a context has a slot for each kind. */
 bool identity_same_kind(const struct identity *, const struct identity *);
 
-/* The last cause that OpenSSL has given, as a text; the queue of errors is empty then. */
+/* Returns the reason of OpenSSL's last error as a text, and empties the queue of errors. */
 const char *tls_cause(char *text, size_t size);
 
 #endif

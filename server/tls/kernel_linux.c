@@ -24,7 +24,7 @@ tls_kernel_linux_use(int fd)
 	return setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) == 0;
 }
 
-/* A socket that is not connected is refused for that. */
+/* The kernel refuses an unconnected socket with ENOTCONN only if it supports TLS. */
 bool
 tls_kernel_can(void)
 {
@@ -37,8 +37,8 @@ tls_kernel_can(void)
 }
 
 /*
- * The kernel's structures of ciphers have the same members: what the nonces begin with (salt), the
- * rest of a nonce (iv), which is that of the first record where it is sent, and the key.
+ * Fills in a cipher's structure.  Those of all ciphers have the same members: the begin of the nonces
+ * (salt), the rest of a nonce (iv), which is that of the first record where it is sent, and the key.
  */
 #define FILL(ci, rk, rm, name)                                          \
 	do {                                                            \
@@ -60,7 +60,10 @@ union cipher {
 	struct tls12_crypto_info_chacha20_poly1305 ci_chacha;
 };
 
-/* Its length, or 0. */
+/*
+ * Describes the cipher for the kernel.  Returns the length of the structure, or 0 if the cipher is not
+ * supported.
+ */
 static socklen_t
 tls_kernel_linux_describe(const struct record_key *rk,
     const struct record_material *rm, union cipher *ci)

@@ -12,12 +12,13 @@
 #include "server/tls/context_priv.h"
 #include "server/tls/session.h"
 
-/* Records in a row that bring nothing: each costs as much as one that does. */
+/* Records in a row without data: each costs as much as one with data. */
 #define IDLE 32
 
 /*
- * KeyUpdates, and requests for a second handshake: so many at once, and one each second.  A new key
- * takes as long as twenty records do; a client needs one after 24 million records (RFC 8446, 5.5).
+ * Rate limit of KeyUpdates and of requests for a second handshake: 32 at once, and one per second.  A
+ * new key takes as long as twenty records do; a client needs one after 24 million records (RFC 8446,
+ * 5.5).
  */
 static const struct token_rate update_rate = {.tr_rate = 1, .tr_depth = 32};
 
@@ -60,7 +61,7 @@ tls_receive_on_alert(struct tls *tl, const struct record_text *rt)
 		tl->tl_closed = true;
 		return 0;
 	}
-	/* In TLS 1.3 a level says nothing. */
+	/* In TLS 1.3 the level of an alert has no meaning. */
 	if (rt->rt_data[1] == SSL_AD_USER_CANCELLED ||
 	    (rt->rt_data[0] == SSL3_AL_WARNING && !tl->tl_reads.rk_hides))
 		return 0;
@@ -68,7 +69,7 @@ tls_receive_on_alert(struct tls *tl, const struct record_text *rt)
 	return -EPROTO;
 }
 
-/* Bytes of the message so far; what is wrong with them shows at once. */
+/* Checks the bytes of the message so far, so that errors show at once.  Returns 0 or an alert. */
 static int
 tls_receive_check_update(const unsigned char *update, size_t len)
 {
@@ -83,7 +84,10 @@ tls_receive_check_update(const unsigned char *update, size_t len)
 		   : 0;
 }
 
-/* The end of its record, as that of a key, is the end of the message. */
+/*
+ * Reads a KeyUpdate.  The message must end with its record, since that is the last one with the old
+ * key.
+ */
 static int
 tls_receive_on_update(struct tls *tl, const struct record_text *rt)
 {
@@ -111,7 +115,10 @@ tls_receive_on_update(struct tls *tl, const struct record_text *rt)
 		   : tls_receive_refuse(tl, SSL_AD_INTERNAL_ERROR);
 }
 
-/* RFC 5246, 7.4.1.1: there is no second handshake. */
+/*
+ * Handles a handshake message: a KeyUpdate in TLS 1.3, else a request for a second handshake, which is
+ * refused (RFC 5246, 7.4.1.1).
+ */
 static int
 tls_receive_on_handshake(struct tls *tl, const struct record_text *rt)
 {
@@ -124,7 +131,7 @@ tls_receive_on_handshake(struct tls *tl, const struct record_text *rt)
 	return 0;
 }
 
-/* 0 or -errno. */
+/* Handles the type of a record.  Returns 0 or -errno. */
 static int
 tls_receive_on_record(struct tls *tl, const struct record_text *rt)
 {
@@ -171,7 +178,7 @@ tls_receive_take_plain(struct tls_inbox *ib, void *to, size_t room)
 	return n;
 }
 
-/* Its records, once there is no plaintext. */
+/* Moves the inbox's records to `to`.  Call when the inbox has no plaintext left. */
 static size_t
 tls_receive_take_raw(struct tls_inbox *ib, unsigned char *to)
 {
@@ -204,15 +211,15 @@ tls_receive_store(struct tls_inbox *ib, const struct record_text *plain,
 
 /* ---------------------------------------------------------------- the records */
 
-/* What is in tx_scatter, and where it goes. */
+/* State of a read: records in tx_scatter, and the memory for their data. */
 struct scatter {
 	unsigned char *sc_mem;
-	size_t sc_at;  /* of the first record that was not read */
-	size_t sc_len; /* bytes that have come */
+	size_t sc_at;  /* offset of the first unread record */
+	size_t sc_len; /* bytes received */
 	char *sc_to;
 	size_t sc_room;
 	size_t sc_taken;
-	struct record_text sc_rest; /* of a record that was read */
+	struct record_text sc_rest; /* rest of a record that was read */
 };
 
 static void
@@ -229,8 +236,8 @@ tls_receive_take_text(struct scatter *sc, struct record_text *rt)
 }
 
 /*
- * All that have come as a whole, while there is room; up to a new key, since that takes as long as
- * twenty records do: some 20 us.  0 or -errno.
+ * Reads complete records while there is room, up to a new key, since a new key takes as long as twenty
+ * records do: some 20 us.  Returns 0 or -errno.
  */
 static int
 tls_receive_read_records(struct tls *tl, struct scatter *sc)
@@ -263,7 +270,7 @@ tls_receive_read_records(struct tls *tl, struct scatter *sc)
 	return 0;
 }
 
-/* More than 0, or as recv(2). */
+/* Receives more bytes.  Returns their number, 0 at the client's end, or -errno. */
 static long
 tls_receive_get_more(struct tls *tl, struct scatter *sc)
 {
@@ -281,7 +288,7 @@ tls_receive_get_more(struct tls *tl, struct scatter *sc)
 	return n;
 }
 
-/* As tls_recv. */
+/* Reads some data.  Returns as tls_recv does. */
 static long
 tls_receive_read_some(struct tls *tl, struct scatter *sc)
 {
@@ -293,7 +300,7 @@ tls_receive_read_some(struct tls *tl, struct scatter *sc)
 		if (n > 0)
 			error = tls_receive_read_records(tl, sc);
 	}
-	/* An end that was not told: it may be somebody else's. */
+	/* An end without close_notify may be forged by a third party. */
 	if (n == 0)
 		tl->tl_broken = true;
 	if (error == 0 && n <= 0)
@@ -311,7 +318,7 @@ tls_recv(struct tls *tl, void *to, size_t room)
 	long n;
 	int error = 0;
 
-	/* After our close_notify, or an alert, nothing that comes is of interest. */
+	/* After our close_notify or an alert, the input is discarded, so it need not be decrypted. */
 	if (tl->tl_told || tl->tl_state != TLS_OPEN)
 		return tls_receive_receive(tl, to, room);
 	tl->tl_drained = false;
@@ -338,7 +345,7 @@ tls_is_drained(const struct tls *tl)
 	const struct tls_inbox *ib = &tl->tl_inbox;
 	size_t len;
 
-	/* What has ended has no event for it: the next call says so. */
+	/* The end of the session has no event of its own: the next call reports it. */
 	if (!tl->tl_drained || ib->ib_plain > 0 || tl->tl_closed ||
 	    tl->tl_broken)
 		return false;

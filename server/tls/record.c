@@ -7,7 +7,7 @@
 
 #include "server/tls/record.h"
 
-#define LEAST	   (1 + RECORD_TAG) /* of TLS 1.3: a type */
+#define LEAST	   (1 + RECORD_TAG) /* bytes of TLS 1.3: a type and a tag */
 #define LONGEST_13 (RECORD_PLAIN + 256)
 
 static void
@@ -46,7 +46,7 @@ record_encrypt(
 	return len == 0 || EVP_EncryptUpdate(ctx, to, &n, data, (int)len) == 1;
 }
 
-/* Tag and all, behind what is authenticated only. */
+/* Encrypts data and the type, if there is one, and appends the tag.  aad is authenticated only. */
 static bool
 record_seal(struct record_key *rk, const unsigned char *aad, size_t aad_len,
     const void *data, size_t len, const unsigned char *type, unsigned char *to)
@@ -96,7 +96,7 @@ record_write_12(struct record_key *rk, unsigned char type, const void *data,
 	return RECORD_HEADER + skip + len + RECORD_TAG;
 }
 
-/* A number is never used twice, also not after a failure. */
+/* Uses no number twice, even after a failure. */
 size_t
 record_write(struct record_key *rk, unsigned char type, const void *data,
     size_t len, unsigned char *to)
@@ -127,7 +127,7 @@ record_decrypt(EVP_CIPHER_CTX *ctx, unsigned char *data, size_t len)
 	       EVP_DecryptUpdate(ctx, data, &n, data, (int)len) == 1;
 }
 
-/* In place; the tag is behind it. */
+/* Decrypts in place.  The tag follows the data. */
 static bool
 record_open_sealed(struct record_key *rk, const unsigned char *nonce,
     const unsigned char *aad, size_t aad_len, unsigned char *data, size_t len)
@@ -145,7 +145,7 @@ record_open_sealed(struct record_key *rk, const unsigned char *nonce,
 	       EVP_DecryptFinal_ex(ctx, tag, &n) == 1;
 }
 
-/* What follows the type is padding: zeros. */
+/* Takes the type from the end of the plaintext, where zeros follow it as padding. */
 static int
 record_take_type(struct record_text *rt)
 {
@@ -198,7 +198,7 @@ record_read_12(struct record_key *rk, unsigned char *mem, size_t len,
 	if (rt->rt_len > RECORD_PLAIN)
 		return SSL_AD_RECORD_OVERFLOW;
 	record_make_nonce(rk, nonce);
-	/* The client chooses this half. */
+	/* The client chooses the explicit part of the nonce. */
 	memcpy(nonce + RECORD_NONCE - skip, mem + RECORD_HEADER, skip);
 	record_put_number(aad, rk->rk_number);
 	record_put_header(aad + RECORD_EXPLICIT, rt->rt_type, rt->rt_len);

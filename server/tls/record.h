@@ -1,10 +1,10 @@
 /*
- * record: records of TLS 1.2 and 1.3 (RFC 8446, 5.2; RFC 5246, 6.2; RFC 5288; RFC 7905): those of a
- * server are made of plaintext where it lies, into memory from which they are sent; those of
- * its client are decrypted where they lie.
+ * record: records of TLS 1.2 and 1.3 (RFC 8446, 5.2; RFC 5246, 6.2; RFC 5288; RFC 7905): the
+ * server encrypts plaintext where it lies, into memory from which the records are sent; it decrypts
+ * records of the client in place.
  *
  * OpenSSL would copy the plaintext once before it encrypts and the record once after that,
- * which for a large file is a seventh of all that its answer costs, and its session would
+ * which for a large file is a seventh of the cost of a response, and its session would
  * take most of the memory of a connection that waits (docs/results.md, "Over TLS").
  */
 #ifndef SERVER_TLS_RECORD_H
@@ -14,18 +14,19 @@
 
 #define RECORD_HEADER	((size_t)5)
 #define RECORD_PLAIN	((size_t)16384) /* bytes of plaintext, at most */
-#define RECORD_OVERHEAD ((size_t)32) /* bytes of a record besides it, at most */
+#define RECORD_OVERHEAD ((size_t)32)	/* bytes that a record adds, at most */
 #define RECORD_LONGEST \
-	(RECORD_HEADER + RECORD_PLAIN + 2048) /* that may come: RFC 5246 */
+	(RECORD_HEADER + RECORD_PLAIN + 2048) /* longest received: RFC 5246 */
 
 /*
- * One record of len <= RECORD_PLAIN bytes; to has room for RECORD_OVERHEAD more, and is not data.
- * Its length, or 0: it failed, and nothing more can be sent.
+ * Writes one record of len <= RECORD_PLAIN bytes.  to has room for RECORD_OVERHEAD more, and must not
+ * overlap data.  Returns the length of the record, or 0 if the cipher failed, so that nothing more can
+ * be sent.
  */
 size_t record_write(struct record_key *, unsigned char type, const void *data,
     size_t len, unsigned char *to);
 
-/* What was in a record, where the record lies. */
+/* Content of a record, in the record's memory. */
 struct record_text {
 	unsigned char rt_type;
 	unsigned char *rt_data;
@@ -33,12 +34,15 @@ struct record_text {
 };
 
 /*
- * The length of the record that begins here, also if it has not come as a whole; 0: nor has its
- * length.  More than RECORD_LONGEST: it is none.
+ * Returns the length of the record that begins here, even if it is incomplete, or 0 if the length
+ * itself is incomplete.  A length above RECORD_LONGEST means that it is no record.
  */
 size_t record_length(const unsigned char *, size_t len);
 
-/* A whole record.  0, or the number of the alert that it deserves: nothing more can be read. */
+/*
+ * Decrypts a complete record.  Returns 0, or the number of the alert to send; then nothing more can be
+ * read.
+ */
 int record_read(
     struct record_key *, unsigned char *, size_t len, struct record_text *);
 

@@ -12,7 +12,7 @@
 
 #define RANDOM ((size_t)SSL3_RANDOM_SIZE)
 
-/* To look for one by its name takes locks and time: once. */
+/* Algorithms, fetched once: a search by name takes locks and time. */
 static struct {
 	EVP_KDF *al_hkdf, *al_prf;
 	EVP_CIPHER *al_gcm128, *al_gcm256, *al_chacha;
@@ -48,7 +48,7 @@ record_key_digest_param(const EVP_MD *md)
 	    OSSL_KDF_PARAM_DIGEST, (char *)(uintptr_t)EVP_MD_get0_name(md), 0);
 }
 
-/* For expand; NULL: no memory. */
+/* Returns the context for record_key_expand, or NULL if memory is short. */
 static EVP_KDF_CTX *
 record_key_new_hkdf(const struct record_key *rk)
 {
@@ -68,7 +68,7 @@ record_key_new_hkdf(const struct record_key *rk)
 	return NULL;
 }
 
-/* HKDF-Expand-Label with an empty context: RFC 8446, 7.1. */
+/* Computes HKDF-Expand-Label with an empty context (RFC 8446, 7.1). */
 static bool
 record_key_expand(
     EVP_KDF_CTX *ctx, const char *label, unsigned char *to, size_t len)
@@ -92,7 +92,7 @@ record_key_expand(
 	return EVP_KDF_derive(ctx, to, len, params) == 1;
 }
 
-/* In this order, as both directions do it. */
+/* Derives the key, then the IV: both directions use this order. */
 static bool
 record_key_material_13(
     const struct record_key *rk, struct record_material *rm, unsigned char *iv)
@@ -107,7 +107,7 @@ record_key_material_13(
 	return done;
 }
 
-/* TLS 1.2's function: RFC 5246, 5. */
+/* Computes the PRF of TLS 1.2 (RFC 5246, 5). */
 static bool
 record_key_prf(OSSL_PARAM *params, unsigned char *to, size_t len)
 {
@@ -118,7 +118,10 @@ record_key_prf(OSSL_PARAM *params, unsigned char *to, size_t len)
 	return done;
 }
 
-/* Keys and what begins the nonces, the client's before the server's: RFC 5246, 6.3. */
+/*
+ * Derives the key and the begin of the nonces.  In the block, the client's part precedes the server's
+ * (RFC 5246, 6.3).
+ */
 static bool
 record_key_material_12(
     struct record_key *rk, const SSL *ssl, struct record_material *rm)
@@ -188,7 +191,7 @@ record_key_derive(struct record_key *rk, const SSL *ssl, uint64_t number,
 	rk->rk_hides = SSL_version(ssl) == TLS1_3_VERSION;
 	rk->rk_explicit =
 	    !rk->rk_hides && rm->rm_cipher != algorithms.al_chacha;
-	/* RFC 5246, 7.4.9: that of 0 was Finished. */
+	/* Record 0 was Finished (RFC 5246, 7.4.9). */
 	rk->rk_number = rk->rk_hides ? number : 1;
 	if (rm->rm_cipher == NULL || rk->rk_digest == NULL)
 		return false;

@@ -1,7 +1,7 @@
 /*
  * record_key: the keys of records of TLS 1.2 and 1.3 (RFC 8446, 7; RFC 5246, 6.3), one for each
- * direction.  The handshake is OpenSSL's, which gives the secrets away by public calls; the ciphers
- * are OpenSSL's too (EVP).  From the end of the handshake on each direction has one key and one
+ * direction.  OpenSSL runs the handshake and exports the secrets by public calls; the ciphers are
+ * OpenSSL's, too (EVP).  From the end of the handshake on each direction has one key and one
  * sequence of numbers here, and OpenSSL's session is not needed any more.
  */
 #ifndef SERVER_TLS_RECORD_KEY_H
@@ -15,33 +15,33 @@
 #define RECORD_KEY	32 /* bytes of a key, at most */
 #define RECORD_NONCE	12
 #define RECORD_TAG	16
-#define RECORD_EXPLICIT 8 /* bytes of the nonce that may be sent */
+#define RECORD_EXPLICIT 8 /* bytes of the nonce that a record may carry */
 
-/* OpenSSL's, by their tags. */
+/* OpenSSL's types by their tags. */
 struct evp_cipher_ctx_st;
 struct evp_cipher_st;
 struct evp_md_st;
 struct ssl_st;
 
 struct record_key {
-	struct evp_cipher_ctx_st *rk_cipher; /* NULL: it was not begun */
-	const struct evp_md_st *rk_digest;   /* of the handshake: TLS 1.3 */
-	uint64_t rk_number;		     /* of the next record */
+	struct evp_cipher_ctx_st *rk_cipher; /* NULL before record_key_begin */
+	const struct evp_md_st *rk_digest;   /* of the handshake, in TLS 1.3 */
+	uint64_t rk_number;		     /* number of the next record */
 	unsigned char rk_iv[RECORD_NONCE];
-	bool rk_reads;	  /* what the client sends */
-	bool rk_explicit; /* TLS 1.2 with GCM: a part of the nonce is sent */
+	bool rk_reads;	  /* true for records of the client */
+	bool rk_explicit; /* TLS 1.2 with GCM: records have part of a nonce */
 	bool rk_hides;	  /* TLS 1.3: the type is encrypted */
 	unsigned char rk_secret_len;
-	unsigned char rk_secret[RECORD_SECRET]; /* TLS 1.3: for the next key */
+	unsigned char rk_secret[RECORD_SECRET]; /* of the next key (TLS 1.3) */
 };
 
-/* What a cipher begins with. */
+/* The cipher and key for record_key_begin. */
 struct record_material {
 	const struct evp_cipher_st *rm_cipher;
 	unsigned char rm_key[RECORD_KEY];
 };
 
-/* Numbers of records, as they are sent and hashed: RECORD_EXPLICIT bytes. */
+/* Writes a record number as it is sent and hashed: RECORD_EXPLICIT bytes, big-endian. */
 static inline void
 record_put_number(unsigned char *to, uint64_t number)
 {
@@ -49,31 +49,32 @@ record_put_number(unsigned char *to, uint64_t number)
 		to[i] = (unsigned char)number;
 }
 
-/* Before there are threads: finds the algorithms.  False: some are not there. */
+/* Finds the algorithms.  Call before threads start.  Returns false if some are missing. */
 bool record_key_prepare(void);
 
 /*
- * For rk_secret, in the handshake: a line of SSL_CTX_set_keylog_callback(3), of which only TLS
- * 1.3's SERVER_TRAFFIC_SECRET_0, or CLIENT_TRAFFIC_SECRET_0 for one that reads, is taken.
+ * Sets rk_secret during the handshake from a line of SSL_CTX_set_keylog_callback(3).  Uses only the
+ * lines of TLS 1.3: SERVER_TRAFFIC_SECRET_0, or CLIENT_TRAFFIC_SECRET_0 if rk_reads.
  */
 void record_key_take(struct record_key *, const char *line);
 
 /*
- * After the handshake: all but the cipher.  number: of the next record of TLS 1.3.  False: it has
- * another cipher, or there is no memory.  The material is to be wiped.
+ * Derives everything except rk_cipher, after the handshake.  number is that of the next record in TLS
+ * 1.3.  Returns false if the session has another cipher or memory is short.  The caller must wipe the
+ * material.
  */
 bool record_key_derive(struct record_key *, const struct ssl_st *,
     uint64_t number, struct record_material *);
 
-/* False: no memory. */
+/* Sets rk_cipher.  Returns false if memory is short. */
 bool record_key_begin(struct record_key *, const struct record_material *);
 
-/* It is wiped, and rk_cipher is NULL. */
+/* Frees the cipher and wipes the key, so that rk_cipher is NULL. */
 void record_key_end(struct record_key *);
 
 /*
- * RFC 8446, 5.5: after 2^24.5 full records a key of AES-GCM is to be replaced.  TLS 1.2 has no
- * way to do so.
+ * Number of records after which a key is replaced: RFC 8446, 5.5, allows 2^24.5 full records with a
+ * key of AES-GCM.  TLS 1.2 has no way to replace one.
  */
 #define RECORD_MOST (UINT64_C(1) << 24)
 
@@ -83,7 +84,10 @@ record_key_is_worn(const struct record_key *rk)
 	return rk->rk_hides && rk->rk_number >= RECORD_MOST;
 }
 
-/* From the next record on with the key after this one (RFC 8446, 7.2).  False: it failed. */
+/*
+ * Replaces the key by the next one, from the next record on (RFC 8446, 7.2).  Returns false on
+ * failure.
+ */
 bool record_key_update(struct record_key *);
 
 #endif

@@ -7,7 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* ext: the text of the extension; a list with one name of the type host_name.  With a NUL. */
+/*
+ * Reads the name from an extension, which is a list with one name of type host_name.  Appends a NUL.
+ * Returns false if the extension is malformed or the name does not fit.
+ */
 bool server_name_parse(
     const unsigned char *ext, size_t len, char *name, size_t size);
 

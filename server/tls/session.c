@@ -32,7 +32,7 @@ tls_session_index(void)
 static enum tls_failure
 tls_session_failure_of(int reason)
 {
-	/* Alerts of the client: SSL_AD_REASON_OFFSET and the number. */
+	/* Alerts of the client are SSL_AD_REASON_OFFSET plus their number. */
 	if (reason >= SSL_AD_REASON_OFFSET)
 		return TLS_FAILURE_ALERT;
 	switch (reason) {
@@ -75,7 +75,10 @@ tls_session_text_of(const char *text)
 	return (struct str){text, text == NULL ? 0 : strlen(text)};
 }
 
-/* As RFC 2253 writes it; free(3) is its end.  NULL: it has shown no certificate. */
+/*
+ * Returns the subject of the client's certificate as in RFC 2253, or NULL if it has shown none.  The
+ * caller frees it with free(3).
+ */
 static char *
 tls_session_subject_of(const SSL *ssl)
 {
@@ -120,14 +123,17 @@ tls_session_take_over_writing(struct tls *tl, struct record_material *rm)
 {
 	if (!record_key_derive(&tl->tl_writes, tl->tl_ssl, tl->tl_records, rm))
 		return false;
-	/* The kernel's records are of the usual length. */
+	/* The kernel always makes records of the usual length. */
 	tl->tl_kernel = tl->tl_context->tx_ktls &&
 			tl->tl_longest == RECORD_PLAIN &&
 			tls_kernel_begin(tl->tl_fd, &tl->tl_writes, rm);
 	return tl->tl_kernel || record_key_begin(&tl->tl_writes, rm);
 }
 
-/* RFC 6066, 4: a client with little memory may ask for shorter records; 1 is 512 bytes. */
+/*
+ * Returns the longest plaintext of a record, in bytes.  A client with little memory may request
+ * shorter records (RFC 6066, 4): mode 1 is 512 bytes.
+ */
 static size_t
 tls_session_longest(const SSL *ssl)
 {
@@ -139,7 +145,10 @@ tls_session_longest(const SSL *ssl)
 		   : (size_t)256 << mode;
 }
 
-/* TLS 1.3: the client has sent nothing with its key before; else its Finished, maybe in pieces. */
+/*
+ * Takes the client's key over.  In TLS 1.3 the client has sent nothing with it yet; in TLS 1.2 it has
+ * sent its Finished, maybe in pieces.
+ */
 static bool
 tls_session_take_over_reading(struct tls *tl, struct record_material *rm)
 {
@@ -185,7 +194,7 @@ tls_session_opened(struct tls *tl)
 	tl->tl_state = TLS_OPEN;
 }
 
-/* Counts records that OpenSSL sends and receives with the keys that are taken over. */
+/* Counts the records that OpenSSL sends and receives with the keys that are taken over. */
 static void
 tls_session_on_message(int writes, int version, int type, const void *data,
     size_t len, SSL *ssl, void *arg)
@@ -204,7 +213,7 @@ tls_session_on_message(int writes, int version, int type, const void *data,
 		tl->tl_records++;
 }
 
-/* See bio.c. */
+/* Sets the BIO of bio.c. */
 static bool
 tls_session_set_bio(struct tls *tl)
 {
@@ -264,7 +273,7 @@ tls_session_step(struct tls *tl)
 	ERR_clear_error();
 }
 
-/* All that is needed of OpenSSL's session from then on is kept. */
+/* Runs a step.  Frees OpenSSL's session after the last one: what is needed of it is kept. */
 void
 tls_step(struct tls *tl)
 {
@@ -275,7 +284,7 @@ tls_step(struct tls *tl)
 	tl->tl_ssl = NULL;
 }
 
-/* On a thread of the handshaker. */
+/* Runs a step on a thread of the handshaker. */
 static int
 tls_session_run(struct handshake *hk)
 {
@@ -283,7 +292,7 @@ tls_session_run(struct handshake *hk)
 	return 0;
 }
 
-/* The server has said all, and no certificate is to come. */
+/* The step is short if the server has sent all its messages and no client certificate follows. */
 bool
 tls_step_is_short(const struct tls *tl)
 {
@@ -292,7 +301,10 @@ tls_step_is_short(const struct tls *tl)
 	       SSL_get_verify_mode(tl->tl_ssl) == SSL_VERIFY_NONE;
 }
 
-/* It has ended, or was reset: what lies in the socket can be read all the same. */
+/*
+ * Returns true if the client has closed or reset the connection.  Bytes in the socket can still be
+ * read.
+ */
 static bool
 tls_session_nothing_follows(int fd)
 {
@@ -302,8 +314,8 @@ tls_session_nothing_follows(int fd)
 }
 
 /*
- * The first message is looked at before a thread is: a client that sends it byte by byte, or
- * none, or plain HTTP, costs no more than one without TLS.
+ * Checks the first message before a thread computes: so a client that sends it byte by byte, or none,
+ * or plain HTTP, costs no more than one without TLS.  Returns as tls_awaits does.
  */
 static int
 tls_session_first_record(int fd)
@@ -322,7 +334,7 @@ tls_session_first_record(int fd)
 		return errno == EAGAIN ? -EAGAIN : -errno;
 	if (head[0] >= 'A' && head[0] <= 'Z')
 		return -EPROTO;
-	/* OpenSSL says what is wrong with it. */
+	/* OpenSSL sends the alert for other records. */
 	if (head[0] != SSL3_RT_HANDSHAKE)
 		return 0;
 	len = record_length(head, (size_t)n);
@@ -343,7 +355,7 @@ tls_awaits(const struct tls *tl)
 
 	if (tl->tl_state == TLS_HELLO)
 		return tls_session_first_record(tl->tl_fd);
-	/* After an error a step that is not due says so itself. */
+	/* After an error of poll, the step runs and reports it. */
 	return poll(&pfd, 1, 0) == 0 ? -EAGAIN : 0;
 }
 

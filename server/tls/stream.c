@@ -12,8 +12,8 @@
 #include "server/tls/kernel.h"
 #include "server/tls/session.h"
 
-#define FIRST 4096   /* bytes of the first record of an answer: below */
-#define REST  262144 /* bytes that may be kept, at most */
+#define FIRST 4096   /* bytes of a response's first record: see below */
+#define REST  262144 /* bytes of tl_rest, at most */
 
 static struct tls *
 tls_stream_tls_of(struct pw_sink *sk)
@@ -21,7 +21,7 @@ tls_stream_tls_of(struct pw_sink *sk)
 	return (struct tls *)(void *)sk;
 }
 
-/* Bytes that the socket took, or -errno. */
+/* Sends to the socket.  Returns the bytes that the socket accepted, or -errno. */
 static long
 tls_stream_give(struct tls *tl, const char *data, size_t len, bool more)
 {
@@ -36,7 +36,7 @@ tls_stream_give(struct tls *tl, const char *data, size_t len, bool more)
 	return error;
 }
 
-/* 0, or -EAGAIN: some of it is left. */
+/* Sends what was kept.  Returns 0, -EAGAIN if some of it is left, or another -errno. */
 static int
 tls_stream_give_rest(struct tls *tl, bool more)
 {
@@ -58,7 +58,7 @@ tls_stream_give_rest(struct tls *tl, bool more)
 	return 0;
 }
 
-/* The end of what was gathered, behind what is kept already. */
+/* Appends the unsent end of gathered records to what is kept already. */
 static int
 tls_stream_keep(struct tls *tl, const char *data, size_t len)
 {
@@ -81,7 +81,7 @@ tls_stream_keep(struct tls *tl, const char *data, size_t len)
 	return 0;
 }
 
-/* A record that is no data. */
+/* Sends a record that is not application data. */
 static int
 tls_stream_say(struct tls *tl, unsigned char type, const void *data, size_t len)
 {
@@ -102,7 +102,10 @@ tls_stream_say(struct tls *tl, unsigned char type, const void *data, size_t len)
 	return tls_stream_keep(tl, record + n, all - (size_t)n);
 }
 
-/* RFC 8446, 4.6.3: a new key.  The kernel would go on with the old one. */
+/*
+ * Sends a KeyUpdate and changes our key (RFC 8446, 4.6.3).  Fails if the kernel encrypts, since it
+ * would continue with the old key.
+ */
 static int
 tls_stream_say_update(struct tls *tl)
 {
@@ -117,7 +120,7 @@ tls_stream_say_update(struct tls *tl)
 								: error;
 }
 
-/* What has failed is said (RFC 8446, 6.2) before the keys are of no use. */
+/* Sends an alert about a failure (RFC 8446, 6.2) while the keys can still be used. */
 int
 tls_say_what_is_due(struct tls *tl)
 {
@@ -133,14 +136,17 @@ tls_say_what_is_due(struct tls *tl)
 	if (error != 0 || tl->tl_alert[0] == SSL3_AL_FATAL)
 		tl->tl_broken = true;
 	tl->tl_alert[0] = 0;
-	/* Not -EAGAIN, also if the kernel's socket was full: nothing follows. */
+	/*
+	 * Never returns -EAGAIN, even if the socket was full with a kernel that encrypts: nothing
+	 * follows.
+	 */
 	return error == 0 ? 0 : -EPIPE;
 }
 
 /*
- * A client can read nothing of a record before it has all of it.  While its congestion window is
- * small the first one of an answer is too, so that what it begins with comes a round trip
- * earlier.
+ * Returns the plaintext length of the next record.  A client cannot read a record before it has all of
+ * it.  While the congestion window is small, the first record of a response is small, too, so that its
+ * begin arrives a round trip earlier.
  */
 static size_t
 tls_stream_record_size(const struct tls *tl, unsigned before, size_t len)
@@ -152,14 +158,14 @@ tls_stream_record_size(const struct tls *tl, unsigned before, size_t len)
 	return len < most ? len : most;
 }
 
-/* Bytes of plaintext in each record that was gathered, and where it ends. */
+/* Gathered records: the plaintext bytes of each, and the offset where it ends. */
 struct gathered {
 	unsigned g_count;
 	size_t g_plain[TLS_RECORDS];
 	size_t g_end[TLS_RECORDS];
 };
 
-/* Returns their length, or 0: the cipher has failed. */
+/* Makes records of the plaintext.  Returns their length, or 0 if the cipher has failed. */
 static size_t
 tls_stream_make_records(
     struct tls *tl, const char *mem, size_t len, struct gathered *g)
@@ -183,7 +189,10 @@ tls_stream_make_records(
 	return all;
 }
 
-/* Of n bytes that went out whole records count; the rest of the plaintext is held. */
+/*
+ * Returns the plaintext bytes of the records that were sent whole, of n bytes.  Holds the rest of the
+ * plaintext.
+ */
 static size_t
 tls_stream_count_taken(struct tls *tl, const struct gathered *g, size_t n)
 {
@@ -198,7 +207,10 @@ tls_stream_count_taken(struct tls *tl, const struct gathered *g, size_t n)
 	return taken;
 }
 
-/* One that takes all gets more with a call; of one that does not less has to be kept. */
+/*
+ * Adapts the records per call: more if the socket accepted all; fewer if it did not, so that less has
+ * to be kept.
+ */
 static void
 tls_stream_fit_chunk(struct tls *tl, const struct gathered *g, bool whole)
 {
@@ -229,7 +241,7 @@ tls_stream_send_records(
 	return 0;
 }
 
-/* What was held has gone. */
+/* Counts held plaintext as taken, once its records are sent.  Returns the bytes. */
 static size_t
 tls_stream_take_held(struct tls *tl, size_t len)
 {
@@ -263,7 +275,7 @@ tls_stream_take(
 	return error == 0 && *taken == 0 ? -EAGAIN : error;
 }
 
-/* It is copied: nothing of the page cache is needed any more. */
+/* Returns 0: records are copies, so no page of the page cache is needed any more. */
 static long
 tls_stream_unacked(struct pw_sink *sk)
 {

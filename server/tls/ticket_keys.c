@@ -15,7 +15,7 @@
 
 struct ticket_keys {
 	pthread_mutex_t tk_lock;
-	struct ticket_key_list tk_list; /* under the lock */
+	struct ticket_key_list tk_list; /* guarded by tk_lock */
 };
 
 static const struct ticket_key none;
@@ -101,7 +101,10 @@ ticket_keys_is_none(const struct ticket_key *key)
 	return memcmp(key, &none, sizeof(*key)) == 0;
 }
 
-/* The key with this name, or the newest one.  Its place, or -1: there is none. */
+/*
+ * Copies the key with this name, or the newest one if name is NULL.  Returns its index, or -1 if there
+ * is none.
+ */
 static int
 ticket_keys_find(
     struct ticket_keys *tk, const unsigned char *name, struct ticket_key *key)
@@ -138,7 +141,7 @@ ticket_keys_of(SSL_CTX *ctx, int *index)
 {
 	static int place = -1;
 
-	/* Asked first before there are threads. */
+	/* The first call precedes the threads. */
 	if (place == -1)
 		place = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, NULL);
 	if (index != NULL)
@@ -146,7 +149,7 @@ ticket_keys_of(SSL_CTX *ctx, int *index)
 	return place == -1 ? NULL : SSL_CTX_get_ex_data(ctx, place);
 }
 
-/* SSL_CTX_set_tlsext_ticket_key_evp_cb(3) says what is returned. */
+/* Encrypts or decrypts a ticket.  Returns what SSL_CTX_set_tlsext_ticket_key_evp_cb(3) requires. */
 static int
 ticket_keys_on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
     EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int encrypts)
@@ -172,7 +175,9 @@ ticket_keys_on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
 	explicit_bzero(&key, sizeof(key));
 	if (result == 0)
 		return -1;
-	/* Clients use a ticket of TLS 1.3 once (RFC 8446, C.4): they get the next one with it. */
+	/*
+	 * Clients use a ticket of TLS 1.3 once (RFC 8446, C.4), and get the next one when they use it.
+	 */
 	return !encrypts && (found > 0 || SSL_version(ssl) == TLS1_3_VERSION)
 		   ? 2
 		   : 1;

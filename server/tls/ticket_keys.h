@@ -5,8 +5,8 @@
  * over every TICKET_KEYS_SECONDS.  Tickets of the newest key and of the one before it are
  * accepted; those of the latter are renewed.
  *
- * A key's bytes never lie in a file, nor in a core.  ticket_keys_add may be called while others
- * use them: a lock is held for a copy of 80 bytes.
+ * A key's bytes never lie in a file, nor in a core.  ticket_keys_add may be called while other
+ * threads use the keys: a lock is held for a copy of 80 bytes.
  */
 #ifndef SERVER_TLS_TICKET_KEYS_H
 #define SERVER_TLS_TICKET_KEYS_H
@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TICKET_KEYS	    2	  /* the newest one first */
-#define TICKET_KEYS_SECONDS 43200 /* between two new ones */
+#define TICKET_KEYS	    2	  /* keys kept, the newest one first */
+#define TICKET_KEYS_SECONDS 43200 /* seconds between two new keys */
 
 struct ticket_key {
 	unsigned char tk_name[16];
@@ -23,36 +23,44 @@ struct ticket_key {
 	unsigned char tk_mac[32];    /* HMAC-SHA256 */
 };
 
-/* A zeroed key is none. */
+/* A list of keys; a zeroed key means none. */
 struct ticket_key_list {
 	struct ticket_key tl_keys[TICKET_KEYS];
 };
 
-/* This one becomes the newest; the last one goes. */
+/* Adds a key as the newest, and drops the oldest. */
 void ticket_key_list_add(struct ticket_key_list *, const struct ticket_key *);
 
-/* The same with a new one.  0 or -errno. */
+/* Adds a new random key as the newest.  Returns 0 or -errno. */
 int ticket_key_list_renew(struct ticket_key_list *);
 
 #define TICKET_KEY_TEXT (2 * sizeof(struct ticket_key) + 1)
 
-/* One as text, in hexadecimal digits, and back: false: it is none. */
+/*
+ * Convert a key to hexadecimal digits and back.  ticket_key_read returns false if the text is no key.
+ */
 void ticket_key_write(const struct ticket_key *, char text[TICKET_KEY_TEXT]);
 bool ticket_key_read(const char *text, struct ticket_key *);
 
-/* What a server process uses. */
+/* The keys of a server process. */
 struct ticket_keys;
 
-/* Without a key: nothing is resumed until one is added.  NULL: no memory. */
+/*
+ * Creates the keys of a server process, without a key: no session is resumed until one is added.
+ * Returns NULL if memory is short.
+ */
 struct ticket_keys *ticket_keys_create(void);
 
-/* This one is the newest from now on.  Any thread. */
+/* Adds a key as the newest.  Any thread may call it. */
 void ticket_keys_add(struct ticket_keys *, const struct ticket_key *);
 void ticket_keys_destroy(struct ticket_keys **);
 
 struct ssl_ctx_st; /* OpenSSL's */
 
-/* Sessions of this context are resumed by them; they stay as long as it does. */
+/*
+ * Makes a context use these keys for session tickets.  The keys must stay as long as the context.
+ * Returns false on failure.
+ */
 bool ticket_keys_use(struct ticket_keys *, struct ssl_ctx_st *);
 
 #endif
