@@ -50,7 +50,7 @@ access_check_link(const struct exchange *ex)
 	return 403;
 }
 
-/* No disk was waited for. */
+/* Resumes the exchange.  Sets ex_waiting to now, because ex_wait counts only waits for a disk. */
 static void
 access_on_verified(struct pw_waiter *w)
 {

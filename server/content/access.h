@@ -1,10 +1,11 @@
 /*
- * access: who may have an answer: by address, by how often it asks, by a signed link, by a password.  Asked once the settings of
- * a request are known, before its file is looked up, so that nobody learns what is there; only if
- * set_guarded.  Such settings have no ready answers (set_by_client).
+ * access: who may have an answer: by address, by how often it asks, by a signed link, by a
+ * password.  The exchange calls it once the settings of a request are known and before its file is
+ * looked up, so that a refused client does not learn which files exist; only if set_guarded.
+ * Responses with such settings are not in the response cache (set_by_client).
  *
- * OPTIONS is answered to every address that may ask: browsers send no credentials with a
- * preflight (Fetch, CORS-preflight fetch), and its answer tells nothing of a file.
+ * Every admitted address gets a response to OPTIONS: browsers send no credentials with a preflight
+ * (Fetch, CORS-preflight fetch), and the response reveals nothing about a file.
  */
 #ifndef SERVER_CONTENT_ACCESS_H
 #define SERVER_CONTENT_ACCESS_H
@@ -22,8 +23,8 @@ struct pending;
 bool access_admit(struct exchange *);
 
 /*
- * Checks link and password of a request that access_admit admitted.  Returns as exchange_respond; what
- * it waits for is access_pending.
+ * Checks the link and the password of a request that access_admit admitted.  Returns as
+ * exchange_respond does; access_pending describes the wait.
  */
 bool access_begin(struct exchange *);
 

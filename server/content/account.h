@@ -1,7 +1,7 @@
 /*
  * account: what is counted and logged when a response has ended, of whatever kind: from memory or a
- * file, in HTTP/1 or HTTP/2.  Called once for each, by the worker's thread; a log field that is added
- * to struct log_record is filled in here for all of them.
+ * file, in HTTP/1 or HTTP/2.  The worker's thread calls it once for each response.  Fill in here,
+ * for all of them, each log field that is added to struct log_record.
  */
 #ifndef SERVER_CONTENT_ACCOUNT_H
 #define SERVER_CONTENT_ACCOUNT_H
@@ -12,17 +12,16 @@
 
 struct account {
 	const struct sockaddr *ac_peer;
-	const struct log_tls *ac_tls; /* NULL: no TLS */
+	const struct log_tls *ac_tls; /* NULL without TLS */
 	const struct request_texts *ac_texts;
 	struct str ac_user;
-	time_t ac_time;	   /* of the request's arrival, seconds ... */
-	uint64_t ac_since; /* ... and of its complete head, microseconds */
-	uint64_t ac_wait;  /* of that, while a disk was waited for */
+	time_t ac_time;	   /* request's arrival, seconds since the epoch */
+	uint64_t ac_since; /* when its head was complete, microseconds */
+	uint64_t ac_wait;  /* microseconds of waiting for a disk */
 	int ac_status;
-	uint64_t
-	    ac_head; /* bytes of the head; fewer were sent if ac_sent is less */
+	uint64_t ac_head; /* bytes of the head, sent or not */
 	uint64_t ac_sent;
-	bool ac_logged; /* log_exclude has nothing against it */
+	bool ac_logged; /* true if the access log gets a line */
 };
 
 static inline void
@@ -45,7 +44,7 @@ account_log(struct service *svc, const struct account *ac)
 	log_access(svc->svc_log, &rec);
 }
 
-/* The bytes are counted as they go out: sta_sent. */
+/* Counts and logs a response.  Its bytes are counted as they are sent (sta_sent). */
 static inline void
 account_response(struct service *svc, const struct account *ac)
 {

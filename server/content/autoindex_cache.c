@@ -15,7 +15,7 @@
 #include "server/content/autoindex_cache.h"
 
 #define BUCKETS	      1024
-#define AGED_PER_CALL 16 /* pages that are freed together for their age */
+#define AGED_PER_CALL 16 /* most old pages freed per call */
 
 STAILQ_HEAD(waiting, listing);
 
@@ -23,18 +23,17 @@ struct entry {
 	LIST_ENTRY(entry) en_hash;
 	TAILQ_ENTRY(entry) en_lru; /* oldest use first; not while en_making */
 	struct autoindex_cache *en_listings;
-	struct place
-	    en_place;	 /* its title is en_title, its path is no longer */
-	uint64_t en_at;	 /* when it was asked for or judged too slow ... */
-	uint64_t en_age; /* ... and for how long it is given out */
+	struct place en_place; /* title is en_title; path is not valid */
+	uint64_t en_at;	       /* when requested, or found too large or slow */
+	uint64_t en_age;       /* lifetime from en_at, microseconds */
 	bool en_making;
 	int en_error;
 	struct text *en_text;
 	struct listing_validator en_validator;
 
-	/* while it is being made; the pool's, but for the last */
+	/* used while the page is made; by a disk thread, except en_waiting */
 	struct pw_task en_task;
-	const struct place *en_from; /* somebody's who waits */
+	const struct place *en_from; /* place of the first request */
 	struct buf en_buf;
 	bool en_same;
 	struct waiting en_waiting;
@@ -46,9 +45,9 @@ LIST_HEAD(bucket, entry);
 
 struct autoindex_cache {
 	TAILQ_HEAD(, entry) ls_lru;
-	size_t ls_bytes;  /* kept */
-	size_t ls_alive;  /* of text, kept or sent ... */
-	uint64_t ls_most; /* ... at most */
+	size_t ls_bytes;  /* bytes of cached pages */
+	size_t ls_alive;  /* bytes of text, cached or in flight */
+	uint64_t ls_most; /* limit of ls_alive */
 	struct seed ls_seed;
 	struct bucket ls_buckets[BUCKETS];
 };
@@ -112,7 +111,10 @@ autoindex_cache_too_old(const struct entry *en, uint64_t now_us)
 	return now_us >= en->en_at + en->en_age;
 }
 
-/* Nobody asks for what is too old any more, but for the room that it takes. */
+/*
+ * Caches a page.  Evicts pages to stay within the budget, and some that are too old: these get no
+ * more requests and only take memory.
+ */
 static void
 autoindex_cache_keep(struct autoindex_cache *ls, struct entry *en)
 {
@@ -161,7 +163,10 @@ autoindex_cache_same_page(const struct place *a, const struct place *b)
 	       strcmp(a->pl_title, b->pl_title) == 0;
 }
 
-/* By links to itself a directory has as many titles as a client likes. */
+/*
+ * Returns the bucket for the inode and the title.  Links to itself give a directory as many titles
+ * as a client likes.
+ */
 static struct bucket *
 autoindex_cache_bucket(struct autoindex_cache *ls, const struct place *pl)
 {
@@ -182,7 +187,10 @@ autoindex_cache_find(struct autoindex_cache *ls, const struct place *pl)
 	return en;
 }
 
-/* Seconds: there are file systems that count no finer. */
+/*
+ * Returns true if the directory has just changed.  Compares seconds, since some file systems have
+ * no finer times.
+ */
 static bool
 autoindex_cache_just_changed(const struct place *pl)
 {
@@ -235,7 +243,10 @@ autoindex_cache_make(struct pw_task *tk)
 	return error;
 }
 
-/* Takes over what the pool has left in the buffer. */
+/*
+ * Takes ownership of the text that the disk thread left in the buffer.  Fails with -E2BIG if the
+ * budget is used up.
+ */
 static int
 autoindex_cache_take_text(struct entry *en)
 {
@@ -267,7 +278,10 @@ autoindex_cache_give(const struct entry *en, struct listing *li)
 		li->li_text->tx_refs++;
 }
 
-/* Another directory may have been there when it was opened. */
+/*
+ * Returns true if the result may be cached.  A page must be of the directory that was looked up,
+ * which another one may have replaced before the open.
+ */
 static bool
 autoindex_cache_worth_keeping(const struct entry *en)
 {
@@ -287,7 +301,7 @@ autoindex_cache_made(struct pw_waiter *w)
 	    w->wt_error == 0 ? autoindex_cache_take_text(en) : w->wt_error;
 	free(en->en_buf.b_data);
 	en->en_buf = (struct buf){0};
-	/* That the disk is too slow took long to find out. */
+	/* It took long to find out that the disk is too slow, so the lifetime starts now. */
 	if (en->en_error == -E2BIG)
 		en->en_at = clock_now();
 	STAILQ_CONCAT(&waiting, &en->en_waiting);

@@ -1,14 +1,13 @@
 /*
- * autoindex_cache: the pages of directories.  A page is made once for all requests of the same
- * time, and kept for a moment.  Belongs to a worker; its thread only.
+ * autoindex_cache: the pages of directories.  All requests that arrive at the same time share one
+ * page, which stays cached for a short time.  Belongs to a worker; used by its thread only.
  *
- * A page is known by the directory's inode, its times, and how it is to be shown, so a
- * name that is added or removed makes another page.  This does not cover the sizes and
- * times of the files: hence AUTOINDEX_CACHE_AGE_US, which is long enough that a page
- * that is asked for all the time costs next to nothing, and short enough to see an
- * upload grow.  A directory that changes twice within the resolution of its times looks
- * the same after it: a page of one that has just changed is trusted for
- * AUTOINDEX_CACHE_NEW_US only.
+ * The key of a page is the directory's inode, its times and the view, so an added or removed name
+ * makes a new page.  The key does not cover the sizes and times of the files, hence
+ * AUTOINDEX_CACHE_AGE_US: long enough that a page that is requested all the time costs next to
+ * nothing, and short enough to show an upload growing.  A directory that changes twice within the
+ * resolution of its times looks unchanged, so a page of a directory that has just changed stays
+ * cached for AUTOINDEX_CACHE_NEW_US only.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_CACHE_H
 #define SERVER_CONTENT_AUTOINDEX_CACHE_H
@@ -17,16 +16,14 @@
 
 #include "server/content/autoindex_read.h"
 
-#define AUTOINDEX_CACHE_AGE_US 5000000 /* lifetime of a page ... */
-#define AUTOINDEX_CACHE_NEW_US \
-	1000000 /* ... of a directory that has just changed */
-#define AUTOINDEX_CACHE_BYTES ((size_t)4 << 20) /* of pages that are kept */
-#define AUTOINDEX_CACHE_ALIVE \
-	((uint64_t)64 << 20) /* including pages that are being sent */
+#define AUTOINDEX_CACHE_AGE_US 5000000		 /* lifetime of a page */
+#define AUTOINDEX_CACHE_NEW_US 1000000		 /* lifetime after a change */
+#define AUTOINDEX_CACHE_BYTES  ((size_t)4 << 20) /* of cached pages */
+#define AUTOINDEX_CACHE_ALIVE  ((uint64_t)64 << 20) /* also of pages in flight */
 
 struct autoindex_cache;
 
-/* A page as a whole; it does not change. */
+/* A whole page, immutable. */
 struct text {
 	struct autoindex_cache *tx_listings;
 	unsigned tx_refs;
@@ -38,26 +35,29 @@ void autoindex_cache_unref(struct text **);
 
 /* A request for a page. */
 struct listing {
-	/* set by the caller; strings and root must stay until li_done */
+	/* set by the caller; strings and root must stay valid until li_done */
 	struct place li_place;
 	void (*li_done)(struct listing *);
 	/* the result */
-	int li_error; /* 0, -errno; -E2BIG: no room for this, see autoindex_stream.h */
-	struct text *li_text; /* with 0: one reference, the caller's */
-	struct listing_validator li_validator; /* with -E2BIG as well */
+	int li_error;	      /* 0 or -errno; -E2BIG if it must be streamed */
+	struct text *li_text; /* the caller's reference, if li_error is 0 */
+	struct listing_validator li_validator; /* set with -E2BIG as well */
 	/* private */
 	STAILQ_ENTRY(listing) li_link;
 };
 
-/* alive: bytes of text, kept or sent; AUTOINDEX_CACHE_ALIVE at most.  NULL: no memory. */
+/*
+ * Creates the cache.  alive limits the bytes of text, cached or in flight; AUTOINDEX_CACHE_ALIVE
+ * caps it.  Returns NULL if memory is short.
+ */
 struct autoindex_cache *autoindex_cache_create(uint64_t alive);
 
-/* No request waits or holds a text. */
+/* Call when no request waits or holds a text. */
 void autoindex_cache_destroy(struct autoindex_cache **);
 
 /*
- * 0: there is a result.  -EINPROGRESS: li_done will be called.  Any other -errno: it
- * cannot be begun.
+ * Returns 0 if the result is ready, or -EINPROGRESS if li_done will be called.  Fails with another
+ * -errno if the request cannot start.
  */
 int autoindex_cache_get(struct autoindex_cache *, struct pw_loop *,
     struct listing *, uint64_t now_us);

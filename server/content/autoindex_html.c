@@ -1,6 +1,6 @@
 /*
- * autoindex_html: see autoindex_html.h.  End tags that HTML does not need are left out: there
- * are thousands of rows.
+ * autoindex_html: see autoindex_html.h.  Omits end tags that HTML does not need, since there are
+ * thousands of rows.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -9,7 +9,10 @@
 #include "server/http/target.h"
 #include "server/util/utf8.h"
 
-/* Directories of the heading that are links, and bytes of one: their text is quadratic. */
+/*
+ * Limits of the heading's links: their number, and the bytes of one.  The text of all links
+ * together is quadratic in the depth of the path.
+ */
 #define LINKED_MOST  64
 #define LINKED_BYTES 1024
 
@@ -27,8 +30,8 @@
 	     "d='M4 7l4-4 4 4M8 3v11'")
 
 /*
- * The layout is fixed, so that a table of any length is shown while it comes.  Where there is
- * no room for columns, size and date stand below the name.
+ * Fixed table layout, so that browsers show a table of any length while it arrives.  On a narrow
+ * screen, size and date stand below the name.
  */
 static const char autoindex_html_style[] =
     "<style>\n"
@@ -85,7 +88,7 @@ autoindex_html_add(struct buf *b, const char *text)
 	buf_str(b, &none, text);
 }
 
-/* A character of HTML that is no text, else NULL. */
+/* Returns the entity of a character that is markup in HTML, else NULL. */
 static const char *
 autoindex_html_entity(uint32_t c)
 {
@@ -109,7 +112,7 @@ autoindex_html_is_space(uint32_t c)
 	return c == '\n' || c == '\t' || c == '\r';
 }
 
-/* Names are bytes: what is not text is shown as U+FFFD. */
+/* Appends text.  Names are bytes, so bytes that are not text become U+FFFD. */
 static void
 autoindex_html_add_text(struct buf *b, const char *text, size_t len, bool lines)
 {
@@ -139,8 +142,9 @@ autoindex_html_text(struct buf *b, const char *text, size_t len)
 /* ------------------------------------------------------------------- rows */
 
 /*
- * Programs read this with regular expressions: href comes first, and is the name alone.  A colon
- * is encoded, so that no name has a scheme; but fsspec takes each "http..." for an address.
+ * Appends the link of a row.  Programs parse it with regular expressions, so href comes first and
+ * is the name alone.  A colon is encoded, so that no name has a scheme; a name that begins with
+ * "http" gets "./", since fsspec takes it for an address.
  */
 static void
 autoindex_html_add_href(struct buf *b, const char *text, bool dir)
@@ -155,8 +159,9 @@ autoindex_html_add_href(struct buf *b, const char *text, bool dir)
 }
 
 /*
- * Three digits, or two and a tenth; what would be 1024 of a unit is 1.0 of the next one.  A number
- * that a space follows is exact: lftp takes it for the size.
+ * Appends a size with three digits, or two and a tenth; a size that rounds to 1024 of a unit is
+ * written as 1.0 of the next one.  A space follows only an exact number: lftp takes it for the
+ * size.
  */
 static void
 autoindex_html_add_size(struct buf *b, off_t size)
@@ -216,9 +221,10 @@ autoindex_html_row(struct buf *b, const struct row *row)
 /* ------------------------------------------------------------------- page */
 
 /*
- * The link to a part of the path: false, if it would be long.  Programs that look for the names of
- * this directory by regular expressions leave it out: GDAL, as href does not come first, fsspec,
- * as it leads out by its path from the root.  "/" alone fsspec takes for this directory.
+ * Appends the start of a link to a part of the path.  Returns false if the link would be too long.
+ * Programs that search for the names of this directory by regular expressions ignore it: GDAL
+ * because href does not come first, fsspec because the path from the root leads out of the
+ * directory.  fsspec takes "/" alone for this directory, so the root's link is "/./".
  */
 static bool
 autoindex_html_add_crumb_link(struct buf *b, const char *path, size_t len)
@@ -242,7 +248,7 @@ autoindex_html_add_crumb_text(struct buf *b, const char *name, size_t len)
 	autoindex_html_add(b, "</bdi>/");
 }
 
-/* The directory of the path that begins at from and has len bytes, and its '/'. */
+/* Appends the directory of the path that begins at from, has len bytes and precedes a '/'. */
 static void
 autoindex_html_add_crumb(
     struct buf *b, const char *path, const char *from, size_t len)
@@ -295,9 +301,9 @@ autoindex_html_begin(struct buf *b, const char *title)
 }
 
 /*
- * A column's heading.  Its button sorts by it, names from the first on, times and sizes from the
- * last; once they are sorted by it, the other way.  It is no link: programs that follow all links
- * would fetch each order.
+ * Appends a column's heading.  Its button sorts by the column: names ascending, times and sizes
+ * descending; if the rows are sorted by it already, the other way.  It is not a link, because
+ * programs that follow all links would fetch each order.
  */
 static void
 autoindex_html_add_heading(struct buf *b, const struct view *order,

@@ -8,21 +8,21 @@
 #include "server/util/buf.h"
 
 /*
- * All append; if there is no memory b_failed is set.  The buffer must have more than
- * BUF_SIZE reserved already: so it has nothing to do with a worker's free list, and
- * any thread may free(3) its memory.
+ * All functions append, and set b_failed if memory is short.  The caller must have reserved more
+ * than BUF_SIZE: such a buffer does not belong to a worker's free list, and any thread may free(3)
+ * its memory.
  */
 
-/* Up to the heading; title: the directory's path, as the client knows it. */
+/* Appends the page up to its heading; title is the directory's path as the client knows it. */
 void autoindex_html_begin(struct buf *, const char *title);
 
-/* The table's head; order: how the rows are sorted, or NULL if they are not. */
+/* Appends the head of the table; order is how the rows are sorted, or NULL if they are not. */
 void autoindex_html_table(
     struct buf *, const char *title, const struct view *order);
 void autoindex_html_row(struct buf *, const struct row *);
 void autoindex_html_end(struct buf *);
 
-/* Lines of UTF-8 as text. */
+/* Appends lines of UTF-8 as escaped text. */
 void autoindex_html_text(struct buf *, const char *, size_t len);
 
 #endif

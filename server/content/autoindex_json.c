@@ -22,7 +22,10 @@ autoindex_json_add(struct buf *b, const char *text)
 	buf_str(b, &none, text);
 }
 
-/* Names are bytes: what is not text is U+FFFD, and href has them all. */
+/*
+ * Appends a name as text.  Names are bytes, so bytes that are not text become U+FFFD; href has all
+ * bytes.
+ */
 static void
 autoindex_json_add_text(struct buf *b, const char *text)
 {

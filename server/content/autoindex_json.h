@@ -12,7 +12,7 @@
 #include "server/content/autoindex_view.h"
 #include "server/util/buf.h"
 
-/* As those of autoindex_html.h; first: no row was before it. */
+/* Each appends as the functions of autoindex_html.h do; first is true for the first row. */
 void autoindex_json_begin(struct buf *);
 void autoindex_json_row(struct buf *, const struct row *, bool first);
 void autoindex_json_end(struct buf *);

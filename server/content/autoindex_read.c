@@ -16,18 +16,17 @@
 #include "server/http/coding.h"
 #include "server/http/target.h"
 
-#define ROW_HTML 120	 /* bytes of a file's row besides its name, twice ... */
-#define ROW_JSON 80	 /* ... at least */
-#define BLOCK_US 1000000 /* a block of a slow disk ends then */
-#define WHOLE_US \
-	5000000 /* a whole page of a slow disk gives way to blocks then */
+#define ROW_HTML 120	 /* least bytes of a row, without its name twice */
+#define ROW_JSON 80	 /* least bytes of a JSON row, without its name twice */
+#define BLOCK_US 1000000 /* most time for a block */
+#define WHOLE_US 5000000 /* most time for a whole page */
 
 struct autoindex_names {
 	struct row *ns_rows;
 	size_t ns_count, ns_room;
-	size_t ns_shown; /* of them, the first ones */
+	size_t ns_shown; /* shown rows, at the front of ns_rows */
 	size_t ns_row;	 /* ROW_HTML or ROW_JSON */
-	size_t ns_text;	 /* bytes that their rows will have, about */
+	size_t ns_text;	 /* estimated bytes of the rows */
 	uint64_t ns_until;
 };
 
@@ -54,7 +53,10 @@ autoindex_read_look_at_digest(int dirfd, struct row *row, const struct stat *st)
 		digest_base64(dg.dg_hash, row->row_digest);
 }
 
-/* What a link leads to, below the root as for a request.  -errno: nothing that is known. */
+/*
+ * Reads the state of a link's target, below the root as for a request.  Fails with -errno if the
+ * target is unknown.
+ */
 static int
 autoindex_read_follow(const struct place *pl, const char *name, struct stat *st)
 {
@@ -75,9 +77,9 @@ autoindex_read_type_of(mode_t mode)
 }
 
 /*
- * A link is what it leads to: programs that read listings tell directories by their '/'.  One that
- * leads out of the root, to another file system or nowhere has neither size nor date, and a
- * mount point is a directory without a date.
+ * Fills in a row.  A link has the type of its target, because programs that read listings recognize
+ * directories by their '/'.  A link that leads out of the root, to another file system or nowhere
+ * has neither size nor date, and a mount point is a directory without a date.
  */
 static void
 autoindex_read_look_at(int dirfd, const struct place *pl, struct row *row)
@@ -105,7 +107,10 @@ autoindex_read_look_at(int dirfd, const struct place *pl, struct row *row)
 		autoindex_read_look_at_digest(dirfd, row, &st);
 }
 
-/* One more lookup, but that of a name which is about to be looked up anyway. */
+/*
+ * Returns true if the row is a compressed sibling.  Costs one more lookup, of a name that this
+ * listing looks up anyway.
+ */
 static bool
 autoindex_read_is_sibling(
     int dirfd, const struct place *pl, const struct row *row)
@@ -124,7 +129,7 @@ autoindex_read_is_sibling(
 	       (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode));
 }
 
-/* Fills in the row of a name.  False: it is not to be shown. */
+/* Fills in the row of a name.  Returns false if the row must not be shown. */
 static bool
 autoindex_read_look_at_shown(int dirfd, const struct place *pl, struct row *row)
 {
@@ -231,7 +236,7 @@ autoindex_read_block(
 
 /* ----------------------------------------------------------- all, sorted */
 
-/* qsort(3) hands nothing on. */
+/* View for autoindex_read_compare, to which qsort(3) passes no argument. */
 static _Thread_local struct view sorted_for;
 
 static int
@@ -291,7 +296,7 @@ autoindex_read_render(
 	return b->b_len > AUTOINDEX_READ_WHOLE ? -E2BIG : 0;
 }
 
-/* Looks at all of them; the rows of those that are not shown go. */
+/* Fills in all rows, and moves those that are shown to the front. */
 static int
 autoindex_read_look_at_names(const struct place *pl, DIR *dir,
     struct autoindex_names *ns, struct listing_validator *lv)

@@ -1,6 +1,6 @@
 /*
- * autoindex_read: reads a directory into a page: as a whole and sorted, or block by block.
- * Waits for the disk, so on pool threads only.
+ * autoindex_read: reads a directory into a page: as a whole and sorted, or block by block.  Reads
+ * the disk, so call it on disk threads only.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_READ_H
 #define SERVER_CONTENT_AUTOINDEX_READ_H
@@ -13,57 +13,57 @@
 #include "server/content/autoindex_view.h"
 #include "server/util/buf.h"
 
-/* Text of a page that comes as a whole: 3400 names of 16 bytes, about. */
+/* Limit in bytes of a page that is made as a whole: about 3400 names of 16 bytes. */
 #define AUTOINDEX_READ_WHOLE ((size_t)512 << 10)
 
-/* A block ends behind the name that makes it that long; 64 KiB hold it. */
+/* A block ends after the name with which it reaches this length; it fits in 64 KiB. */
 #define AUTOINDEX_READ_BLOCK ((size_t)60 << 10)
 
 /*
- * A directory that is to be listed, as it was found.  A compressed sibling is not shown where
- * the name without its suffix is that of a file, or of a link, in the same directory.
+ * A directory to list, as the lookup found it.  The listing leaves out a compressed sibling if the
+ * name without its suffix is a file, or a symbolic link, in the same directory.
  */
 struct place {
 	struct pw_root *pl_root;
 	const char *pl_path;   /* below the root; ends in '/', or is "." */
 	const char *pl_title;  /* the path as the client knows it */
-	const char *pl_header; /* of the configuration, or NULL */
-	bool pl_dotfiles; /* names that begin with a dot are shown, all ... */
-	char *const
-	    *pl_dotnames;     /* ... or these, of the configuration; or NULL */
-	unsigned pl_siblings; /* not shown: bits 1 << enum coding */
-	bool pl_digests;      /* those that files carry are in JSON */
+	const char *pl_header; /* name from the configuration, or NULL */
+	bool pl_dotfiles; /* true if all names with a leading dot are shown */
+	char *const *pl_dotnames; /* conf's dot names to show, or NULL */
+	unsigned pl_siblings; /* codings to leave out: bits 1 << enum coding */
+	bool pl_digests; /* true if JSON has the digests that files carry */
 	struct view pl_view;
-	uint64_t pl_patience_us; /* for a slow disk, at most; 0: any */
+	uint64_t pl_patience_us; /* limit for a slow disk; 0 for none */
 	uint64_t pl_dev, pl_ino;
 	struct timespec pl_mtime, pl_ctime;
 };
 
 /*
- * All of it, into an empty buffer, which the caller frees (free(3)), after an error as
- * well.  *same: it is the directory that was found.  -E2BIG: the text is longer than
- * AUTOINDEX_READ_WHOLE, or the disk took 5 s, or all patience.  The first has a validator if a
- * second is enough to look at all names; nothing else has one after an error.
+ * Writes the whole page into an empty buffer, which the caller frees with free(3), after an error
+ * as well.  Sets *same if the directory is still the one that was found.  Fails with -E2BIG if the
+ * text is longer than AUTOINDEX_READ_WHOLE, or if the disk took 5 s or pl_patience_us.  A page that
+ * proves too long only when it is rendered has a validator, since all its names were looked at;
+ * after any other error there is none.
  */
 int autoindex_read_whole(
     const struct place *, struct buf *, bool *same, struct listing_validator *);
 
-/* The caller closes it, where that may wait. */
+/* Opens the directory.  The caller closes it on a thread that may wait for the disk. */
 int autoindex_read_open(const struct place *, DIR **);
 
-/* What stands before the rows of a page, and behind them. */
+/* Appends the text before the rows of a page, or the text after them. */
 void autoindex_read_begin(const struct place *, struct buf *, bool sorted);
 void autoindex_read_end(const struct place *, struct buf *);
 
 /*
- * Appends rows until the buffer holds AUTOINDEX_READ_BLOCK, or those that a second, or the
- * patience, has brought; at least one.  Of the place, neither title nor header.  first: no row
- * was before them.  *end: there are no more.
+ * Appends rows until the buffer holds AUTOINDEX_READ_BLOCK bytes, or until a second or
+ * pl_patience_us has passed; at least one row.  Uses neither title nor header of the place.  first
+ * is true if no row came before.  Sets *end if there are no more rows.
  */
 int autoindex_read_block(
     DIR *, const struct place *, struct buf *, bool first, bool *end);
 
-/* Empties a buffer and gives it memory for a block.  False: there is none. */
+/* Empties a buffer and reserves memory for a block.  Returns false if memory is short. */
 bool autoindex_read_room(struct buf *);
 
 #endif

@@ -51,7 +51,10 @@ autoindex_stream_read_block(struct autoindex_stream *st)
 	return 0;
 }
 
-/* The size of a chunk is known after its text, and stands before it. */
+/*
+ * Frames the block as a chunk.  The size is known only after the text, so it goes into the space
+ * reserved before it.
+ */
 static void
 autoindex_stream_frame(struct autoindex_stream *st)
 {
@@ -147,7 +150,10 @@ autoindex_stream_closed(struct pw_waiter *w)
 	free(autoindex_stream_of_task((struct pw_task *)w));
 }
 
-/* Without memory or threads it is done here: better late than never. */
+/*
+ * Closes the directory on this thread if memory is short or no disk thread is available, although
+ * that may block.
+ */
 void
 autoindex_stream_close(struct autoindex_stream **stp)
 {

@@ -1,8 +1,7 @@
 /*
- * autoindex_stream: the listing of a directory that is too large for one page, in
- * blocks: the pool reads and renders one, the loop sends it, then the next.  Its memory
- * is one block and what readdir(3) has read ahead, about 100 KiB; with a header up to 64 KiB
- * more.  Loop's thread.
+ * autoindex_stream: the listing of a directory that is too large for one page, in blocks: the pool
+ * reads and renders one, the loop sends it, then the next.  Its memory is one block and what
+ * readdir(3) has read ahead, about 100 KiB; a header adds up to 64 KiB.  The loop's thread only.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_STREAM_H
 #define SERVER_CONTENT_AUTOINDEX_STREAM_H
@@ -11,8 +10,7 @@
 
 #include "server/content/autoindex_read.h"
 
-#define AUTOINDEX_STREAM_BYTES \
-	((size_t)100 << 10) /* of memory, without a header */
+#define AUTOINDEX_STREAM_BYTES ((size_t)100 << 10) /* memory without a header */
 
 struct autoindex_stream {
 	struct place st_place;
@@ -21,32 +19,35 @@ struct autoindex_stream {
 	bool st_chunked; /* framed as RFC 9112, 7.1 */
 	void (*st_done)(struct autoindex_stream *);
 	void *st_arg;
-	/* the block that has come; it stays until the next is asked for */
+	/* the current block, valid until autoindex_stream_next */
 	int st_error; /* 0 or -errno */
 	const char *st_data;
 	size_t st_len;
-	bool st_end; /* it is the last one */
+	bool st_end; /* true for the last block */
 	/* private */
 	struct pw_task st_task;
 	struct buf st_buf;
-	DIR *st_dir; /* opened and closed by the pool */
+	DIR *st_dir; /* opened and closed by disk threads */
 	atomic_bool st_cancelled;
 	char st_texts[]; /* path and title of st_place */
 };
 
 /*
- * Copies the place's path and title; the rest that it points to is the configuration's, and its root
- * the caller's.  Returns NULL if memory is short.
+ * Copies the place's path and title; borrows its other strings, which belong to the configuration,
+ * and its root.  Returns NULL if memory is short.
  */
 struct autoindex_stream *autoindex_stream_create(const struct place *);
 
-/* 0: st_done will be called.  -errno: not. */
+/* Starts to read the next block.  Returns 0 if st_done will be called, or -errno. */
 int autoindex_stream_next(struct autoindex_stream *);
 
-/* The requested block is not needed any more: -ECANCELED, if its read has not begun. */
+/* Cancels the block in flight.  It completes with -ECANCELED if its read has not begun. */
 void autoindex_stream_cancel(struct autoindex_stream *);
 
-/* Not while a block is being read.  Frees it, now or when the pool has closed. */
+/*
+ * Closes the stream and frees it, at once or when a disk thread has closed the directory.  Do not
+ * call it while a block is in flight.
+ */
 void autoindex_stream_close(struct autoindex_stream **);
 
 #endif

@@ -7,9 +7,9 @@
 #include "lib/util/hash.h"
 #include "server/content/autoindex_validator.h"
 
-#define SETTLED 2 /* seconds: there are file systems that count no finer */
+#define SETTLED 2 /* seconds; some file systems have no finer times */
 
-/* No secret: a listing has the same tag in each process, and on each node of a fleet. */
+/* Not secret, so that a listing has the same tag in each process, and on each node of a fleet. */
 static const struct seed validator_seed = {1, 2};
 
 static void

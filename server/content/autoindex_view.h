@@ -12,7 +12,7 @@
 
 enum view_sort { VIEW_NAME, VIEW_TIME, VIEW_SIZE };
 
-/* All zeros: as HTML, by name. */
+/* A view of a listing; all zeros for HTML, sorted by name. */
 struct view {
 	bool vw_json;
 	bool vw_descending;
@@ -25,29 +25,30 @@ enum row_type { ROW_FILE, ROW_DIRECTORY, ROW_OTHER };
 struct row {
 	char *row_name;
 	enum row_type row_type;
-	bool row_known;	  /* the rest is */
-	off_t row_size;	  /* of a file */
-	time_t row_mtime; /* seconds since the epoch, as the next */
-	time_t
-	    row_changed; /* its newest change, or that of its link; 0: not known */
-	char row_digest[DIGEST_BASE64]; /* of a file, or empty */
+	bool row_known;	  /* row_size and row_mtime are valid */
+	off_t row_size;	  /* bytes of a file */
+	time_t row_mtime; /* seconds since the epoch */
+	/* newest st_ctim of the name and its link's target, seconds since the epoch; 0 if unknown */
+	time_t row_changed;
+	char row_digest[DIGEST_BASE64]; /* a file's SHA-256, or empty */
 };
 
-/* As in a request: "time". */
+/* Returns the name that a request uses, such as "time". */
 const char *view_sort_name(enum view_sort);
 
 /*
- * Of "sort=name|time|size", "order=asc|desc" and "format=json|html" in the query the last one
- * of each counts; whatever else is in it is ignored.  Without a format the Accept field
- * decides: JSON, if it has more weight there than HTML.  Both may be absent.
+ * Parses "sort=name|time|size", "order=asc|desc" and "format=json|html" in the query: the last one
+ * of each counts, and anything else is ignored.  Without a format the Accept field decides: JSON if
+ * its weight there is higher than that of HTML.  Both arguments may be absent.
  */
 struct view view_parse(struct str query, struct str accept);
 
 bool view_same(struct view, struct view);
 
 /*
- * Less than 0 or more: which row comes first.  Directories, in either direction; what is not
- * known, last; what is otherwise the same, by name (natural.h).  Never 0 for two names.
+ * Returns a negative number if the first row comes first, else a positive one.  Directories come
+ * first in either direction, rows that are not known come last, and rows that are equal otherwise
+ * are sorted by name (natural.h).  Never returns 0 for two names.
  */
 int view_compare(struct view, const struct row *, const struct row *);
 

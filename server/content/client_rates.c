@@ -10,9 +10,9 @@
 #include "server/content/client_rates.h"
 
 #define PARTS	((size_t)64)
-#define BUCKETS ((size_t)1024) /* of each */
+#define BUCKETS ((size_t)1024) /* hash buckets of a part */
 #define EACH	(CLIENT_RATES / PARTS)
-#define LOOKS	4 /* for one that can be forgotten */
+#define LOOKS	4 /* entries checked for a victim */
 
 struct client_rate {
 	struct token_bucket cr_bucket;
@@ -20,8 +20,7 @@ struct client_rate {
 	uintptr_t cr_rule;
 	unsigned cr_users;
 	LIST_ENTRY(client_rate) cr_link;
-	TAILQ_ENTRY(client_rate)
-	cr_order; /* the one asked for last at the end */
+	TAILQ_ENTRY(client_rate) cr_order; /* most recently used last */
 };
 
 LIST_HEAD(rate_list, client_rate);
@@ -86,7 +85,10 @@ client_rates_part_of(struct client_rates *cs, uint64_t client, uintptr_t rule,
 	return pt;
 }
 
-/* The part's lock is held, as in the next ones. */
+/*
+ * Evicts a bucket that is not in use.  Returns false if there is none.  The part's lock is held, as
+ * in client_rates_add.
+ */
 static bool
 client_rates_forget_one(struct part *pt, uint64_t now)
 {

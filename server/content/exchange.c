@@ -14,10 +14,10 @@
 #include "server/log/keep.h"
 #include "server/tls/session.h"
 
-#define STATUS_CUT 499	/* nginx' number for: no answer was begun */
-#define DISK_LOOKS 10	/* of disk_timeout, as long as it does something */
-#define USER_KEPT  256	/* bytes of a user name while an answer waits */
-#define MOST_503   8192 /* bytes of a page: an empty socket takes it */
+#define STATUS_CUT 499	/* as in nginx: no response was begun */
+#define DISK_LOOKS 10	/* most disk_timeout periods for a slow disk */
+#define USER_KEPT  256	/* bytes of a user name that exchange_settle keeps */
+#define MOST_503   8192 /* bytes of a page that an empty socket accepts */
 
 struct exchange *
 exchange_create(
@@ -76,14 +76,14 @@ exchange_find_target(struct exchange *ex)
 	if (status == 0 && ex->ex_target.tgt_asterisk &&
 	    rq->rq_method != METHOD_OPTIONS)
 		status = 400;
-	/* RFC 9110, 7.4. */
+	/* An https target needs TLS, or a trusted proxy (RFC 9110, 7.4). */
 	if (status == 0 && ex->ex_target.tgt_https && ex->ex_tls == NULL &&
 	    !ex->ex_proxied)
 		status = 400;
 	return status;
 }
 
-/* The name that the client gave in the handshake, or nothing. */
+/* Returns the name that the client sent in the handshake (SNI), or an empty string. */
 static struct str
 exchange_server_name(const struct exchange *ex)
 {
@@ -91,8 +91,8 @@ exchange_server_name(const struct exchange *ex)
 }
 
 /*
- * The host that was asked for: that of an absolute-form target goes before Host, and this before
- * SNI.  Empty: none.
+ * Returns the requested host, or an empty string.  The host of an absolute-form target takes
+ * precedence over Host, and Host over SNI.
  */
 static struct str
 exchange_host_of(const struct exchange *ex)
@@ -105,8 +105,8 @@ exchange_host_of(const struct exchange *ex)
 }
 
 /*
- * Finds the site of a request that is refused.  That of Host counts only if the connection may be used
- * for it, else that of the handshake.
+ * Finds the site of a refused request.  Uses Host only if the connection may be used for it, else
+ * the name of the handshake.
  */
 static void
 exchange_locate_refused(struct exchange *ex)
@@ -157,7 +157,7 @@ exchange_respond(struct exchange *ex, int refusal)
 	struct request *rq = &ex->ex_request;
 	int status = exchange_find_target(ex);
 
-	/* Of several things that are wrong the method is the first. */
+	/* Of several errors that of the method takes precedence. */
 	ex->ex_refusal = rq->rq_method == METHOD_OTHER ? 405 : refusal;
 	if (status != 0) {
 		if (ex->ex_refusal != 405)
@@ -248,7 +248,7 @@ exchange_end(struct exchange *ex)
 		 });
 }
 
-/* In the connection's input, which may be another client's next. */
+/* Erases the password in the connection's input buffer, which another client may use next. */
 static void
 exchange_forget_password(struct exchange *ex)
 {
@@ -271,7 +271,9 @@ exchange_cancel(struct exchange *ex)
 		pn->cancel(ex);
 }
 
-/* No status is 0: whether the path alone keeps the request out of the log. */
+/*
+ * Returns true if the path alone excludes the request from the log.  Passes 0, which is no status.
+ */
 static bool
 exchange_is_excluded(const struct exchange *ex)
 {
@@ -281,7 +283,10 @@ exchange_is_excluded(const struct exchange *ex)
 	       !conf_logs(svc->svc_conf, ex->ex_target.tgt_path, 0);
 }
 
-/* The response's head has been given, or is all that there is. */
+/*
+ * Shrinks the exchange to what the log and messages need.  The owner has sent the head, or the head
+ * is the whole response.
+ */
 static void
 exchange_shrink(struct exchange *ex)
 {
@@ -292,7 +297,7 @@ exchange_shrink(struct exchange *ex)
 	if (ex->ex_user.b_len > USER_KEPT)
 		ex->ex_user.b_len = USER_KEPT;
 	buf_fit(&ex->ex_user, bufs);
-	/* The name of the file is for messages about it. */
+	/* Messages about the file need its name. */
 	if (rs->rs_file == NULL)
 		buf_release(&ex->ex_lookup.lk_path, bufs);
 	else
@@ -386,7 +391,7 @@ exchange_disk_late(struct exchange *ex)
 		    svc->svc_conf->conf_disk_timeout, ex->ex_pending_on->cure);
 }
 
-/* The bytes of its body; own: a page of the configuration's, or NULL. */
+/* Makes the 503 and returns the bytes of its body.  own is a page of the configuration, or NULL. */
 static size_t
 exchange_make_503(
     struct exchange *ex, struct buf *text, const struct error_page *own)
@@ -409,14 +414,14 @@ exchange_make_503(
 	    hw, own->ep_type, own->ep_body, true, false, wanted);
 }
 
-/* What the socket does not take at once is lost. */
+/* Sends the 503.  Drops what the socket does not accept at once. */
 static void
 exchange_send_503(struct exchange *ex, const struct error_page *own)
 {
 	struct buf text = {0};
 	size_t body = exchange_make_503(ex, &text, own);
 
-	/* The answer before it may still fill the socket. */
+	/* The previous response may still fill the socket. */
 	if (!text.b_failed &&
 	    ex->ex_ops->send_now(ex, text.b_data, text.b_len)) {
 		ex->ex_503 = text.b_len;

@@ -9,15 +9,15 @@
 struct exchange;
 
 /*
- * A message about the requested file.  A lack of memory or descriptors is logged once a
- * minute, then with the number of repeats.
+ * Logs why the requested file cannot be sent.  Logs a lack of memory or descriptors once a minute,
+ * with the number of repeats.
  */
 void file_error_tell(struct exchange *, int error);
 
-/* Logs, once a minute, that a file changed while it was sent and the response is cut. */
+/* Logs, once a minute, that a file changed while it was sent and that the response is aborted. */
 void file_error_changed(struct exchange *);
 
-/* For want of a descriptor? */
+/* Returns true if the error is a lack of descriptors. */
 bool file_error_descriptor(int error);
 
 #endif

@@ -17,7 +17,10 @@ header_cache_create(void)
 	return ft;
 }
 
-/* Host alone decides what the response is, and the connection stays.  An empty Host leaves that to SNI. */
+/*
+ * Returns true if Host alone determines the response and the connection stays open.  An empty Host
+ * leaves that to SNI.
+ */
 static bool
 header_cache_plain(const struct request *rq)
 {
@@ -36,7 +39,7 @@ header_cache_plain(const struct request *rq)
 	       pre->pre_if_range.s_ptr == NULL;
 }
 
-/* A field that came twice has a value that is not in the block. */
+/* Returns true if s is absent or inside the block.  The value of a repeated field is not inside. */
 static bool
 header_cache_inside(struct str s, struct str block)
 {

@@ -1,12 +1,11 @@
 /*
- * header_cache: caches the parsed form of a block of header fields.  A client sends the
- * same block with each request; a block that was checked and parsed once is not parsed
- * again if every byte is the same.  Belongs to a worker; its thread only.
+ * header_cache: caches the parsed form of a block of header fields.  A client sends the same block
+ * with each request; a block that was checked and parsed once is not parsed again if every byte is
+ * the same.  Belongs to a worker; used by its thread only.
  *
- * Only plain ones are remembered: nothing in them changes what a GET is answered, and no password
- * is in them.  A worker
- * with many more clients at a time than HEADER_CACHE_SLOTS, whose fields all differ, forgets
- * them between two requests.
+ * It caches plain blocks only: no field in them changes the response to a GET, and none has a
+ * password.  A worker with many more clients at a time than HEADER_CACHE_SLOTS, whose fields all
+ * differ, evicts their blocks between two requests.
  */
 #ifndef SERVER_CONTENT_HEADER_CACHE_H
 #define SERVER_CONTENT_HEADER_CACHE_H
@@ -22,49 +21,48 @@
 
 struct site;
 
-/* Slices point into fl_text. */
+/* A cached block; the slices point into fl_text. */
 struct cached_header {
-	const struct site *fl_site;    /* that Host names */
-	struct request_texts fl_texts; /* but for the line */
-	uint64_t fl_accept;	       /* coding_weights */
-	/* Whom it names, if a trusted proxy sends it; AF_UNSPEC: nobody. */
+	const struct site *fl_site;    /* site that Host names */
+	struct request_texts fl_texts; /* without the request line */
+	uint64_t fl_accept;	       /* coding_weights of the block */
+	/* client that the block names, for a trusted proxy; AF_UNSPEC if none */
 	union sockaddr_any fl_client;
-	uint64_t fl_number; /* of the block: no other one has it */
-	size_t fl_len;	    /* 0: nothing yet */
+	uint64_t fl_number; /* unique number of the block */
+	size_t fl_len;	    /* bytes of the block; 0 if the slot is empty */
 	char fl_text[HEADER_CACHE_MAX];
 };
 
 /*
- * What a connection has sent, and was answered.  Another connection's block may take its place;
- * the number tells them apart.  So what was checked for this connection and this host, the
- * certificate for example, still holds.
+ * The block that a connection sent with a request that got a response.  Another connection's block
+ * may replace it in its slot; the number shows that.  So what was checked for this connection and
+ * this host, the certificate for example, still holds.
  */
 struct known_header {
-	const struct cached_header *kh_fields; /* NULL: nothing */
+	const struct cached_header *kh_fields; /* NULL if there is none */
 	uint64_t kh_number;
 };
 
-/* Each block has one place, which another may take. */
+/* Each block has one slot, where another block may replace it. */
 struct header_cache {
 	struct seed ft_seed;
-	uint64_t ft_count; /* of the blocks so far */
+	uint64_t ft_count; /* blocks cached so far */
 	struct cached_header ft_slots[HEADER_CACHE_SLOTS];
 };
 
-/* free(3) is its end.  NULL: no memory. */
+/* Returns NULL if memory is short.  The caller releases it with free(3). */
 struct header_cache *header_cache_create(void);
 
 /*
- * Remembers block, which is all of the request's head behind its first line, and whom it
- * names: see fl_client.
- * NULL: it is not a plain one, or too long.  The returned entry stays where it is, but
- * another block may replace it: so compare before it is believed.
+ * Caches block, which is all of the request's head after its first line, and the client that it
+ * names (fl_client).  Returns NULL if the block is too long or not plain.  The returned entry stays
+ * where it is, but another block may replace its content, so compare before use.
  */
 const struct cached_header *header_cache_remember(struct header_cache *,
     const struct request *, struct str block, const struct site *,
     const union sockaddr_any *client);
 
-/* Whether these bytes begin with the very block. */
+/* Returns true if these bytes begin with exactly this block. */
 static inline bool
 header_cache_matches(const struct cached_header *fl, const char *p, size_t len)
 {
@@ -78,7 +76,7 @@ known_header(const struct cached_header *fl)
 	return (struct known_header){fl, fl->fl_number};
 }
 
-/* The same of a block that the connection has sent. */
+/* Returns true if these bytes begin with the block that the connection sent before. */
 static inline bool
 known_header_matches(const struct known_header *kh, const char *p, size_t len)
 {
@@ -87,7 +85,9 @@ known_header_matches(const struct known_header *kh, const char *p, size_t len)
 	       header_cache_matches(kh->kh_fields, p, len);
 }
 
-/* Returns the texts at their places in a head whose block matches; line: bytes of its first line. */
+/*
+ * Returns the texts as slices of a head whose block matches; line is the length of its first line.
+ */
 static inline struct request_texts
 header_cache_texts(
     const struct cached_header *fl, const char *head, size_t line)

@@ -10,9 +10,9 @@
 #include "server/content/health.h"
 
 #define SECOND_US ((uint64_t)1000000)
-#define LINE	  1024 /* bytes with the NUL; what is longer is cut */
+#define LINE	  1024 /* bytes with the NUL; longer lines are truncated */
 
-/* The first who has it: a site, or one of its locations. */
+/* Sets the first site or location that has the root. */
 static void
 health_name_root(struct root_health *rh, const struct conf *conf, size_t root)
 {
@@ -61,7 +61,7 @@ health_drains(const struct health *hl)
 	return atomic_load(&hl->hl_ending) || atomic_load(&hl->hl_withdrawn);
 }
 
-/* Its line; true: it is well. */
+/* Writes the line of a root.  Returns true if the root responds without an error. */
 static bool
 health_describe(
     const struct root_health *rh, uint64_t now, char *text, size_t size)

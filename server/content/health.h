@@ -1,17 +1,17 @@
 /*
- * health: what balancers are told: the answers to the keys live and ready, which are two paths,
- * and the state that the key agent tells (server/admin/agent.h).  None needs a disk: what is known of
- * the roots was found out by the threads of server/process/root_probe.h.  The text of ready
- * has a line for each root:
+ * health: what balancers are told: the answers to the keys live and ready, which are two paths, and
+ * the state that the key agent tells (server/admin/agent.h).  No response needs the disk: the
+ * threads of server/process/root_probe.h find out the state of the roots.  The text of ready has a
+ * line for each root:
  *
  *	not ready
  *	main: ok
  *	main /video/: no answer for 12 s
  *
- * Its first line is "draining" once the server ends, or was withdrawn (pagewise drain).
+ * The first line is "draining" during shutdown and after pagewise drain.
  *
- * It belongs to the server process; probes and the main thread write, workers and the admin
- * thread read.
+ * It belongs to the server process; probes and the main thread write, workers and the admin thread
+ * read.
  */
 #ifndef SERVER_CONTENT_HEALTH_H
 #define SERVER_CONTENT_HEALTH_H
@@ -23,38 +23,43 @@
 #include "server/conf/conf.h"
 
 #define HEALTH_SILENT \
-	((uint64_t)5000000) /* microseconds: then it is not ready */
+	((uint64_t)5000000) /* microseconds without a response: not ready */
 
 struct exchange;
 
 struct root_health {
-	const struct site *rh_site;	   /* the first that has it */
-	const char *rh_location;	   /* its path in there, or empty */
-	atomic_uint_fast64_t rh_responded; /* when it last did, microseconds */
-	atomic_int rh_error; /* of its last answer: -errno, or 0 */
+	const struct site *rh_site;	   /* first site with this root */
+	const char *rh_location;	   /* path of the location, or empty */
+	atomic_uint_fast64_t rh_responded; /* last response, microseconds */
+	atomic_int rh_error; /* result of the last probe: 0 or -errno */
 };
 
 struct health {
-	atomic_bool hl_ending;	  /* for good: SIGTERM */
-	atomic_bool hl_withdrawn; /* pagewise drain */
-	/* Balancers may have been told to drain, by this process or one before. */
+	atomic_bool hl_ending;	  /* shutdown by SIGTERM; never reset */
+	atomic_bool hl_withdrawn; /* set by pagewise drain */
+	/* true if this process, or one before, may have told balancers to drain */
 	atomic_bool hl_restored;
-	size_t hl_count; /* as conf_nroots */
+	size_t hl_count; /* number of roots (conf_nroots) */
 	struct root_health hl_roots[];
 };
 
-/* All have answered now.  NULL: no memory. */
+/* Returns the state in which all roots have just responded, or NULL if memory is short. */
 struct health *health_create(const struct conf *, uint64_t now_us);
 void health_destroy(struct health **);
 
-/* Balancers are to send nobody new. */
+/* Returns true if balancers must send no new clients. */
 bool health_drains(const struct health *);
 
-/* Does every root answer?  If not, which one and why: "main /video/: no answer for 12 s". */
+/*
+ * Returns true if every root responds.  If not, text names the first one that does not and why:
+ * "main /video/: no answer for 12 s".
+ */
 bool health_is_well(
     const struct health *, uint64_t now_us, char *text, size_t size);
 
-/* True: it was one of the two paths, and the answer is ready to be sent. */
+/*
+ * Returns true if the request is for one of the two paths; the response is then ready to be sent.
+ */
 bool health_respond(struct exchange *);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * known: requests of which every byte is known: the fields are those of one that was checked and
- * parsed before (header_cache.h), and what the target names is ready (response_cache.h).  They
- * are neither parsed nor looked up.  The worker's thread.
+ * parsed before (header_cache.h), and what the target names is ready (response_cache.h).  They are
+ * neither parsed nor looked up.  The worker's thread only.
  */
 #ifndef SERVER_CONTENT_KNOWN_H
 #define SERVER_CONTENT_KNOWN_H
@@ -14,17 +14,17 @@
 struct exchange;
 
 struct known {
-	struct cached_response *kn_response; /* to keep: response_cache_ref */
+	struct cached_response *kn_response; /* borrowed: response_cache_ref */
 	const struct cached_header *kn_fields;
-	const char *kn_begin; /* of the head */
-	size_t kn_line;	      /* bytes of its first line, without CRLF */
-	size_t kn_len;	      /* bytes of all of it */
-	struct str kn_target; /* its path: it has no more */
+	const char *kn_begin; /* start of the head */
+	size_t kn_line;	      /* bytes of the request line, without CRLF */
+	size_t kn_len;	      /* bytes of the head */
+	struct str kn_target; /* request target, a path without a query */
 };
 
 /*
- * A request was checked and parsed, and its answer was ready; head: all of it.  proxied: its
- * connection names the client itself.
+ * Remembers the header block of a request that was checked and parsed, and whose response was
+ * cached; head is the whole head.  proxied is true if the connection itself names the client.
  */
 void known_learn(struct header_cache *, struct known_header *,
     const struct exchange *, struct str head, bool proxied);
@@ -45,8 +45,9 @@ known_take_target(struct str *s, struct str *target)
 }
 
 /*
- * Is there one at the front of in?  version: what follows the target in its first line; behind it is
- * the block of fields.  now: microseconds.  Hot, so inlined.
+ * Looks for a known request at the front of in.  Returns false if there is none.  version is what
+ * follows the target in the request line; the header block comes after it.  now is in microseconds.
+ * Hot, so inlined.
  */
 static inline bool
 known_find(struct service *svc, const struct known_header *known, bool tls,
@@ -79,7 +80,7 @@ known_find(struct service *svc, const struct known_header *known, bool tls,
 	return kn->kn_response != NULL;
 }
 
-/* It is answered: see popular.h. */
+/* Counts a known request that gets its response; see popular.h. */
 static inline void
 known_asked(struct service *svc, const struct known *kn, uint64_t now)
 {

@@ -35,7 +35,9 @@ multipart_digits(off_t number)
 	return n;
 }
 
-/* Digits of the positions in a part's head, in which alone two heads differ. */
+/*
+ * Returns the number of digits of the positions in a part's head.  Two heads differ only in these.
+ */
 static unsigned
 multipart_positions(const struct range *r)
 {
@@ -43,7 +45,7 @@ multipart_positions(const struct range *r)
 	       multipart_digits(r->rng_off + r->rng_len - 1);
 }
 
-/* There may be thousands of parts: only one head is written. */
+/* Writes only one head to compute the length, as there may be thousands of parts. */
 uint64_t
 multipart_length(const struct response *rs)
 {

@@ -13,11 +13,13 @@ struct response;
 
 #define MULTIPART_HEAD (REPRESENTATION_LINES + 256) /* bytes of a part's head */
 
-/* The head of part i, or, behind the last part, what ends it all.  Its length. */
+/*
+ * Writes the head of part i, or after the last part the closing delimiter, and returns its length.
+ */
 int multipart_head(
     const struct response *, size_t i, char text[MULTIPART_HEAD]);
 
-/* Of the whole body. */
+/* Returns the length of the whole body. */
 uint64_t multipart_length(const struct response *);
 
 #endif

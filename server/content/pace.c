@@ -62,7 +62,7 @@ pace_rate(const struct exchange *ex)
 	return one == 0 || (all > 0 && all < one) ? all : one;
 }
 
-/* Takes n bytes from both buckets; when they may be sent. */
+/* Takes n bytes from both buckets, and returns when they may be sent, in nanoseconds. */
 static uint64_t
 pace_take(struct exchange *ex, uint64_t n)
 {
@@ -93,7 +93,10 @@ pace_has_body(const struct response *rs)
 	       rs->rs_stream != NULL;
 }
 
-/* What was taken and not sent, or sent and not taken: a head. */
+/*
+ * Returns bytes to the buckets that were taken and not sent, or takes those of a head that were
+ * sent and not taken.
+ */
 static void
 pace_settle(struct exchange *ex)
 {

@@ -1,10 +1,11 @@
 /*
  * pace: how fast an answer may be sent (rate, client_rate, burst), and how often a client may ask
- * (request_rate).  Of answers with a body; heads of others cost a request and no bytes.
+ * (request_rate).  The limits apply to responses with a body; a response of a head alone costs a
+ * request and no bytes.
  *
- * A chunk of bytes is taken from the buckets of the connection and of the client, and the answer goes
- * on when both have earned it: so it is woken once for each chunk, in the order of asking.  What is
- * not sent of a chunk when the exchange ends goes back.
+ * A chunk of bytes is taken from the buckets of the connection and of the client, and the response
+ * continues when both have earned it: so it wakes once for each chunk, in the order of the takes.
+ * The unsent bytes of a chunk go back when the exchange ends.
  */
 #ifndef SERVER_CONTENT_PACE_H
 #define SERVER_CONTENT_PACE_H
@@ -15,22 +16,25 @@
 struct exchange;
 struct settings;
 
-/* True: the request may be answered; false: *seconds says when to come again. */
+/*
+ * Returns true if the request rate admits the request.  Otherwise sets *seconds to the delay after
+ * which the client may retry.
+ */
 bool pace_admit(struct exchange *, unsigned *seconds);
 
-/* Its answer will be paced, if it has a body. */
+/* Sets up the rate limits of the response; they apply if it has a body. */
 void pace_begin(struct exchange *);
 
-/* The answer may go on: 0; or not before then, microseconds. */
+/* Returns 0 if the response may continue, else the earliest time to continue, in microseconds. */
 uint64_t pace_wait(struct exchange *);
 
-/* Bytes that it may send now. */
+/* Returns the bytes that may be sent now. */
 uint64_t pace_left(const struct exchange *);
 
-/* Bytes/s that it will be sent at, no more. */
+/* Returns the limit of the response's rate in bytes/s, or 0 if there is none. */
 uint64_t pace_rate(const struct exchange *);
 
-/* The exchange ends. */
+/* Call when the exchange ends.  Returns the unsent bytes to the buckets. */
 void pace_end(struct exchange *);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * popular: see popular.h.  The counters' order is a heap with the least one on top; a table with
- * chains finds the one of a path, by site and hash: with a secret seed two paths do not
- * share one.
+ * popular: see popular.h.  The counters form a heap with the lowest count on top.  A table with
+ * chains finds the counter of a path by site and hash; the seed is secret, so that two paths do not
+ * share a hash.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,9 +15,9 @@
 #define NONE UINT32_MAX
 
 struct entry {
-	struct popular_path en_path; /* but for its count */
-	uint32_t en_place;	     /* in the heap */
-	uint32_t en_next;	     /* of its chain */
+	struct popular_path en_path; /* without its count */
+	uint32_t en_place;	     /* index in the heap */
+	uint32_t en_next;	     /* next entry of the chain */
 };
 
 struct place {
@@ -29,13 +29,13 @@ struct popular {
 	struct seed po_seed;
 	uint64_t po_begin;
 	uint32_t po_size;
-	uint32_t po_mask; /* of po_table */
+	uint32_t po_mask; /* mask for po_table */
 	_Atomic uint64_t po_counted;
 
-	pthread_mutex_t po_lock; /* for all below */
-	uint64_t po_window;	 /* the number of the one that lasts */
+	pthread_mutex_t po_lock; /* guards the fields below */
+	uint64_t po_window;	 /* number of the current window */
 	uint32_t po_used;
-	uint32_t *po_table; /* first entries of chains */
+	uint32_t *po_table; /* first entries of the chains */
 	struct place *po_heap;
 	struct entry *po_entries;
 };
@@ -93,7 +93,7 @@ popular_put(struct popular *po, uint32_t at, struct place pl)
 	po->po_entries[pl.pl_entry].en_place = at;
 }
 
-/* Its count has grown. */
+/* Moves a counter whose count has grown down the heap. */
 static void
 popular_sink(struct popular *po, uint32_t at)
 {
@@ -127,13 +127,13 @@ popular_rise(struct popular *po, uint32_t at)
 	popular_put(po, at, pl);
 }
 
-/* The lock is held.  Halves keep their order. */
+/* Halves all counts for each window that has passed, which keeps their order.  The lock is held. */
 static void
 popular_grow_old(struct popular *po, uint64_t now)
 {
 	uint64_t window = (now - po->po_begin) / POPULAR_WINDOW_US, times;
 
-	/* The time when a request began may lie before what has been counted. */
+	/* A request's start may precede that of requests counted before. */
 	if (now < po->po_begin || window <= po->po_window)
 		return;
 	times = window - po->po_window;
@@ -176,7 +176,7 @@ popular_unlink_entry(struct popular *po, uint32_t entry)
 	*link = po->po_entries[entry].en_next;
 }
 
-/* An unused counter, or the least one, which keeps its count. */
+/* Gives a path an unused counter, or the lowest one, which keeps its count. */
 static uint32_t
 popular_take_over(
     struct popular *po, const struct site *site, struct str path, uint64_t hash)

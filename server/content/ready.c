@@ -7,8 +7,8 @@
 #include "server/content/response_cache.h"
 
 /*
- * The key of its answer; absent: it has none.  Not if another file could come before it, or if it
- * depends on the client.
+ * Returns the key of the response, absent if it cannot be cached: if another file could take
+ * precedence, or if the response depends on the client.
  */
 static struct cached_key
 ready_key(const struct exchange *ex)

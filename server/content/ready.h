@@ -10,10 +10,13 @@ struct exchange;
 struct pw_file;
 struct representation;
 
-/* The answer that is ready for the file of the exchange's request, or NULL. */
+/* Returns the cached response for the file of the exchange's request, or NULL. */
 struct cached_response *ready_find(struct exchange *, const struct pw_file *);
 
-/* The head of the answer is complete, the file is whole, and it was not ready. */
+/*
+ * Offers the response to the cache.  Its head must be complete and the file whole, and the response
+ * must not be cached yet.
+ */
 void ready_offer(struct exchange *, struct pw_file *, struct representation *);
 
 #endif

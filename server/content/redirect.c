@@ -22,7 +22,7 @@ redirect_add_encoded(struct exchange *ex, struct buf *to, struct str path)
 		to->b_failed = true;
 }
 
-/* Behind a '/' nothing begins with one: "//x" would be a host. */
+/* Removes leading slashes from a text that follows a '/': "//x" would be a host. */
 static struct str
 redirect_joined(const struct buf *to, struct str text)
 {
@@ -42,7 +42,7 @@ redirect_add_query(struct exchange *ex, struct buf *to, struct str mark)
 	redirect_add(ex, to, ex->ex_target.tgt_query);
 }
 
-/* Takes over the text. */
+/* Makes the redirect.  Releases the text. */
 static void
 redirect_respond(struct exchange *ex, int status, struct buf *to)
 {
@@ -62,7 +62,7 @@ redirect_follow(struct exchange *ex, const struct redirect *rd, struct str star)
 
 	if (rd->rd_scheme.s_ptr != NULL) {
 		host = conf_host(ex->ex_lookup.lk_site, ex->ex_lookup.lk_host);
-		/* A request of HTTP/1.0 without Host, and a site without names. */
+		/* An HTTP/1.0 request without Host, for a site without names. */
 		if (host.s_len == 0) {
 			response_error(ex, 400);
 			return;

@@ -11,7 +11,10 @@
 
 #define SETTLED 2 /* seconds */
 
-/* The file's, in base64, if it carries one that is of it as it is. */
+/*
+ * Writes the digest that the file carries, in base64.  Returns false if there is none that matches
+ * the file's size and time.
+ */
 static bool
 representation_take_digest(const struct settings *set,
     const struct pw_file *file, char text[static DIGEST_BASE64])
@@ -44,14 +47,17 @@ representation_tag(struct representation *rp, const char *format, ...)
 	rp->rp_announced.va_etag = (struct str){rp->rp_tag, (size_t)len};
 }
 
-/* Times of reproducible builds, which are the same for all versions. */
+/* Returns true for times of reproducible builds, which are the same for all versions. */
 static bool
 representation_is_constant_time(const struct timespec *mtime)
 {
 	return mtime->tv_sec <= 1;
 }
 
-/* What tells versions of the file apart was set just now, or later: it may be set once more. */
+/*
+ * Returns true if the time that distinguishes versions of the file is recent or in the future:
+ * another change may set the same time.
+ */
 static bool
 representation_is_young(const struct pw_file *file, time_t now)
 {
@@ -134,7 +140,10 @@ representation_line_digest(struct representation *rp, const char *hash)
 	representation_line(rp, "Repr-Digest", value);
 }
 
-/* A sibling of a file that has a coding by its format has both: the last was applied last. */
+/*
+ * Writes Content-Encoding.  A sibling of a file whose format is a coding has both; the one applied
+ * last comes last.
+ */
 static void
 representation_line_coding(struct representation *rp, enum coding format)
 {
@@ -209,14 +218,17 @@ representation_repr_free(void *arg)
 {
 	struct representation *rp = arg;
 
-	/* There was no memory for it. */
+	/* NULL if memory was short. */
 	if (rp == NULL)
 		return;
 	response_cache_forget(&rp->rp_ready);
 	free(rp);
 }
 
-/* The file is still open: ready answers of other locations go on asking its descriptor. */
+/*
+ * Replaces a file's representation.  The file is still open, so cached responses of other locations
+ * stay linked to it.
+ */
 static void
 representation_repr_replace(
     struct representation *old, struct representation *rp)
@@ -233,7 +245,7 @@ representation_of(struct pw_file *file, const struct conf *conf,
 {
 	struct representation *rp = file->fil_user;
 
-	/* After the clock went back, its date may lie in the future. */
+	/* After the clock went back, Last-Modified may lie in the future. */
 	if (rp != NULL && !rp->rp_young && rp->rp_made <= now &&
 	    rp->rp_set == set && rp->rp_coding == coding)
 		return rp;

@@ -18,37 +18,37 @@
 #define REPRESENTATION_LINES 512 /* bytes of rp_lines */
 
 struct representation {
-	const struct settings *rp_set;	/* that it was made for */
-	struct validators rp_announced; /* what conditions are compared with */
+	const struct settings *rp_set;	/* settings that it was made for */
+	struct validators rp_announced; /* validators for conditions */
 	time_t rp_made;
 	size_t rp_len;
-	enum coding rp_coding; /* of the file; the name is that without it */
-	size_t rp_coded;       /* the lines behind Content-Type begin here, */
-	size_t rp_digest;      /* those behind Content-Encoding, and */
-	size_t rp_validators;  /* those behind Repr-Digest, if it is there */
-	bool rp_young;	       /* modified just now, or later: not kept */
-	struct response_cache_count rp_asked; /* requests for it */
+	enum coding rp_coding; /* coding of the file, not in its name */
+	size_t rp_coded;       /* offset in rp_lines after Content-Type */
+	size_t rp_digest;      /* offset after Content-Encoding */
+	size_t rp_validators;  /* offset after Repr-Digest */
+	bool rp_young;	       /* modified just now or later; not reused */
+	struct response_cache_count rp_asked; /* recent requests for the file */
 	struct response_cache_list rp_ready;
 	char rp_type[CONF_MEDIA_TYPE];
 	char rp_tag[80];
-	char rp_lines
-	    [REPRESENTATION_LINES]; /* Content-Type, Last-Modified, ... */
+	char rp_lines[REPRESENTATION_LINES]; /* fields, ready to be sent */
 };
 
 /*
- * The file's, made if need be: for another location it is made anew.  NULL: no memory.
- * name is for the media type; a file that has a coding is a sibling of that name.
+ * Returns the file's representation, made anew if need be, also for another location.  Returns NULL
+ * if memory is short.  name determines the media type; a file that has a coding is a sibling of that
+ * name.
  *
- * The entity tag is made of size and modification time in nanoseconds, so that two mirrors
- * that keep times agree on it; with etag = inode of the inode as well; with etag = digest of the
+ * The entity tag is made of size and modification time in nanoseconds, so that two mirrors that
+ * keep times agree on it; with etag = inode of the inode as well; with etag = digest of the
  * content's hash alone, if the file carries one (server/http/digest.h).  It is weak while the
- * modification is less than two seconds old: until then a second one may have the same time.
+ * modification is less than two seconds old, because a second one may still get the same time.
  * After that it is strong as long as a file is not rewritten in place with its size and its
  * modification time kept.
  *
  * Package managers and image builders set all modification times to 0 or 1 (the Nix store, OSTree).
- * Such a time says nothing: there is no Last-Modified, and the entity tag has the inode and the time
- * of its last change in any case.
+ * Such a time identifies no version: there is no Last-Modified, and the entity tag also has the
+ * inode and the time of its last change.
  *
  * A rule of the configuration may set either field (set_last_modified, set_entity_tag).
  * Last-Modified is never later than now (RFC 9110, 8.8.2.1); conditions are compared with the time

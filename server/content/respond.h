@@ -9,7 +9,7 @@
 
 struct exchange;
 
-/* Returns as exchange_respond. */
+/* Returns as exchange_respond does. */
 bool respond_admitted(struct exchange *);
 
 #endif

@@ -21,7 +21,7 @@
 #include "server/http/status.h"
 
 #define ALLOW	    "Allow: GET, HEAD, OPTIONS\r\n"
-#define FREE_RANGES 16 /* of a multipart, which any answer may have */
+#define FREE_RANGES 16 /* ranges for which no memory is reserved */
 
 /* ------------------------------------------------------------------ heads */
 
@@ -48,7 +48,7 @@ response_settings_of(const struct exchange *ex)
 		   : &ex->ex_service->svc_conf->conf_no_site;
 }
 
-/* The client's Origin, if its scripts may read the answer. */
+/* Returns the client's Origin if its scripts may read the response, else an empty string. */
 static struct str
 response_allowed_origin(const struct exchange *ex, const struct settings *set)
 {
@@ -78,7 +78,7 @@ response_rules(const struct exchange *ex, struct head_writer hw,
 	head_write_text(hw, "\r\n");
 }
 
-/* lines: of the rules. */
+/* Begins the head; lines are those of the rules. */
 static void
 response_head_begin_with(struct exchange *ex, int number, struct str lines)
 {
@@ -127,7 +127,7 @@ response_head_end(struct exchange *ex)
 
 /* -------------------------------------------------------- errors and others */
 
-/* One of the configuration's: it stays as long as the process. */
+/* Adds a page of the configuration, which lives as long as the process. */
 static void
 response_own_body(struct exchange *ex, const struct error_page *ep)
 {
@@ -209,7 +209,7 @@ response_options(struct exchange *ex)
 void
 response_text(struct exchange *ex, int number, struct str text)
 {
-	/* The rules are for files: how long these may be kept is no matter here. */
+	/* The rules are for files: how long these may be cached does not matter here. */
 	response_head_begin_with(
 	    ex, number, response_settings_of(ex)->set_always);
 	response_add(ex, "Content-Type: text/plain; charset=utf-8\r\n"
@@ -221,7 +221,7 @@ response_text(struct exchange *ex, int number, struct str text)
 	response_start(ex);
 }
 
-/* The tag of the listing that was looked up; empty: it has none. */
+/* Returns the entity tag of the listing that was looked up, empty if it has none. */
 static struct str
 response_listing_etag(
     const struct exchange *ex, char text[static VALIDATOR_ETAG])
@@ -263,7 +263,10 @@ response_add_listing_validators(struct exchange *ex)
 	}
 }
 
-/* It may change at any time, so clients ask each time whether it did. */
+/*
+ * Begins the head of a listing.  A listing may change at any time, so clients must revalidate it
+ * each time.
+ */
 static void
 response_head_listing(struct exchange *ex, int number)
 {
@@ -317,7 +320,7 @@ response_listing(struct exchange *ex, struct text *text)
 	response_start(ex);
 }
 
-/* To HTTP/1.0 the end of the connection is the end of the page. */
+/* With HTTP/1.0 the close of the connection marks the end of the page. */
 void
 response_stream(struct exchange *ex, struct autoindex_stream *st)
 {
@@ -335,7 +338,7 @@ response_stream(struct exchange *ex, struct autoindex_stream *st)
 
 /* ------------------------------------------------------------------- files */
 
-/* A client may not want the digest; everybody else gets it. */
+/* Returns true if the client does not want the digest; other clients get it. */
 static bool
 response_leaves_digest_out(
     const struct exchange *ex, const struct representation *rp)
@@ -344,7 +347,7 @@ response_leaves_digest_out(
 	       !digest_is_wanted(ex->ex_request.rq_want_digest);
 }
 
-/* The representation's lines from there on. */
+/* Adds the representation's lines from the offset `from` on. */
 static void
 response_add_lines(
     struct exchange *ex, const struct representation *rp, size_t from)
@@ -367,7 +370,7 @@ response_multipart_begin(struct exchange *ex, const struct plan *plan,
 	size_t size = plan->pl_nranges * sizeof(*rs->rs_ranges);
 	char text[MULTIPART_HEAD];
 
-	/* The representation may be made anew while this is being sent. */
+	/* The representation may be replaced while this response is in flight. */
 	rs->rs_ranges = malloc(size + sizeof(rp->rp_type));
 	if (rs->rs_ranges == NULL)
 		return false;
@@ -375,7 +378,7 @@ response_multipart_begin(struct exchange *ex, const struct plan *plan,
 	rs->rs_nranges = plan->pl_nranges;
 	rs->rs_type = memcpy(
 	    rs->rs_ranges + rs->rs_nranges, rp->rp_type, sizeof(rp->rp_type));
-	/* An odd step walks through all 2^64 before it repeats one. */
+	/* An odd step passes through all 2^64 values before one repeats. */
 	ex->ex_service->svc_boundary += 0x9e3779b97f4a7c15U;
 	rs->rs_boundary = ex->ex_service->svc_boundary;
 	snprintf(text, sizeof(text),
@@ -452,7 +455,7 @@ response_file_begin(struct exchange *ex, const struct plan *plan,
 	return true;
 }
 
-/* As the balancer sees it: not decoded, without its query. */
+/* Counts the path as the balancer sees it: not decoded, without its query. */
 static void
 response_count_popular(const struct exchange *ex)
 {
@@ -484,8 +487,8 @@ response_multipart_fits(const struct plan *plan)
 }
 
 /*
- * A client decides how many ranges there are.  Where a connection's responses have too many together, or
- * one is too long for its length, the file is sent as a whole (RFC 9110, 14.2).
+ * Limits the ranges, whose number the client chooses.  If a connection's responses have too many
+ * together, or one is too long for its length, the file is sent as a whole (RFC 9110, 14.2).
  */
 static void
 response_bound_ranges(struct exchange *ex, struct plan *plan)
@@ -538,7 +541,7 @@ response_file(struct exchange *ex, struct pw_file *file, const char *name,
 	response_start(ex);
 }
 
-/* The client's going away is its own business. */
+/* Returns true if the error means that the client left, which is not logged. */
 static bool
 response_client_left(int error)
 {

@@ -19,79 +19,84 @@ struct autoindex_stream;
 struct text;
 
 /*
- * After answers, or parts of one, of more than this many bytes in one turn the
- * others come first.
+ * A time slice ends after responses, or parts of one, of more than this many bytes; other
+ * connections run next.
  */
 #define RESPONSE_SLICE ((uint64_t)64 << 10)
 
 struct response {
 	int rs_status;
-	bool rs_close;	      /* the connection ends after this */
+	bool rs_close;	      /* the connection closes after this response */
 	struct buf rs_head;   /* head and a small body, or a part's head */
-	size_t rs_head_len;   /* of the head proper, for the log */
-	struct str rs_body;   /* in memory, of one of the next two */
+	size_t rs_head_len;   /* bytes of the head alone, for the log */
+	struct str rs_body;   /* memory of rs_text, rs_ready or conf */
 	struct text *rs_text; /* one reference, or NULL */
-	struct cached_response *rs_ready;   /* the same */
-	struct autoindex_stream *rs_stream; /* its next blocks, or NULL */
+	struct cached_response *rs_ready;   /* one reference, or NULL */
+	struct autoindex_stream *rs_stream; /* source of blocks, or NULL */
 	struct pw_file *rs_file;	    /* one reference, or NULL */
-	const struct settings *rs_settings; /* how rs_file is sent */
-	const char *rs_type;		    /* of a multipart's parts */
+	const struct settings *rs_settings; /* settings for rs_file */
+	const char *rs_type;		    /* media type of the parts */
 	uint64_t rs_boundary;
 	struct range rs_one;
 	struct range *rs_ranges; /* &rs_one, or malloc'ed for a multipart */
 	size_t rs_nranges;
-	size_t rs_piece; /* of it: what rs_send is sending */
+	size_t rs_piece; /* number of the piece in rs_send */
 	struct pw_send rs_send;
-	uint64_t rs_sent; /* bytes of the pieces before */
+	uint64_t rs_sent; /* bytes of earlier pieces */
 };
 
-/* Writes lines of rules, and the fields that depend on the request beside them. */
+/* Writes the lines of rules, and the fields that depend on the request. */
 void response_rules(const struct exchange *, struct head_writer,
     const struct settings *, struct str lines);
 
-/* Each makes the answer of the exchange's request ready to be sent. */
+/* Each makes the response of the exchange ready to be sent. */
 void response_error(struct exchange *, int status);
-/* 429; when to come again. */
+/* Refuses with 429; seconds is the value of Retry-After. */
 void response_too_many(struct exchange *, unsigned seconds);
 void response_redirect(struct exchange *, int status, struct str location);
 void response_options(struct exchange *);
-/* A plain text that nobody may keep; it is copied. */
+/* Sends a copy of a plain text with Cache-Control: no-store. */
 void response_text(struct exchange *, int status, struct str text);
-/* Takes over the reference; name is for the media type and messages. */
+/* Takes ownership of the reference; name determines the media type and appears in messages. */
 void response_file(struct exchange *, struct pw_file *, const char *name,
     const struct settings *);
-/* The ready part, and its bytes sent so far. */
+/* Makes the rest of a cached response ready, of which `sent` bytes were sent. */
 void response_ready(struct exchange *, struct cached_response *, size_t sent);
-/* True: by its conditions the request for the listing is answered without it, 304 or 412. */
+/*
+ * Evaluates the conditions of a request for a listing.  Returns true if the response is ready
+ * without the listing: 304 or 412.
+ */
 bool response_condition(struct exchange *);
-/* Takes over the reference. */
+/* Takes ownership of the reference. */
 void response_listing(struct exchange *, struct text *);
-/* Takes it over, with its first block; NULL: the body is not wanted (HEAD). */
+/*
+ * Takes ownership of the stream, which has its first block.  NULL if the body is not wanted (HEAD).
+ */
 void response_stream(struct exchange *, struct autoindex_stream *);
 
 /*
- * With ex_head_apart: the first rs_head_len bytes of rs_head were sent by the owner.  Until then
- * they are no part of what response_step sends, nor counted.
+ * Call with ex_head_apart when the owner has sent the first rs_head_len bytes of rs_head.
+ * response_step never sends these bytes, and they are not counted before this call.
  */
 void response_head_given(struct exchange *);
 
-/* As pw_send_step, for the answer as a whole. */
+/* Sends the next part, as pw_send_step does, for the response as a whole. */
 enum pw_send_status response_step(struct exchange *);
 
 /*
- * After PW_SEND_ERROR: true if nothing had been sent yet and another answer,
- * that says so, has taken its place.  Logs what is the server's fault.
+ * Call after PW_SEND_ERROR.  Returns true if nothing had been sent and an error response has
+ * replaced this one.  Logs errors that are the server's fault.
  */
 bool response_replaced(struct exchange *);
 
-/* Bytes handed to the kernel. */
+/* Returns the bytes handed to the kernel. */
 static inline uint64_t
 response_sent(const struct response *rs)
 {
 	return rs->rs_sent + rs->rs_send.snd_sent;
 }
 
-/* Frees what it holds.  Nothing may be pending. */
+/* Releases what the response holds.  Nothing may be pending. */
 void response_finish(struct exchange *);
 
 #endif

@@ -15,9 +15,9 @@
 #include "server/http/date.h"
 #include "server/http/head_write.h"
 
-#define HALVED	23	  /* each 2^23 microseconds */
-#define VICTIMS 64	  /* that one may push out */
-#define MEAN	(2 << 10) /* bytes of an answer, to find the number of buckets */
+#define HALVED	23	  /* counts are halved every 2^23 microseconds */
+#define VICTIMS 64	  /* most responses evicted for one */
+#define MEAN	(2 << 10) /* bytes of a response, to find the number of buckets */
 
 LIST_HEAD(rch_bucket, cached_response);
 
@@ -54,7 +54,7 @@ response_cache_count(
 {
 	unsigned age = (unsigned)(now_us >> HALVED), times;
 
-	/* The time when a request began may lie before what has been counted. */
+	/* A request's start may precede that of requests counted before. */
 	times = age > hc->hc_age ? age - hc->hc_age : 0;
 	hc->hc_n = times < 32 ? hc->hc_n >> times : 0;
 	hc->hc_age += times;
@@ -200,7 +200,7 @@ response_cache_find(struct response_cache *rch, struct cached_key key,
 	if (rsp == NULL || now_us >= rsp->rsp_until ||
 	    (rsp->rsp_file != NULL && !file_is_fresh(rsp->rsp_file)))
 		return NULL;
-	/* The clock went back: Last-Modified may lie behind the new Date. */
+	/* The clock went back: Last-Modified may be later than the new Date. */
 	if (rsp->rsp_date > now) {
 		response_cache_evict(rch, rsp);
 		return NULL;
@@ -249,8 +249,9 @@ response_cache_is_whole(struct response_cache *rch, struct cached_response *rsp)
 }
 
 /*
- * Those that have to go for so many bytes, or -1: there are not enough, or the one whose turn
- * it is stays.  What is being sent to somebody would free nothing.
+ * Chooses the victims for so many bytes.  Returns their number, or -1 if they do not suffice or if
+ * the oldest response is popular enough to stay.  Skips responses in flight, whose eviction would
+ * free nothing.
  */
 static int
 response_cache_choose(struct response_cache *rch, size_t size, unsigned asked,
@@ -323,7 +324,7 @@ response_cache_insert(struct response_cache *rch, struct cached_response *rsp)
 	TAILQ_INSERT_TAIL(&rch->rch_order, rsp, rsp_order);
 }
 
-/* Before anybody goes for it: it may not be in memory. */
+/* Makes the entry before any victim is evicted, since the file may not be resident. */
 static struct cached_response *
 response_cache_make(struct response_cache *rch, struct cached_key key,
     struct pw_file *file, struct str head)
@@ -379,7 +380,7 @@ response_cache_form(struct cached_response *rsp, size_t len, uint64_t now_us)
 	struct cached_response *victims[VICTIMS];
 	int n;
 
-	/* It is none of them. */
+	/* The second reference keeps rsp from being a victim. */
 	rsp->rsp_refs++;
 	n = response_cache_choose(rch, len, uses, now_us, victims);
 	rsp->rsp_refs--;

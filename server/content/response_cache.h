@@ -1,29 +1,29 @@
 /*
- * response_cache: the answers to the most popular requests, ready to be sent: head and
- * body side by side in memory.  Belongs to a worker; its thread only.
+ * response_cache: the answers to the most popular requests, ready to be sent: head and body side by
+ * side in memory.  Belongs to a worker; used by its thread only.
  *
- * An answer is known by the site and the request target as it was received, if that is
- * the path itself (nothing escaped, no query), and, where compressed siblings are sent, by the
- * codings that the client accepts.  It is the one that a plain GET gets:
- * HTTP/1.1, the connection stays open, no condition, no range.
+ * The key of a response is the site and the request target as it was received, if that is the path
+ * itself (nothing escaped, no query), and, where compressed siblings are sent, the codings that the
+ * client accepts.  The response is the one to a plain GET: HTTP/1.1, a persistent connection, no
+ * condition, no range.
  *
- * Fresh: each is given out for as long as its file need not be looked up again
- * (pw_file_open), then the file is looked up, and if it is as it was, the answer is fresh
- * again.  As long as the file is open fstat(2) is asked before, once in an iteration of the loop:
- * so what changes the file itself is noticed at once, and another file in its place in a second.  The state of a file is its inode, size, mtime and ctime; so one is taken in
- * only when its ctime lies RESPONSE_CACHE_SETTLED in the past, and whatever is written
- * to it after that can be seen.  (Except what is written through a mapping: the kernel
- * sets the times when a page becomes dirty, not at each store.)
+ * A response is sent while it is fresh: for as long as its file need not be looked up again
+ * (pw_file_open).  Then the file is looked up, and if it is unchanged, the response is fresh again.
+ * While the file is open, fstat(2) checks it first, once in an iteration of the loop: so a change
+ * of the file itself is noticed at once, and another file in its place within a second.  The state
+ * of a file is its inode, size, mtime and ctime.  So a response is cached only when the file's
+ * ctime lies RESPONSE_CACHE_SETTLED in the past, and any later write is visible.  (Except a write
+ * through a mapping: the kernel sets the times when a page becomes dirty, not at each store.)
  *
- * Memory is bounded.  A file comes in when it is asked for the second time within some
- * seconds while it is open.  When there is no room, the oldest one goes if the new one was asked for half as
- * often again as it was used; otherwise it stays, and is the youngest again.  All counts are halved every
- * 8.4 s.  That keeps what is popular, changes little among those that are equally so, and
- * nothing is moved when an answer is used.
+ * Memory is bounded.  A file is admitted at its second request within some seconds while it is
+ * open.  When the budget is used up, the oldest response is evicted if the new file was requested
+ * half as often again as the old response was used; otherwise the old one stays and becomes the
+ * youngest.  All counts are halved every 8.4 s.  That keeps popular responses, changes little among
+ * equally popular ones, and moves nothing when a response is used.
  *
- * It is copied into the socket by send(2), and not sent by sendfile(2) from a memory
- * file, because up to RESPONSE_CACHE_LARGEST that costs less, and nothing is in flight
- * afterwards that would have to stay as it is (docs/performance/small-files.md).
+ * A response is copied into the socket by send(2), and not sent by sendfile(2) from a memory file,
+ * because up to RESPONSE_CACHE_LARGEST that costs less, and no bytes in flight depend on the memory
+ * afterwards (docs/performance/small-files.md).
  */
 #ifndef SERVER_CONTENT_RESPONSE_CACHE_H
 #define SERVER_CONTENT_RESPONSE_CACHE_H
@@ -39,11 +39,11 @@
 #include "server/util/str.h"
 
 #define RESPONSE_CACHE_LARGEST ((off_t)64 << 10) /* bytes of a body */
-#define RESPONSE_CACHE_TARGET  256 /* bytes of a target, less one */
+#define RESPONSE_CACHE_TARGET  256 /* bytes; targets are shorter */
 #define RESPONSE_CACHE_SETTLED 2   /* seconds */
-#define RESPONSE_CACHE_ASKED   2   /* times, before it is taken in */
+#define RESPONSE_CACHE_ASKED   2   /* requests before admission */
 
-/* In ck_accept, besides the weights: the client came with TLS. */
+/* Bit of ck_accept, beside the weights: the client uses TLS. */
 #define RESPONSE_CACHE_TLS (UINT64_C(1) << 63)
 
 struct cached_response;
@@ -54,82 +54,86 @@ struct site;
 /* The responses that were made of one open file. */
 LIST_HEAD(response_cache_list, cached_response);
 
-/* Absent (s_ptr is NULL): there can be no answer. */
+/* Key of a response.  ck_target is absent (s_ptr is NULL) if none can be cached. */
 struct cached_key {
 	const struct site *ck_site;
 	struct str ck_target;
-	uint64_t ck_accept; /* coding_weights of the client, and ..._TLS */
-	bool ck_varies;	    /* the answer depends on them */
+	uint64_t ck_accept; /* coding_weights, and RESPONSE_CACHE_TLS */
+	bool ck_varies;	    /* the response depends on ck_accept */
 };
 
-/* How often something happened of late. */
+/* Count of recent events, halved as they age. */
 struct response_cache_count {
 	unsigned hc_n;
-	unsigned hc_age; /* when it was last halved */
+	unsigned hc_age; /* time of the last halving, in 2^23 us */
 };
 
-/* more: times that are added.  Returns how often it is now. */
+/* Adds `more` to the count and returns it. */
 unsigned response_cache_count(
     struct response_cache_count *, uint64_t now_us, unsigned more);
 
-/* Readable by the sender; the rest is private. */
+/* The first two fields are for the sender; the rest is private. */
 struct cached_response {
 	size_t rsp_head; /* bytes of the head, at the front of rsp_text */
 	size_t rsp_len;	 /* bytes of head and body */
 
 	struct response_cache *rsp_cache;
 	LIST_ENTRY(cached_response) rsp_bucket;
-	TAILQ_ENTRY(cached_response) rsp_order; /* the oldest first */
-	unsigned rsp_refs; /* of the set, and of each sender */
+	TAILQ_ENTRY(cached_response) rsp_order; /* list order, oldest first */
+	unsigned rsp_refs; /* one of the cache, and one of each sender */
 	struct response_cache_count rsp_uses;
-	time_t rsp_date;    /* that its head has */
-	uint64_t rsp_until; /* fresh, microseconds */
+	time_t rsp_date;    /* time of the head's Date */
+	uint64_t rsp_until; /* end of freshness, microseconds */
 	uint64_t rsp_hash;
-	/* Its descriptor tells at once that it has changed; NULL: it is closed. */
+	/* Open file, whose descriptor shows a change at once; NULL if it is closed. */
 	struct pw_file *rsp_file;
 	LIST_ENTRY(cached_response) rsp_of_file;
-	/* the file that it was made of */
+	/* identity of the file that the response was made of */
 	uint64_t rsp_dev;
 	uint64_t rsp_ino;
 	struct timespec rsp_mtime;
 	struct timespec rsp_ctime;
 	const struct site *rsp_site;
-	uint64_t rsp_accept; /* as ck_accept, if it varies */
+	uint64_t rsp_accept; /* ck_accept, compared if rsp_varies */
 	bool rsp_varies;
 	size_t rsp_target_len;
-	void *rsp_form; /* see response_cache_form; NULL: none */
+	void *rsp_form; /* see response_cache_form; or NULL */
 	size_t rsp_form_len;
 	char *rsp_text;
-	char rsp_target[]; /* and the text behind it */
+	char rsp_target[]; /* target, followed by rsp_text */
 };
 
-/* bytes: of memory for the answers; a table of 8 bytes for each 2 KiB comes on top.  NULL: no memory. */
+/*
+ * Creates a cache with `bytes` of memory for responses; its table takes 8 bytes for each 2 KiB on
+ * top.  Returns NULL if memory is short.
+ */
 struct response_cache *response_cache_create(size_t bytes);
 
-/* Of rsp_hash, which is that of the target alone. */
+/* Returns the seed of rsp_hash, the hash of the target alone. */
 const struct seed *response_cache_seed(const struct response_cache *);
 
-/* No answer is being sent any more. */
+/* Call when no cached response is in flight. */
 void response_cache_destroy(struct response_cache **);
 
 /*
- * The fresh one, or NULL.  now_us as pw_file_open's; date is of the second now, and put into its
- * head: so no part of a head may be sent later than at once.  After the clock went back it is gone.
+ * Returns the fresh response, or NULL.  now_us is as for pw_file_open.  date is the text of the
+ * second now and is put into the response's head, so no part of a head may be sent later than at
+ * once.  Evicts a response whose date is later than now, after the clock went back.
  */
 struct cached_response *response_cache_find(struct response_cache *,
     struct cached_key, uint64_t now_us, time_t now, const char *date);
 
 /*
- * The one that was made of this file as it is now, fresh or not, and it is fresh again;
- * or NULL, and one that was made of another file is gone.
+ * Returns the response that was made of this file in its present state, and makes it fresh again;
+ * or returns NULL.  Evicts a response that was made of another file or state.
  */
 struct cached_response *response_cache_of_file(struct response_cache *,
     struct cached_key, const struct pw_file *, uint64_t now_us);
 
 /*
  * Puts a response on the list of its open file: it is fresh as long as the file is (file_is_fresh).
- * move moves all of a list to another, empty one.  forget empties the list of a file that is closed:
- * its responses stay fresh for the rest of their second.
+ * response_cache_move moves all of a list to another, empty one.  response_cache_forget empties the
+ * list of a file that is closed: its responses are stale until the file is looked up again.
  */
 void response_cache_link(
     struct cached_response *, struct pw_file *, struct response_cache_list *);
@@ -138,26 +142,27 @@ void response_cache_move(
 void response_cache_forget(struct response_cache_list *);
 
 /*
- * Takes in an answer and returns it, if there is room, or what deserves it less: head is the head as
- * it was made for this request, in the second now.  asked: how often the file was.  The body is copied, if
- * all of it is in memory.
+ * Caches a response and returns it if there is budget, or if less popular responses can be evicted;
+ * else returns NULL.  head is the head as made for this request, in the second now.  asked is how
+ * often the file was requested.  Copies the body, if all of it is resident.
  */
 struct cached_response *response_cache_offer(struct response_cache *,
     struct cached_key, struct pw_file *, struct str head, unsigned asked,
     uint64_t now_us, time_t now);
 
 /*
- * Memory for its head in a form of the sender's, rsp_form, which it has not yet; it goes with the
- * answer.  NULL: there is no room, as for an answer that is offered.
+ * Returns memory for the head in the sender's own form, rsp_form, which the response must not have
+ * yet; it is freed with the response.  Returns NULL if there is no budget, as for
+ * response_cache_offer.
  */
 void *response_cache_form(
     struct cached_response *, size_t len, uint64_t now_us);
 
-/* For a sender that does not finish at once. */
+/* Keeps a response for a sender that does not finish at once, and releases it. */
 void response_cache_ref(struct cached_response *);
 void response_cache_unref(struct cached_response **);
 
-/* Memory that is used, bytes. */
+/* Returns the memory in use, bytes. */
 size_t response_cache_bytes(const struct response_cache *);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "server/content/response.h"
 
-/* rs_head and what follows it are ready to be sent. */
+/* Starts to send rs_head and what follows it. */
 void response_start(struct exchange *);
 
 #endif

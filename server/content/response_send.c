@@ -85,7 +85,7 @@ response_send_piece_start(struct exchange *ex, const char *mem, size_t len)
 	pw_send_start(s);
 }
 
-/* What it has learned of the client is for the next one. */
+/* Ends a piece, and keeps the client's rate for the next one. */
 static void
 response_send_end(struct exchange *ex)
 {
@@ -137,7 +137,7 @@ response_ready(struct exchange *ex, struct cached_response *rsp, size_t sent)
 		    ex, rs->rs_body.s_ptr + body, rs->rs_body.s_len - body);
 		return;
 	}
-	/* The one in the set gets another date while this is being sent. */
+	/* The cached head may get another Date while this response is in flight. */
 	buf_add(&rs->rs_head, &ex->ex_service->svc_bufs, rsp->rsp_text,
 	    rsp->rsp_head);
 	if (rs->rs_head.b_failed) {
@@ -168,7 +168,7 @@ response_send_on_block(struct autoindex_stream *st)
 	exchange_resume(ex);
 }
 
-/* The first block is there. */
+/* Starts to send the first block, which the stream came with, or to read the next one. */
 static enum pw_send_status
 response_send_next_block(struct exchange *ex)
 {
@@ -189,7 +189,7 @@ response_send_next_block(struct exchange *ex)
 	return PW_SEND_PENDING;
 }
 
-/* What stands before the range that is next, or behind the last one. */
+/* Writes the part's head before the next range, or the closing delimiter after the last one. */
 static void
 response_send_next_part(struct exchange *ex)
 {
@@ -202,8 +202,8 @@ response_send_next_part(struct exchange *ex)
 }
 
 /*
- * PW_SEND_DONE: the piece that was sent was the last.  PW_SEND_AGAIN: another was
- * begun.  PW_SEND_PENDING: it will be.
+ * Returns PW_SEND_DONE if the last piece was sent, PW_SEND_AGAIN if another one was started, and
+ * PW_SEND_PENDING if another one will be.
  */
 static enum pw_send_status
 response_send_next_piece(struct exchange *ex)
@@ -228,7 +228,9 @@ response_send_next_piece(struct exchange *ex)
 	return PW_SEND_AGAIN;
 }
 
-/* The memory of other pieces of a listing, or of a body, is not rs_head's. */
+/*
+ * Returns true if rs_head is being sent: later pieces of a listing, or of a body, use other memory.
+ */
 static bool
 response_send_sends_head(const struct exchange *ex)
 {
@@ -272,7 +274,7 @@ response_step(struct exchange *ex)
 		    ++pieces == PIECES_PER_SLICE)
 			break;
 	}
-	/* A slow client does not hold a buffer for a head it has got. */
+	/* A slow client must not hold a buffer for a head that was sent. */
 	if (status == PW_SEND_WANT_WRITE && !response_send_sends_head(ex))
 		buf_release(&rs->rs_head, &ex->ex_service->svc_bufs);
 	return status;

@@ -5,7 +5,7 @@
 #include "server/content/scheme.h"
 #include "server/tls/session.h"
 
-/* Of Host: without its port and final dot. */
+/* Returns the name in Host without its port and final dot. */
 static struct str
 scheme_name_of(struct str host)
 {

@@ -9,7 +9,7 @@
 
 #include "server/content/exchange.h"
 
-/* Whether scheme_respond has anything to look at. */
+/* Returns true if scheme_respond must be called. */
 static inline bool
 scheme_matters(const struct exchange *ex)
 {
@@ -17,15 +17,15 @@ scheme_matters(const struct exchange *ex)
 }
 
 /*
- * True: it has answered the request, whose site is known: 421, or a redirect.
+ * Returns true if it made the response to a request whose site is known: 421, or a redirect.
  *
- * 421 unless the host is the name that the client asked for in the handshake, or the
- * connection's certificate covers it and its site asks for the same client certificates.  A
- * client that asked for no name gets answers of the first site.
+ * Refuses with 421 unless the host is the name that the client sent in the handshake, or the
+ * connection's certificate covers it and its site requires the same client certificates.  A client
+ * that sent no name gets responses of the first site.
  */
 bool scheme_respond(struct exchange *);
 
-/* Whether a request on a connection of TLS gets that 421. */
+/* Returns true if a request on a TLS connection must be refused with 421. */
 bool scheme_is_misdirected(const struct exchange *);
 
 #endif

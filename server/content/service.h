@@ -1,6 +1,6 @@
 /*
- * service: what the answers of a worker have in common, and what they take from the server
- * that they run in.  The worker's thread only, but for the statistics.
+ * service: what the answers of a worker have in common, and what they take from the server that
+ * they run in.  The worker's thread only, except for the statistics.
  */
 #ifndef SERVER_CONTENT_SERVICE_H
 #define SERVER_CONTENT_SERVICE_H
@@ -30,7 +30,7 @@ struct range;
 struct response_cache;
 struct verifier;
 
-/* Unused ones: kept for later. */
+/* Free list of exchanges. */
 struct exchange_list {
 	SLIST_HEAD(, exchange) xl_free;
 	unsigned xl_count;
@@ -40,41 +40,39 @@ struct service {
 	const struct conf *svc_conf;
 	struct pw_loop *svc_loop;
 	struct log_writer *svc_log;
-	struct pw_root *const *svc_roots; /* of conf_roots; main's */
+	struct pw_root *const *svc_roots; /* of conf_roots; owned by main */
 	struct autoindex_cache *svc_listings;
-	struct response_cache *svc_responses; /* NULL: off */
-	struct popular *svc_popular; /* NULL: off; with the hot set's seed */
-	const struct health *svc_health; /* main's; NULL: nobody may ask */
-	struct hmac *svc_hmac;		 /* of checks: access.h */
-	struct client_rates *svc_rates;	 /* main's; NULL: none */
-	struct verifier *svc_verifier;	 /* main's; NULL: no passwords */
+	struct response_cache *svc_responses; /* NULL if off */
+	struct popular *svc_popular; /* NULL if off; uses the cache's seed */
+	const struct health *svc_health; /* owned by main; NULL if off */
+	struct hmac *svc_hmac;		 /* context for access checks */
+	struct client_rates *svc_rates;	 /* owned by main; NULL if none */
+	struct verifier *svc_verifier;	 /* owned by main; NULL if unused */
 
-	/* Closes what holds a descriptor for no request.  False: there is nothing. */
+	/* Closes a descriptor that no request needs.  Returns false if there is none. */
 	bool (*svc_spare)(void *arg);
 	void *svc_arg;
 
 	struct buf_list svc_bufs;
 	struct exchange_list svc_exchanges;
-	struct range *svc_ranges; /* scratch, RANGE_MOST long */
-	uint64_t svc_boundary;	  /* for multipart/byteranges */
-	struct message_rate
-	    svc_told_files; /* messages about files that were not opened */
-	struct message_rate
-	    svc_told_memory; /* about requests that found no memory */
+	struct range *svc_ranges;	      /* scratch array of RANGE_MOST */
+	uint64_t svc_boundary;		      /* last boundary of a multipart */
+	struct message_rate svc_told_files;   /* about files not opened */
+	struct message_rate svc_told_memory;  /* about shortage of memory */
 	struct message_rate svc_told_sibling; /* about siblings not sent */
 	struct message_rate svc_told_changed; /* about files that changed */
 	struct message_rate svc_told_busy;    /* about passwords not verified */
-	struct message_rate svc_told_disk; /* about disks that do not answer */
-	struct stats svc_stats;		   /* any thread reads */
+	struct message_rate svc_told_disk; /* about disks that do not respond */
+	struct stats svc_stats;		   /* read by any thread */
 
 	time_t svc_time;
-	char svc_date[DATE_LEN + 1]; /* of svc_time */
+	char svc_date[DATE_LEN + 1]; /* text of svc_time */
 };
 
-/* Seconds since the epoch; svc_date is of the same second. */
+/* Returns the seconds since the epoch; sets svc_date to the same second. */
 time_t service_time(struct service *);
 
-/* What the head of a request may have. */
+/* Returns the limits of a request's head. */
 static inline struct head_limits
 service_head_limits(const struct service *svc)
 {
@@ -84,14 +82,17 @@ service_head_limits(const struct service *svc)
 	    conf->conf_max_head, conf->conf_max_target, conf->conf_max_fields};
 }
 
-/* Memory of an exchange, not cleared, or NULL; and back. */
+/* Takes memory for an exchange, not cleared, or NULL; service_give releases it. */
 struct exchange *service_take(struct service *);
 void service_give(struct service *, struct exchange *);
 
-/* Frees up to most of each kind of memory that is kept for later. */
+/* Frees up to `most` items of each kind of memory that is kept for reuse. */
 void service_trim(struct service *, unsigned most);
 
-/* Frees lists, ready answers and scratch; loop and listings are gone already. */
+/*
+ * Frees the lists, the response cache and scratch memory.  Loop and listings must be destroyed
+ * before.
+ */
 void service_end(struct service *);
 
 #endif

@@ -86,7 +86,7 @@ sibling_is_chosen(struct exchange *ex, struct pw_file *file)
 		return false;
 	if (sibling_is_named(ex, lk->lk_original, CODING_NONE))
 		ex->ex_request.rq_range = (struct str){0};
-	/* Clients that take no other coding have the same answer. */
+	/* Clients that accept no other coding get the same response. */
 	lk->lk_weights = coding_only(lk->lk_weights, lk->lk_coding);
 	return true;
 }

@@ -1,7 +1,7 @@
 /*
- * static_file: see static_file.h.  A path that ends in '/' is a directory: its index files
- * are tried one after the other, then the directory itself.  With the key try this is one of
- * several steps: what is not found leads to the next one.
+ * static_file: see static_file.h.  A path that ends in '/' is a directory: its index files are
+ * tried one after the other, then the directory itself.  With the key try this is one of several
+ * steps: a path that is not found leads to the next one.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static_file_fail(struct exchange *ex, int error)
 
 /* ---------------------------------------------------------------- listings */
 
-/* A completion is only noted: it may be one of thousands. */
+/* Only resumes the exchange, as the completion may be one of thousands. */
 static void
 static_file_on_block(struct autoindex_stream *st)
 {
@@ -197,7 +197,7 @@ static_file_list(struct exchange *ex, struct place place)
 		place.pl_header = lk->lk_set->set_listing_header;
 	place.pl_view =
 	    view_parse(ex->ex_target.tgt_query, ex->ex_request.rq_accept);
-	/* So that a waiting client sees the change to blocks. */
+	/* Half of disk_timeout, so that the listing changes to blocks while the client waits. */
 	place.pl_patience_us =
 	    ex->ex_service->svc_conf->conf_disk_timeout * SECOND_US / 2;
 	li->li_place = place;
@@ -212,8 +212,8 @@ static_file_list(struct exchange *ex, struct place place)
 /* ------------------------------------------------------------------ lookup */
 
 /*
- * An index file, or a step of try, has other settings by its own path, and these are not for
- * all: so it is not there for this request.
+ * Returns true if an index file, or a step of try, has other settings by its own path and these
+ * restrict access: such a file counts as not found for this request.
  */
 static bool
 static_file_is_closed(struct exchange *ex)
@@ -238,7 +238,7 @@ static_file_is_closed(struct exchange *ex)
 	return closed;
 }
 
-/* What is left to try after an index file that is not there. */
+/* Tries the next index name, or the directory itself after the last one. */
 static bool
 static_file_next_name(struct exchange *ex)
 {
@@ -253,7 +253,7 @@ static_file_next_name(struct exchange *ex)
 		buf_str(&lk->lk_path, &ex->ex_service->svc_bufs, index);
 	} else {
 		lk->lk_dir = true;
-		/* openat2 wants no empty path; a final '/' does no harm. */
+		/* openat2 refuses an empty path; a final '/' does no harm. */
 		if (lk->lk_base == 0)
 			buf_str(&lk->lk_path, &ex->ex_service->svc_bufs, ".");
 	}
@@ -308,7 +308,7 @@ static_file_not_found(struct exchange *ex, int error)
 
 /* ---------------------------------------------------------------- siblings */
 
-/* May one be sent in place of what was found, or not found? */
+/* Returns true if a sibling may be sent in place of the file that was found, or was not found. */
 static bool
 static_file_has_siblings(
     const struct exchange *ex, const struct pw_file *file, int error)
@@ -321,7 +321,7 @@ static_file_has_siblings(
 			  : static_file_status_of(error) == 404;
 }
 
-/* The one that the client wants most, of these the server's first. */
+/* Returns the untried coding that the client prefers; of equal ones, the first in the settings. */
 static enum coding
 static_file_next_coding(const struct lookup *lk)
 {
@@ -355,7 +355,7 @@ static_file_try_sibling(struct exchange *ex)
 		return static_file_find(ex);
 	}
 	buf_add(&lk->lk_path, bufs, "", 1);
-	/* Clients that take no coding have the same answer. */
+	/* Clients that accept no coding get the same response. */
 	if (sibling_is_optional(ex))
 		lk->lk_weights = 0;
 	lk->lk_original = NULL;
@@ -370,7 +370,7 @@ static_file_look_at_sibling(
 	struct lookup *lk = &ex->ex_lookup;
 	bool usable = sibling_is_usable(ex, error, file);
 
-	/* By its name it has the original's media type. */
+	/* The original's name determines the media type. */
 	lk->lk_path.b_data[lk->lk_stem] = '\0';
 	if (!usable || !sibling_is_chosen(ex, file)) {
 		pw_file_unref(&file);
@@ -381,7 +381,7 @@ static_file_look_at_sibling(
 	return true;
 }
 
-/* What the open has come to; takes over the file. */
+/* Handles the result of the open.  Takes ownership of the file. */
 static bool
 static_file_look(struct exchange *ex, int error)
 {
@@ -415,8 +415,8 @@ static_file_on_open(struct pw_waiter *w)
 }
 
 /*
- * There was no descriptor for the file, but somebody could do without one; another worker
- * may take it first.
+ * Returns true if descriptors ran out and one was freed.  Another worker may use it first, so this
+ * is tried up to ROOMS times for a lookup.
  */
 static bool
 static_file_made_room(struct exchange *ex, int error)
@@ -479,7 +479,7 @@ static_locate(struct exchange *ex, struct str host)
 	lk->lk_root = ex->ex_service->svc_roots[lk->lk_set->set_root];
 }
 
-/* Begins to look for lk_path, which has no NUL yet. */
+/* Starts the lookup of lk_path, which has no NUL yet. */
 static bool
 static_file_find_path(struct exchange *ex)
 {
@@ -492,7 +492,7 @@ static_file_find_path(struct exchange *ex)
 	return static_file_find(ex);
 }
 
-/* The request's path below the root; a '/' at its end makes it a directory. */
+/* Sets lk_path to the request's path below the root; a '/' at its end makes it a directory. */
 static void
 static_file_set_path(struct exchange *ex)
 {
@@ -505,7 +505,10 @@ static_file_set_path(struct exchange *ex)
 	    &lk->lk_path, &ex->ex_service->svc_bufs, path.s_ptr, path.s_len);
 }
 
-/* False: a directory has no such file. */
+/*
+ * Sets lk_path for a step of try.  Returns false if the step adds a suffix to the path of a
+ * directory.
+ */
 static bool
 static_file_set_step(struct exchange *ex, const char *step)
 {

@@ -17,36 +17,38 @@ struct settings;
 struct site;
 struct autoindex_stream;
 
-/* Where the search for the exchange's request stands. */
+/* State of the lookup of an exchange's request. */
 struct lookup {
 	struct pw_open lk_open;
 	struct pw_root *lk_root;
-	unsigned lk_rooms;  /* times that something was closed for it */
-	struct str lk_host; /* as static_locate was given it */
+	unsigned lk_rooms;  /* descriptors freed for this lookup */
+	struct str lk_host; /* host passed to static_locate */
 	const struct site *lk_site;
 	const struct settings *lk_set;
-	struct buf lk_path; /* below the root, NUL-terminated */
-	size_t lk_base;	    /* length of it without an index file's name */
-	unsigned lk_step;   /* next step of set_try */
-	bool lk_redirects;  /* only a directory will do: with a '/' more */
-	bool lk_slash;	    /* what is looked for ends in '/': a directory */
-	unsigned lk_index;  /* next index name to try */
-	bool lk_dir;	    /* the indexes are through: the directory itself */
-	enum coding
-	    lk_coding;	     /* of the sibling that is looked for, or is sent */
-	unsigned lk_tried;   /* codings whose sibling will not do: bits */
-	uint64_t lk_weights; /* coding_weights, if there may be siblings */
-	size_t lk_stem;	     /* bytes of lk_path, before a sibling's suffix */
-	struct pw_file *lk_original; /* meanwhile; NULL: there is none ... */
-	int lk_error;		     /* ... for this reason */
+	struct buf lk_path;    /* path below the root, NUL-terminated */
+	size_t lk_base;	       /* length of lk_path without an index name */
+	unsigned lk_step;      /* next step of set_try */
+	bool lk_redirects;     /* match only a directory, then redirect */
+	bool lk_slash;	       /* lk_path ends in '/', so is a directory */
+	unsigned lk_index;     /* next index name to try */
+	bool lk_dir;	       /* no index is left: open the directory */
+	enum coding lk_coding; /* coding of the sibling looked up or sent */
+	unsigned lk_tried;     /* codings already tried: bits */
+	uint64_t lk_weights;   /* coding_weights; 0 without siblings */
+	size_t lk_stem;	       /* bytes of lk_path, before a sibling's suffix */
+	struct pw_file *lk_original; /* open original, or NULL */
+	int lk_error;		     /* -errno of the original's open */
 	struct listing lk_listing;
-	struct autoindex_stream *lk_stream; /* in its place, if it is large */
+	struct autoindex_stream *lk_stream; /* for a large listing, or NULL */
 };
 
-/* Finds the site of a host, and the settings of the path's location, or of the site if no path is known. */
+/*
+ * Finds the site of a host, and the settings of the path's location, or of the site if no path is
+ * known.
+ */
 void static_locate(struct exchange *, struct str host);
 
-/* Begins the search.  Returns as exchange_respond. */
+/* Starts the lookup.  Returns as exchange_respond does. */
 bool static_begin(struct exchange *);
 
 void static_finish(struct exchange *);

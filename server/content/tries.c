@@ -8,7 +8,7 @@
 #define USER	 LEVELS /* salts: the levels of networks, then users */
 #define WEIGHT_0 8
 
-/* A key's low bits that a level leaves out, and what a try counts there. */
+/* Low bits of a key that a level ignores, and the weight of a try at that level. */
 static const struct tries_level {
 	unsigned tl_bits;
 	unsigned tl_weight;
@@ -30,7 +30,7 @@ tries_minutes(const struct tries_cell *tc, uint32_t now_s)
 	return minutes < 31 ? minutes : 31;
 }
 
-/* Returns the count with what is left of earlier minutes; *recent without it. */
+/* Returns the count with the remainder of earlier minutes; sets *recent to the count without it. */
 static uint32_t
 tries_count(const struct tries *tr, unsigned salt, uint64_t key, uint32_t now_s,
     uint32_t *recent)
@@ -53,7 +53,7 @@ tries_count(const struct tries *tr, unsigned salt, uint64_t key, uint32_t now_s,
 	return count;
 }
 
-/* Only cells with the lowest count are raised: others have it of other keys. */
+/* Changes only the cells with the lowest count; higher ones count other keys as well. */
 static void
 tries_change(
     struct tries *tr, unsigned salt, uint64_t key, uint32_t now_s, int by)
@@ -72,7 +72,10 @@ tries_change(
 	}
 }
 
-/* IPv4 addresses of one network are of many clients: it tells nothing of their passwords. */
+/*
+ * Returns the number of levels.  It is 1 for IPv4, since a network is shared by many clients and
+ * tells nothing about their passwords.
+ */
 static unsigned
 tries_levels(uint64_t client)
 {

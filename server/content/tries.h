@@ -17,7 +17,7 @@
 #include "lib/util/hash.h"
 
 #define TRIES_ROWS   4
-#define TRIES_CELLS  ((size_t)8192) /* of a row */
+#define TRIES_CELLS  ((size_t)8192) /* cells of a row */
 #define TRIES_MINUTE 60		    /* seconds */
 
 struct tries_cell {
@@ -44,11 +44,10 @@ struct tries_key {
 uint64_t tries_rank(
     const struct tries *, const struct tries_key *, uint32_t now_s);
 
-/* Returns the magnitude of the tries for the user: 0 below 7, 1 below 63, 2 below 511 ... */
+/* Returns the magnitude of the tries for the user: 0 below 7, 1 below 63, 2 below 511 and so on. */
 unsigned tries_for_user(
     const struct tries *, const struct tries_key *, uint32_t now_s);
 
-/* Counts a try. */
 void tries_add(struct tries *, const struct tries_key *, uint32_t now_s);
 
 /* Uncounts a try whose password was right. */

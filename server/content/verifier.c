@@ -20,15 +20,15 @@
 #include "server/util/thread.h"
 
 #define PARTS	 64
-#define SETS	 8 /* of a part */
-#define GOOD	 8 /* results of a set */
-#define BAD	 2 /* of a part */
+#define SETS	 8 /* sets of good results in a part */
+#define GOOD	 8 /* good results in a set */
+#define BAD	 2 /* bad results in a part */
 #define THREADS	 8
 #define PATIENCE UINT64_C(5000000)
 
 struct result {
 	unsigned char rs_digest[HMAC_LEN];
-	uint64_t rs_used; /* microseconds; 0: none */
+	uint64_t rs_used; /* last use or bad result, us; 0 if empty */
 };
 
 struct part {
@@ -46,21 +46,21 @@ struct verify_job {
 	struct tries_key vj_key;
 	const struct htpasswd *vj_file;
 	unsigned char vj_digest[HMAC_LEN];
-	struct basic vj_basic; /* wiped at the end */
+	struct basic vj_basic; /* wiped when the job is freed */
 };
 
 struct verifier {
 	struct part vr_parts[PARTS];
-	/* the fields down to vr_end under this lock */
+	/* guards the fields down to vr_end */
 	_Alignas(CACHE_LINE) pthread_mutex_t vr_lock;
 	pthread_cond_t vr_cond;
-	TAILQ_HEAD(, verify_job) vr_jobs; /* the newest first */
+	TAILQ_HEAD(, verify_job) vr_jobs; /* newest first */
 	struct tries vr_tries;
-	unsigned vr_count; /* jobs */
-	unsigned vr_busy;  /* that run */
+	unsigned vr_count; /* waiting and running jobs */
+	unsigned vr_busy;  /* running jobs */
 	uint64_t vr_hashed;
 	bool vr_end;
-	/* main's */
+	/* owned by main */
 	unsigned vr_started;
 	struct thread vr_threads[THREADS + 1];
 	struct htpasswd_scratch *vr_scratch[THREADS + 1];
@@ -91,7 +91,10 @@ verifier_find(struct result *list, size_t n, const unsigned char *digest)
 	return NULL;
 }
 
-/* VERIFIED_LATER: it is not known.  What was right stays right: the file is never read again. */
+/*
+ * Returns VERIFIED_LATER if the result is not cached.  A good result stays good, because the file
+ * is never read again.
+ */
 static enum verified
 verifier_look(struct verifier *vr, const unsigned char *digest)
 {
@@ -140,7 +143,10 @@ verifier_job_free(struct verify_job *vj)
 	free(vj);
 }
 
-/* The lock is held, as in the next ones. */
+/*
+ * Removes a job from the list.  vr_lock is held, as in the next functions down to
+ * verifier_job_next.
+ */
 static void
 verifier_job_remove(struct verifier *vr, struct verify_job *vj)
 {
@@ -170,7 +176,10 @@ verifier_jobs_of(struct verifier *vr, uint64_t client)
 	return n;
 }
 
-/* Nobody can cancel its requests any more: verifier_job_end. */
+/*
+ * Takes a job off the list, after which its requests cannot be cancelled.  The caller then calls
+ * verifier_job_end.
+ */
 static void
 verifier_job_take_off(struct verifier *vr, struct verify_job *vj)
 {
@@ -187,7 +196,10 @@ verifier_seconds(void)
 	return (uint32_t)(clock_now() / 1000000);
 }
 
-/* The order of a and b: below 0 if a is verified first.  The caller compares equal ones by age. */
+/*
+ * Returns the order of a and b: negative if a is verified first, 0 if they are equal.  The caller
+ * orders equal ones by age.
+ */
 static int
 verifier_job_order(
     struct verifier *vr, const struct verify_job *a, const struct verify_job *b)
@@ -202,7 +214,10 @@ verifier_job_order(
 	       (int)tries_for_user(&vr->vr_tries, &b->vj_key, now);
 }
 
-/* There is no place: the last in the order, of equal ones the oldest, gives its up; maybe vj itself. */
+/*
+ * Frees a slot: takes off the last job in the order, of equal ones the oldest, and returns it.
+ * Returns vj itself if it is the last.
+ */
 static struct verify_job *
 verifier_job_displace(struct verifier *vr, struct verify_job *vj)
 {
@@ -235,8 +250,9 @@ verifier_job_create(const struct htpasswd *ht, const struct basic *bs,
 }
 
 /*
- * One that gets no place is a try as well: else those that try most would always be first.
- * Returns NULL if there is no place for it; *displaced: to be ended.
+ * Adds a job.  A job that gets no slot counts as a try as well; otherwise the clients that try most
+ * would always be first.  Returns NULL if memory is short or there is no slot.  The caller ends
+ * *displaced, if it is set.
  */
 static struct verify_job *
 verifier_job_add(struct verifier *vr, const struct htpasswd *ht,
@@ -248,7 +264,7 @@ verifier_job_add(struct verifier *vr, const struct htpasswd *ht,
 
 	if (vj == NULL)
 		return NULL;
-	vj->vj_here = 1; /* the caller's */
+	vj->vj_here = 1; /* the caller's request */
 	vj->vj_key.tk_client = client;
 	vj->vj_key.tk_user = hash_bytes(
 	    &tr->tr_seed, (uintptr_t)ht, bs->bs_user, strlen(bs->bs_user));
@@ -266,7 +282,10 @@ verifier_job_add(struct verifier *vr, const struct htpasswd *ht,
 	return vj;
 }
 
-/* Another request has the same credentials: a thread may be free for that one. */
+/*
+ * Joins a request to a job with the same credentials.  Wakes the threads if all clients of the job
+ * had left, as a thread may be free for this one.
+ */
 static void
 verifier_job_join(struct verifier *vr, struct verify_job *vj)
 {
@@ -274,7 +293,10 @@ verifier_job_join(struct verifier *vr, struct verify_job *vj)
 		pthread_cond_broadcast(&vr->vr_cond);
 }
 
-/* Returns the job to run now, or NULL.  first: only a first try whose client is there. */
+/*
+ * Returns the job to run next, or NULL.  If first is true, returns only a first try of a client
+ * that has not closed its end.
+ */
 static struct verify_job *
 verifier_job_next(struct verifier *vr, bool first)
 {
@@ -289,7 +311,7 @@ verifier_job_next(struct verifier *vr, bool first)
 	return next;
 }
 
-/* It was taken off; no lock is held. */
+/* Completes a job that was taken off the list.  No lock is held. */
 static void
 verifier_job_end(struct verify_job *vj, enum verified result)
 {
@@ -335,7 +357,7 @@ verifier_take_scratch(struct verifier *vr)
 	return hs;
 }
 
-/* Without memory nothing is known of a password. */
+/* Verifies a password.  Returns VERIFIED_BUSY if memory is short. */
 static enum verified
 verifier_verify(const struct verify_job *vj, struct htpasswd_scratch *hs)
 {
@@ -378,7 +400,9 @@ verifier_run(void *arg)
 	verifier_verify_jobs(arg, false);
 }
 
-/* Runs beside the loops, so that a login does not wait for the hashes of guesses. */
+/*
+ * Runs at the priority of the event loops, so that a login does not wait for the hashes of guesses.
+ */
 static void
 verifier_run_first(void *arg)
 {
@@ -444,7 +468,7 @@ verifier_destroy(struct verifier **vrp)
 	vr->vr_end = true;
 	pthread_cond_broadcast(&vr->vr_cond);
 	pthread_mutex_unlock(&vr->vr_lock);
-	/* One that still computes for nobody keeps what it uses. */
+	/* A thread that is still computing keeps the memory that it uses. */
 	for (i = 0; i < vr->vr_started; i++)
 		if (!thread_join(&vr->vr_threads[i], PATIENCE))
 			return;
@@ -473,7 +497,7 @@ verifier_count(struct verifier *vr, struct verifier_counts *vc)
 
 /* ----------------------------------------------------------- the requests */
 
-/* The file's address tells it from others; a NUL ends the user. */
+/* Computes the key of a result.  The file's address identifies the file; a NUL ends the user. */
 static bool
 verifier_digest_of(const struct verifier *vr, struct hmac *hm,
     const struct htpasswd *ht, const struct basic *bs,
@@ -520,7 +544,7 @@ verifier_ask(struct verifier *vr, struct hmac *hm, const struct htpasswd *ht,
 	return vj != NULL ? VERIFIED_LATER : VERIFIED_BUSY;
 }
 
-/* The lock is held. */
+/* Marks a request whose client has left.  vr_lock is held. */
 static void
 verifier_leave(struct verify *vf)
 {
@@ -556,7 +580,7 @@ verifier_cancel(struct verifier *vr, struct verify *vf)
 	}
 	pthread_mutex_unlock(&vr->vr_lock);
 	if (vj == NULL)
-		return; /* its result is on its way */
+		return; /* its completion is in flight */
 	if (last)
 		verifier_job_free(vj);
 	pw_wait_end(&vf->vf_waiter, -ECANCELED);

@@ -2,17 +2,18 @@
  * verifier: passwords are verified by threads of its own, since that takes up to a second, and the
  * result is remembered for a while.  One for all workers.
  *
- * What is remembered is the HMAC-SHA256 of file, user and password under a secret that was
- * drawn at the start: the last 4096 good results, which stay good since a reload is another process,
- * and, so that guesses cannot push these out, 128 bad ones for VERIFIER_AGE_US.
- * Requests with the same credentials wait for one verification.
+ * It caches the HMAC-SHA256 of file, user and password under a secret that is drawn at the start:
+ * the last 4096 good results, which stay good since a reload starts another process, and, so that
+ * guesses cannot evict these, 128 bad ones for VERIFIER_AGE_US.  Requests with the same credentials
+ * wait for one verification.
  *
- * VERIFIER_JOBS may wait or run, VERIFIER_EACH of one client (client_key.h), in the order of
- * tries.h; of equal ones the newest is first, since an older one may be a guess whose client
- * has more addresses.  When there is no place the last one in this order is given up.
- * A password whose clients have all closed their ends is verified after all others, since such a
- * client may be gone.  One thread verifies only first tries of clients that are there.  The other
- * threads have a lower priority than the event loops.  Locks are held for a look at short lists.
+ * VERIFIER_JOBS passwords may wait or run, VERIFIER_EACH of one client (client_key.h), in the order
+ * of tries.h; of equal ones the newest is first, since an older one may be a guess whose client has
+ * more addresses.  When all slots are in use, the last one in this order is refused.  A password
+ * whose clients have all closed their ends of the connection is verified after all others, since
+ * such a client may have left.  One thread verifies only first tries of clients that have not.  The
+ * other threads have a lower priority than the event loops.  Locks are held only while short lists
+ * are searched.
  */
 #ifndef SERVER_CONTENT_VERIFIER_H
 #define SERVER_CONTENT_VERIFIER_H
@@ -38,49 +39,52 @@ enum verified {
 	VERIFIED_GOOD,
 	VERIFIED_BAD,
 	VERIFIED_LATER, /* wt_done will be called */
-	VERIFIED_BUSY,	/* too many wait, or there is no memory */
+	VERIFIED_BUSY,	/* too many wait, or memory is short */
 };
 
-/* A request that waits. */
+/* A request that waits for its password. */
 struct verify {
-	struct pw_waiter vf_waiter;  /* wt_done is the caller's */
-	enum verified vf_result;     /* not VERIFIED_LATER */
-	struct verify_job *vf_job;   /* the verifier's, under its lock */
-	bool vf_left;		     /* the same: see verifier_put_last */
-	SLIST_ENTRY(verify) vf_link; /* the same */
+	struct pw_waiter vf_waiter;  /* wt_done is set by the caller */
+	enum verified vf_result;     /* never VERIFIED_LATER */
+	struct verify_job *vf_job;   /* guarded by vr_lock */
+	bool vf_left;		     /* under vr_lock; see verifier_put_last */
+	SLIST_ENTRY(verify) vf_link; /* guarded by vr_lock */
 };
 
 struct verifier_counts {
 	unsigned vc_threads;
-	unsigned vc_busy;    /* of them: they compute a hash */
-	unsigned vc_waiting; /* passwords that no thread has taken yet */
-	uint64_t vc_hashed;  /* hashes that were computed */
+	unsigned vc_busy;    /* threads that compute a hash */
+	unsigned vc_waiting; /* passwords that no thread has taken */
+	uint64_t vc_hashed;  /* hashes computed */
 };
 
-/* 0 or -errno; no thread runs yet. */
+/* Returns 0 or -errno.  Starts no thread. */
 int verifier_create(struct verifier **);
 
-/* Starts one thread more than that.  0 or -errno. */
+/* Starts that many threads and one more.  Returns 0 or -errno. */
 int verifier_start(struct verifier *, unsigned threads);
 
-/* Nobody waits any more. */
+/* Call when no request waits. */
 void verifier_destroy(struct verifier **);
 
-/* Any thread. */
+/* Reads the counts.  Any thread. */
 void verifier_count(struct verifier *, struct verifier_counts *);
 
-/* The loop's thread; the context is its own.  The credentials are not needed afterwards. */
+/*
+ * Looks up or verifies credentials, which are not needed afterwards.  Runs on the loop's thread
+ * with its own HMAC context.
+ */
 enum verified verifier_ask(struct verifier *, struct hmac *,
     const struct htpasswd *, const struct basic *, const struct sockaddr *,
     struct pw_loop *, struct verify *);
 
 /*
- * Call when the client of a request that waits has closed its end: it may wait for its response, or
- * be gone.
+ * Call when the client of a waiting request has closed its end of the connection.  The client may
+ * still wait for its response, or may have left.
  */
 void verifier_put_last(struct verifier *, struct verify *);
 
-/* One that waits need not any more: wt_done is called soon. */
+/* Cancels a waiting request; wt_done is called soon. */
 void verifier_cancel(struct verifier *, struct verify *);
 
 #endif
