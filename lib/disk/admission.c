@@ -18,7 +18,7 @@ struct admission {
 
 	pthread_mutex_t pp_lock;	       /* for all below */
 	uint64_t pp_bytes[ADMISSION_MOST + 1]; /* of files asked for so often */
-	uint64_t pp_asked; /* bytes, since they were halved */
+	uint64_t pp_asked; /* requested bytes since the counts were halved */
 	size_t pp_counted; /* requests, the same */
 	uint8_t pp_counters[ADMISSION_ROWS][ADMISSION_COLUMNS];
 };

@@ -28,7 +28,7 @@ uint32_t verified_number(struct verified *);
 void verified_trim(const struct verified *, uint32_t file, off_t *off,
     off_t *end, uint64_t since);
 
-/* All of the range was found now; of a file of that size: its last piece may be short. */
+/* Notes that the range is resident now.  size is the file's, whose last piece may be short. */
 void verified_note(struct verified *, uint32_t file, off_t off, off_t end,
     off_t size, uint64_t now);
 

@@ -43,7 +43,7 @@ os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
 	return 0;
 }
 
-/* May wait for the disk where os_native_send would not. */
+/* Sends a range of a file; may wait for the disk, unlike os_native_send. */
 int
 os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
 {
@@ -77,7 +77,7 @@ os_unacked(int sock)
 	return size - space > ready ? size - space : ready;
 }
 
-/* Its tcp_info has no such time; nothing that asks runs there. */
+/* Returns 0: tcp_info has no such time on FreeBSD, and no caller runs there. */
 uint64_t
 os_sent_ago(int sock)
 {
@@ -94,7 +94,7 @@ os_awaits_disk(int sock)
 	       os_unacked(sock) > 0;
 }
 
-/* Network buffers have limits of their own, and no socket has TCP_NOTSENT_LOWAT. */
+/* Returns -ENOSYS: network buffers have limits of their own, and there is no TCP_NOTSENT_LOWAT. */
 int
 os_tcp_memory_open(uint64_t *enough)
 {
@@ -123,7 +123,7 @@ os_unsent_limit(void)
 	return SIZE_MAX;
 }
 
-/* The port is divided among the sockets, as SO_REUSEPORT does it on Linux. */
+/* Divides the port's connections among the sockets, as SO_REUSEPORT does on Linux. */
 int
 os_share_port(int sock)
 {
@@ -145,7 +145,7 @@ os_share_late(void)
 	return getosreldate() >= 1500000;
 }
 
-/* accf_http(9), if it is loaded. */
+/* Uses accf_http(9) if it is loaded. */
 int
 os_accept_filter(int sock)
 {
@@ -173,7 +173,7 @@ freebsd_open_beneath(int dirfd, const char *path, int flags)
 	return errno == ENOTCAPABLE ? -EXDEV : -errno;
 }
 
-/* Of links it knows one rule: they do not leave the directory. */
+/* Supports one rule for links: they must stay below the directory. */
 static int
 freebsd_open_resolved(int dirfd, const char *path, int flags, int resolve)
 {
@@ -243,7 +243,7 @@ static const struct {
 
 #define NFILESYSTEMS (sizeof(filesystems) / sizeof(filesystems[0]))
 
-/* What fits, as text that can stand between quotation marks. */
+/* Copies what fits, with characters that may stand between quotation marks. */
 static void
 freebsd_quote(char *to, size_t size, const char *from)
 {
@@ -257,7 +257,7 @@ freebsd_quote(char *to, size_t size, const char *from)
 	to[i] = '\0';
 }
 
-/* Blocks smaller than a page are waited for. */
+/* Returns OS_ASK_FETCH if blocks are smaller than a page, since sendfile(2) waits for such blocks. */
 static enum os_ask
 freebsd_native_or_fetch(const struct statfs *sf, struct os_fs *fs)
 {
@@ -270,7 +270,7 @@ freebsd_native_or_fetch(const struct statfs *sf, struct os_fs *fs)
 	return OS_ASK_NATIVE;
 }
 
-/* What is not on the list has its name all the same. */
+/* Fills in the name of file systems that are not listed, too. */
 enum os_ask
 os_ask_means(int fd, struct os_fs *fs)
 {
@@ -310,7 +310,7 @@ os_cachestat(int fd, off_t off, size_t len)
 	return -ENOSYS;
 }
 
-/* Nothing is asked about pages, so nothing has to be known about them. */
+/* Returns -ENOSYS: no residency check is remembered on FreeBSD, so reclaim does not matter. */
 int
 os_reclaim_open(void)
 {
@@ -343,7 +343,7 @@ os_read(int fd, off_t off, void *to, size_t len, bool wait)
 	return n == -1 ? -errno : n;
 }
 
-/* It tells of this process's mappings, unless sysctl vm.mincore_mapped is 0. */
+/* Returns -ENOSYS: mincore(2) reports what this process has mapped, unless vm.mincore_mapped is 0. */
 int
 os_mincore(void *map, off_t off, size_t len)
 {
@@ -364,7 +364,7 @@ os_populate(void *map, size_t len)
 	return -ENOSYS;
 }
 
-/* There is no splice(2). */
+/* Returns -ENOSYS, as FreeBSD has no splice(2). */
 int
 os_pipe(int fds[2], size_t size)
 {
@@ -394,7 +394,7 @@ os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
 	return -ENOSYS;
 }
 
-/* Most file systems do nothing about it: os_fetch_end reads. */
+/* Advises, which most file systems ignore: os_fetch_end reads. */
 void
 os_fetch_begin(int fd, off_t off, size_t len, size_t step)
 {
@@ -471,7 +471,7 @@ os_folios(dev_t dev)
 	return false;
 }
 
-/* What has no device (tmpfs, ZFS, nullfs) has 32 bits of which the sign was extended. */
+/* Prints 32 bits for file systems without a device (tmpfs, ZFS, nullfs), whose number is sign-extended. */
 void
 os_dev_name(uint64_t dev, char *text, size_t size)
 {
@@ -482,7 +482,7 @@ os_dev_name(uint64_t dev, char *text, size_t size)
 		    (unsigned)minor((dev_t)dev));
 }
 
-/* Of a queue, so that async_freebsd.c can have its events in there as well. */
+/* Creates a kqueue, so that async_freebsd.c can add its events. */
 int
 os_wake_create(int fds[2])
 {
@@ -528,7 +528,7 @@ os_wake_close(int fds[2])
 	fds[0] = fds[1] = -1;
 }
 
-/* Not shm_open(2): that grows by ftruncate(2) alone. */
+/* Not shm_open(2), whose objects grow only by ftruncate(2). */
 int
 os_memfd(const char *name, size_t size)
 {
@@ -576,13 +576,13 @@ os_thread_fetcher(void)
 	os_thread_name("pw-fetch");
 }
 
-/* Only a process has a priority that it may lower. */
+/* Does nothing: only a whole process may lower its priority. */
 void
 os_thread_helper(void)
 {
 }
 
-/* One that does not fit is cut; then there is no byte left. */
+/* Cuts an attribute that does not fit; then no byte of the buffer is left. */
 long
 os_attribute(int fd, const char *name, void *to, size_t size)
 {

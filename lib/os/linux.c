@@ -103,7 +103,7 @@ os_awaits_disk(int sock)
 	return false;
 }
 
-/* tcp(7), in pages; else as tcp_init_mem computes it: a network namespace does not see it. */
+/* Reads tcp_mem (tcp(7)) in pages, or computes it as tcp_init_mem does: network namespaces hide it. */
 static uint64_t
 linux_tcp_mem_low(void)
 {
@@ -181,7 +181,7 @@ os_share_late(void)
 	return true;
 }
 
-/* TCP_DEFER_ACCEPT waits for a byte, not for a request. */
+/* Not TCP_DEFER_ACCEPT, which waits for a byte, not for a request. */
 int
 os_accept_filter(int sock)
 {
@@ -206,7 +206,7 @@ linux_cachestat(int fd, off_t off, size_t len, struct cachestat *cs)
 	return syscall(SYS_cachestat, fd, &range, cs, 0);
 }
 
-/* Present is not up to date: a page that is being read counts as well. */
+/* Counts present pages, also those that are still being read. */
 int
 os_cachestat(int fd, off_t off, size_t len)
 {
@@ -238,7 +238,7 @@ os_nowait(int fd, off_t off)
 	char byte;
 	long n = os_read(fd, off, &byte, 1, false);
 
-	/* 0 is the end of the file: sendfile will say so without waiting. */
+	/* 0 is the end of the file, which sendfile(2) reports without waiting. */
 	if (n >= 0)
 		return 1;
 	return n == -EAGAIN ? 0 : (int)n;
@@ -267,7 +267,7 @@ os_mincore(void *map, off_t off, size_t len)
 	return 1;
 }
 
-/* AddressSanitizer makes mlock do nothing, and say that it did. */
+/* Calls mlock2(2), since AddressSanitizer replaces mlock(2) by a function that does nothing. */
 int
 os_lock(void *map, size_t len)
 {
@@ -351,7 +351,7 @@ os_wake_signal(int fd)
 	uint64_t one = 1;
 	ssize_t n;
 
-	/* EAGAIN: 2^64 - 2 signals are waiting, so it is readable already. */
+	/* EAGAIN would mean 2^64 - 2 pending signals, so the descriptor is readable. */
 	do
 		n = write(fd, &one, sizeof(one));
 	while (n == -1 && errno == EINTR);
@@ -430,11 +430,11 @@ os_thread_fetcher(void)
 	const struct sched_param none = {0};
 
 	prctl(PR_SET_NAME, "pw-fetch");
-	/* A fetcher that wakes up does not push the loop off its core. */
+	/* A fetcher that wakes up must not preempt the loop. */
 	sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
-/* Of the calling thread, on Linux. */
+/* Changes the calling thread only, on Linux. */
 void
 os_thread_helper(void)
 {

@@ -6,13 +6,13 @@
 
 #include <stdint.h>
 
-/* The number that a file of /proc or /sys begins with; 0: there is no such file, or no number. */
+/* Returns the number at the beginning of a file of /proc or /sys, or 0 if there is none. */
 uint64_t os_linux_number(const char *path);
 
 /*
- * The facts that os_owner uses without cachestat(2).  It reads them itself; call these
- * where the answers change, or are not available later: the first reads /proc, the
- * second is about the calling thread.
+ * Refresh the facts that os_owner uses where there is no cachestat(2).  os_owner reads them itself; call
+ * these where they change or cannot be read later: the first reads /proc, the second checks the
+ * calling thread.
  */
 void os_linux_learn_ids(void);
 void os_linux_learn_rights(void);

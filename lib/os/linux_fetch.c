@@ -19,10 +19,10 @@
 
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
 #define TRASH		  16384 /* bytes */
-#define WAITS		  32 /* for pages of a window, before all are read again */
+#define WAITS		  32 /* single pages to wait for before the whole window is read */
 #define HUGE_SIZE	  "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
-/* One advice is silently cut at os_advice_limit. */
+/* Advises in steps, since the kernel silently cuts an advice at os_advice_limit. */
 void
 os_fetch_begin(int fd, off_t off, size_t len, size_t step)
 {
@@ -34,7 +34,7 @@ os_fetch_begin(int fd, off_t off, size_t len, size_t step)
 	}
 }
 
-/* Where a file system refuses sendfile. */
+/* Reads by pread(2) where a file system refuses sendfile(2). */
 static int
 linux_fetch_read_all(int fd, off_t off, off_t end)
 {
@@ -59,8 +59,8 @@ linux_fetch_is_refused(int error)
 }
 
 /*
- * sendfile to /dev/null waits for every page and copies none: 8 us for 512 KiB,
- * where a byte of each page by pread takes 60.
+ * Waits by sendfile(2) to /dev/null, which copies nothing: 8 us for 512 KiB, where pread(2) of a byte of
+ * each page takes 60.
  */
 int
 os_fetch_end(int sink, int fd, off_t off, size_t len)
@@ -81,8 +81,8 @@ os_fetch_end(int sink, int fd, off_t off, size_t len)
 }
 
 /*
- * The last page of the mapping that has not been read yet, or -1.  Where mincore fails, that may
- * be any page.
+ * Returns the last page of the mapping that is not resident, or -1.  Returns the last page if mincore
+ * fails.
  */
 static ssize_t
 linux_fetch_last_missing(char *map, size_t pages, size_t page)
@@ -97,8 +97,8 @@ linux_fetch_last_missing(char *map, size_t pages, size_t page)
 }
 
 /*
- * Reads complete mostly in their order, so few waits are needed.  Returns whether the
- * whole mapping is there.
+ * Waits for the last missing page, again and again; reads mostly complete in order, so few waits are
+ * needed.  Returns true if the whole mapping is resident.
  */
 static bool
 linux_fetch_wait_for_last(int fd, char *map, off_t off, size_t len)
@@ -119,7 +119,7 @@ linux_fetch_wait_for_last(int fd, char *map, off_t off, size_t len)
 	return false;
 }
 
-/* To all but the owner mincore says that everything is there. */
+/* Needs an honest mincore, which only the file's owner has. */
 int
 os_fetch_wait(int sink, int fd, off_t off, size_t len)
 {
@@ -139,7 +139,7 @@ os_fetch_wait(int sink, int fd, off_t off, size_t len)
 	return there ? 0 : os_fetch_end(sink, fd, off, len);
 }
 
-/* Without a major fault the first page was there already, and nothing was read. */
+/* Returns false if there was no major fault: the first page was resident, and nothing was read. */
 static bool
 linux_fetch_populate(char *map)
 {
@@ -152,8 +152,8 @@ linux_fetch_populate(char *map)
 }
 
 /*
- * An advice brings in pages one by one; a fault in a mapping of huge pages does not.  RANDOM: this
- * one, not the next as well.
+ * Reads a folio by a page fault in a mapping with MADV_HUGEPAGE, where an advice would read single pages.
+ * MADV_RANDOM keeps the kernel from reading the next folio as well.
  */
 static bool
 linux_fetch_fault_folio(int fd, off_t off, size_t len, void **locked)
@@ -175,10 +175,10 @@ linux_fetch_fault_folio(int fd, off_t off, size_t len, void **locked)
 }
 
 /*
- * mmap notes the time of access, which may wait for the journal, and holds a lock
- * that malloc needs on the loop.  Who may not do without (only the owner may) has it
- * noted by a read at the end of the file first: then there is nothing left to note, but
- * on a file system that is mounted with strictatime.
+ * Opens the file again, with O_NOATIME if permitted (owner): mmap(2) updates the access time, which may
+ * wait for the journal, while it holds a lock that malloc needs on the loop.  Otherwise a read past the
+ * end of the file updates it first; then nothing is left to update, unless the file system is mounted
+ * with strictatime.
  */
 static int
 linux_fetch_reopen(int fd)
@@ -207,9 +207,9 @@ linux_fetch_may_fold(int fd, off_t off, size_t len)
 }
 
 /*
- * The fault leaves a mark on the folio.  Who touches it next through the descriptor
- * that had the fault starts the read of the one behind; through another the mark is
- * only taken away, here by a read of one byte.
+ * The fault leaves a read-ahead mark on the folio.  The next access through the same descriptor would
+ * start a read of the next folio; an access through another descriptor, here a read of one byte, only
+ * removes the mark.
  */
 bool
 os_fetch_folio(int fd, off_t off, size_t len, void **locked)
@@ -232,7 +232,7 @@ os_fetch_folio(int fd, off_t off, size_t len, void **locked)
 	return read;
 }
 
-/* The greatest that is found, in bytes.  A partition has its disk's. */
+/* Returns the largest value of the files, in bytes.  A partition uses its disk's files. */
 static size_t
 linux_fetch_read_kib(const char *const *formats, size_t n, dev_t dev)
 {
@@ -260,8 +260,8 @@ static const char *const limits_of_disk[] = {
 #define LIMIT_FILES	(sizeof(limits_of_disk) / sizeof(limits_of_disk[0]))
 
 /*
- * The larger of the read-ahead and of the largest request of the disk: mm's
- * force_page_cache_ra, since Linux 4.11.
+ * Returns the larger of read-ahead and the disk's largest request, as mm's force_page_cache_ra does since
+ * Linux 4.11.
  */
 size_t
 os_advice_limit(dev_t dev)
@@ -274,9 +274,9 @@ os_advice_limit(dev_t dev)
 }
 
 /*
- * Taking the mark away starts a read of its own where read-ahead reaches from the
- * begin of a folio beyond its end.  The fault brings in a huge page, of whatever
- * size, since Linux 5.18, before which it brought one page; cachestat came with 6.5.
+ * Returns false where read-ahead is as long as a folio, because removing the mark would start a read.  The
+ * fault reads a huge page, of whatever size, since Linux 5.18; before it read one page.  cachestat,
+ * which tells newer kernels, came with 6.5.
  */
 bool
 os_folios(dev_t dev)

@@ -16,7 +16,7 @@
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 
-/* Not in linux/magic.h. */
+/* Magic numbers that linux/magic.h lacks. */
 #define ZFS_SUPER_MAGIC 0x2fc12fc1
 #define BCACHEFS_MAGIC	0xca451a4e
 
@@ -53,9 +53,8 @@ linux_lookup_bits_of(int resolve)
 }
 
 /*
- * Where a lookup may wait EAGAIN only means that something was renamed, and the next one
- * succeeds; to an open it may also mean that somebody has a lease on the file.  With RESOLVE_CACHED it
- * is also said instead of EXDEV for another mount.
+ * Tries again on EAGAIN, which means that a directory was renamed during the lookup.  From an open it may
+ * also mean a lease on the file, and with RESOLVE_CACHED another mount, in place of EXDEV.
  */
 static int
 linux_lookup_open_resolved(
@@ -79,8 +78,8 @@ os_lookup(int dirfd, const char *path, int resolve)
 }
 
 /*
- * To note the time of access of what is sent may wait for the file system's journal, on the loop,
- * and no call says that it would.  Only the owner, or who has CAP_FOWNER, may do without.
+ * Opens with O_NOATIME if that is permitted (owner, CAP_FOWNER): updating the access time may wait for the
+ * file system's journal, on the loop.
  */
 int
 os_open(int dirfd, const char *path, int resolve)
@@ -151,7 +150,7 @@ static const struct {
 
 #define NFILESYSTEMS (sizeof(filesystems) / sizeof(filesystems[0]))
 
-/* Index into filesystems, NFILESYSTEMS for an unknown one. */
+/* Returns an index into filesystems, or NFILESYSTEMS for an unknown one. */
 static size_t
 linux_lookup_filesystem(int fd)
 {
@@ -199,7 +198,7 @@ os_ask_means(int fd, struct os_fs *fs)
 	if (filesystems[i].ask == OS_ASK_NEVER_COLD ||
 	    filesystems[i].ask == OS_ASK_FETCH)
 		return filesystems[i].ask;
-	/* Beyond the end of any file: the flag is checked, nothing is read. */
+	/* Reads past the end of any file, so that only the flag is checked. */
 	got = os_nowait(fd, (off_t)1 << 62);
 	return got >= 0 ? OS_ASK_NOWAIT : OS_ASK_MINCORE;
 }

@@ -17,18 +17,17 @@
 
 #define PATH_LEN 4096
 
-/* A hierarchy that limits memory. */
+/* A control group hierarchy that limits memory. */
 struct hierarchy {
 	const char *hy_mount;
-	const char
-	    *hy_files[2]; /* of a limit each; the second one may be NULL */
-	bool hy_sockets;  /* sockets count, too */
+	const char *hy_files[2]; /* files of limits; the second may be NULL */
+	bool hy_sockets;	 /* socket memory counts too */
 };
 
 static const struct hierarchy v1 = {
     "/sys/fs/cgroup/memory", {"memory.limit_in_bytes", NULL}, false};
 
-/* The second one is systemd's in its hybrid mode. */
+/* The second entry is systemd's hybrid mode. */
 static const struct hierarchy v2[] = {
     {"/sys/fs/cgroup", {"memory.max", "memory.high"}, true},
     {"/sys/fs/cgroup/unified", {"memory.max", "memory.high"}, true},
@@ -45,7 +44,7 @@ linux_memory_read_limit(const char *root, const struct hierarchy *hy,
 	for (i = 0; i < 2 && hy->hy_files[i] != NULL; i++) {
 		snprintf(path, sizeof(path), "%s%s%s/%s", root, hy->hy_mount,
 		    group, hy->hy_files[i]);
-		/* "max" is no number: there is none. */
+		/* "max" is no number and means no limit. */
 		limit = os_linux_number(path);
 		if (limit == 0 || limit >= om->om_bytes)
 			continue;
@@ -55,7 +54,7 @@ linux_memory_read_limit(const char *root, const struct hierarchy *hy,
 	}
 }
 
-/* Of the group, and of those above it. */
+/* Lowers the limit to those of the group and of its ancestors. */
 static void
 linux_memory_read_limits(const char *root, const struct hierarchy *hy,
     const char *name, struct os_memory *om)
@@ -72,7 +71,7 @@ linux_memory_read_limits(const char *root, const struct hierarchy *hy,
 	}
 }
 
-/* Several controllers may share a hierarchy: "cpu,memory". */
+/* Returns true if the list has the controller: several may share a hierarchy ("cpu,memory"). */
 static bool
 linux_memory_names(const char *controllers)
 {
@@ -89,7 +88,7 @@ linux_memory_names(const char *controllers)
 	}
 }
 
-/* A line of /proc/self/cgroup: number:controllers:/group */
+/* Parses a line of /proc/self/cgroup: number:controllers:/group */
 static void
 linux_memory_read_line(const char *root, char *line, struct os_memory *om)
 {
@@ -140,7 +139,7 @@ os_anonymous_open(void)
 	return fd == -1 ? -errno : fd;
 }
 
-/* Pages: size, resident, of these a file's or shared; proc(5). */
+/* Parses /proc/self/statm (proc(5)): pages in all, resident, and shared. */
 int64_t
 os_anonymous(int fd)
 {

@@ -18,16 +18,16 @@
 #include "lib/os/linux.h"
 #include "lib/os/os.h"
 
-#define NO_NUMBER 65534 /* the overflow uid, unless somebody has changed it */
+#define NO_NUMBER 65534 /* default overflow uid */
 
-/* Found out once, by whichever thread is first: all would find the same. */
+/* Each is found out once, by the first thread; all threads find the same. */
 enum fact { UNKNOWN, NO, YES };
 
 static _Atomic int
     can_ask; /* there is cachestat(2), and no filter refuses it */
-static _Atomic int has_fowner;	/* CAP_FOWNER is in effect */
-static _Atomic int all_mapped;	/* each user has a number here */
-static _Atomic uid_t no_number; /* that of users who have none */
+static _Atomic int has_fowner; /* CAP_FOWNER is in effect */
+static _Atomic int all_mapped; /* all users are mapped in this user namespace */
+static _Atomic uid_t no_number; /* overflow uid, of users that are not mapped */
 
 static void
 linux_owner_learn(_Atomic int *fact, bool yes)
@@ -43,7 +43,7 @@ linux_owner_known(_Atomic int *fact, void (*find_out)(void))
 	return atomic_load_explicit(fact, memory_order_acquire) == YES;
 }
 
-/* A kernel that has it looks at the descriptor first. */
+/* Calls with an invalid descriptor, which a kernel that has the call checks first. */
 static void
 linux_owner_learn_cachestat(void)
 {
@@ -62,7 +62,7 @@ os_linux_learn_rights(void)
 		(sets[0].effective & CAP_TO_MASK(CAP_FOWNER)) != 0);
 }
 
-/* user_namespaces(7): the first one maps all numbers in one line, from 0 on. */
+/* Reads uid_map: the initial user namespace maps all numbers in one line (user_namespaces(7)). */
 static bool
 linux_owner_maps_all(void)
 {
@@ -92,8 +92,9 @@ os_linux_learn_ids(void)
 }
 
 /*
- * The overflow uid may stand for a user without a number.  Nobody here is that user, and no
- * capability covers it.  On an idmapped mount it may do so although each user has a number.
+ * Returns true if the owner may be a user that is not mapped, whom the overflow uid stands for: no process
+ * here is that user, and no capability covers it.  On an idmapped mount that is so even if all users
+ * are mapped.
  */
 static bool
 linux_owner_covers(uid_t uid)

@@ -26,14 +26,15 @@
 
 #define HEAP (64 << 20) /* glibc's HEAP_MAX_SIZE where pointers have 64 bits */
 
-#define APART "/libcrypto.so" /* 5 MiB, of use with some configurations only */
+#define APART \
+	"/libcrypto.so" /* has 5 MiB; locked only if secrets are configured */
 
 struct locking {
-	bool lc_apart; /* it alone, or all others */
+	bool lc_apart; /* lock APART alone, or all others */
 	int lc_error;
 };
 
-/* What the program or a library has in its file. */
+/* Locks the pages that the program or a library has in its file. */
 static int
 linux_process_lock_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -70,9 +71,9 @@ linux_process_unlimited(int resource)
 }
 
 /*
- * glibc reserves HEAP bytes of addresses for each thread that allocates, and makes them
- * usable page by page (mprotect), or at once with a padding of this size; no memory is taken
- * before it is used.  What counts or limits addresses goes without.
+ * Makes glibc map the heap of each thread in one piece: by default it reserves HEAP bytes of addresses and
+ * makes them usable page by page (mprotect).  Takes no memory before it is used.  Does nothing where
+ * addresses are limited or counted.
  */
 void
 os_prepare_heap(void)
@@ -141,7 +142,7 @@ os_lock_crypto(void)
 	return lc.lc_error;
 }
 
-/* O_PATH: the link itself, so that nobody exchanges it meanwhile. */
+/* Opens the link itself by O_PATH, so that it cannot be replaced meanwhile. */
 static int
 linux_process_link_of(int link, char *to, size_t size, uid_t *owner)
 {
@@ -207,7 +208,7 @@ os_close_inherited(void)
 	return 0;
 }
 
-/* Linux 4.14 and later have both. */
+/* Linux has both since 4.14. */
 void *
 os_secret_create(size_t size)
 {
@@ -225,7 +226,7 @@ os_secret_create(size_t size)
 	return mem;
 }
 
-/* RLIMIT_CORE would not keep a core from a program that core_pattern names. */
+/* Uses PR_SET_DUMPABLE: RLIMIT_CORE does not stop a program named by core_pattern. */
 int
 os_forbid_cores(void)
 {

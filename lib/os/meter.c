@@ -38,8 +38,8 @@ meter_read_base(struct meter *mt)
 }
 
 /*
- * It may have slept for so long.  Without a base of this turn the waits for events are in
- * the count of switches, but not in that of page faults.
+ * Attributes us microseconds to the call if the thread slept since the base was read.  Without a base of
+ * this iteration only page faults count, since the switches include the wait for events.
  */
 static void
 meter_attribute(struct meter *mt, uint64_t us)

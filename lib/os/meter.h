@@ -2,14 +2,13 @@
  * meter: how often and how long the thread of a loop sleeps outside its wait for
  * events, and in which call.
  *
- * The kernel counts how often a thread has given up its processor; that another process
- * took the processor away is counted apart.  Reading that count takes 0.3 us, so it is read
- * before the first call of an iteration that could sleep, and again only after a call
- * that took METER_LOOKS by the clock (25 ns): the call has computed, or was preempted,
- * or has slept.  It is also read after each wait for a lock, so that a short one, which
- * is not counted, is not blamed on a later call that computes for long.
+ * The kernel counts a thread's voluntary context switches, apart from those by preemption.  Reading the
+ * count takes 0.3 us.  So the meter reads it before the first call of an iteration that could sleep, and
+ * again only after a call that took METER_LOOKS by the clock (25 ns): such a call computed, was
+ * preempted, or slept.  It also reads the count after each wait for a lock, so that a short wait is not
+ * attributed to a later call that computes for long.
  *
- * Loop's thread only: the calls of other threads find no meter, and their sleep is no fault.
+ * Loop's thread only: other threads have no meter, and may sleep.
  */
 #ifndef LIB_OS_METER_H
 #define LIB_OS_METER_H
@@ -22,14 +21,14 @@
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
 
-#define METER_LOOKS 50	 /* microseconds: what is shorter is not looked at */
-#define METER_LONG  1000 /* the same, without any of these calls */
+#define METER_LOOKS 50	 /* microseconds; shorter calls are not examined */
+#define METER_LONG  1000 /* microseconds between two of these calls */
 
-/* Named as in the manual; several names of one system are another's one. */
+/* Named as in the manual.  Several calls of one system may be one of another. */
 enum meter_call {
-	METER_ELSEWHERE, /* none of those below */
+	METER_ELSEWHERE, /* none of the calls below */
 	METER_FAULT,	 /* a page fault that read a disk, in any call */
-	METER_LOCK,	 /* one that another thread has */
+	METER_LOCK,	 /* a lock that another thread holds */
 	METER_CACHESTAT,
 	METER_FSTAT,
 	METER_FSTATFS,
@@ -49,29 +48,29 @@ enum meter_call {
 };
 
 struct meter {
-	enum meter_call mt_call; /* what the thread is at ... */
-	uint64_t mt_since;	 /* ... since then, microseconds */
-	uint64_t mt_begin;	 /* of the iteration */
-	bool mt_known;		 /* mt_base was read in this thread ... */
-	bool mt_based;		 /* ... and in this iteration */
+	enum meter_call mt_call; /* call that the thread is in */
+	uint64_t mt_since;	 /* begin of that call, microseconds */
+	uint64_t mt_begin;	 /* begin of the iteration, microseconds */
+	bool mt_known;		 /* mt_base was read in this thread */
+	bool mt_based;		 /* mt_base was read in this iteration */
 	struct os_switches mt_base;
-	_Atomic uint64_t mt_times[METER_CALLS]; /* any thread reads these two */
-	_Atomic uint64_t mt_us[METER_CALLS];
+	_Atomic uint64_t mt_times[METER_CALLS]; /* sleeps; any thread reads */
+	_Atomic uint64_t mt_us[METER_CALLS]; /* their microseconds; likewise */
 };
 
-/* Of the loop with an iteration on this thread, or NULL. */
+/* The meter of the loop that runs an iteration on this thread, or NULL. */
 extern _Thread_local struct meter *meter_mine;
 
-/* An iteration begins or ends; begin again: only the call changes. */
+/* Call at the begin and the end of an iteration.  A second meter_begin only ends the current call. */
 void meter_begin(struct meter *, uint64_t now_us);
 void meter_end(struct meter *, uint64_t now_us);
 
 void meter_change(struct meter *, enum meter_call);
 
-/* As pw_loop_sleeps.  Any thread. */
+/* Implements pw_loop_sleeps.  Any thread. */
 size_t meter_sleeps(const struct meter *, struct pw_sleep list[PW_SLEEPS]);
 
-/* Before each call that may sleep.  All time up to the next call counts as that call. */
+/* Call before each call that may sleep.  All time up to the next one counts as that call. */
 static inline void
 meter_call(enum meter_call call)
 {
@@ -81,7 +80,7 @@ meter_call(enum meter_call call)
 		meter_change(mt, call);
 }
 
-/* In place of pthread_mutex_lock: to wait for a lock is to sleep as well. */
+/* Replaces pthread_mutex_lock, since a wait for a lock is a sleep too. */
 static inline void
 meter_lock(pthread_mutex_t *lock)
 {

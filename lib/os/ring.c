@@ -19,15 +19,15 @@
 #include "lib/util/cacheline.h"
 
 struct ring {
-	/* written by the producer */
+	/* Written by the producer. */
 	alignas(CACHE_LINE) atomic_size_t rg_tail;
 	size_t rg_head_seen; /* never ahead of rg_head */
 	size_t rg_reserved;
 
-	/* written by the consumer */
+	/* Written by the consumer. */
 	alignas(CACHE_LINE) atomic_size_t rg_head;
 
-	/* constant */
+	/* Constant. */
 	alignas(CACHE_LINE) char *rg_mem; /* 2 * rg_size bytes of addresses */
 	size_t rg_size;			  /* a power of two */
 };
@@ -111,7 +111,7 @@ ring_size(const struct ring *rg)
 	return rg->rg_size;
 }
 
-/* Bytes in the ring; if that is not above mark, possibly fewer are. */
+/* Returns the bytes in the ring, or an upper bound if that is not above mark. */
 static size_t
 ring_used(struct ring *rg, size_t mark)
 {
@@ -156,8 +156,8 @@ ring_above(struct ring *rg, size_t mark)
 }
 
 /*
- * The producer's index is not cached here: the caller wants everything, and
- * asks once for many records.
+ * Reads the producer's index each time, without a cache: the consumer takes everything, in one call for
+ * many records.
  */
 const void *
 ring_peek(struct ring *rg, size_t *len)

@@ -12,28 +12,27 @@
 
 struct ring;
 
-/* size is rounded up to a power of two of pages.  0 or -errno. */
+/* Rounds size up to a power of two of pages.  Returns 0 or -errno. */
 int ring_create(size_t size, struct ring **);
 void ring_destroy(struct ring **);
 size_t ring_size(const struct ring *);
 
 /*
- * Producer: room for len contiguous bytes, or NULL if that much is not free
- * now.  Nothing is visible to the consumer until ring_commit, which publishes
- * the first len bytes (at most what was reserved).
+ * Producer.  ring_reserve returns room for len contiguous bytes, or NULL if the ring is too full.
+ * ring_commit makes the first len bytes of it (at most what was reserved) visible to the consumer.
  */
 void *ring_reserve(struct ring *, size_t len);
 void ring_commit(struct ring *, size_t len);
 
 /*
- * Producer: do more than mark bytes wait for the consumer?  Does not touch the
- * consumer's cache line unless it may be so.
+ * Producer.  Returns true if more than mark bytes wait for the consumer.  Reads the consumer's cache line
+ * only if that is possible.
  */
 bool ring_above(struct ring *, size_t mark);
 
 /*
- * Consumer: everything that is there, contiguous (*len is 0 if nothing is);
- * then give back its first len bytes, in one piece or in several.
+ * Consumer.  ring_peek returns all waiting bytes, contiguous, and sets *len, which may be 0.  ring_consume
+ * then frees the first len bytes, in one piece or in several.
  */
 const void *ring_peek(struct ring *, size_t *len);
 void ring_consume(struct ring *, size_t len);

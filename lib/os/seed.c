@@ -5,7 +5,7 @@
 #include "lib/os/seed.h"
 #include "lib/util/clock.h"
 
-/* Where there is nothing better, what a client does not know either: addresses, the time. */
+/* Without a random source, uses what clients do not know either: addresses and the time. */
 void
 seed_draw(struct seed *se)
 {

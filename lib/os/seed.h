@@ -6,7 +6,7 @@
 
 #include "lib/util/hash.h"
 
-/* Another one each time.  Any thread; does not wait. */
+/* Returns a new seed each time.  Any thread; does not wait. */
 void seed_draw(struct seed *);
 
 #endif

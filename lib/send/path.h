@@ -13,13 +13,13 @@
 #include "lib/send/send_private.h"
 
 /*
- * Of one step.  A client that takes a whole chunk gets more in the next one, 40 to 140
- * us of a loop's time; one that does not gets less.
+ * Bytes of one step, 40 to 140 us of the loop's time.  A client that accepts a whole chunk gets a larger
+ * one in the next step, others a smaller one.
  */
 #define SEND_CHUNK     ((size_t)128 << 10)
 #define SEND_CHUNK_MAX ((size_t)512 << 10)
 #define SEND_CHUNK_HELD \
-	((size_t)64 << 10) /* sendfile(2) takes hold of 16 pages at once */
+	((size_t)64 << 10) /* sendfile(2) references 16 pages at once */
 #define SEND_HEAD ((size_t)16 << 10) /* memory that may go with a chunk */
 #define SEND_TAIL ((size_t)16 << 10) /* copied end of a range: copied.c */
 
@@ -53,9 +53,9 @@ extern const struct pw_send_path send_splice;
 extern const struct pw_send_path send_uring;
 
 /*
- * Sends what is left of the memory and then, by call, of the file, until a chunk
- * (ss_chunk in all, or of the file after a head) is gone or file_end is reached; the
- * common half of every path.  call sends up to len bytes at snd_off and says what came of it.
+ * Sends the rest of the memory and then, by call, of the file, until ss_chunk bytes are sent (not
+ * counting a head) or file_end is reached.  Common to all paths.  call sends up to len bytes at snd_off,
+ * sets *sent, and returns 0 or -errno.
  */
 typedef int (*send_call_f)(struct pw_send *, size_t len, size_t *sent);
 enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
@@ -64,35 +64,35 @@ enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
 enum pw_send_status send_status(enum account_next);
 
 /*
- * Asks whether the next chunk is in memory; if so sends it by call; if not has
- * the window fetched, and is pending until then.  For the paths that prefetch.
- * fetch calls ss_waiter when [off, off + len) was read, or returns -errno.
- * A file of which nothing can be known is sent by the pool instead.
+ * Sends the next chunk by call if it is resident; else fetches the window and is pending until then.  For
+ * the paths that prefetch.  fetch completes ss_waiter when [off, off + len) was read, or returns
+ * -errno.  Has the pool send files that cannot be checked.
  */
 typedef int (*send_fetch_f)(struct pw_send *, off_t off, size_t len);
 enum pw_send_status send_prefetched(
     struct pw_send *, send_fetch_f, send_call_f);
 
 /*
- * The budget (budget.h) for a window of len bytes.  -EINPROGRESS: there is no room now, the
- * transmission is pending, and done is called when there is; -EAGAIN: the same without done.
- * settle returns the part that was sent to the budget, or all of it if the socket is full and its
- * loop bounded.
+ * send_room_take takes budget (budget.h) for a window of len bytes.  Without room it returns
+ * -EINPROGRESS, the transmission is pending, and done is called when there is room; if done is NULL, it
+ * returns -EAGAIN.  send_room_settle returns the sent part to the budget, or all of it if the socket is
+ * full and its loop bounded.
  */
 int send_room_take(
     struct pw_send *, size_t len, void (*done)(struct pw_waiter *));
 void send_room_settle(struct pw_send *, bool full);
 
 /*
- * Sets ss_window: how much to fetch now; and ss_lead.  By what the client has taken so far,
- * or, for a new one, others.  measure: it has ended, if that began.
+ * send_window_choose sets ss_window, ss_lead and ss_how by the client's rate, or for a new client by that
+ * of others.  send_rate_measure updates snd_rate if enough bytes or time have passed.
  */
 void send_window_choose(struct pw_send *);
 void send_rate_measure(struct pw_send *);
 
 /*
- * After something was sent: has the next window fetched if it is time.  wait: the transmission is
- * pending until it comes; false: it is not on its way, as comes says.  forget: the transmission ends.
+ * send_ahead fetches the next windows if it is time; call it after a step.  send_ahead_comes returns true
+ * if the window of snd_off is in flight; send_ahead_wait then makes the transmission pending until it
+ * arrives, and returns false otherwise.  send_ahead_forget: call when the transmission ends.
  */
 void send_ahead(struct pw_send *);
 bool send_ahead_comes(const struct pw_send *);
@@ -110,17 +110,15 @@ send_unpin(struct pw_send *s)
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 
 /*
- * path_step of the path pool: a window; of what was evicted before it could be sent
- * (ss_short) a chunk.  If ss_reported is set there is something to report instead: what
- * came of the last one.
+ * path_step of the path pool: sends a window, or only a chunk if memory is short (ss_short).  If
+ * ss_reported is set, returns the outcome of the last call instead.
  */
 enum pw_send_status send_by_pool(struct pw_send *);
 enum pw_send_status send_pool_report(struct pw_send *);
 
 /*
- * Between begin and end a completion is on its way, and the transmission is
- * pending.  The waiter's function calls end, and snd_done last.  fail: after begin,
- * when there will be no completion.
+ * Between begin and end a completion is in flight, and the transmission is pending.  done, which is called
+ * with ss_waiter, calls end, and snd_done last.  fail replaces end if no completion will arrive.
  */
 void send_pending_begin(struct pw_send *, void (*done)(struct pw_waiter *));
 void send_pending_end(struct pw_send *, int error);
@@ -128,9 +126,8 @@ enum pw_send_status send_pending_fail(struct pw_send *, int error);
 struct pw_send *send_of_waiter(struct pw_waiter *);
 
 /*
- * Has run called on a thread of the file's device, which may wait, and then
- * ss_waiter with its result; between begin and end.  The loop changes nothing of
- * the transmission but snd_error meanwhile.
+ * Calls run on a pool thread of the file's device, where it may wait, and completes ss_waiter with its
+ * result.  Call between begin and end.  Meanwhile the loop changes only snd_error of the transmission.
  */
 int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
 
@@ -138,9 +135,8 @@ int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
 void send_drop_start(struct pw_send *);
 
 /*
- * Is what was brought in given back?  With PW_CACHE_AUTO decided when it is first asked, which
- * takes a lock: by an answer of which something is missing, before its first fetch; by
- * each that is sent by mlock, aio or the pool.
+ * Returns true if fetched pages are dropped.  With PW_CACHE_AUTO the first call decides, which takes a
+ * lock: a transmission calls it before its first fetch; with the paths mlock, aio and pool each one does.
  */
 bool send_drops(struct pw_send *);
 
@@ -148,15 +144,15 @@ bool send_drops(struct pw_send *);
 enum fetch_how send_fetch_how(struct pw_send *);
 
 /*
- * For the paths that fetch without asking: what is in memory before the fetches,
- * each of [snd_off, end), is not given back, up to the first byte that is not.
+ * For the paths that fetch without a residency check: pages that were resident before the first missing
+ * one are not dropped.
  */
 void send_fetch_begin(struct pw_send *, off_t end);
 void send_fetch_end(struct pw_send *, off_t off, off_t end);
 
 /*
- * Remembers what was brought in for this transmission, to give it back when it
- * is acknowledged, if that is asked for.
+ * Notes a range that was fetched for this transmission.  If send_drops is true, it is dropped once the
+ * client has acknowledged it.
  */
 void send_brought_in(struct pw_send *, off_t off, off_t end);
 

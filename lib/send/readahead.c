@@ -16,12 +16,12 @@ struct ahead {
 	struct pw_waiter ah_waiter; /* first: found by it */
 	struct pw_send *ah_send;    /* NULL: it has ended */
 	struct pw_file *ah_file;
-	struct ahead *ah_next; /* the window behind it */
+	struct ahead *ah_next; /* fetch of the window behind it */
 	off_t ah_from;
 	off_t ah_end;
 	bool ah_arrived;
-	int ah_error;	/* of the fetch, once it has arrived */
-	bool ah_direct; /* it was read past the page cache */
+	int ah_error;	/* result of the fetch, if ah_arrived */
+	bool ah_direct; /* the window was read past the page cache */
 	bool ah_waited; /* ah_send is pending until this comes */
 	bool ah_drops;	/* if nobody is there any more */
 };

@@ -9,7 +9,7 @@
 
 #define CACHE_LINE 64
 
-/* Zeroed, from the begin of a line to the end of one; free(3).  NULL: no memory. */
+/* Allocates zeroed memory of whole cache lines, for free(3).  Returns NULL if memory is short. */
 static inline void *
 cacheline_calloc(size_t size)
 {

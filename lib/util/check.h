@@ -12,7 +12,7 @@
 			check_failed(__func__, sentence); \
 	} while (0)
 
-/* Says on stderr what the caller of the function did wrong, and ends the program. */
+/* Prints on stderr what the function's caller did wrong, and aborts. */
 _Noreturn void check_failed(const char *function, const char *sentence);
 
 #ifdef PW_DEBUG

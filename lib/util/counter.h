@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* No locked instruction: there is one writer. */
+/* Adds without a locked instruction, since each counter has one writer. */
 static inline void
 counter_add(_Atomic uint64_t *counter, uint64_t n)
 {

@@ -13,7 +13,7 @@ struct seed {
 	uint64_t se_0, se_1;
 };
 
-/* salt: what the bytes belong to, and no client chooses; or 0. */
+/* salt identifies what the bytes belong to, and is not chosen by clients; or 0. */
 uint64_t hash_bytes(
     const struct seed *, uint64_t salt, const void *bytes, size_t len);
 

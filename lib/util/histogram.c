@@ -3,7 +3,7 @@
  */
 #include "lib/pagewise.h"
 
-/* As counter.h's, for a field that C++ can see. */
+/* As counter_add.  The field is no atomic type, since C++ programs include its header. */
 static void
 histogram_add(uint64_t *counter, uint64_t n)
 {

@@ -79,7 +79,7 @@ struct worker {
 	bool wk_late;	       /* see worker_late */
 	bool wk_draining;
 	bool wk_abandoned;	 /* COMMAND_ABANDON was received */
-	uint64_t wk_drain_until; /* then one more response each; microseconds */
+	uint64_t wk_drain_until; /* end of the drain, microseconds */
 	uint64_t wk_awake;	 /* busy_poll: no sleep until then, us */
 	uint64_t wk_refused;	 /* last number logged; worker 0 only */
 	struct loop_profile wk_laps;
