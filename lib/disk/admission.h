@@ -1,5 +1,5 @@
 /*
- * admission: which files have earned a place in the page cache?  For cache = auto.
+ * admission: decides which files keep a place in the page cache, for cache = auto.
  *
  * How often each file is asked for is counted in a sketch of fixed size, as in
  * TinyLFU (Einziger, Friedman, Manes: "TinyLFU: A Highly Efficient Cache Admission

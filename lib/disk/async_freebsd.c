@@ -1,7 +1,7 @@
 /*
- * async_freebsd: async.h by aio(4), whose completions kqueue(2) tells of.  Reads of
- * local file systems only, unless sysctl vfs.aio.enable_unsafe says otherwise; what the
- * kernel refuses, the pool reads.  There are no advices.
+ * async_freebsd: async.h by aio(4), with completions by kqueue(2).  Reads of local file systems only,
+ * unless sysctl vfs.aio.enable_unsafe says otherwise; what the kernel refuses, the pool reads.  There
+ * are no advices.
  */
 #include <sys/types.h>
 #include <sys/event.h>

@@ -1,6 +1,6 @@
 /*
- * reclaim: has the kernel taken pages of files back lately?  While it has not, pages
- * that were resident a moment ago still are, and need no new query.
+ * reclaim: observes whether the kernel reclaims pages of files.  While it does not, pages that were
+ * resident a moment ago still are, and need no new residency check.
  *
  * The counters are the machine's, whatever control group the pages belong to (Linux:
  * pgsteal_file and drop_pagecache of /proc/vmstat, proc(5)).  Reading them takes 16 us and

@@ -1,8 +1,9 @@
 /*
- * copied: what is read into memory and sent from there: all of a file where sendfile(2) is refused
- * or cannot be used, and the end of every range, SEND_TAIL at most.  After its last byte was read
- * fstat(2) tells whether the file is still the one of which the head has the validators.  The end
- * is sent after that: so no client has all of an answer whose bytes may be of two versions.
+ * copied: sends bytes from memory: copies that were read past the page cache, all of a file where
+ * sendfile(2) is refused or cannot be used, and the end of every range, SEND_TAIL at most.  After its
+ * last byte was read fstat(2) tells whether the file is still the one of which the head has the
+ * validators.  The end is sent after that, so no client gets a whole response whose bytes may be of
+ * two versions.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * drop_acked: giving back the pages that a transmission brought in, as far as the
- * client has acknowledged them (thesis 4.4.1, SF_NOCACHE).
+ * drop_acked: drops the pages that a transmission fetched, as far as the client has acknowledged them
+ * (thesis 4.4.1, SF_NOCACHE).
  */
 #include "lib/disk/admission.h"
 #include "lib/disk/completion.h"

@@ -1,8 +1,8 @@
 /*
- * path_native: FreeBSD's asynchronous sendfile(2) (thesis chapter 4): the head and the
- * file in one call that does not wait for a file's data.  The kernel puts pages that it is
- * still reading into the socket's queue, and sends them when they are there; nobody
- * is told, and nothing is asked before.
+ * path_native: FreeBSD's asynchronous sendfile(2) (thesis chapter 4): the head and the file in one
+ * call that does not wait for a file's data.  The kernel puts pages that it is still reading into the
+ * socket's queue, and sends them when they are read, without a completion and without a residency
+ * check.
  *
  * Pages that somebody else is having read are all that it would wait for, and says
  * EBUSY instead (SF_NODISKIO).  They come when that read ends: a thread of the pool

@@ -1,5 +1,5 @@
 /*
- * access: who may have answers: addresses, users, keys of signed links.
+ * access: the keys that restrict access: addresses, users, keys of signed links.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * error_page: bodies of answers that are errors: "STATUS FILE" or "STATUS text: TEXT".  They
- * are read here, once, so that no response waits for a device: least of all the one that reports
- * that a device does not respond.
+ * error_page: bodies of error responses: "STATUS FILE" or "STATUS text: TEXT".  They are read here,
+ * once, so that no response waits for a device: least of all the one that reports that a device does
+ * not respond.
  */
 #include <errno.h>
 #include <stdio.h>

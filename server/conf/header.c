@@ -1,6 +1,6 @@
 /*
- * header: what the fields of answers are to be: rules in the order in which they were given,
- * those of a site before those of its locations, become lines that are ready to be sent.
+ * header: the fields of responses: rules in the order in which they were given, those of a site before
+ * those of its locations, become lines that are ready to be sent.
  *
  *	"Name: value"	in place of others of this name
  *	"+Name: value"	besides them

@@ -1,5 +1,6 @@
 /*
- * proxies: those in front of this server, and how they say who their clients are.
+ * proxies: the trusted proxies in front of this server, and how they pass on the addresses of their
+ * clients.
  */
 #include <errno.h>
 #include <strings.h>

@@ -1,7 +1,7 @@
 /*
- * fast_path: answers to requests of which every byte is known (known.h) with what is
- * ready, as many as have come together with one system call.  An
- * unknown head takes the slow path, and is known the next time.
+ * fast_path: responds to requests of which every byte is known (known.h) from the response cache, to
+ * all pipelined ones with one system call.  An unknown head takes the slow path, and is known the next
+ * time.
  */
 #ifndef SERVER_CONN_FAST_PATH_H
 #define SERVER_CONN_FAST_PATH_H

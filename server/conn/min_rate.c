@@ -1,8 +1,8 @@
 /*
- * min_rate: how fast a client takes its answer.  Only time with a full socket
- * counts, so that neither a disk nor a busy server counts against the client.  Only acknowledged
- * bytes count, so that data in the kernel's buffers is not taken for progress, and a client that
- * slowly empties a large buffer is not taken for one that makes none.
+ * min_rate: measures how fast a client accepts its response.  Only time with a full socket counts, so
+ * that neither a disk nor a busy server counts against the client.  Only acknowledged bytes count, so
+ * that data in the kernel's buffers is not taken for progress, and a client that slowly empties a
+ * large buffer is not taken for one that makes none.
  */
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"

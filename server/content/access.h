@@ -1,7 +1,7 @@
 /*
- * access: who may have an answer: by address, by how often it asks, by a signed link, by a
- * password.  The exchange calls it once the settings of a request are known and before its file is
- * looked up, so that a refused client does not learn which files exist; only if set_guarded.
+ * access: decides whether a client gets a response: by its address, its request rate, a signed link,
+ * or a password.  The exchange calls it once the settings of a request are known and before its file
+ * is looked up, so that a refused client does not learn which files exist; only if set_guarded.
  * Responses with such settings are not in the response cache (set_by_client).
  *
  * Every admitted address gets a response to OPTIONS: browsers send no credentials with a preflight

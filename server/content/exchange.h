@@ -1,8 +1,8 @@
 /*
- * exchange: a request and its answer, and how they are counted and logged.  It knows the sources of
+ * exchange: a request and its response, and how they are counted and logged.  It knows the sources of
  * its response, and of its connection only struct exchange_ops.  A connection of HTTP/1 has one
- * exchange at a time, from the end of a request's head to the end of its response; an idle
- * connection has none, which keeps it small.  The worker's thread only.
+ * exchange at a time, from the end of a request's head to the end of its response; an idle connection
+ * has none, which keeps it small.  The worker's thread only.
  *
  *	exchange_create; then the owner fills ex_request
  *	exchange_respond: the response is ready; or the disk is pending:

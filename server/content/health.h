@@ -1,8 +1,8 @@
 /*
- * health: what balancers are told: the answers to the keys live and ready, which are two paths, and
- * the state that the key agent tells (server/admin/agent.h).  No response needs the disk: the
- * threads of server/process/root_probe.h find out the state of the roots.  The text of ready has a
- * line for each root:
+ * health: the state for balancers: the responses for the paths of the keys live and ready, and what
+ * the key agent sends (server/admin/agent.h).  No response needs the disk: the threads of
+ * server/process/root_probe.h find out the state of the roots.  The text of ready has a line for each
+ * root:
  *
  *	not ready
  *	main: ok

@@ -1,5 +1,5 @@
 /*
- * multipart: an answer with several ranges (RFC 9110, 14.6).  Pure.
+ * multipart: a response with several ranges (RFC 9110, 14.6).  Pure.
  */
 #ifndef SERVER_CONTENT_MULTIPART_H
 #define SERVER_CONTENT_MULTIPART_H

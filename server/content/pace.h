@@ -1,7 +1,7 @@
 /*
- * pace: how fast an answer may be sent (rate, client_rate, burst), and how often a client may ask
- * (request_rate).  The limits apply to responses with a body; a response of a head alone costs a
- * request and no bytes.
+ * pace: limits how fast a response is sent (rate, client_rate, burst), and how often a client may send
+ * requests (request_rate).  The limits apply to responses with a body; a response of a head alone
+ * costs a request and no bytes.
  *
  * A chunk of bytes is taken from the buckets of the connection and of the client, and the response
  * continues when both have earned it: so it wakes once for each chunk, in the order of the takes.

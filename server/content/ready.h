@@ -1,6 +1,6 @@
 /*
- * ready: which answer of response_cache.h is that of an exchange, and whether its own may
- * become one.
+ * ready: finds the response of an exchange in response_cache.h, and decides whether a new one may be
+ * kept there.
  */
 #ifndef SERVER_CONTENT_READY_H
 #define SERVER_CONTENT_READY_H

@@ -1,6 +1,6 @@
 /*
- * redirect: answers that send a client elsewhere: by a rule of the configuration, or from a
- * directory to its path with a '/'.
+ * redirect: responses that redirect a client: by a rule of the configuration, or from a directory to
+ * its path with a '/'.
  *
  * Location contains client input only percent-encoded, after a host that the configuration or the
  * request itself names, and never begins with "//": a client can neither add a field nor choose

@@ -1,7 +1,6 @@
 /*
- * representation: what is the same in every answer for a file (RFC 9110 calls it the
- * representation): media type, validators, ready header lines.  Made once for each
- * struct pw_file and kept with it.
+ * representation: what all responses for a file share (the representation of RFC 9110): media type,
+ * validators, ready header lines.  Made once for each struct pw_file and kept with it.
  */
 #ifndef SERVER_CONTENT_REPRESENTATION_H
 #define SERVER_CONTENT_REPRESENTATION_H

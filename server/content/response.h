@@ -1,6 +1,6 @@
 /*
- * response: an answer on its way out: a head, and bytes from memory or from one
- * or more ranges of a file.  Belongs to an exchange.
+ * response: a response that is being sent: a head, and bytes from memory or from one or more ranges of
+ * a file.  Belongs to an exchange.
  */
 #ifndef SERVER_CONTENT_RESPONSE_H
 #define SERVER_CONTENT_RESPONSE_H

@@ -1,5 +1,5 @@
 /*
- * response_cache: the answers to the most popular requests, ready to be sent: head and body side by
+ * response_cache: the responses to the most popular requests, ready to be sent: head and body side by
  * side in memory.  Belongs to a worker; used by its thread only.
  *
  * The key of a response is the site and the request target as it was received, if that is the path

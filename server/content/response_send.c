@@ -1,5 +1,5 @@
 /*
- * response_send: an answer on its way out, piece by piece.
+ * response_send: sends a response piece by piece.
  */
 #include <errno.h>
 #include <stddef.h>

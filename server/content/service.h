@@ -1,6 +1,6 @@
 /*
- * service: what the answers of a worker have in common, and what they take from the server that
- * they run in.  The worker's thread only, except for the statistics.
+ * service: what the responses of a worker share, and what they use of the server.  The worker's thread
+ * only, except for the statistics.
  */
 #ifndef SERVER_CONTENT_SERVICE_H
 #define SERVER_CONTENT_SERVICE_H

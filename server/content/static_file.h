@@ -1,5 +1,5 @@
 /*
- * static_file: from a request to the file, directory or error that answers it.
+ * static_file: finds the file, directory or error for a request.
  */
 #ifndef SERVER_CONTENT_STATIC_FILE_H
 #define SERVER_CONTENT_STATIC_FILE_H

@@ -1,6 +1,6 @@
 /*
- * forwarded: who asked, as proxies have written it into X-Forwarded-For or Forwarded
- * (RFC 7239).  Pure.
+ * forwarded: the client's address, as proxies wrote it into X-Forwarded-For or Forwarded (RFC 7239).
+ * Pure.
  *
  * Each proxy appends the address of its own client.  So the list is read from its end; what stands
  * before the first untrusted address may have been written by the client, and is ignored.

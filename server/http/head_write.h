@@ -1,5 +1,5 @@
 /*
- * head_write: the head of an answer, and the page of an error.  Every response head is written
+ * head_write: writes the head of a response, and the page of an error.  Every response head is written
  * here.  Pure.
  *
  *	head_write_begin, lines of fields each with its CRLF, head_write_end

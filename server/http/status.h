@@ -1,5 +1,5 @@
 /*
- * status: what to answer to a GET or HEAD for a representation that exists.  Pure.
+ * status: chooses the status for a GET or HEAD of a representation that exists.  Pure.
  */
 #ifndef SERVER_HTTP_STATUS_H
 #define SERVER_HTTP_STATUS_H

@@ -1,5 +1,5 @@
 /*
- * flood: how many frames that ask for no answer a client may send.  Pure.
+ * flood: limits the frames that a client sends without asking for a response.  Pure.
  *
  * A client earns tokens with time and with the bytes that it accepts, and pays for each frame that
  * costs the server something and yields no response: a reset, a PING, SETTINGS, an empty DATA, a

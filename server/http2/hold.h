@@ -1,6 +1,6 @@
 /*
- * hold: what a stream holds of its request: the head until its answer is chosen, then what the
- * log needs.  Both count towards the limits of the stream's session (session.h).
+ * hold: what a stream holds of its request: the head until the response is chosen, then what the log
+ * needs.  Both count towards the limits of the stream's session (session.h).
  */
 #ifndef SERVER_HTTP2_HOLD_H
 #define SERVER_HTTP2_HOLD_H

@@ -1,6 +1,6 @@
 /*
- * ready: answers to requests of which every byte is known, with what is ready in memory
- * (known.h): no exchange, and the fields of the head are taken apart once for all clients.
+ * ready: responds to requests of which every byte is known (known.h) from the response cache, without
+ * an exchange; the head is split into fields once for all clients.
  */
 #include <string.h>
 

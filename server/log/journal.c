@@ -1,6 +1,6 @@
 /*
- * journal: is there journald at the other end?  Of a line that begins with "<N>" it takes N as
- * the priority (sd-daemon(3)).
+ * journal: finds out whether journald reads a descriptor. journald takes N of a line that begins with
+ * "<N>" as its priority (sd-daemon(3)).
  */
 #include <stdio.h>
 #include <stdlib.h>

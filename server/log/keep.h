@@ -1,6 +1,6 @@
 /*
- * keep: what a record of the access log needs of a request, copied out of its head, so that the
- * head can be freed while its client takes the answer.  Pure.
+ * keep: what a record of the access log needs of a request, copied out of its head, so that the head
+ * can be freed while the response is sent.  Pure.
  */
 #ifndef SERVER_LOG_KEEP_H
 #define SERVER_LOG_KEEP_H

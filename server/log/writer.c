@@ -1,6 +1,5 @@
 /*
- * writer: the writer thread: hands the lines to the kernel from where they
- * are, and tells what was lost.
+ * writer: the writer thread: writes the lines from where they are, and logs how many were lost.
  */
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /*
- * children: what server processes say, how they end, and what follows from that.
- * A client may have taken over a server process.  So the master believes a serving process only
- * whether it is alive or stuck, and what balancers are to be told, which it can tell them anyway.
+ * children: handles messages and exits of server processes.  A client may have taken over a server
+ * process.  So the master believes a serving process only whether it is alive or stuck, and what
+ * balancers are to be told, which it can tell them anyway.
  */
 #include <errno.h>
 #include <limits.h>

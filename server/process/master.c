@@ -1,5 +1,5 @@
 /*
- * master: signals, and what to do when.  The only place where it waits is master_await().
+ * master: signals and timers of the master.  The only place where it waits is master_await().
  */
 #include <poll.h>
 #include <stdio.h>

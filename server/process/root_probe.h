@@ -1,9 +1,9 @@
 /*
- * root_probe: asks each root once a second whether it answers, for the key ready
- * (server/content/health.h).  It looks up a name that does not exist, which a network or FUSE
- * file system must resolve itself.  A local file system may respond from memory, so a root also
- * counts as silent while all disk threads of a queue of its device are busy and no job completes.
- * There is one thread per device, so that a device that hangs delays only its own roots.
+ * root_probe: probes each root once a second, for the key ready (server/content/health.h).  It looks
+ * up a name that does not exist, which a network or FUSE file system must resolve itself.  A local
+ * file system may respond from memory, so a root also counts as silent while all disk threads of a
+ * queue of its device are busy and no job completes.  There is one thread per device, so that a device
+ * that hangs delays only its own roots.
  */
 #ifndef SERVER_PROCESS_ROOT_PROBE_H
 #define SERVER_PROCESS_ROOT_PROBE_H

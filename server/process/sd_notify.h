@@ -1,6 +1,6 @@
 /*
- * sd_notify: tells the service manager how we are: the protocol of sd_notify(3), a
- * datagram to the socket that NOTIFY_SOCKET names.  Without one nothing happens.
+ * sd_notify: reports the state to the service manager: the protocol of sd_notify(3), a datagram to the
+ * socket that NOTIFY_SOCKET names.  Without one nothing happens.
  */
 #ifndef SERVER_PROCESS_SD_NOTIFY_H
 #define SERVER_PROCESS_SD_NOTIFY_H

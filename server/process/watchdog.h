@@ -1,7 +1,7 @@
 /*
- * watchdog: logs that a loop does not turn, or turns and gets nowhere (spin.h); and tells the
- * master that all loops make progress, while they do.  The service manager (systemd.service(5),
- * WatchdogSec) restarts a silent server.
+ * watchdog: logs a loop that hangs, or that runs without progress (spin.h), and reports to the master
+ * while all loops make progress.  The service manager (systemd.service(5), WatchdogSec) restarts a
+ * silent server.
  */
 #ifndef SERVER_PROCESS_WATCHDOG_H
 #define SERVER_PROCESS_WATCHDOG_H

@@ -1,7 +1,7 @@
 /*
- * identity: a certificate with its chain and its private key, from PEM files: who a site is to
- * its clients.  The user that starts the server reads it at the start; it is immutable and counted
- * after that, so any thread may use one.
+ * identity: a certificate with its chain and its private key, from PEM files, which a site shows to its
+ * clients.  The user that starts the server reads it at the start; it is immutable and counted after
+ * that, so any thread may use one.
  */
 #ifndef SERVER_TLS_IDENTITY_H
 #define SERVER_TLS_IDENTITY_H
