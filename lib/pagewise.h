@@ -47,53 +47,51 @@ struct pw_loop;
 struct pw_root;
 struct pw_send_path;
 
-/* PW_VERSION of the library that runs: it may be newer than this header.  A constant. */
+/* Returns PW_VERSION of the running library, which may be newer than this header.  A constant string. */
 const char *pw_version(void);
 
-/* The time, as functions of the library want it.  Any thread. */
+/* Returns the time as the library's functions expect it (now_us).  Any thread. */
 uint64_t pw_now(void);
 
 /*
  * ------------------------------------------------------------- the process
- * A loop also waits for the disk when its program is not in memory, and for other
- * processors when a table of descriptors grows that several threads share.  To be
- * called before the first thread is started, descriptors' limit (RLIMIT_NOFILE)
- * set: locks the program and its libraries in memory, some 4 MiB, and makes the
- * table large enough for 65536 descriptors, or as many as the limit is.  Threads that are
- * started later have their heaps at once (glibc).  -errno (-ENOMEM,
- * -EPERM: RLIMIT_MEMLOCK): they were brought in, but can be evicted.
+ * A loop also waits for the disk when pages of its program are not resident, and for other processors
+ * when a descriptor table grows that threads share.  pw_process_prepare locks the program and its
+ * libraries in memory, some 4 MiB, sizes the table for 65536 descriptors, or RLIMIT_NOFILE if that is
+ * less, and has later threads map their heaps in one piece (glibc).  Call it before the first thread is
+ * started and after RLIMIT_NOFILE is set.  Returns 0, or -errno (-ENOMEM, -EPERM: RLIMIT_MEMLOCK) if the
+ * program was read but can be evicted.
  */
 int pw_process_prepare(void);
 
 /*
  * ---------------------------------------------------------------- the pool
- * Every device (st_dev) has its own queue and its own threads, started when
- * they are first needed: a device that hangs blocks only its own.
+ * Every device (st_dev) has its own queue and threads, started at their first use, so that a device that
+ * hangs blocks only these.
  */
 struct pw_pool_conf {
-	unsigned ppc_threads; /* threads per device: its quota; 0: 16 */
-	unsigned ppc_queue;   /* windows that may wait per device; 0: 4096 */
+	unsigned ppc_threads; /* most threads per device; 0 means 16 */
+	unsigned ppc_queue;   /* most jobs queued per device; 0 means 4096 */
 };
 
-/* NULL: the defaults. */
+/* Creates a pool.  The configuration may be NULL.  Returns 0 or -errno. */
 int pw_pool_create(const struct pw_pool_conf *, struct pw_pool **);
 
 /*
- * After the last of its loops.  Waits up to timeout_us for what still
- * runs; threads that a hung disk holds then are left behind, with what they use,
- * and -EBUSY is returned; as it is if a loop could not be destroyed because of one.
- * -EINVAL: it has a loop, and none of its threads is at work.
+ * Destroys a pool after its last loop.  Waits up to timeout_us for running jobs.  Returns 0; -EBUSY if a
+ * disk still holds threads, which are left behind with what they use, or if that kept a loop from being
+ * destroyed; -EINVAL if the pool has a loop although no thread is at work.
  */
 int pw_pool_destroy(struct pw_pool **, uint64_t timeout_us);
 
-/* How often a job was refused because a queue was full.  Any thread. */
+/* Returns how many jobs were refused because a queue was full.  Any thread. */
 uint64_t pw_pool_refused(const struct pw_pool *);
 
 /*
  * ---------------------------------------------------------------- waiting
- * Every wait ends in exactly one call of wt_done, on the loop's own thread, from inside
- * pw_loop_drain: never from inside the function that said -EINPROGRESS or
- * PW_SEND_PENDING.  The memory belongs to the caller and stays until then.
+ * Every wait ends in exactly one call of wt_done, on the loop's thread, by pw_loop_drain; never by the
+ * function that returned -EINPROGRESS or PW_SEND_PENDING.  The caller owns the memory, and keeps it until
+ * then.
  */
 struct pw_waiter {
 	void (*wt_done)(struct pw_waiter *);
@@ -103,35 +101,34 @@ struct pw_waiter {
 };
 
 /*
- * A wait for something of the caller's own, by which another thread gives a result to the
- * loop: wt_done is set before.  Begin on the loop's thread; end once, any thread.  An end
- * without a begin, or a begin without wt_done, ends the program.
+ * A wait of the caller's own, by which another thread passes a result to the loop.  Set wt_done before.
+ * Call pw_wait_begin on the loop's thread, and pw_wait_end once, on any thread.  An end without a begin,
+ * or a begin without wt_done, aborts the program.
  */
 void pw_wait_begin(struct pw_loop *, struct pw_waiter *);
 void pw_wait_end(struct pw_waiter *, int error);
 
 /*
  * ---------------------------------------------------------------- the loop
- * When pw_loop_fd becomes readable, call pw_loop_drain.  Call pw_loop_tick a few
- * times a second: it ages the cache of open files and drops pages that were
- * sent with PW_CACHE_DROP.
+ * Call pw_loop_drain when pw_loop_fd is readable, and pw_loop_tick a few times a second: it closes unused
+ * files and drops pages that were sent with PW_CACHE_DROP.
  */
 struct pw_loop_conf {
-	unsigned plc_open_files; /* size of the cache of open files; 0: 1024 */
+	unsigned plc_open_files; /* most files in the cache; 0 means 1024 */
 	/*
-	 * Called on the loop's thread when a device is seen for the first time:
-	 * how residency is asked there, for the log.  May be NULL.
+	 * Called on the loop's thread when a device is first used, with a message for the log that
+	 * says how residency is checked there.  May be NULL.
 	 */
 	void (*plc_device)(void *arg, const char *message);
 	void *plc_arg;
 	/*
-	 * Name of an extended attribute in the namespace of users ("user.NAME" on Linux), for
-	 * pw_open.op_attribute; stays the caller's.  NULL: none.
+	 * Name of an extended attribute in the namespace `user' ("user.NAME" on Linux), for
+	 * pw_open.op_attribute, or NULL.  The caller owns it.
 	 */
 	const char *plc_attribute;
 };
 
-/* Without a configuration (NULL): the defaults. */
+/* Creates a loop.  The configuration may be NULL.  Returns 0 or -errno. */
 int pw_loop_create(
     struct pw_pool *, const struct pw_loop_conf *, struct pw_loop **);
 int pw_loop_fd(const struct pw_loop *);
@@ -139,131 +136,129 @@ void pw_loop_drain(struct pw_loop *);
 void pw_loop_tick(struct pw_loop *, uint64_t now_us);
 
 /*
- * Closes the least recently used file of the cache without another reference; for a
- * process that has run out of descriptors.  False: there is none.
+ * Closes the least recently used file that only the cache refers to, for a process that is out of
+ * descriptors.  Returns false if there is none.
  */
 bool pw_loop_spare(struct pw_loop *);
 
 /*
- * Bounds what the loop's transmissions give their sockets.  With bytes > 0 they send copies, at most
+ * Bounds what the loop's transmissions pass to their sockets.  With bytes > 0 they send copies, at most
  * `bytes` a call; with 0 they send pages of files again.  Pages in a socket stay in memory, and count
  * for the control group, until the client acknowledges them.
  */
 void pw_loop_bound(struct pw_loop *, size_t bytes);
 
 /*
- * Waits that have not been delivered yet: 0 before pw_loop_destroy.  What was cancelled counts
- * until its thread has come back.
+ * Returns the number of waits that are not delivered yet; it must be 0 for pw_loop_destroy.  Cancelled waits
+ * count until their thread has finished.
  */
 unsigned pw_loop_pending(const struct pw_loop *);
 
-/* -EINVAL: there are waits, or it is being drained; it stays. */
+/* Destroys a loop.  Returns 0, or -EINVAL if it has waits or is being drained; then it stays. */
 int pw_loop_destroy(struct pw_loop **);
 
 /*
  * ---------------------------------------------------------------- files
  */
 /*
- * A root is counted: what a loop has cached of it holds it too, so a root that
- * was opened later is never taken for it.  Opening and closing may wait.
+ * Opens a directory as a root of paths.  A root is reference-counted: files that a loop caches hold it too.
+ * Opening and closing may wait.  Returns 0 or -errno.
  */
 int pw_root_open(const char *path, struct pw_root **);
 
 /*
- * The same with other rules for symbolic links.  By default those are followed that are
- * relative and do not leave the root.  -EOPNOTSUPP: this system has no such lookup;
- * -EINVAL: no such flag, or more than one.
+ * As pw_root_open, with another rule for symbolic links.  By default links are followed that are relative
+ * and do not leave the root.  Returns -EOPNOTSUPP if this system has no such lookup, or -EINVAL for an
+ * unknown flag or several.
  */
 enum pw_root_flags {
-	PW_ROOT_NO_LINKS = 1, /* -ELOOP for every link in a path */
+	PW_ROOT_NO_LINKS = 1, /* fails with -ELOOP for a link in a path */
 	/*
-	 * A path or link that begins with '/' begins here, as after chroot(2), and what leads
-	 * above it leads to it.
+	 * Paths and links that begin with '/' begin at the root, as after chroot(2), and ".." of the root
+	 * is the root.
 	 */
 	PW_ROOT_AS_SLASH = 2,
-	/* Every link leads where it leads, as for open(2): the root is only where a path begins. */
+	/* Follows all links, as open(2) does, also out of the root. */
 	PW_ROOT_ALL_LINKS = 4,
 };
 
 int pw_root_open_with(const char *path, unsigned flags, struct pw_root **);
 void pw_root_close(struct pw_root **);
 
-/* The st_dev of its directory, for pw_task_run. */
+/* Returns the st_dev of the root, for pw_task_run. */
 uint64_t pw_root_dev(const struct pw_root *);
 
-/* Its descriptor, the root's own. */
+/* Returns the root's descriptor, which the root owns. */
 int pw_root_fd(const struct pw_root *);
 
-/* A directory below the root, for reading: may wait, so for tk_work only. */
+/* Opens a directory below the root for reading.  May wait: call it in tk_work only. */
 int pw_root_open_dir(const struct pw_root *, const char *path);
 
-/* The same of a regular file; -EACCES: it is none. */
+/* Opens a regular file likewise; -EACCES for other types. */
 int pw_root_open_file(const struct pw_root *, const char *path);
 
 /*
- * As fstatat(2) of a name in that directory, not following a link; -EXDEV if
- * another file system is mounted there: it would be asked, and may hang.
+ * As fstatat(2) of a name in the directory, not following a link.  Returns -EXDEV for a mount point, since
+ * the other file system may hang.
  */
 int pw_stat_name(int dirfd, const char *name, struct stat *);
 
 /*
- * As stat(2) of a path below the root, with the links that the root allows; may wait, so for
- * tk_work only.  -EXDEV: outside the root, or on another file system, which may hang.
+ * As stat(2) of a path below the root, with the root's rule for links.  Returns -EXDEV for paths outside the
+ * root or on another file system, which may hang.  May wait: call it in tk_work only.
  */
 int pw_root_stat(const struct pw_root *, const char *path, struct stat *);
 
 /*
- * An extended attribute of a regular file of that directory, as plc_attribute; may wait, so for
- * tk_work only.  How many bytes, or -errno; -ENOENT: it has none; -EXDEV: another file system
- * is mounted there.
+ * Reads an extended attribute (as plc_attribute) of a regular file in the directory.  Returns its length, or
+ * -errno: -ENOENT if the file has none, -EXDEV for a mount point.  May wait: call it in tk_work only.
  */
 long pw_name_attribute(
     int dirfd, const char *name, const char *attribute, void *to, size_t size);
 
-#define PW_ATTRIBUTE_MAX 256 /* bytes of an attribute that is read */
+#define PW_ATTRIBUTE_MAX 256 /* most bytes of an attribute */
 
 enum pw_file_type { PW_FILE_REGULAR, PW_FILE_DIRECTORY, PW_FILE_OTHER };
 
 struct pw_file {
-	int fil_fd; /* -1 unless regular: nothing else is opened */
+	int fil_fd; /* -1 unless the file is regular */
 	enum pw_file_type fil_type;
 	off_t fil_size;
 	struct timespec fil_mtime;
 	struct timespec fil_ctime;
 	uint64_t fil_ino;
 	uint64_t fil_dev;
-	/* When it was last found where its path leads: that lookup's begin. */
+	/* Begin of the last lookup that found the file, microseconds. */
 	uint64_t fil_checked;
 	/*
-	 * What plc_attribute had then, if an open has asked for it; NULL: there is none, or it
-	 * has more than PW_ATTRIBUTE_MAX bytes.  A change of it changes fil_ctime as well, so
-	 * it is as old as the rest.
+	 * Value of plc_attribute at that time, if an open asked for it; NULL if there is none or it has
+	 * more than PW_ATTRIBUTE_MAX bytes.  A change of it changes fil_ctime too.
 	 */
 	const char *fil_attribute;
 	size_t fil_attribute_len;
-	/* The caller's: set it once, fil_free is called with the last reference. */
+	/* The caller's: set them once; fil_user_free is called with the last reference. */
 	void *fil_user;
 	void (*fil_user_free)(void *);
-	/* The file has changed: the next open looks its path up.  The caller may set this. */
+	/* True if the file has changed: the next open looks its path up.  The caller may set it. */
 	bool fil_stale;
 };
 
-#define PW_FRESH_US 1000000 /* after a lookup: then the next one is due */
+#define PW_FRESH_US 1000000 /* microseconds between lookups of a cached path */
 
 struct pw_open {
 	struct pw_waiter op_waiter;
 	/*
-	 * Set by the caller: the file's attribute is wanted.  It may be on the disk, so what is
-	 * opened for the first time, or has changed, is opened by the pool then.
+	 * Set by the caller to get fil_attribute.  Since the attribute may be on the disk, the pool opens
+	 * files that are new or have changed.
 	 */
 	bool op_attribute;
-	struct pw_file *op_file; /* the result, one reference, the caller's */
-	/* owned by the library while waiting */
+	struct pw_file *op_file; /* result: a reference that the caller owns */
+	/* Owned by the library while waiting. */
 	struct {
 		struct pw_open *tqe_next;
 		struct pw_open **tqe_prev;
 	} op_link;
-	void *op_others; /* that wait for the same path; NULL: not waiting */
+	void *op_others; /* opens of the same path; NULL if not waiting */
 };
 
 /*
@@ -275,17 +270,17 @@ struct pw_open {
  *   -EXDEV, -ELOOP the path leaves the root, or goes round in circles
  *   -EAGAIN       the device's queue is full
  *   -EINVAL       there is no wt_done
- * A file that was made or moved is noticed within a second of now_us; that an open one was
- * changed, replaced or removed, in the next iteration of the loop (pw_loop_rest; without it, at
- * once).  On network file systems that takes a second as well.
+ * A file that was created or moved is noticed within a second of now_us.  A change, replacement or removal
+ * of an open file is noticed in the next iteration of the loop (pw_loop_rest; without it, at once), and on
+ * network file systems within a second.
  */
 int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
     uint64_t now_us, struct pw_open *op);
 
 /*
- * Nobody wants to know any more: wt_done will not be called, and the memory is the caller's
- * again when this returns.  A thread that is looking the path up goes on, so the loop's
- * waits may not be fewer.  -EINVAL: it is not waiting.
+ * Cancels a pending open: wt_done is not called, and the caller owns the memory again when this returns.  A
+ * pool thread that looks the path up goes on, so pw_loop_pending may stay the same.  Returns -EINVAL if
+ * the open is not pending.
  */
 int pw_open_cancel(struct pw_open *);
 
@@ -293,27 +288,25 @@ void pw_file_ref(struct pw_file *);
 void pw_file_unref(struct pw_file **);
 
 /*
- * Copies len bytes from off on, if they are in memory; never waits for the disk.
- *   0        all are there, and of the file as it was looked up
- *   -EAGAIN  not all are in memory, or there is no way to read them that would
- *            not wait: neither RWF_NOWAIT nor a file system in memory
+ * Copies len bytes from off on, if they are resident; never waits for the disk.
+ *   0        all bytes were copied, of the file as it was looked up
+ *   -EAGAIN  not all are resident, or they cannot be read without waiting: neither
+ *            RWF_NOWAIT nor a file system in memory
  *   -ESTALE  the file has changed since it was looked up (see fil_stale)
  *   -EIO, ... as pread(2), fstat(2)
- * to may have been written to in any case.
+ * May have written to `to' in any case.
  */
 int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
 
 /*
- * Runs tk_work on the pool's threads for a device (fil_dev), then wt_done on the
- * loop: for directory listings and other work that reads a disk.  The memory must stay
- * until then.  -EAGAIN: the device's queue is full, or, for what has begun, there is no
- * thread.  -EINVAL: there is no tk_work, or no wt_done.
+ * Calls tk_work on a pool thread of a device (fil_dev), and then wt_done on the loop: for directory listings
+ * and other work that reads a disk.  The memory must stay until then.  Returns -EAGAIN if the device's
+ * queue is full, or for tk_begun if there is no thread, and -EINVAL without tk_work or wt_done.
  */
 struct pw_task {
 	struct pw_waiter tk_waiter;
-	bool
-	    tk_begun; /* of a request under way: let in though the queue is full */
-	int (*tk_work)(struct pw_task *); /* result in wt_error */
+	bool tk_begun; /* admitted even if the queue is full */
+	int (*tk_work)(struct pw_task *); /* returns wt_error */
 };
 
 int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
@@ -321,90 +314,87 @@ int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
 /*
  * ---------------------------------------------------------------- sending
  * The rules of the seam, which every send path keeps:
- * 1. Every operation runs on the loop's thread; a prefetch thread never touches
- *    a connection.  (The path pool breaks it, for that is what it is: its
- *    threads send on the non-blocking socket and do nothing else with it.)
+ * 1. Every operation runs on the loop's thread; a pool thread never uses a
+ *    connection.  (The exception is the path pool, whose threads send on the
+ *    non-blocking socket, and do nothing else with it.)
  * 2. PW_SEND_PENDING means exactly one later completion, delivered by
  *    pw_loop_drain, never from inside pw_send_step, and also after
  *    pw_send_cancel.
  * 3. While pending, references are held; cancelling may shut the socket down
  *    but closes nothing, unless pw_send_take_back gave it back.
  * 4. Byte accounting is one pure function (lib/send/account.h), used by all paths.
- * 5. Zero bytes before the end of the range means the file shrank, and another size or time
- *    of modification after its last byte was read that it was written to: PW_SEND_ERROR with
- *    -ESTALE, before the last byte is sent; the connection is closed, never padded.
+ * 5. A file that shrinks, or whose size or modification time differs after its last byte was
+ *    read, fails with PW_SEND_ERROR and -ESTALE before the last byte is sent; the caller closes
+ *    the connection, and never pads it.
  * 6. Queues are bounded.  A new transmission that finds its device's queue
- *    full is refused (-EAGAIN, counted); one that has begun is always let in:
- *    it is bounded by the number of connections.
+ *    full is refused (-EAGAIN, counted).  One that has begun is always admitted;
+ *    there are no more of these than connections.
  */
 enum pw_send_status {
-	PW_SEND_DONE, /* everything was handed to the kernel, or the sink */
-	PW_SEND_WANT_WRITE, /* socket full: call again when it is writable */
-	PW_SEND_AGAIN,	    /* a chunk was sent; continue after others */
-	PW_SEND_PENDING,    /* snd_done will be called: step again then */
-	PW_SEND_ERROR,	    /* snd_error; the connection cannot go on */
+	PW_SEND_DONE,	    /* the kernel or the sink has everything */
+	PW_SEND_WANT_WRITE, /* the socket is full: step when it is writable */
+	PW_SEND_AGAIN,	    /* a chunk was sent: step after other connections */
+	PW_SEND_PENDING,    /* step after snd_done was called */
+	PW_SEND_ERROR,	    /* snd_error is set: close the connection */
 };
 
-/* Thesis 4.4.1: what happens to the pages that this transmission brought in. */
+/* Treatment of pages that this transmission fetched (thesis 4.4.1). */
 enum pw_cache {
-	PW_CACHE_KEEP, /* they stay, as the kernel sees fit */
-	PW_CACHE_DROP, /* they go once the client has acknowledged them */
-	PW_CACHE_AUTO, /* stay if the file is popular, else go: admission.h */
+	PW_CACHE_KEEP, /* the kernel decides */
+	PW_CACHE_DROP, /* dropped once the client has acknowledged them */
+	PW_CACHE_AUTO, /* kept if the file is popular, else dropped */
 };
 
 /*
- * snd_readahead, as in FreeBSD's SF_FLAGS(readahead, flags): missing data is
- * fetched in windows of this size, the next while the last is being sent.  PW_READAHEAD_AUTO:
- * 64 KiB to 2 MiB, by the speed of the client and of the device, and by the memory that is
- * free (window_size.h).  PW_READAHEAD_NONE: no more than is sent at once, and nothing ahead.
+ * Values of snd_readahead, as in FreeBSD's SF_FLAGS(readahead, flags): missing data is fetched in windows of
+ * this size, the next one while the last is being sent.  PW_READAHEAD_AUTO chooses 64 KiB to 2 MiB by the
+ * rates of client and device and by free memory.  PW_READAHEAD_NONE fetches a chunk at a time, and
+ * nothing ahead.
  */
 #define PW_READAHEAD_AUTO 0
 #define PW_READAHEAD_NONE UINT64_MAX
 
 /*
- * The destination of a transmission other than a plain socket: TLS in user space, for
- * example.  It gets memory, no range of a file: resident data, by the query of
- * `nodiskio', is copied for it on the loop without waiting; missing data is fetched
- * first.  No pool thread uses it.  So the paths differ in the reading thread:
- * `blocking' and `copy' read on the loop whether it is resident or not, `aio' and
- * `pool' never.  Loop's thread.
+ * A destination other than a plain socket, such as TLS in user space.  A sink gets memory, not ranges of
+ * files: resident data is copied for it on the loop without waiting; missing data is fetched first.  No
+ * pool thread uses a sink.  So the paths differ in the thread that reads: `blocking' and `copy' always
+ * read on the loop, `aio' and `pool' never.  Loop's thread.
  *
- * One that sends ranges of files itself, by sendfile(2) or as it likes, says so by take_range.
+ * A sink that sends ranges of files itself, by sendfile(2) for example, sets take_range.
  */
 struct pw_sink;
 
 struct pw_sink_ops {
 	/*
-	 * Takes some of len > 0 bytes; more: others follow at once.  0 and how many, at least one;
-	 * -EAGAIN: none, it is full, and pw_send_step returns PW_SEND_WANT_WRITE; any
-	 * other -errno: the transmission fails with it.
+	 * Accepts some of len > 0 bytes; with more, others follow at once.  Returns 0 and sets *taken to
+	 * at least one; or -EAGAIN if it is full, for which pw_send_step returns PW_SEND_WANT_WRITE; or
+	 * another -errno, with which the transmission fails.
 	 */
 	int (*take)(struct pw_sink *, const char *, size_t len, bool more,
 	    size_t *taken);
 
 	/*
-	 * Bytes of what it took that the client has not acknowledged: what PW_CACHE_DROP does not
-	 * give back yet; one that copies may say 0.  -1: it is not known; then nothing is given back
-	 * before the transmission ends.
+	 * Returns the accepted bytes that the client has not acknowledged, which PW_CACHE_DROP does not
+	 * drop yet; a sink that copies may return 0.  Returns -1 if they are unknown; then nothing is
+	 * dropped before the transmission ends.
 	 */
 	long (*unacked)(struct pw_sink *);
 
 	/*
-	 * May be NULL.  Takes some of a range of snd_file that is resident now: how many bytes
-	 * have left the file.  0, -EAGAIN (full) or another -errno as from take, but -EAGAIN too
-	 * may come with bytes.  What it has seen and not taken it may keep for later, in a queue of
-	 * its own: before that is sent it calls pw_send_step, and in take_range, the next one, all of
-	 * it is resident again.  That it is full it says only of what it has tried in this call: the
-	 * event may have come while the transmission was pending, and there is no other.  Where
-	 * nothing can be known of a file, or what was fetched is evicted again and again, take is
-	 * called, with bytes that it may have seen here; and with the last 16 KiB, which it has not.
+	 * Accepts some of a range of snd_file that is resident now, and sets *taken to the bytes sent of
+	 * it.  Returns as take does, but may set *taken with -EAGAIN too.  It may queue the rest of the
+	 * range; before it sends that, it calls pw_send_step, and in the take_range that follows all of
+	 * it is resident again.  It returns -EAGAIN only for what it tried to send in this call: an
+	 * earlier event may have come while the transmission was pending, and does not come again.
+	 * take is called instead, also for bytes that were offered here, if residency cannot be checked
+	 * or the window is evicted again and again; and for the last 16 KiB.  May be NULL.
 	 */
 	int (*take_range)(
 	    struct pw_sink *, off_t, size_t len, bool more, size_t *taken);
 
 	/*
-	 * May be NULL.  Memory into which the next bytes of a file are read: take is called with them
-	 * there, and need not copy them.  *room: how many fit; 0: it is full.
+	 * Returns memory into which the next bytes of a file are read, so that take need not copy them.
+	 * Sets *room to its size, or 0 if the sink is full.  May be NULL.
 	 */
 	char *(*room)(struct pw_sink *, size_t *room);
 };
@@ -414,185 +404,178 @@ struct pw_sink {
 };
 
 /*
- * Zeroed, it has the defaults but for those that have to be set.  Options of later versions
- * begin where the room begins now, so the whole of it has to be zeroed.
+ * A transmission.  Zero all of it, then set what is required: zero is the default of the others.  Later
+ * versions put options where snd_private begins now.
  */
 #define PW_SEND_ROOM 240 /* bytes */
 
 struct pw_send {
-	/* set by the caller before pw_send_start; path, loop and snd_done have to be */
+	/* Set by the caller before pw_send_start; path, loop and snd_done are required. */
 	const struct pw_send_path *snd_path;
 	struct pw_loop *snd_loop;
-	int snd_sock; /* non-blocking; stays the caller's */
-	struct pw_sink
-	    *snd_sink;	     /* in its place, or NULL; stays the caller's */
-	bool snd_more;	     /* another transmission follows at once */
-	bool snd_begun;	     /* one of the same answer went before */
-	const char *snd_mem; /* sent first; must stay until it is */
+	int snd_sock;		  /* non-blocking; the caller owns it */
+	struct pw_sink *snd_sink; /* replaces snd_sock, or NULL */
+	bool snd_more;		  /* another transmission follows at once */
+	bool snd_begun;		  /* the response has begun already */
+	const char *snd_mem;	  /* sent first; must stay until then */
 	size_t snd_mem_len;
-	struct pw_file *snd_file; /* may be NULL; a reference is taken */
+	struct pw_file *snd_file; /* or NULL; start takes a reference */
 	off_t snd_off;		  /* next byte of the file */
-	off_t snd_len;		  /* bytes of the file still to send */
-	uint64_t snd_readahead;	  /* window to fetch, bytes; see above */
+	off_t snd_len;		  /* bytes of the file that are left */
+	uint64_t snd_readahead;	  /* bytes of a window; see above */
 	enum pw_cache snd_cache;
-	/* Bytes/s that the client takes: what the last one has left there; 0: ? */
+	/* Bytes/s of the client, kept from its last transmission; 0 if unknown. */
 	uint64_t snd_rate;
-	/* Bytes/s that the caller will send at, 0: as fast as the client takes them: for windows. */
+	/* Bytes/s of the caller's rate limit, for the size of windows; 0 if there is none. */
 	uint64_t snd_pace;
-	/* Bytes that the next step may send, and a head besides, 0: all; set it before each. */
+	/* Bytes that the next step may send beside a head; 0 for all.  Set it before each step. */
 	uint64_t snd_limit;
-	void (*snd_done)(
-	    struct pw_send *); /* ends PW_SEND_PENDING: step again */
+	void (*snd_done)(struct pw_send *); /* ends PW_SEND_PENDING */
 
-	/* readable by the caller */
-	uint64_t
-	    snd_sent; /* bytes handed to the kernel or sink, memory included */
+	/* Read by the caller. */
+	uint64_t snd_sent; /* bytes sent, with snd_mem */
 	uint64_t snd_wait; /* microseconds spent pending */
-	bool snd_pending;  /* snd_done is still to come: the memory must stay */
+	bool snd_pending;  /* snd_done follows: the memory must stay */
 	int snd_error;	   /* -errno after PW_SEND_ERROR */
 
 	union {
 		uint64_t pr_align;
 		char pr_room[PW_SEND_ROOM];
-	} snd_private; /* the library's */
+	} snd_private; /* owned by the library */
 };
 
-/* By name; NULL if there is none. */
+/* Returns the send path of this name, or NULL. */
 const struct pw_send_path *pw_send_path(const char *name);
 
-/* The default of this system: native where there is such a thing, else nodiskio. */
+/* Returns this system's default: native where it is supported, else nodiskio. */
 const struct pw_send_path *pw_send_default(void);
 
-/* The names; the list ends with NULL and is constant. */
+/* Returns all names, in a constant list that ends with NULL. */
 const char *const *pw_send_path_names(void);
 
-/* 0, or -errno and why this host cannot use it (a constant string). */
+/* Returns 0, or -errno and sets *why to a constant string if this host cannot use the path. */
 int pw_send_probe(const struct pw_send_path *, const char **why);
 
 /*
- * -EINVAL, and so says the first step: there is no path, loop or snd_done, the sink has no
- * functions, the file is not a regular one or of another loop, or the range begins or ends
- * before 0.  Of one that is pending nothing is changed.
+ * Starts a transmission.  Returns 0, or -EINVAL (as the first step does) without path, loop or snd_done, for a
+ * sink without functions, a file that is not regular or of another loop, or a negative range.  Changes
+ * nothing of a pending transmission.
  */
 int pw_send_start(struct pw_send *);
 
-/* While it is pending: PW_SEND_ERROR, -EINVAL; it has failed then, but snd_done is still to come. */
+/* Sends a chunk.  While pending it fails with PW_SEND_ERROR and -EINVAL; snd_done follows all the same. */
 enum pw_send_status pw_send_step(struct pw_send *);
 
 /*
- * The connection is going away.  If snd_pending, snd_done is called all the
- * same, and the memory and the socket must stay until then.
+ * Cancels a transmission.  While it is pending, snd_done follows all the same, and the memory and the socket
+ * must stay until then.
  */
 void pw_send_cancel(struct pw_send *);
 
 /*
- * Takes the socket of a pending transmission back, for an answer of another kind or to
- * close it; pw_send_cancel has to follow.  False if a pool thread is sending on it (path
- * pool): then it must stay until snd_done.
+ * Takes the socket of a pending transmission back, for another response or to close it; call pw_send_cancel
+ * next.  Returns false if a pool thread is sending on it (path pool): then it must stay until snd_done.
  */
 bool pw_send_take_back(struct pw_send *);
 
 /*
- * Pending for long?  True if nothing that waited for its device has come to an end
- * since this was last asked, or since the wait began: it is not only busy.  False if it is
- * not pending.
+ * Returns true if a pending transmission's device has finished no job since the last call, or since the wait
+ * began: the device hangs, and is not only busy.
  */
 bool pw_send_stuck(struct pw_send *);
 
 /*
- * Gives back what a transmission has of the budget for data that was fetched and not sent.  Call when
- * its sink will take nothing for long: others would wait for that part.  Not while it is pending.
+ * Returns the transmission's part of the budget for fetched data.  Call when its sink accepts nothing for
+ * long, as others wait for that part.  Not while it is pending.
  */
 void pw_send_yield(struct pw_send *);
 
 /*
- * Bytes that were handed to the kernel for a socket, and that the other end has not
- * acknowledged; 0 if that cannot be known.
+ * Returns the bytes that a socket has sent or queued and the peer has not acknowledged, or 0 if they are
+ * unknown.
  */
 uint64_t pw_unacked(int sock);
 
-/* All that is in the socket has yet to be read from a disk (the path native). */
+/* Returns true if all bytes in the socket are still to be read from a disk (path native). */
 bool pw_awaits_disk(int sock);
 
-/* Gives the file back.  While it is pending that ends the program. */
+/* Ends a transmission and releases its file.  Aborts the program if it is pending. */
 void pw_send_finish(struct pw_send *);
 
 /*
  * ---------------------------------------------------------------- what is counted
- * Since the start, for an operator.  Any thread; the figures of one call need not
- * be of one moment.
+ * Counters since the start.  Any thread; the figures of one call may differ in their moment.
  */
 #define PW_HISTOGRAM 26
 
 /*
- * Times: bucket i has those of at most 2^i microseconds that are in none before,
- * and the last one all that are longer.
+ * A histogram of times: bucket i counts those above 2^(i-1) and up to 2^i microseconds, and the last one
+ * all longer ones.
  */
 struct pw_histogram {
 	uint64_t hg_count[PW_HISTOGRAM];
 	uint64_t hg_sum; /* microseconds */
 };
 
-/* One thread at a time. */
+/* Adds a time.  One thread at a time. */
 void pw_histogram_add(struct pw_histogram *, uint64_t us);
 void pw_histogram_copy(struct pw_histogram *to, const struct pw_histogram *);
 
 struct pw_loop_stats {
-	uint64_t ls_resident; /* chunks in memory when asked for */
-	uint64_t ls_missed;   /* windows that had to be waited for */
-	uint64_t ls_ahead;    /* windows fetched while the last one was sent */
-	uint64_t ls_evicted;  /* gone from memory between fetch and sending */
-	uint64_t ls_held;     /* waits for room in the budget */
+	uint64_t ls_resident; /* chunks that were resident when checked */
+	uint64_t ls_missed;   /* windows that a transmission waited for */
+	uint64_t ls_ahead;    /* windows that were prefetched */
+	uint64_t ls_evicted;  /* windows evicted before they were sent */
+	uint64_t ls_held;     /* waits for the budget */
 };
 
 void pw_loop_stats(const struct pw_loop *, struct pw_loop_stats *);
 
 /*
- * How often and how long the loop's thread slept outside its wait for events, since the
- * start: it should not.  Counted if the program marks the begin and end of each
- * iteration: awake after each wait, with the first callback, and again when the program
- * changes to other work; rest before the next wait.  Both on the loop's thread, which
- * has one loop then.
+ * Mark the begin and end of an iteration, so that the library counts how often and how long the loop's
+ * thread sleeps outside its wait for events, which it should not do.  Call pw_loop_awake after each wait,
+ * and again when the program changes to other work; pw_loop_rest before the next wait.  Both on the loop's
+ * thread, which has no other loop then.
  */
 void pw_loop_awake(struct pw_loop *, uint64_t now_us);
 void pw_loop_rest(struct pw_loop *, uint64_t now_us);
 
-#define PW_SLEEPS 24 /* calls at most */
+#define PW_SLEEPS 24 /* most calls in a list */
 
 struct pw_sleep {
 	const char *sl_call; /* "sendfile", ...; a constant string */
-	uint64_t sl_times;   /* exact, but for what lasted less than 50 us */
-	uint64_t sl_us;	     /* what these calls took, computing included */
+	uint64_t sl_times;   /* sleeps; those below 50 us may be missing */
+	uint64_t sl_us;	     /* microseconds of these calls, with computing */
 };
 
 /*
- * For each call that the library makes, in the same order each time; returns how many. The name
- * may also be "page fault" (one that read a disk, in any call), "lock", or "elsewhere".
+ * Lists the sleeps of each call that the library makes, in a fixed order, and returns how many.  A name may
+ * also be "page fault" (one that read a disk, in any call), "lock", or "elsewhere".
  */
 size_t pw_loop_sleeps(const struct pw_loop *, struct pw_sleep list[PW_SLEEPS]);
 
 struct pw_device_stats {
-	uint64_t ds_dev; /* st_dev; 0: all that found no place in the table */
-	const char *ds_queue;  /* "files", "tasks", "mounts": one each */
-	const char *ds_fsname; /* NULL: not known yet */
-	const char *ds_mount;  /* FreeBSD: where it is; else NULL */
+	uint64_t ds_dev;       /* st_dev; 0 for devices past the table */
+	const char *ds_queue;  /* "files", "tasks" or "mounts" */
+	const char *ds_fsname; /* type, or NULL if not known yet */
+	const char *ds_mount;  /* mount point on FreeBSD, else NULL */
 	unsigned ds_threads;
 	unsigned ds_busy;
 	unsigned ds_queued;
-	uint64_t ds_jobs;  /* that have ended */
-	uint64_t ds_bytes; /* that were fetched */
+	uint64_t ds_jobs;  /* jobs that have ended */
+	uint64_t ds_bytes; /* bytes that were fetched */
 	uint64_t ds_refused;
-	struct pw_histogram ds_wait; /* from the queue to the end */
+	struct pw_histogram ds_wait; /* times of jobs, with the queue */
 };
 
-/* Fills in as many as max; returns how many. */
+/* Fills in at most max devices, and returns how many. */
 size_t pw_pool_devices(struct pw_pool *, struct pw_device_stats *, size_t max);
 
 struct pw_pool_stats {
-	uint64_t ps_refused; /* as pw_pool_refused */
-	uint64_t ps_dropped; /* bytes to be given back (PW_CACHE_DROP, _AUTO) */
-	uint64_t ps_unsent;  /* bytes being fetched or to be sent, now */
-	uint64_t ps_unsent_max; /* the budget for them */
+	uint64_t ps_refused;	/* as pw_pool_refused */
+	uint64_t ps_dropped;	/* bytes dropped (PW_CACHE_DROP, _AUTO) */
+	uint64_t ps_unsent;	/* bytes in flight, or fetched and unsent */
+	uint64_t ps_unsent_max; /* budget for ps_unsent */
 };
 
 void pw_pool_stats(struct pw_pool *, struct pw_pool_stats *);

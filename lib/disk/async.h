@@ -4,8 +4,8 @@
  * its descriptor and are delivered by pw_loop_drain.  Loop's thread.
  *
  * There is no POSIX AIO for hosts without a ring: glibc's is a pool of threads as
- * well, and the one that tells of a completion has every signal unblocked: a
- * SIGHUP that the program waits for with sigwait(3) would end it.
+ * well, and the thread that reports completions has every signal unblocked: a
+ * SIGHUP that the program waits for with sigwait(3) would end the process.
  *
  * Nothing is tried inline: a buffered read that finds its page missing may wait
  * for the block map first, nowait or not (residency.c).  So every operation goes

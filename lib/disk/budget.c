@@ -35,7 +35,7 @@ struct budget {
 	size_t bg_used;
 	uint64_t bg_shrunk; /* microseconds */
 	uint64_t bg_ticked;
-	TAILQ_HEAD(, budget_part) bg_parts; /* that hold somebody, in turn */
+	TAILQ_HEAD(, budget_part) bg_parts; /* with waiters, round robin */
 };
 
 struct budget *

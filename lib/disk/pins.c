@@ -22,7 +22,7 @@ struct pin {
 	size_t pn_len; /* bytes of the file */
 	void *pn_map;
 	bool pn_copy;	  /* pn_map is memory of OS_FOLIO bytes */
-	bool pn_released; /* it had references: nobody waits for it */
+	bool pn_released; /* a transmission had it and released it */
 	unsigned pn_refs;
 	uint64_t pn_since; /* microseconds */
 	LIST_ENTRY(pin) pn_link;

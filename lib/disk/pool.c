@@ -23,7 +23,7 @@
 #define POOL_ROOM    3 /* of memory: the budget for what is not sent yet */
 #define POOL_PINS    8 /* of memory: what is locked of it */
 #define POOL_NEW     4 /* windows of new transmissions before one of another */
-#define POOL_LONG    ((size_t)16 << 20) /* bytes of downloads under way */
+#define POOL_LONG    ((size_t)16 << 20) /* bytes of downloads in flight */
 
 static struct pw_device *
 pool_device_create(struct pw_pool *pl, dev_t id, enum pool_queue kind)

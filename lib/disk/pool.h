@@ -67,8 +67,7 @@ enum fetch_how {
 };
 
 /*
- * Fetches a window of a file; joins a fetch that covers it, if one is under way
- * or queued.  The descriptor must stay open until the waiter is delivered.  wt_error is
+ * Fetches a window of a file.  Joins a queued or running fetch that covers it.  The descriptor must stay open until the waiter is delivered.  wt_error is
  * FETCHED_DIRECT if the window was read past the page cache.
  */
 #define FETCHED_DIRECT 1

@@ -5,7 +5,7 @@
  * The counters are the machine's, whatever control group the pages belong to (Linux:
  * pgsteal_file and drop_pagecache of /proc/vmstat, proc(5)).  Reading them takes 16 us and
  * more on large machines: so the pool's threads do, after a fetch or when a loop asks.
- * Pages that a program gives back (posix_fadvise(2)) are in no counter.
+ * Pages that a program drops (posix_fadvise(2)) are in no counter.
  *
  * The counters tell it late.  The main cause of eviction is our own fetching, so a
  * fetch counts as soon as it begins.

@@ -3,7 +3,7 @@
  *
  * The inode knows the first 12 blocks.  Where the others are is in indirect blocks, and
  * FreeBSD's sendfile(2) waits for those although it does not wait for data.  Reading a byte
- * brings in all that lead to it.  An indirect block has 8 bytes for each block of the file
+ * reads all indirect blocks that lead to it.  An indirect block has 8 bytes for each block of the file
  * (UFS2); UFS1 and ext2fs have 4, so theirs end where one of these ends.
  */
 #ifndef LIB_FILE_INDIRECT_H

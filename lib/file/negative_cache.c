@@ -16,8 +16,8 @@
 #define AGE_BATCH 256 /* forgotten in one tick */
 
 /*
- * The root is told by its inode: no reference to it is held, and one that was opened
- * again, with the same rules for links, is the same.
+ * Identifies the root by its inode and its rules for links, without a reference to it, so that a root
+ * that was opened again is the same.
  */
 struct path {
 	LIST_ENTRY(path) pa_hash;

@@ -18,7 +18,7 @@
 #include "lib/util/clock.h"
 #include "lib/util/hash.h"
 
-#define CACHE_IDLE_US 10000000 /* close what nobody asked for */
+#define CACHE_IDLE_US 10000000 /* age at which unused files are closed */
 #define CACHE_SIZE    1024
 #define AGE_BATCH     64 /* entries closed in one tick */
 
@@ -32,8 +32,8 @@ struct entry {
 	struct pw_file *en_file; /* NULL until the first time it was opened */
 	uint64_t en_used;
 	enum os_resolve en_resolve; /* how the pool looks it up */
-	bool en_attribute; /* somebody wants it: it is read with each open */
-	bool en_opening;   /* a job is out: not on fc_lru, not counted */
+	bool en_attribute;	    /* read the attribute with each open */
+	bool en_opening; /* a lookup is in flight: not on fc_lru, not counted */
 	struct opens en_opens;
 	char en_path[];
 };
@@ -340,7 +340,7 @@ open_cache_opening_submit(struct opening *og)
 	return error;
 }
 
-/* Somebody who wants it came while the job was out.  False: there is no place for one more. */
+/* Looks up again, as an open asked for the attribute meanwhile.  Returns false if the queue is full. */
 static bool
 open_cache_again_with_attribute(struct opening *og)
 {

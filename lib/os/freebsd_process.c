@@ -83,7 +83,7 @@ os_program(char *path, size_t size)
 		   : 0;
 }
 
-/* O_PATH: the link itself, so that nobody exchanges it meanwhile. */
+/* Opens the link itself by O_PATH, so that it cannot be replaced meanwhile. */
 int
 os_read_link(const char *path, char *to, size_t size, uid_t *owner)
 {

@@ -1,8 +1,8 @@
 /*
  * drop_behind: evicts pages that a transmission with PW_CACHE_DROP fetched.  Pages in a
- * socket's queue cannot be given back, so this happens when they are acknowledged, or,
- * for the end of a transmission, a second later; if the client is near, after DROP_SOON
- * as well, for what waits there is lost to others: at 500 MiB/s of misses, 500 MiB.
+ * socket's queue cannot be evicted, so they are dropped when they are acknowledged, and the end of a
+ * transmission a second later; if the client is near, after DROP_SOON as well, since at 500 MiB/s of
+ * misses 500 MiB would wait for a second.
  */
 #ifndef LIB_SEND_DROP_BEHIND_H
 #define LIB_SEND_DROP_BEHIND_H

@@ -14,8 +14,8 @@
 #define LOCKED_MAX OS_FOLIO
 
 struct locked {
-	void *lk_map; /* NULL: none was to be had */
-	off_t lk_off; /* of the window, from a page's begin */
+	void *lk_map; /* mapping of the window, or NULL */
+	off_t lk_off; /* begin of the window, rounded down to a page */
 	off_t lk_end;
 };
 

@@ -4,8 +4,8 @@
  * socket's queue, and sends them when they are read, without a completion and without a residency
  * check.
  *
- * Pages that somebody else is having read are all that it would wait for, and says
- * EBUSY instead (SF_NODISKIO).  They come when that read ends: a thread of the pool
+ * The call would wait only for pages that are being read for another request; with SF_NODISKIO it fails
+ * with EBUSY instead.  They come when that read ends: a thread of the pool
  * waits for it.
  *
  * Where a file's blocks are it does wait for (indirect.h): a thread of the pool reads a
@@ -27,7 +27,7 @@
 
 #define AHEAD WINDOW_MOST
 
-/* Of what follows the chunk: as much as other paths would have fetched ahead. */
+/* Returns the bytes to read ahead of the chunk: as much as other paths would prefetch. */
 static size_t
 native_readahead(struct pw_send *s)
 {

@@ -21,7 +21,7 @@ struct pipe {
 
 struct pipes;
 
-struct pipes *pipes_create(void); /* NULL: no memory */
+struct pipes *pipes_create(void); /* returns NULL if memory is short */
 void pipes_destroy(struct pipes **);
 
 /* Takes a pipe from the store or makes one.  Returns 0 or -errno. */

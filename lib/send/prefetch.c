@@ -276,7 +276,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 		*missed = !prefetch_is_resident(s);
 		if (*missed)
 			return PW_SEND_PENDING;
-		/* To send the head needs memory too: it is asked again after it. */
+		/* Sends only the head, which needs memory too; the file is checked again after it. */
 		if (held && s->snd_mem_len > 0)
 			return send_window(s, s->snd_off, call);
 		completion_count(s->snd_loop, COUNTED_RESIDENT);

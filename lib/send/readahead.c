@@ -14,7 +14,7 @@
 
 struct ahead {
 	struct pw_waiter ah_waiter; /* first: found by it */
-	struct pw_send *ah_send;    /* NULL: it has ended */
+	struct pw_send *ah_send;    /* NULL once the transmission has ended */
 	struct pw_file *ah_file;
 	struct ahead *ah_next; /* fetch of the window behind it */
 	off_t ah_from;
@@ -23,7 +23,7 @@ struct ahead {
 	int ah_error;	/* result of the fetch, if ah_arrived */
 	bool ah_direct; /* the window was read past the page cache */
 	bool ah_waited; /* ah_send is pending until this comes */
-	bool ah_drops;	/* if nobody is there any more */
+	bool ah_drops;	/* drop the window if the transmission has ended */
 };
 
 static size_t

@@ -13,7 +13,7 @@
 #define SLOW	 ((uint64_t)2 << 20) /* bytes/s: a second for a window */
 #define MEASURED ((off_t)256 << 10)  /* bytes: what a client has buffers for */
 #define SPAN	 250000		     /* microseconds */
-#define STEP	 ((size_t)32 << 10)  /* bytes: given back at a time */
+#define STEP	 ((size_t)32 << 10)  /* bytes of budget returned at a time */
 
 /* Moves the loop's estimate of the median rate.  In a mean one fast client hides a thousand slow ones. */
 static void

@@ -169,7 +169,7 @@ bool min_rate_late(struct conn *);
 /* Call when a response has ended.  Returns the timer for an idle client: TIMER_REST or TIMER_IDLE. */
 enum timer min_rate_ended(struct conn *);
 
-/* What the kernel still holds of the last response. */
+/* State of the last response in the kernel. */
 enum rest {
 	REST_NONE, /* nothing, or only our FIN */
 	REST_SOME, /* some, and the client takes it fast enough */

@@ -157,7 +157,7 @@ exchange_respond(struct exchange *ex, int refusal)
 	struct request *rq = &ex->ex_request;
 	int status = exchange_find_target(ex);
 
-	/* Of several errors that of the method takes precedence. */
+	/* An error of the method takes precedence over others. */
 	ex->ex_refusal = rq->rq_method == METHOD_OTHER ? 405 : refusal;
 	if (status != 0) {
 		if (ex->ex_refusal != 405)

@@ -66,7 +66,7 @@ int serve_start(struct server *, struct listen_table *old, bool again);
  */
 int serve_try(const struct conf *);
 
-/* Sets whether balancers are told to drain.  Requires sv_health.  Any thread. */
+/* Starts or cancels draining, as balancers see it.  Requires sv_health.  Any thread. */
 void serve_withdraw(struct server *, bool yes);
 
 /* Starts to accept, after the master sent CHANNEL_SERVE. */

@@ -117,7 +117,7 @@ struct worker {
 
 /* ------------------------------------------------- called by main's thread */
 
-/* What all workers share; main owns it. */
+/* State shared by all workers; main owns it. */
 struct shared {
 	/* Takes ownership of an accepted and admitted connection. */
 	worker_accept_f *sh_accept;
