@@ -23,7 +23,7 @@
  *
  * A response is copied into the socket by send(2), and not sent by sendfile(2) from a memory file,
  * because up to RESPONSE_CACHE_LARGEST that costs less, and no bytes in flight depend on the memory
- * afterwards (docs/performance/small-files.md).
+ * afterwards (docs/performance.md).
  */
 #ifndef SERVER_CONTENT_RESPONSE_CACHE_H
 #define SERVER_CONTENT_RESPONSE_CACHE_H
