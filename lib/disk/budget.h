@@ -5,15 +5,14 @@
  * A device may have twice what all devices together leave (dynamic thresholds:
  * Choudhury, Hahne, IEEE/ACM Transactions on Networking 6, 1998): one that hangs keeps
  * at most two thirds of it, and the next finds two thirds of the rest.  A transfer that
- * does not fit waits for room: device by device; of one device, transfers to fast
- * clients go first, but every BUDGET_SLOWth slot is for a slow one.  Stalled clients
- * keep their part: so a transfer that has waited for a second is let in past the
- * budget, a sixteenth of it in each quarter of a second.
+ * does not fit waits.  Devices take turns; of one device, transfers to fast clients go first, but every
+ * BUDGET_SLOWth slot is for a slow one.  Stalled clients keep their part, so a transfer that waited for a
+ * second is admitted past the budget, a sixteenth of it in each quarter of a second.
  *
  * The size of the page cache is unknown: other files, sockets and the heap use memory,
- * too.  So the budget shrinks by an eighth, to a sixteenth at the least, when something
- * was evicted before it was sent, and grows again when that is a second ago, by a
- * sixty-fourth each quarter of a second.
+ * too.  So the budget shrinks by an eighth, to a sixteenth at the least, when a window
+ * was evicted before it was sent.  A second after the last eviction it grows again, by a sixty-fourth each
+ * quarter of a second.
  *
  * Any thread; the lock is held for a few instructions.
  */
@@ -40,14 +39,16 @@ struct budget_part {
 	TAILQ_ENTRY(budget_part) rp_link; /* devices with waiters */
 };
 
-struct budget *budget_create(size_t max); /* bytes; NULL: no memory */
+struct budget *budget_create(
+    size_t max); /* bytes; returns NULL if memory is short */
 void budget_destroy(struct budget **);
 void budget_part_init(struct budget_part *);
 
 /*
- *   0             len bytes are the caller's, until it gives them back
- *   -EINPROGRESS  held: they are the caller's when the waiter is delivered
- *   -EAGAIN       there is no room, and no waiter was given
+ * Takes len bytes of the budget.
+ *   0             the caller has them until budget_give
+ *   -EINPROGRESS  the caller has them when the waiter is delivered
+ *   -EAGAIN       there is no room, and no waiter was passed
  *   -ENOMEM
  */
 int budget_take(struct budget *, struct budget_part *, size_t len, bool slow,

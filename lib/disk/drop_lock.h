@@ -1,7 +1,7 @@
 /*
- * drop_lock: a loop that asks about a file and sends it, and a pool thread that gives pages
- * of it back, exclude each other.  Otherwise a page could go between question and
- * sendfile(2), and the loop would wait for the disk.  Neither waits for the other.  A device
+ * drop_lock: excludes a loop that checks and sends a file, and a pool thread that drops pages of it, from
+ * each other.  Otherwise a page could be evicted between residency check and sendfile(2), and the loop
+ * would wait for the disk.  Neither waits for the other.  A device
  * has DROP_LOCKS of them, and files with the same inode number modulo that share one.
  */
 #ifndef LIB_DISK_DROP_LOCK_H

@@ -20,9 +20,9 @@
 #define POOL_THREADS 16
 #define POOL_QUEUE   4096
 #define POOL_STACK   ((size_t)256 << 10)
-#define POOL_ROOM    3 /* of memory: the budget for what is not sent yet */
-#define POOL_PINS    8 /* of memory: what is locked of it */
-#define POOL_NEW     4 /* windows of new transmissions before one of another */
+#define POOL_ROOM    3 /* part of memory for the budget */
+#define POOL_PINS    8 /* part of memory for pins */
+#define POOL_NEW     4 /* JOB_NEW jobs in a row before a JOB_LONG */
 #define POOL_LONG    ((size_t)16 << 20) /* bytes of downloads in flight */
 
 static struct pw_device *

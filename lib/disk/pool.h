@@ -52,9 +52,9 @@ enum admit {
 };
 
 /*
- * The device's queue takes ownership of job, and waits on behalf of waiter, if
- * that is not NULL.  -EAGAIN: refused, or no thread can be started; the job is
- * still the caller's then.  Loop's thread.
+ * Queues a job, and takes ownership of it.  The waiter, if not NULL, is delivered at its end.  Returns
+ * -EAGAIN if the job is refused or no thread can be started; then the caller still owns it.  Loop's
+ * thread.
  */
 int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
     struct pw_waiter *);
@@ -67,8 +67,9 @@ enum fetch_how {
 };
 
 /*
- * Fetches a window of a file.  Joins a queued or running fetch that covers it.  The descriptor must stay open until the waiter is delivered.  wt_error is
- * FETCHED_DIRECT if the window was read past the page cache.
+ * Fetches a window of a file.  Joins a queued or running fetch that covers it.  The descriptor must stay
+ * open until the waiter is delivered.  wt_error is FETCHED_DIRECT if the window was read past the page
+ * cache.
  */
 #define FETCHED_DIRECT 1
 int pool_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how,
@@ -81,9 +82,8 @@ bool pool_fetching(struct pw_file *, off_t off, off_t end);
 bool pool_fetching_some(struct pw_file *, off_t off, off_t end);
 
 /*
- * The budget for bytes that were fetched and not sent, or are being fetched: a third of
- * memory, see budget.h.  slow: of those that are held it is one of the last.  As
- * budget_take.  Loop's thread.
+ * As budget_take, from the pool's budget, a third of memory (budget.h).  slow transfers wait behind others.
+ * Loop's thread.
  */
 int pool_room_take(struct pw_device *, size_t len, bool slow, struct pw_loop *,
     struct pw_waiter *);
@@ -92,14 +92,13 @@ bool pool_room_plenty(struct pw_device *);
 struct budget *pool_room(struct pw_pool *);
 
 /*
- * Recent duration of a window there, from the queue to the end: microseconds; 0: not
- * known.
+ * Returns the recent duration of the device's windows with their time in the queue, in microseconds, or 0
+ * if it is unknown.
  */
 uint64_t device_latency(const struct pw_device *);
 
 /*
- * The work of a window's job: brings the range into memory and waits for it, in turns
- * with others.  Pool's threads.
+ * Reads a range into the page cache and waits for it, in turns with other threads.  Pool's threads.
  */
 int pool_read(struct pw_device *, int fd, off_t off, size_t len, bool folio);
 
@@ -149,8 +148,8 @@ enum pool_queue {
 struct pw_device *pool_device(struct pw_pool *, dev_t, enum pool_queue);
 
 /*
- * How residency is asked on the device of fd; found out on the first call for
- * it, by whichever thread that is.  Does not wait on a local file system.
+ * Returns how residency is checked on the device of fd.  The first call finds it out, on any thread; that
+ * does not wait on a local file system.
  */
 enum os_ask device_ask(struct pw_device *, int fd);
 
@@ -164,8 +163,8 @@ bool device_is_local(const struct pw_device *);
 size_t device_block(struct pw_device *);
 
 /*
- * Returns true if something of the device should be logged.  device_announce writes one such line, and
- * returns false if there is none, as another loop has logged it; call it until then.
+ * device_has_news returns true if a line about the device should be logged.  device_announce writes one
+ * such line, or returns false if no line is left; call it until then.
  */
 bool device_has_news(const struct pw_device *);
 bool device_announce(struct pw_device *, char *text, size_t size);

@@ -7,8 +7,8 @@
  * more on large machines: so the pool's threads do, after a fetch or when a loop asks.
  * Pages that a program drops (posix_fadvise(2)) are in no counter.
  *
- * The counters tell it late.  The main cause of eviction is our own fetching, so a
- * fetch counts as soon as it begins.
+ * The counters lag behind.  Our own fetches are the main cause of eviction, so a fetch counts as soon as
+ * it begins.
  */
 #ifndef LIB_DISK_RECLAIM_H
 #define LIB_DISK_RECLAIM_H
@@ -22,8 +22,8 @@ struct reclaim *reclaim_create(void); /* returns NULL if memory is short */
 void reclaim_destroy(struct reclaim **);
 
 /*
- * True if nothing was taken for a second, nor expected to be, as far as is known; false
- * where it cannot be known.  Any thread, as the next two.
+ * Returns true if the kernel reclaimed no page for a second and no fetch began.  Returns false if that is
+ * unknown.  Any thread, as the next two.
  */
 bool reclaim_is_quiet(struct reclaim *, uint64_t now_us);
 

@@ -444,7 +444,7 @@ file_close(struct pw_file *file)
 		file_close_run(&cj.cj_job);
 }
 
-/* The directory may have been removed, or be on a network file system. */
+/* Closes by the pool, as the directory may be removed, or on a network file system. */
 void
 file_root_unref(struct pw_loop *lp, struct pw_root **rtp)
 {

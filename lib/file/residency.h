@@ -1,6 +1,5 @@
 /*
- * residency: is a range of a file in memory now, and fetching it if it is not.
- * Loop's thread.
+ * residency: checks whether a range of a file is resident.  Loop's thread.
  */
 #ifndef LIB_FILE_RESIDENCY_H
 #define LIB_FILE_RESIDENCY_H
@@ -8,21 +7,21 @@
 #include "lib/pagewise.h"
 
 /*
- * Microseconds that a yes holds: while the kernel takes pages from files, and while it
- * does not (reclaim.h), when only an explicit drop of pages could make it wrong.
+ * Microseconds for which a successful check holds: while the kernel reclaims pages of files, and while it
+ * does not (reclaim.h), when only an explicit drop can invalidate it.
  */
 #define RESIDENCY_HOLDS	      1000
 #define RESIDENCY_HOLDS_QUIET 100000
 
 /*
- * True if a sendfile of the range will not wait for the disk, as far as one can
- * know.  Never waits itself.  A yes, for whole pieces of 64 KiB, holds for RESIDENCY_HOLDS.
+ * Returns true if a sendfile(2) of the range will not wait for the disk, as far as can be known.  Does not
+ * wait.  A successful check of whole pieces of 64 KiB holds for RESIDENCY_HOLDS.
  */
 bool residency_ask(struct pw_file *, off_t off, off_t len);
 
 /*
- * Widens a range that is to be fetched to whole 64 KiB pieces where a later query
- * covers only pieces that were fetched as a whole.
+ * Widens a range to whole 64 KiB pieces before it is fetched, where a later check can only cover pieces that
+ * were fetched as a whole.
  */
 void residency_round(const struct pw_file *, off_t *off, off_t *end);
 

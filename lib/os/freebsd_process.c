@@ -106,7 +106,7 @@ os_read_link(const char *path, char *to, size_t size, uid_t *owner)
 	return error;
 }
 
-/* As many as there are: /dev/fd need not have them. */
+/* Counts by sysctl(3) how many descriptors are open, since /dev/fd may not list them. */
 int
 os_close_inherited(void)
 {

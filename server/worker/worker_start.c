@@ -1,5 +1,5 @@
 /*
- * start: how a worker is made, started, spoken to and ended, by main.
+ * worker_start: creates, starts, commands and ends workers, for main.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@
 #include "server/worker/worker.h"
 
 #define LINGER_US 5000000
-#define GRACE_US  1000000 /* for a last request while the worker drains */
-#define LISTINGS  16	  /* all listings: this part of the memory */
+#define GRACE_US  1000000 /* TIMER_GRACE, microseconds */
+#define LISTINGS  16	  /* part of the heap limit for all listings */
 #define SECOND_US ((uint64_t)1000000)
 #define HOT_SET	  ((uint64_t)16 << 20)
 #define HOT_PART  16		       /* part of the memory, for all workers */
