@@ -93,6 +93,9 @@ WRAP_FILE(write, (int fd, const void *from, size_t len), (fd, from, len))
 WRAP(fstat, int, -1, (int fd, struct stat *st), (fd, st))
 WRAP(stat, int, -1, (const char *path, struct stat *st), (path, st))
 WRAP(lstat, int, -1, (const char *path, struct stat *st), (path, st))
+WRAP(statx, int, -1,
+    (int fd, const char *path, int flags, unsigned mask, struct statx *stx),
+    (fd, path, flags, mask, stx))
 WRAP(fstatfs, int, -1, (int fd, struct statfs *sf), (fd, sf))
 WRAP(faccessat, int, -1, (int fd, const char *path, int mode, int flags),
     (fd, path, mode, flags))

@@ -57,6 +57,7 @@ ON = {
     "fstat": "EIO ENOMEM",
     "stat": "EIO ENOMEM",
     "lstat": "EIO ENOMEM",
+    "statx": "EIO ENOMEM ENOSYS",
     "fstatfs": "EIO EINTR",
     "faccessat": "EIO",
     "chmod": "EPERM",
