@@ -123,7 +123,10 @@ fetch_is_settled(const struct os_version *ov)
 	return ov->ov_mtime.tv_sec < before && ov->ov_ctime.tv_sec < before;
 }
 
-/* Returns true if the window may be read direct: it is large, and lies in one multiple of OS_FOLIO. */
+/*
+ * Returns true if the window may be read direct: it is large, lies in one multiple of OS_FOLIO, and its
+ * file did not change just now.
+ */
 static bool
 fetch_may_be_direct(const struct window *win)
 {
@@ -132,7 +135,8 @@ fetch_may_be_direct(const struct window *win)
 	return win->win_how == FETCH_DIRECT &&
 	       device_is_local(win->win_device) &&
 	       win->win_job.job_len >= DIRECT_LEAST &&
-	       before + win->win_job.job_len <= OS_FOLIO;
+	       before + win->win_job.job_len <= OS_FOLIO &&
+	       fetch_is_settled(&win->win_key.pk_version);
 }
 
 /* Reads the window into a copy.  Returns false if that fails. */
@@ -168,7 +172,7 @@ fetch_direct(const struct window *win)
 	fd = os_direct_open(win->win_fd, &ov, &align);
 	if (fd < 0)
 		return false;
-	read = OS_FOLIO % align == 0 && fetch_is_settled(&ov) &&
+	read = OS_FOLIO % align == 0 &&
 	       pins_same_version(&ov, &win->win_key.pk_version) &&
 	       fetch_copy(win, fd, align);
 	close(fd);
@@ -267,14 +271,12 @@ static struct window *
 fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
     off_t end, bool whole)
 {
-	struct os_version version = pins_key(file).pk_version;
+	const struct pins_key key = pins_key(file);
 	struct window *win;
 
 	win = *fetch_window_chain(dv, file->fil_ino);
 	for (; win != NULL; win = win->win_next)
-		if (win->win_key.pk_ino == file->fil_ino &&
-		    win->win_key.pk_dev == file->fil_dev &&
-		    pins_same_version(&win->win_key.pk_version, &version) &&
+		if (pins_same_key(&win->win_key, &key) &&
 		    fetch_has_range(win, off, end, whole))
 			break;
 	return win;

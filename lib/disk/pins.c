@@ -77,9 +77,7 @@ pins_find(struct pins *ps, const struct pins_key *key, off_t off)
 	struct pin *pn;
 
 	LIST_FOREACH(pn, &ps->ps_hash[pins_bucket(key->pk_ino, off)], pn_link)
-	if (pn->pn_key.pk_ino == key->pk_ino &&
-	    pn->pn_key.pk_dev == key->pk_dev && pins_end(pn, off) > off &&
-	    pins_same_version(&pn->pn_key.pk_version, &key->pk_version))
+	if (pins_end(pn, off) > off && pins_same_key(&pn->pn_key, key))
 		return pn;
 	return NULL;
 }

@@ -26,6 +26,7 @@
 
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
+#include "lib/util/timespec.h"
 
 #define PINS_FRESH_US  1000000
 #define PINS_WAITED_US 10000000
@@ -55,10 +56,15 @@ static inline bool
 pins_same_version(const struct os_version *a, const struct os_version *b)
 {
 	return a->ov_size == b->ov_size &&
-	       a->ov_mtime.tv_sec == b->ov_mtime.tv_sec &&
-	       a->ov_mtime.tv_nsec == b->ov_mtime.tv_nsec &&
-	       a->ov_ctime.tv_sec == b->ov_ctime.tv_sec &&
-	       a->ov_ctime.tv_nsec == b->ov_ctime.tv_nsec;
+	       timespec_same(&a->ov_mtime, &b->ov_mtime) &&
+	       timespec_same(&a->ov_ctime, &b->ov_ctime);
+}
+
+static inline bool
+pins_same_key(const struct pins_key *a, const struct pins_key *b)
+{
+	return a->pk_ino == b->pk_ino && a->pk_dev == b->pk_dev &&
+	       pins_same_version(&a->pk_version, &b->pk_version);
 }
 
 /* bytes limits the sum of all pins.  Returns NULL if memory is short. */
