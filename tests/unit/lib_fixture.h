@@ -754,6 +754,18 @@ xfer_run(struct xfer *xf, struct wire *wr, uint64_t enough)
 	return status;
 }
 
+/* The wire has len bytes of a file, from this one on. */
+static inline void
+wire_has_file(struct wire *wr, off_t from, off_t len)
+{
+	off_t i;
+
+	wire_await(wr, (size_t)len);
+	for (i = 0; i < len; i++)
+		if ((unsigned char)wr->wr_data[i] != byte_at(from + i))
+			fail_msg("byte %lld", (long long)i);
+}
+
 static inline bool
 is_open(int fd)
 {

@@ -23,14 +23,15 @@ struct download {
 };
 
 static void
-start(struct download *dl, enum pw_cache cache)
+start(struct download *dl, enum pw_cache cache, off_t from, off_t end)
 {
 	struct pw_send *s = &dl->dl_xfer.xf_send;
 
 	wire_wide(&dl->dl_wire);
 	xfer_init(
 	    &dl->dl_xfer, "nodiskio", dl->dl_fx, &dl->dl_wire, dl->dl_file);
-	s->snd_len = SIZE;
+	s->snd_off = from;
+	s->snd_len = end - from;
 	s->snd_cache = cache;
 	pw_send_start(s);
 	assert_int_equal(xfer_step(&dl->dl_xfer), PW_SEND_PENDING);
@@ -68,36 +69,20 @@ is_copied(const struct download *dl, off_t off)
 }
 
 static void
-whole_file_is_right(struct download *dl)
+rest_is_right(struct download *dl, off_t from, off_t end)
 {
-	off_t i;
-
 	assert_int_equal(
 	    xfer_run(&dl->dl_xfer, &dl->dl_wire, UINT64_MAX), PW_SEND_DONE);
-	wire_await(&dl->dl_wire, (size_t)SIZE);
-	for (i = 0; i < SIZE; i++)
-		if ((unsigned char)dl->dl_wire.wr_data[i] != byte_at(i))
-			fail_msg("byte %lld", (long long)i);
-}
-
-/* Its times might be those of a second version. */
-static void
-file_that_was_just_written_comes_by_the_page_cache(struct download *dl)
-{
-	start(dl, PW_CACHE_DROP);
-	assert_false(is_copied(dl, 0));
-	assert_true(resident(dl) > 0);
-	whole_file_is_right(dl);
-	finish(dl);
+	wire_has_file(&dl->dl_wire, from, end - from);
 }
 
 static void
-what_stays_comes_by_the_page_cache(struct download *dl)
+comes_by_the_page_cache(struct download *dl, enum pw_cache cache)
 {
-	start(dl, PW_CACHE_KEEP);
+	start(dl, cache, 0, SIZE);
 	assert_false(is_copied(dl, 0));
 	assert_true(resident(dl) > 0);
-	whole_file_is_right(dl);
+	rest_is_right(dl, 0, SIZE);
 	finish(dl);
 }
 
@@ -105,10 +90,10 @@ what_stays_comes_by_the_page_cache(struct download *dl)
 static void
 what_goes_does_not_touch_the_page_cache(struct download *dl)
 {
-	start(dl, PW_CACHE_DROP);
+	start(dl, PW_CACHE_DROP, 0, SIZE);
 	assert_true(is_copied(dl, 0));
 	assert_int_equal(resident(dl), 0);
-	whole_file_is_right(dl);
+	rest_is_right(dl, 0, SIZE);
 	assert_in_range(resident(dl), 0, (REST + 64 * KIB) / 4096 + 1);
 	finish(dl);
 }
@@ -116,22 +101,10 @@ what_goes_does_not_touch_the_page_cache(struct download *dl)
 static void
 range_begins_and_ends_at_any_byte(struct download *dl)
 {
-	struct pw_send *s = &dl->dl_xfer.xf_send;
-	off_t from = WINDOW / 2 + 1, end = 2 * WINDOW + WINDOW / 2 + 77, i;
+	off_t from = WINDOW / 2 + 1, end = 2 * WINDOW + WINDOW / 2 + 77;
 
-	wire_wide(&dl->dl_wire);
-	xfer_init(
-	    &dl->dl_xfer, "nodiskio", dl->dl_fx, &dl->dl_wire, dl->dl_file);
-	s->snd_off = from;
-	s->snd_len = end - from;
-	s->snd_cache = PW_CACHE_DROP;
-	pw_send_start(s);
-	assert_int_equal(
-	    xfer_run(&dl->dl_xfer, &dl->dl_wire, UINT64_MAX), PW_SEND_DONE);
-	wire_await(&dl->dl_wire, (size_t)(end - from));
-	for (i = 0; i < end - from; i++)
-		if ((unsigned char)dl->dl_wire.wr_data[i] != byte_at(from + i))
-			fail_msg("byte %lld", (long long)i);
+	start(dl, PW_CACHE_DROP, from, end);
+	rest_is_right(dl, from, end);
 	assert_int_equal(resident(dl), 0);
 	finish(dl);
 }
@@ -142,7 +115,7 @@ changed_file_is_not_sent_whole(struct download *dl)
 {
 	int fd;
 
-	start(dl, PW_CACHE_DROP);
+	start(dl, PW_CACHE_DROP, 0, SIZE);
 	assert_true(is_copied(dl, 0));
 	fd = open(path_in(dl->dl_fx, "f"), O_WRONLY);
 	assert_true(fd >= 0);
@@ -175,14 +148,15 @@ windows_past_the_page_cache(void **state)
 	skip_unless(dl.dl_fx, NEED_EVICTION | NEED_EXACT);
 	dl.dl_file = new_file(dl.dl_fx, "f", (size_t)SIZE);
 	assert_true(evict(dl.dl_file->fil_fd, (size_t)SIZE));
-	file_that_was_just_written_comes_by_the_page_cache(&dl);
+	/* The times of a file that was just written might be those of a second version. */
+	comes_by_the_page_cache(&dl, PW_CACHE_DROP);
 	if (!has_direct_reads(dl.dl_file->fil_fd)) {
 		pw_file_unref(&dl.dl_file);
 		print_message("%s: no direct reads here\n", dl.dl_fx->fx_dir);
 		skip();
 	}
 	sleep(SETTLED);
-	what_stays_comes_by_the_page_cache(&dl);
+	comes_by_the_page_cache(&dl, PW_CACHE_KEEP);
 	what_goes_does_not_touch_the_page_cache(&dl);
 	range_begins_and_ends_at_any_byte(&dl);
 	changed_file_is_not_sent_whole(&dl);
