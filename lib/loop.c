@@ -16,6 +16,7 @@
 #include "lib/os/os.h"
 #include "lib/send/drop_behind.h"
 #include "lib/send/pipes.h"
+#include "lib/send/stalled.h"
 #include "lib/util/check.h"
 #include "lib/util/clock.h"
 #include "lib/util/counter.h"
@@ -36,6 +37,7 @@ pw_loop_create(
 	if (conf != NULL)
 		lp->lp_conf = *conf;
 	lp->lp_inbox_end = &lp->lp_inbox;
+	TAILQ_INIT(&lp->lp_holders);
 	error = os_wake_create(lp->lp_wake);
 	if (error != 0)
 		goto fail;
@@ -133,7 +135,8 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	drop_behind_tick(lp, now_us);
 	async_flush(lp);
 	completion_deliver_later(lp);
-	budget_tick(pool_room(lp->lp_pool), now_us);
+	if (budget_tick(pool_room(lp->lp_pool), now_us))
+		stalled_yield(lp, now_us);
 	pool_tick_pins(lp, now_us);
 }
 

@@ -276,12 +276,13 @@ budget_grow(struct budget *rm, uint64_t now_us)
 		rm->bg_max += n;
 }
 
-void
+bool
 budget_tick(struct budget *rm, uint64_t now_us)
 {
 	struct held_list ready = STAILQ_HEAD_INITIALIZER(ready);
 	struct held *hl;
 	size_t forced = 0;
+	bool waits;
 
 	meter_lock(&rm->bg_lock);
 	if (now_us >= rm->bg_ticked + TICK_US) {
@@ -293,6 +294,8 @@ budget_tick(struct budget *rm, uint64_t now_us)
 			STAILQ_INSERT_TAIL(&ready, hl, hl_link);
 		}
 	}
+	waits = !TAILQ_EMPTY(&rm->bg_parts);
 	pthread_mutex_unlock(&rm->bg_lock);
 	budget_tell(&ready);
+	return waits;
 }

@@ -6,8 +6,9 @@
  * Choudhury, Hahne, IEEE/ACM Transactions on Networking 6, 1998): one that hangs keeps
  * at most two thirds of it, and the next finds two thirds of the rest.  A transfer that
  * does not fit waits.  Devices take turns; of one device, transfers to fast clients go first, but every
- * BUDGET_SLOWth slot is for a slow one.  Stalled clients keep their part, so a transfer that waited for a
- * second is admitted past the budget, a sixteenth of it in each quarter of a second.
+ * BUDGET_SLOWth slot is for a slow one.  Stalled clients keep their part for a while (lib/send/stalled.h),
+ * so a transfer that waited for a second is admitted past the budget, a sixteenth of it in each quarter
+ * of a second.
  *
  * The size of the page cache is unknown: other files, sockets and the heap use memory,
  * too.  So the budget shrinks by an eighth, to a sixteenth at the least, when a window
@@ -58,9 +59,11 @@ void budget_give(struct budget *, struct budget_part *, size_t len);
 /* Returns true if the device has taken less than an eighth of what is left. */
 bool budget_plenty(struct budget *, struct budget_part *);
 
-/* Report that a window was evicted unsent; and that time has passed, a few times a second. */
+/* Reports that a window was evicted unsent. */
 void budget_evicted(struct budget *, uint64_t now_us);
-void budget_tick(struct budget *, uint64_t now_us);
+
+/* Call a few times a second.  Returns true if a transfer waits. */
+bool budget_tick(struct budget *, uint64_t now_us);
 
 size_t budget_used(struct budget *);
 size_t budget_max(struct budget *); /* present limit, bytes */

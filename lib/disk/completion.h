@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 #include "lib/disk/admission.h"
 #include "lib/os/meter.h"
@@ -26,6 +27,7 @@ enum counted {
 struct async;
 struct file_cache;
 struct drops;
+struct holder;
 struct pipes;
 struct verified;
 
@@ -38,6 +40,8 @@ struct pw_loop {
 	struct pw_waiter *lp_later;
 	struct file_cache *lp_files;
 	struct drops *lp_drops;
+	TAILQ_HEAD(, holder)
+	lp_holders; /* holder.h; the one that stalls longest is first */
 	struct pipes *lp_pipes;
 	struct verified *lp_verified;
 	struct async *lp_async; /* created at its first use */

@@ -8,6 +8,7 @@
 
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
+#include "lib/send/holder.h"
 #include "lib/send/path.h"
 #include "lib/util/offset.h"
 
@@ -66,7 +67,7 @@ static void
 mlock_take_room(struct pw_send *s, size_t len)
 {
 	if (send_room_take(s, len, NULL) == 0)
-		send_priv(s)->ss_held += len;
+		holder_add(s, len);
 	else
 		send_priv(s)->ss_how = FETCH_PAGES;
 }
@@ -108,7 +109,7 @@ mlock_step(struct pw_send *s)
 	status = send_window(s, end, send_by_sendfile);
 	if (status == PW_SEND_AGAIN && send_was_refused(s))
 		return send_by_pool(s);
-	if (send_priv(s)->ss_held > 0)
+	if (send_priv(s)->ss_holder != NULL)
 		send_room_settle(s, false);
 	return status;
 }

@@ -16,6 +16,7 @@
 #include "lib/file/file.h"
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
+#include "lib/send/holder.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 #include "lib/util/clock.h"
@@ -118,7 +119,7 @@ prefetch_room_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 
-	send_priv(s)->ss_held += send_priv(s)->ss_wanted;
+	holder_add(s, send_priv(s)->ss_wanted);
 	send_priv(s)->ss_granted = true;
 	prefetch_retry_done(w);
 }
@@ -142,7 +143,7 @@ prefetch_window(struct pw_send *s, send_fetch_f fetch)
 			return PW_SEND_PENDING;
 		if (error != 0)
 			return send_pending_fail(s, error);
-		send_priv(s)->ss_held += send_priv(s)->ss_wanted;
+		holder_add(s, send_priv(s)->ss_wanted);
 	}
 	send_priv(s)->ss_granted = send_priv(s)->ss_short =
 	    send_priv(s)->ss_follows = false;
@@ -350,7 +351,7 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 	if (status == PW_SEND_AGAIN && send_was_refused(s))
 		return send_by_pool(s);
 	send_priv(s)->ss_full = status == PW_SEND_WANT_WRITE;
-	if (send_priv(s)->ss_held > 0) {
+	if (send_priv(s)->ss_holder != NULL) {
 		send_room_settle(s, status == PW_SEND_WANT_WRITE);
 		if (fetch == send_fetch_by_pool)
 			send_ahead(s);

@@ -8,6 +8,7 @@
 #include "lib/disk/completion.h"
 #include "lib/file/residency.h"
 #include "lib/send/drop_behind.h"
+#include "lib/send/holder.h"
 #include "lib/send/path.h"
 
 #define READAHEAD_DEPTH 4 /* windows, where they are pinned */
@@ -43,7 +44,7 @@ readahead_free(struct ahead *ah)
 static void
 readahead_take(struct ahead *ah, struct pw_send *s)
 {
-	send_priv(s)->ss_held += readahead_length(ah);
+	holder_add(s, readahead_length(ah));
 	if (ah->ah_error == 0 && !ah->ah_direct) {
 		residency_fetched(
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);

@@ -7,6 +7,7 @@
 #include "lib/file/file.h"
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
+#include "lib/send/holder.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 #include "lib/send/window_size.h"
@@ -121,7 +122,7 @@ pw_send_start(struct pw_send *s)
 	send_priv(s)->ss_short = send_priv(s)->ss_granted =
 	    send_priv(s)->ss_follows = false;
 	send_priv(s)->ss_joins = send_priv(s)->ss_full = false;
-	send_priv(s)->ss_held = 0;
+	send_priv(s)->ss_holder = NULL;
 	send_priv(s)->ss_ahead = NULL;
 	send_priv(s)->ss_pin = NULL;
 	send_priv(s)->ss_mark = send_priv(s)->ss_ready_at = 0;
@@ -243,9 +244,7 @@ pw_send_finish(struct pw_send *s)
 	send_ahead_forget(s);
 	send_unpin(s);
 	send_drop_rest(s);
-	if (send_priv(s)->ss_held > 0)
-		pool_room_give(
-		    file_priv(s->snd_file)->fp_device, send_priv(s)->ss_held);
+	holder_keep(s, 0);
 	pw_file_unref(&s->snd_file);
 }
 

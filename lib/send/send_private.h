@@ -11,6 +11,7 @@
 #include "lib/pagewise.h"
 
 struct ahead;
+struct holder;
 struct pin;
 
 struct send_private {
@@ -32,8 +33,8 @@ struct send_private {
 	bool ss_granted;    /* the budget for ss_wanted was granted */
 	bool ss_follows;    /* the next window is resident */
 	bool ss_joins;	    /* memory and file go to the sink together */
-	size_t ss_held;	    /* bytes of the budget that are taken (budget.h) */
-	size_t ss_wanted;   /* bytes of the budget that are waited for */
+	struct holder *ss_holder; /* its part of the budget, or NULL */
+	size_t ss_wanted;	  /* bytes of the budget that are waited for */
 	size_t ss_lead;	    /* bytes before ss_asked to fetch the next at */
 	struct pin *ss_pin; /* pin that holds the byte at snd_off, or NULL */
 	struct ahead *ss_ahead; /* fetches of the next windows, or NULL */

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "lib/disk/completion.h"
+#include "lib/send/holder.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 #include "lib/send/window_size.h"
@@ -108,9 +109,7 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 static void
 window_send_room_keep(struct pw_send *s, size_t bytes)
 {
-	pool_room_give(
-	    file_priv(s->snd_file)->fp_device, send_priv(s)->ss_held - bytes);
-	send_priv(s)->ss_held = bytes;
+	holder_keep(s, bytes);
 	send_priv(s)->ss_granted = false;
 }
 
@@ -136,7 +135,7 @@ send_room_settle(struct pw_send *s, bool full)
 		unsent = 0;
 		window_unpin(s);
 	}
-	if (send_priv(s)->ss_held < unsent + (unsent > 0 ? STEP : 1))
+	if (holder_bytes(s) < unsent + (unsent > 0 ? STEP : 1))
 		return;
 	window_send_room_keep(s, unsent);
 }
@@ -147,6 +146,6 @@ pw_send_yield(struct pw_send *s)
 	if (s->snd_file == NULL || s->snd_pending)
 		return;
 	window_unpin(s);
-	if (send_priv(s)->ss_held > 0)
+	if (send_priv(s)->ss_holder != NULL)
 		window_send_room_keep(s, 0);
 }

@@ -1,0 +1,171 @@
+/*
+ * Clients that take nothing give back their part of the budget while others wait for it
+ * (lib/send/stalled.h).
+ */
+#include "lib_fixture.h"
+
+#include "lib/disk/budget.h"
+#include "lib/send/holder.h"
+#include "lib/util/clock.h"
+
+#define SIZE	((size_t)256 << 10)
+#define WAITERS 2 /* one of them is let in past the budget */
+
+struct stalled {
+	struct pw_file *st_file;
+	struct wire st_wire;
+	struct xfer st_xfer;
+	struct pw_waiter st_waiters[WAITERS];
+	size_t st_len; /* more than there is */
+};
+
+/* Of waiters, since begin. */
+static unsigned waiting, let_in;
+
+static void
+waiter_done(struct pw_waiter *w)
+{
+	(void)w;
+	let_in++;
+	waiting--;
+}
+
+/* Leaves a transmission whose window was fetched, and whose socket is full. */
+static void
+begin(struct stalled *st, struct fixture *fx)
+{
+	struct pw_send *s = &st->st_xfer.xf_send;
+
+	waiting = let_in = 0;
+	st->st_file = new_file(fx, "f", SIZE);
+	st->st_len = 4 * budget_max(pool_room(fx->fx_pool));
+	wire_narrow(&st->st_wire);
+	xfer_init(&st->st_xfer, "nodiskio", fx, &st->st_wire, st->st_file);
+	s->snd_len = (off_t)SIZE;
+	assert_int_equal(pw_send_start(s), 0);
+	assert_true(evict(st->st_file->fil_fd, SIZE));
+	assert_int_equal(xfer_step(&st->st_xfer), PW_SEND_PENDING);
+}
+
+static void
+fill_socket(struct stalled *st, struct fixture *fx)
+{
+	settle(fx->fx_loop);
+	assert_int_equal(xfer_step(&st->st_xfer), PW_SEND_WANT_WRITE);
+	assert_true(holder_bytes(&st->st_xfer.xf_send) > 0);
+}
+
+static void
+wait_for_budget(struct stalled *st, struct fixture *fx)
+{
+	struct pw_waiter *w;
+
+	for (w = st->st_waiters; w < st->st_waiters + WAITERS; w++) {
+		*w = (struct pw_waiter){.wt_done = waiter_done};
+		assert_int_equal(
+		    pool_room_take(file_priv(st->st_file)->fp_device,
+			st->st_len, false, fx->fx_loop, w),
+		    -EINPROGRESS);
+		waiting++;
+	}
+}
+
+static void
+tick_after(struct fixture *fx, uint64_t us)
+{
+	pw_loop_tick(fx->fx_loop, clock_now() + us);
+	pw_loop_drain(fx->fx_loop);
+}
+
+/* Has each of those who wait get its part, and give it back. */
+static void
+serve_waiters(struct stalled *st, struct fixture *fx)
+{
+	while (waiting > 0 || let_in > 0) {
+		if (let_in > 0) {
+			let_in--;
+			pool_room_give(
+			    file_priv(st->st_file)->fp_device, st->st_len);
+		}
+		tick_after(fx, 4 * HOLDER_STALLED);
+	}
+}
+
+static void
+end(struct stalled *st, struct fixture *fx)
+{
+	serve_waiters(st, fx);
+	pw_send_finish(&st->st_xfer.xf_send);
+	assert_int_equal(budget_used(pool_room(fx->fx_pool)), 0);
+	pw_file_unref(&st->st_file);
+	wire_close(&st->st_wire);
+}
+
+static void
+one_that_stalls_gives_its_part_back_to_who_waits(void **state)
+{
+	struct fixture *fx = *state;
+	struct stalled st;
+
+	skip_unless(fx, NEED_EXACT | NEED_EVICTION);
+	begin(&st, fx);
+	fill_socket(&st, fx);
+	wait_for_budget(&st, fx);
+	tick_after(fx, HOLDER_STALLED / 4);
+	assert_true(holder_bytes(&st.st_xfer.xf_send) > 0);
+	tick_after(fx, 2 * HOLDER_STALLED);
+	assert_int_equal(holder_bytes(&st.st_xfer.xf_send), 0);
+	serve_waiters(&st, fx);
+	/* It goes on with what is in memory, and fetches the rest. */
+	assert_int_equal(
+	    xfer_run(&st.st_xfer, &st.st_wire, UINT64_MAX), PW_SEND_DONE);
+	wire_has_file(&st.st_wire, 0, (off_t)SIZE);
+	end(&st, fx);
+}
+
+static void
+one_that_stalls_keeps_its_part_while_nobody_waits(void **state)
+{
+	struct fixture *fx = *state;
+	struct stalled st;
+
+	skip_unless(fx, NEED_EXACT | NEED_EVICTION);
+	begin(&st, fx);
+	fill_socket(&st, fx);
+	tick_after(fx, 2 * HOLDER_STALLED);
+	assert_true(holder_bytes(&st.st_xfer.xf_send) > 0);
+	end(&st, fx);
+}
+
+static void
+one_that_waits_for_the_disk_does_not_stall(void **state)
+{
+	struct fixture *fx = *state;
+	struct stalled st;
+	size_t held;
+
+	skip_unless(fx, NEED_EXACT | NEED_EVICTION);
+	begin(&st, fx);
+	held = holder_bytes(&st.st_xfer.xf_send);
+	assert_true(held > 0);
+	wait_for_budget(&st, fx);
+	pw_loop_tick(fx->fx_loop, clock_now() + 2 * HOLDER_STALLED);
+	assert_int_equal(holder_bytes(&st.st_xfer.xf_send), held);
+	while (st.st_xfer.xf_send.snd_pending)
+		pw_loop_drain(fx->fx_loop);
+	end(&st, fx);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(one_that_stalls_gives_its_part_back_to_who_waits),
+	    TEST(one_that_stalls_keeps_its_part_while_nobody_waits),
+	    TEST(one_that_waits_for_the_disk_does_not_stall),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
