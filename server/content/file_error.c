@@ -52,13 +52,14 @@ file_error_tell(struct exchange *ex, int error)
 }
 
 void
-file_error_changed(struct exchange *ex)
+file_error_changed(struct exchange *ex, bool cut)
 {
 	struct service *svc = ex->ex_service;
 
 	if (message_rate_tell(&svc->svc_told_changed, clock_now()))
 		log_error(svc->svc_log,
-		    "%s: changed while it was sent: the answer is cut; "
-		    "write a new file and rename it",
-		    file_error_name_of(ex));
+		    "%s: changed while it was sent: %s; write a new file and "
+		    "rename it",
+		    file_error_name_of(ex),
+		    cut ? "the response is cut" : "the client gets 503");
 }

@@ -14,8 +14,11 @@ struct exchange;
  */
 void file_error_tell(struct exchange *, int error);
 
-/* Logs, once a minute, that a file changed while it was sent and that the response is aborted. */
-void file_error_changed(struct exchange *);
+/*
+ * Logs, once a minute, that a file changed while it was sent: the response is cut, or the client gets
+ * 503 if nothing had been sent.
+ */
+void file_error_changed(struct exchange *, bool cut);
 
 /* Returns true if the error is a lack of descriptors. */
 bool file_error_descriptor(int error);

@@ -566,6 +566,7 @@ response_replaced(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 	int error = rs->rs_send.snd_error, status;
+	bool cut;
 
 	if (response_client_left(error))
 		return false;
@@ -573,11 +574,11 @@ response_replaced(struct exchange *ex)
 		rs->rs_file->fil_stale = true;
 	if (error != -EAGAIN && error != -ESTALE)
 		file_error_tell(ex, error);
-	if (response_sent(rs) > 0 || rs->rs_status >= 500) {
-		if (error == -ESTALE)
-			file_error_changed(ex);
+	cut = response_sent(rs) > 0 || rs->rs_status >= 500;
+	if (error == -ESTALE)
+		file_error_changed(ex, cut);
+	if (cut)
 		return false;
-	}
 	status = error == -EAGAIN || error == -ENOMEM || error == -ESTALE ? 503
 									  : 500;
 	response_finish(ex);

@@ -279,7 +279,7 @@ worker_on_tick(evutil_socket_t fd, short what, void *arg)
 	worker_report_left_out(wk, &wk->wk_service.svc_told_sibling,
 	    "times a compressed sibling was not sent");
 	worker_report_left_out(wk, &wk->wk_service.svc_told_changed,
-	    "answers cut: a file changed");
+	    "responses failed: a file changed");
 	worker_report_left_out(
 	    wk, &wk->wk_service.svc_told_busy, "passwords were not verified");
 	worker_report_left_out(wk, &wk->wk_service.svc_told_disk,

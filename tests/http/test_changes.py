@@ -5,6 +5,8 @@ for the latter the tests poll for three.
 """
 
 import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -13,13 +15,20 @@ import tree as t
 from harness import ProtocolError, request, wait_until
 
 NOTICED = 3.0
+REWRITE = """
+import os, sys, time
+fd = os.open(sys.argv[1], os.O_WRONLY)
+while os.getppid() == int(sys.argv[2]):
+    os.pwrite(fd, b"x" * 64, 0)
+    time.sleep(0.001)
+"""
 BIG = 32 * t.MIB
 UNBUFFERED = 12 * t.MIB  # more than the sockets of both ends take
 # The kernel clears the rest of a folio that is cut, also where it is on its way
 # to a client without a copy.  No folio is larger than this.
 FOLIO = 8 * t.MIB
-CUT = (r"pagewise: f: changed while it was sent: the answer is cut; "
-       r"write a new file and rename it\n")
+CHANGED = r"pagewise: f: changed while it was sent: %s; write a new file and rename it\n"
+CUT = CHANGED % "the response is cut"
 
 
 @pytest.fixture
@@ -81,6 +90,24 @@ def test_file_rewritten_in_place(server, site):
         return r and r.body == b"new" and r.get("ETag") != old.get("ETag")
 
     wait_until(right, "the new entity tag", NOTICED)
+
+
+def test_log_says_why_responses_of_a_file_that_is_rewritten_fail(server, site):
+    """About one in a hundred meets a change between its lookup and its last check."""
+    path, end = site / "f", time.monotonic() + 20
+    path.write_bytes(b"x" * 64)
+    writer = subprocess.Popen([sys.executable, "-c", REWRITE, path, str(os.getpid())])
+    try:
+        response = ask(server, "/f")
+        while response is not None and response.status == 200:
+            if time.monotonic() > end:
+                pytest.skip("no response met a change")
+            response = ask(server, "/f")
+    finally:
+        writer.kill()
+        writer.wait()
+    assert response is None or response.status == 503
+    server.stop(messages=CUT if response is None else CHANGED % "the client gets 503")
 
 
 def test_file_that_grew_between_requests(server, site):

@@ -39,6 +39,7 @@ PARTS = {
     "server/conf/tls.c": ["Strict-Transport", "; includeSub", "; preload"],
     "server/conf/types.c": ["; charset="],
     "server/content/exchange.c": ["Retry-After"],
+    "server/content/file_error.c": ["the response is cut", "the client gets 503"],
     "server/log/format.c": ["pagewise:"],
     "server/log/log.c": ["warning:"],
     "server/process/upgrade.c": [  # what the old program tells the new one
