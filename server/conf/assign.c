@@ -231,8 +231,9 @@ conf_set_send_path(struct conf_scope *scope, const struct key *key,
 		return 0;
 	}
 	if (path != NULL)
-		return conf_why(why, -ENOTSUP, "%s is not available: %s", name,
-		    cause != NULL ? cause : "unknown cause");
+		return conf_why(why, -ENOTSUP,
+		    "%s is not available: %s; auto is available everywhere",
+		    name, cause != NULL ? cause : "unknown cause");
 	for (; *known != NULL && len < sizeof(list); known++)
 		len += (size_t)snprintf(
 		    list + len, sizeof(list) - len, ", %s", *known);

@@ -118,16 +118,16 @@ conf_header_reserved(const struct field *fd)
 		const char *name;
 		const char *cause;
 	} fixed[] = {
-	    {"Content-Length", "is the server's own"},
-	    {"Content-Range", "is the server's own"},
-	    {"Content-Encoding", "is the server's own"},
-	    {"Transfer-Encoding", "is the server's own"},
-	    {"Connection", "is the server's own"},
-	    {"Keep-Alive", "is the server's own"},
-	    {"Upgrade", "is the server's own"},
-	    {"Trailer", "is the server's own"},
-	    {"Date", "is the server's own"},
-	    {"Location", "is the server's own"},
+	    {"Content-Length", "is the server's own: remove this rule"},
+	    {"Content-Range", "is the server's own: remove this rule"},
+	    {"Content-Encoding", "is the server's own: remove this rule"},
+	    {"Transfer-Encoding", "is the server's own: remove this rule"},
+	    {"Connection", "is the server's own: remove this rule"},
+	    {"Keep-Alive", "is the server's own: remove this rule"},
+	    {"Upgrade", "is the server's own: remove this rule"},
+	    {"Trailer", "is the server's own: remove this rule"},
+	    {"Date", "is the server's own: remove this rule"},
+	    {"Location", "is the server's own: remove this rule"},
 	    {"Content-Type", "is set by types and default_type"},
 	};
 

@@ -32,7 +32,8 @@ conf_site_add(const struct conf_scope *top, const char *name, struct site **out,
 		return conf_why(why, -EINVAL, "the name is empty");
 	if (text_index_find(
 		&conf->conf_titles, name, strlen(name), false, &other))
-		return conf_why(why, -EEXIST, "is defined already");
+		return conf_why(
+		    why, -EEXIST, "is defined already: join the two blocks");
 	grown =
 	    conf_site_grow(conf->conf_sites, conf->conf_nsites, sizeof(*grown));
 	if (grown == NULL)
@@ -223,8 +224,10 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 	if (!conf_site_host_valid(conf_site_is_wildcard(name) ? name + 2 : name,
 		conf_site_is_wildcard(name) ? len - 2 : len) ||
 	    n + 1 < len)
-		return conf_why(
-		    why, -EINVAL, "\"%s\" is not a host name", name);
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a host name: write it without scheme, port "
+		    "and path",
+		    name);
 	if (conf_site_exact_name(conf, name, n, &i))
 		return conf_why(why, -EEXIST,
 		    "%s is already a name of site \"%s\"", name,
@@ -340,7 +343,8 @@ conf_location_add(struct site *site, const char *title, struct location **out,
 	if (error != 0) {
 		conf_site_free_location(&loc);
 		return error == -EEXIST
-			   ? conf_why(why, error, "is defined already")
+			   ? conf_why(why, error,
+				 "is defined already: join the two blocks")
 			   : conf_no_memory(why);
 	}
 	*out = &grown[site->site_nlocations++];

@@ -189,7 +189,9 @@ log_report_hung(void *arg)
 	struct log *lg = arg;
 	const char *path = lg->lg_sinks[atomic_load(&lg->lg_busy)].sk_path;
 
-	log_error(NULL, "%s does not answer: ending without its last lines",
+	log_error(NULL,
+	    "%s does not answer: ending without its last lines; mend its disk, "
+	    "or start its reader",
 	    path != NULL ? path : "the log");
 }
 

@@ -152,7 +152,8 @@ sandbox_probe(const struct settings *set)
 
 	if (pw_send_probe(set->set_send_path, &why) == 0)
 		return 0;
-	log_error(NULL, "send_path: not available to this user: %s",
+	log_error(NULL,
+	    "send_path: not available to this user: %s; set send_path = auto",
 	    why != NULL ? why : "unknown cause");
 	return -1;
 }

@@ -218,8 +218,9 @@ serve_shut_down(struct server *sv)
 	serve_command(sv, COMMAND_STOP);
 	if (serve_wait_hung(sv))
 		return true;
-	log_warn(sv->sv_writer,
-	    "a disk does not answer: ending without waiting for it");
+	log_warn(
+	    sv->sv_writer, "a disk does not answer: ending without waiting for "
+			   "it; look for errors of the disk (dmesg)");
 	serve_command(sv, COMMAND_ABANDON);
 	serve_wait_hung(sv);
 	for (i = 0; i < sv->sv_started; i++)

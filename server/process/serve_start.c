@@ -52,11 +52,12 @@ serve_start_log_cause(int error)
 {
 	switch (error) {
 	case -ENOENT:
-		return "there is no such directory";
+		return "there is no such directory: create it";
 	case -ELOOP:
-		return "the symbolic link belongs to another user";
+		return "the symbolic link belongs to another user: remove it, "
+		       "or create it as root";
 	case -ENXIO:
-		return "it is a FIFO without a reader";
+		return "it is a FIFO without a reader: start the reader first";
 	case -EMFILE:
 		return "too many open files; raise ulimit -n";
 	default:

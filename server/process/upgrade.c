@@ -322,7 +322,8 @@ upgrade_inherit_socket(struct master *ms, const char *text)
 		if (listen_add(&ms->ms_sockets, &sk) == 0)
 			return;
 	}
-	log_error(NULL, "cannot keep a listening socket of the old program");
+	log_error(NULL, "cannot keep a listening socket of the old program; "
+			"restart the server if clients are refused");
 	close((int)fd);
 }
 
@@ -395,7 +396,9 @@ upgrade_inherit(struct master *ms)
 	unsetenv(STATE);
 	text = upgrade_read_state(fd, &len);
 	if (text == NULL) {
-		log_error(NULL, "cannot read the state of the old program: %s",
+		log_error(NULL,
+		    "cannot read the state of the old program: %s; restart the "
+		    "server if clients are refused",
 		    strerror(errno));
 		return false;
 	}

@@ -54,7 +54,8 @@ def refused(*command):
 
 WHY = (
     "uring is not available: io_uring is forbidden: check sysctl "
-    "kernel.io_uring_disabled and the container's seccomp profile\n"
+    "kernel.io_uring_disabled and the container's seccomp profile; "
+    "auto is available everywhere\n"
 )
 
 

@@ -180,7 +180,7 @@ def test_option_takes_the_place_of_a_line(tmp_path):
 def test_access_log_needs_its_directory(tmp_path):
     path, run = check(tmp_path, '\naccess_log = "none/log"\n' + SITE)
     where = "pagewise: %s:2: " % path
-    cause = "cannot open the access log %s/none/log: there is no such directory\n" % tmp_path
+    cause = "cannot open the access log %s/none/log: there is no such directory: create it\n" % tmp_path
     assert (run.code, run.err) == (1, where + cause)
     run = Finished("-c", path)
     assert (run.code, run.err) == (1, where + cause)

@@ -13,7 +13,7 @@ import harness
 from harness import wait_until
 from http2 import LOGGED
 
-REFUSED = "cannot open the access log %s: the symbolic link belongs to another user\n"
+REFUSED = "cannot open the access log %s: the symbolic link belongs to another user: remove it, or create it as root\n"
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="not root: cannot give links away")
 

@@ -210,9 +210,11 @@ the_longest_wildcard_answers_for_a_name_that_no_site_has(void **state)
 		    &conf->conf_sites[table[i].site]);
 	conf_destroy(&conf);
 	expect_file_error("site a { root = \".\"\nnames = {\"*.\"} }\n",
-	    ":2: names: \"*.\" is not a host name");
+	    ":2: names: \"*.\" is not a host name: write it without scheme, "
+	    "port and path");
 	expect_file_error("site a { root = \".\"\nnames = {\"a.*.org\"} }\n",
-	    ":2: names: \"a.*.org\" is not a host name");
+	    ":2: names: \"a.*.org\" is not a host name: write it without "
+	    "scheme, port and path");
 }
 
 static void
@@ -244,10 +246,11 @@ sites_and_locations_are_unique(void **state)
 	struct conf *conf;
 
 	(void)state;
-	expect_file_error(SITE SITE, ":2: site \"a\": is defined already");
+	expect_file_error(SITE SITE,
+	    ":2: site \"a\": is defined already: join the two blocks");
 	expect_file_error(
 	    "site a { root = \".\"\n location /v { }\n location /v { } }\n",
-	    ":3: location \"/v\": is defined already");
+	    ":3: location \"/v\": is defined already: join the two blocks");
 	/* but not across sites */
 	conf = must_load_text("site a { root = \".\" location /v { } }\n"
 			      "site b { root = \".\" location /v { } }\n",
@@ -264,11 +267,14 @@ a_host_name_belongs_to_one_site(void **state)
 			  " names = {y.example,\n  X.EXAMPLE.}\n}\n",
 	    ":4: names: X.EXAMPLE. is already a name of site \"a\"");
 	expect_file_error("site a { root = \".\" names = {\"x:80\"} }\n",
-	    ":1: names: \"x:80\" is not a host name");
+	    ":1: names: \"x:80\" is not a host name: write it without scheme, "
+	    "port and path");
 	expect_file_error("site a { root = \".\" names = {\"a b\"} }\n",
-	    ":1: names: \"a b\" is not a host name");
+	    ":1: names: \"a b\" is not a host name: write it without scheme, "
+	    "port and path");
 	expect_file_error("site a { root = \".\" names = {\"\"} }\n",
-	    ":1: names: \"\" is not a host name");
+	    ":1: names: \"\" is not a host name: write it without scheme, port "
+	    "and path");
 }
 
 static void
