@@ -44,6 +44,7 @@
 ##   dist         build/dist/pagewise-VERSION.tar.gz of what is committed, its SBOM (SPDX), and the
 ##                distinfo of the port for FreeBSD
 ##   release      the signed tag vVERSION of what is committed
+##   html         the whole manual as one page: build/html/manual.html
 ##   deb          Debian's packages of that: build/deb (conf/debian)
 ##   test-deb     installs, upgrades under load and removes them in fresh roots, and with systemd;
 ##                SUITES="bookworm trixie" ARGS="--tests 'tests/http tests/fault'": these instead
@@ -322,7 +323,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: check release dist deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
+.PHONY: check release dist html deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-rooms lint-messages lint-abi lint-docs abi examples install uninstall clean help
 .DELETE_ON_ERROR:

@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|soak|deb|roots|image|fuzz|lint|bench|fleet|profile|cross|peers ...
+#	sh conf/install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|soak|html|deb|roots|image|fuzz|lint|bench|fleet|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -67,6 +67,8 @@ needs()
 	test	linux cmd promtool		prometheus		-
 	test	linux pymod matplotlib		python3-matplotlib	-
 	test	linux pymod rich		python3-rich		-
+	test	cmd mandoc			mandoc			-
+	test	pymod markdown_it		python3-markdown-it	py311-markdown-it-py
 	kernels	apt cmd qemu-system-x86_64	qemu-system-x86		-
 	kernels	apt static /bin/busybox		busybox-static		-
 	kernels	apt cmd cpio			cpio			-
@@ -87,6 +89,8 @@ needs()
 	soak	pymod pytest			python3-pytest		py311-pytest
 	nginx	linux nginx_dev			nginx-dev		-
 	nginx	linux cmd nginx			nginx-light		-
+	html	cmd mandoc			mandoc			-
+	html	pymod markdown_it		python3-markdown-it	py311-markdown-it-py
 	deb	cmd dh				debhelper		-
 	deb	cmd dpkg-buildpackage		dpkg-dev		-
 	deb	cmd lintian			lintian			-

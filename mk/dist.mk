@@ -13,6 +13,12 @@ release:
 	    { echo "release: CHANGELOG.md has no part for $(VERSION)" >&2; exit 1; }
 	@git tag $(TAG) -m "pagewise $(VERSION)" v$(VERSION)
 
+# One page, for a browser.
+html:
+	@sh conf/install-deps.sh html
+	@$(PYTHON) conf/manual.py build/html/manual.html
+	@echo build/html/manual.html
+
 DEB_TREE = build/deb/pagewise-$(VERSION)
 deb: dist
 	@sh conf/install-deps.sh build nginx deb
