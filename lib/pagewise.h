@@ -565,7 +565,8 @@ struct pw_device_stats {
 	uint64_t ds_jobs;  /* jobs that have ended */
 	uint64_t ds_bytes; /* bytes that were fetched */
 	uint64_t ds_refused;
-	struct pw_histogram ds_wait; /* times of jobs, with the queue */
+	struct pw_histogram
+	    ds_wait; /* durations of jobs, with their time in the queue */
 };
 
 /* Fills in at most max devices, and returns how many. */

@@ -12,7 +12,7 @@
 #define LARGE_CHUNK 4 /* of room */
 
 struct admission {
-	/* Constant.  In a cache line that is never written, since each request reads it. */
+	/* Constant: bytes of files that memory holds.  Each request reads it, so its cache line is not written. */
 	uint64_t pp_room;
 	char pp_line[CACHE_LINE - sizeof(uint64_t)];
 

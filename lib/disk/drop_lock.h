@@ -25,11 +25,17 @@ struct drop_lock {
 void drop_lock_init(struct drop_lock *);
 void drop_lock_destroy(struct drop_lock *);
 
-/* announce: call before a drop is queued.  drops: returns how many were announced.  Any thread. */
+/*
+ * drop_lock_announce counts a drop; call it before the drop is queued.  drop_lock_drops returns the number
+ * of announced drops.  Any thread.
+ */
 void drop_lock_announce(struct drop_lock *);
 unsigned drop_lock_drops(struct drop_lock *);
 
-/* Return false while the other kind holds the lock.  The same thread calls leave. */
+/*
+ * Acquire the lock for a send or for a drop.  Return false, without waiting, while a thread of the other
+ * kind holds it.  The thread that acquired it calls drop_lock_leave.
+ */
 bool drop_lock_enter_send(struct drop_lock *);
 bool drop_lock_enter_drop(struct drop_lock *);
 void drop_lock_leave(struct drop_lock *);

@@ -22,9 +22,10 @@ struct reclaim {
 	    rc_lock;	  /* of rc_taken; held while the counters are read */
 	int64_t rc_taken; /* pages, when they were last read */
 	_Atomic uint64_t rc_looked;
-	_Atomic uint64_t rc_moved; /* when they had last changed, or might */
-	_Atomic uint64_t rc_asked; /* when a loop had them read */
-	atomic_bool rc_busy;	   /* and that has not ended */
+	_Atomic uint64_t
+	    rc_moved; /* time of the last possible change of rc_taken */
+	_Atomic uint64_t rc_asked; /* time at which a loop asked for a read */
+	atomic_bool rc_busy;	   /* true while that read is in progress */
 };
 
 struct reclaim *

@@ -20,7 +20,8 @@ struct indirect {
 	off_t in_block;	   /* block size, bytes */
 	uint64_t in_first; /* number of the block of bit 0 of in_known */
 	uint64_t in_known; /* a bit for each resident block */
-	uint64_t in_since; /* microseconds; first read of one of these */
+	uint64_t
+	    in_since; /* time of the first read of a block in in_known, microseconds */
 };
 
 /*

@@ -348,7 +348,8 @@ struct os_confine {
 	bool oc_cuts;  /* files that are open for writing may be truncated */
 	bool oc_ktls;  /* the kernel may be given TLS keys */
 	bool oc_keep;  /* what sandbox_os_begin has, if the filter guards it */
-	const char *oc_gave_up; /* why oc_keep was not kept, or NULL */
+	const char *
+	    oc_gave_up; /* reason why the right of oc_keep was dropped, or NULL */
 };
 
 int sandbox_os_confine(struct os_confine *, char *missing, size_t size);
@@ -378,8 +379,8 @@ int os_forbid_cores(void);
 int os_program(char *path, size_t size);
 
 /*
- * Returns the calling thread's voluntary context switches, which every sleep is, and its major page
- * faults.  Takes 0.3 us.
+ * The calling thread's voluntary context switches, one for each sleep, and its major page faults since
+ * its start.  Reading them takes 0.3 us.
  */
 struct os_switches {
 	uint64_t sw_slept;

@@ -49,7 +49,7 @@ copied_may_wait(const struct pw_send *s)
 	       ask == OS_ASK_MINCORE;
 }
 
-/* Returns how many of the next len bytes were read past the page cache, or 0. */
+/* Copies up to len of the next bytes from the pin.  Returns how many; 0 if it has no copy of them. */
 static long
 copied_from_pin(const struct pw_send *s, char *to, size_t len)
 {

@@ -21,8 +21,8 @@ void drop_behind_destroy(struct drops **);
 #define DROP_TRIES 8
 
 /*
- * Drops len bytes at off: now, with due_us 0, or at due_us, which must not be
- * earlier than that of the call before.  Takes a reference to the file.
+ * Drops len bytes at off at the time due_us, or at once if due_us is 0.  due_us must not be earlier than
+ * in the previous call.  Takes a reference to the file.
  */
 void drop_behind_add(struct pw_file *, off_t off, off_t len, uint64_t due_us);
 

@@ -1,6 +1,6 @@
 /*
  * path_copy: read(2) into a buffer and write(2) from it, on the loop (thesis
- * 1.3).  What the socket did not take is read again: it is in memory now.
+ * 1.3).  The next step reads bytes that the socket did not accept again; they are resident by then.
  */
 #include "lib/send/path.h"
 

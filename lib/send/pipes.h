@@ -3,9 +3,8 @@
  *
  * A pipe is resized so that 128 KiB fit (F_SETPIPE_SZ), which
  * an ordinary user may do until /proc/sys/fs/pipe-user-pages-soft is reached
- * (64 MiB: 512 such pipes).  A smaller one would be worse than sendfile(2), which
- * has one of 64 KiB inside.  Hence the store, and hence no transmission keeps an
- * empty one.  Loop's thread.
+ * (64 MiB: 512 such pipes).  A smaller pipe would be worse than sendfile(2), whose internal pipe holds
+ * 64 KiB.  So a transmission returns its pipe to the store when the pipe is empty.  Loop's thread.
  */
 #ifndef LIB_SEND_PIPES_H
 #define LIB_SEND_PIPES_H

@@ -6,7 +6,7 @@
  *	up ready 75%                the same, for a minute after a drain may have ended: a balancer
  *	                            leaves the drain state only by "ready"
  *	drain                       shutdown (SIGTERM), or pagewise drain
- *	down # one: no answer for 12 s    the first root that does not respond
+ *	down # one: no response for 12 s    the first root that does not respond
  *
  * Clients need not send anything; the agent ignores what they send.
  */

@@ -27,7 +27,7 @@ struct weight {
 	unsigned wt_said; /* reported weight, percent */
 };
 
-/* Return a part from 0 to 1.  Times are in microseconds. */
+/* Return the weight that one resource permits: 0 (overloaded) to 1.  Times are in microseconds. */
 double weight_of_budget(uint64_t used, uint64_t limit);
 double weight_of_wait(uint64_t mean_us);
 double weight_of_silence(uint64_t us);

@@ -46,9 +46,9 @@ struct view view_parse(struct str query, struct str accept);
 bool view_same(struct view, struct view);
 
 /*
- * Returns a negative number if the first row comes first, else a positive one.  Directories come
- * first in either direction, rows that are not known come last, and rows that are equal otherwise
- * are sorted by name (natural.h).  Never returns 0 for two names.
+ * Compares two rows: returns a negative number if the first argument comes first in the view, 0 only for
+ * equal names.  Directories come first in either direction, rows without size and time last.  Rows that
+ * are equal otherwise are sorted by name (natural.h).
  */
 int view_compare(struct view, const struct row *, const struct row *);
 

@@ -15,7 +15,7 @@ struct exchange;
 void file_error_tell(struct exchange *, int error);
 
 /*
- * Logs, once a minute, that a file changed while it was sent: the response is cut, or the client gets
+ * Logs, once a minute, that a file changed while it was sent: the response was aborted, or the client got
  * 503 if nothing had been sent.
  */
 void file_error_changed(struct exchange *, bool cut);

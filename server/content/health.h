@@ -6,7 +6,7 @@
  *
  *	not ready
  *	main: ok
- *	main /video/: no answer for 12 s
+ *	main /video/: no response for 12 s
  *
  * The first line is "draining" during shutdown and after pagewise drain.
  *
@@ -52,7 +52,7 @@ bool health_drains(const struct health *);
 
 /*
  * Returns true if every root responds.  If not, text names the first one that does not and why:
- * "main /video/: no answer for 12 s".
+ * "main /video/: no response for 12 s".
  */
 bool health_is_well(
     const struct health *, uint64_t now_us, char *text, size_t size);

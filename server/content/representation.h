@@ -25,7 +25,8 @@ struct representation {
 	size_t rp_coded;       /* offset in rp_lines after Content-Type */
 	size_t rp_digest;      /* offset after Content-Encoding */
 	size_t rp_validators;  /* offset after Repr-Digest */
-	bool rp_young;	       /* modified just now or later; not reused */
+	bool
+	    rp_young; /* the file's time is recent or in the future: made anew each time */
 	struct response_cache_count rp_asked; /* recent requests for the file */
 	struct response_cache_list rp_ready;
 	char rp_type[CONF_MEDIA_TYPE];

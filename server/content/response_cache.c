@@ -15,8 +15,8 @@
 #include "server/http/date.h"
 #include "server/http/head_write.h"
 
-#define HALVED	23	  /* counts are halved every 2^23 microseconds */
-#define VICTIMS 64	  /* most responses evicted for one */
+#define HALVED	23 /* counts are halved every 2^23 microseconds */
+#define VICTIMS 64 /* maximum number of responses to evict for a new one */
 #define MEAN	(2 << 10) /* bytes of a response, to find the number of buckets */
 
 LIST_HEAD(rch_bucket, cached_response);

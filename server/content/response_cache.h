@@ -142,9 +142,9 @@ void response_cache_move(
 void response_cache_forget(struct response_cache_list *);
 
 /*
- * Caches a response and returns it if there is budget, or if less popular responses can be evicted;
- * else returns NULL.  head is the head as made for this request, in the second now.  asked is how
- * often the file was requested.  Copies the body, if all of it is resident.
+ * Caches a response and returns it.  Returns NULL if not all of the body is resident, or if there is no
+ * budget and no less popular response to evict.  head is this request's response head, whose Date is now.
+ * asked is the number of requests for the file.  Copies head and body.
  */
 struct cached_response *response_cache_offer(struct response_cache *,
     struct cached_key, struct pw_file *, struct str head, unsigned asked,

@@ -297,7 +297,7 @@ request_parse(struct request *rq, struct str head, uint64_t max_body,
 	parser.data = &ps;
 	http_parser_execute(&parser, &settings, head.s_ptr, head.s_len);
 	if (!ps.ps_complete) {
-		/* The end of these lists, which decides, may be missing. */
+		/* The last members, which determine the client's address, may be missing. */
 		rq->rq_x_forwarded_for = rq->rq_forwarded = (struct str){0};
 		return parser.http_errno == HPE_INVALID_METHOD ? 501 : 400;
 	}

@@ -47,7 +47,8 @@ log_backlog(struct log *lg)
 }
 
 /*
- * Writes from a ring.  Counts the return in lg_beat, since log_destroy must detect a hanging disk.
+ * Writes a ring's lines to the sink.  Increments lg_beat after that, so that log_destroy detects a disk
+ * that hangs.
  */
 static bool
 log_put(struct log *lg, struct sink *sk, struct ring *rg)

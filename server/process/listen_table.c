@@ -103,8 +103,8 @@ listen_table_address_of(int fd, union address *addr)
 }
 
 /*
- * Returns the address as IPv6.  IPv4 becomes IPv4-mapped, as an IPv6 socket accepts it too; 0.0.0.0
- * covers all of those.
+ * Returns the address as IPv6.  An IPv4 address becomes IPv4-mapped, since an IPv6 socket may accept
+ * IPv4 clients as well.
  */
 static struct in6_addr
 listen_table_as_inet6(const struct sockaddr *sa)

@@ -288,7 +288,7 @@ tls_receive_get_more(struct tls *tl, struct scatter *sc)
 	return n;
 }
 
-/* Reads some data.  Returns as tls_recv does. */
+/* Receives records until there is data.  Returns as tls_recv does. */
 static long
 tls_receive_read_some(struct tls *tl, struct scatter *sc)
 {

@@ -28,8 +28,8 @@ struct cidr {
 bool cidr_parse(const char *text, struct cidr *);
 
 /*
- * Returns why cidr_parse failed, for a message: "is not an address", or "has bits set behind its
- * length".
+ * Returns why cidr_parse failed, for a message: "is not an address", or "has bits set after the
+ * prefix length".
  */
 const char *cidr_cause(const char *text);
 

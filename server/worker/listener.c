@@ -252,8 +252,8 @@ listener_accept_one(struct worker *wk, int fd, struct sockaddr_storage *addr)
 }
 
 /*
- * Closes by a reset, so that nothing stays in the kernel either.  Sends no response: to read a request
- * is the cost that must be avoided here.
+ * Resets the connection, so that the kernel keeps no state of it.  Sends no response, since reading the
+ * request first would cost too much.
  */
 static void
 listener_refuse(struct worker *wk, int sock)

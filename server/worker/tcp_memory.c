@@ -18,7 +18,8 @@
 #define SHARE	  8 /* one part in 8 of the control group's memory */
 
 /*
- * Opens the source of the figures.  In a debug build, tests may name another file in the environment.
+ * Opens the kernel's statistics of sockets, or in a debug build the file that PAGEWISE_SOCKSTAT names.
+ * Sets *enough to the bytes below which TCP is never bounded.  Returns the descriptor or -errno.
  */
 static int
 tcp_memory_open_source(uint64_t *enough)

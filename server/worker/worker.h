@@ -139,7 +139,7 @@ struct shared {
 int worker_create(const struct shared *, unsigned id, struct worker **);
 int worker_start(struct worker *);
 
-/* Returns the bytes of each worker's response cache.  Reads files. */
+/* Returns the size of each worker's response cache, bytes.  Reads the memory limits from files. */
 size_t worker_hot_set(const struct conf *);
 
 /* Sends a command to the worker.  Any thread may call it. */
