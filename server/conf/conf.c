@@ -237,14 +237,15 @@ conf_build(const struct conf_args *args, const struct conf_files *files,
 
 /* Runs -t or -T. */
 static enum conf_action
-conf_report(
-    const struct conf_args *args, conf_try_f try, const struct conf *conf)
+conf_report(const struct conf_args *args, const struct conf_checks *checks,
+    const struct conf *conf)
 {
 	int error = 0;
 
 	if (!conf_certificates_are_good(conf))
 		return CONF_EXIT_ERROR;
-	if (try != NULL && try(conf) != 0)
+	if (checks != NULL && checks->ck_try != NULL &&
+	    checks->ck_try(conf) != 0)
 		return CONF_EXIT_ERROR;
 	if (args->arg_dump) {
 		error = conf_dump_print(conf);
@@ -253,6 +254,8 @@ conf_report(
 			printf("configuration ok: %s\n", args->arg_config);
 		else
 			printf("configuration ok\n");
+		if (checks != NULL && checks->ck_print != NULL)
+			checks->ck_print(conf);
 		conf_summary(conf);
 	}
 	/* Fails on a write error: a report that is lost proves nothing. */
@@ -260,13 +263,14 @@ conf_report(
 		error = -errno;
 	if (error == 0)
 		return CONF_EXIT_OK;
-	fprintf(stderr, "%spagewise: standard output: %s\n", log_error_prefix(),
-	    strerror(-error));
+	fprintf(stderr, "%spagewise: cannot write to standard output: %s\n",
+	    log_error_prefix(), strerror(-error));
 	return CONF_EXIT_ERROR;
 }
 
 enum conf_action
-conf_load(int argc, char **argv, conf_try_f try, struct conf **out)
+conf_load(
+    int argc, char **argv, const struct conf_checks *checks, struct conf **out)
 {
 	struct settings set = {0};
 	struct conf_scope top = {0};
@@ -294,7 +298,7 @@ conf_load(int argc, char **argv, conf_try_f try, struct conf **out)
 	if (action != CONF_RUN)
 		goto done;
 	if (args.arg_test) {
-		action = conf_report(&args, try, top.cs_conf);
+		action = conf_report(&args, checks, top.cs_conf);
 		goto done;
 	}
 	*out = top.cs_conf;

@@ -297,21 +297,26 @@ enum conf_action {
 	CONF_EXIT_ERROR, /* fault of file or host, message written: exit(1) */
 };
 
-/* An extra check that -t and -T run last.  Returns 0, or -1 after a message. */
-typedef int (*conf_try_f)(const struct conf *);
+/* Calls of -t and -T; each may be NULL. */
+struct conf_checks {
+	/* An extra check, the last one.  Returns 0, or -1 after a message. */
+	int (*ck_try)(const struct conf *);
+	/* Prints what else -t says, to stdout. */
+	void (*ck_print)(const struct conf *);
+};
 
 /*
  * Parses argv and the configuration file that it names.  Command-line settings override top-level
  * ones in the file; --root defines one site that replaces those of the file.  Checks everything
  * that needs neither binding nor starting: types, ranges, unknown keys, addresses, that roots are
  * readable directories, that the send path exists on this host; with -t and -T also that clients
- * would accept the certificates, and then calls try, which may be NULL.  Writes messages to stderr:
+ * would accept the certificates, and then makes the calls of checks, which may be NULL.  Writes messages to stderr:
  *     pagewise: pagewise.conf:12: threads: 0 is out of range (1 to 256)
  *     pagewise: --threads: 0 is out of range (1 to 256)
  * Not reentrant, as getopt(3) is not.
  */
 enum conf_action conf_load(
-    int argc, char **argv, conf_try_f try, struct conf **);
+    int argc, char **argv, const struct conf_checks *, struct conf **);
 
 /* Returns the site for a Host value (ignoring its port and final dot), else the first site. */
 const struct site *conf_site(const struct conf *, const char *host, size_t len);

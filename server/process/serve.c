@@ -17,6 +17,7 @@
 #include "server/process/sandbox.h"
 #include "server/process/serve.h"
 #include "server/process/serve_priv.h"
+#include "server/worker/memory_plan.h"
 
 #define SECOND_US ((uint64_t)1000000)
 #define HUNG_US	  (2 * SECOND_US) /* deadline for a device at the very end */
@@ -67,9 +68,10 @@ serve_obey_withdraw(struct server *sv, bool yes)
 	if (sv->sv_health == NULL)
 		return;
 	serve_withdraw(sv, yes);
-	log_notice(sv->sv_writer, yes ? "draining: balancers are told to send "
-					"nobody new; pagewise undrain ends it"
-				      : "not draining: balancers are told so");
+	log_notice(sv->sv_writer,
+	    yes ? "draining: health checks tell balancers to send no new "
+		  "clients; run pagewise undrain to cancel"
+		: "drain cancelled: balancers may send new clients again");
 }
 
 static void
@@ -218,9 +220,9 @@ serve_shut_down(struct server *sv)
 	serve_command(sv, COMMAND_STOP);
 	if (serve_wait_hung(sv))
 		return true;
-	log_warn(
-	    sv->sv_writer, "a disk does not answer: ending without waiting for "
-			   "it; look for errors of the disk (dmesg)");
+	log_warn(sv->sv_writer,
+	    "a disk does not respond: exiting without waiting "
+	    "for it; check dmesg for disk errors");
 	serve_command(sv, COMMAND_ABANDON);
 	serve_wait_hung(sv);
 	for (i = 0; i < sv->sv_started; i++)
@@ -263,9 +265,11 @@ serve_destroy(struct server *sv)
 int
 serve(struct serve_args *sa)
 {
+	static const struct conf_checks checks = {
+	    .ck_try = serve_try, .ck_print = memory_plan_print};
 	struct server sv = {.sv_channel = sa->sa_channel, .sv_withdraw = -1};
 
-	switch (conf_load(sa->sa_argc, sa->sa_argv, serve_try, &sv.sv_conf)) {
+	switch (conf_load(sa->sa_argc, sa->sa_argv, &checks, &sv.sv_conf)) {
 	case CONF_RUN:
 		break;
 	case CONF_EXIT_OK:

@@ -120,7 +120,12 @@ def test_output_that_is_lost_is_an_error(tmp_path, option):
     with open("/dev/full", "w", encoding="ascii") as full:
         run = subprocess.run([harness.PAGEWISE, option, "--root", "/"], stdout=full, text=True, check=False,
                                      stderr=subprocess.PIPE, timeout=harness.PATIENCE)
-    assert run.returncode == 1 and run.stderr == "pagewise: standard output: No space left on device\n"
+    assert run.returncode == 1 and run.stderr == "pagewise: cannot write to standard output: No space left on device\n"
+
+
+PLAN = re.compile(r"memory: \d+ MiB of the (?:machine|control group)\n    hot_set \d+ MiB\n"
+                  r"(?:    connections, at most \d+ MiB\n)?    file data to be sent, at most \d+ MiB\n"
+                  r"(?:    ulimit -l permits \d+ MiB .*\n)?")
 
 
 def test_the_check_says_what_is_served_where(tmp_path):
@@ -135,7 +140,8 @@ def test_the_check_says_what_is_served_where(tmp_path):
                     'site "b" { root = "/" names = {"b.example"} location "/" { } }\n')
     run = Finished("-t", "-c", "p.conf", cwd=tmp_path)
     assert (run.code, run.err) == (0, "")
-    assert run.out == """configuration ok: p.conf
+    assert PLAN.sub("memory\n", run.out) == """configuration ok: p.conf
+memory
 listens on 127.0.0.1:81
 listens on unix:s proxy
 metrics on 127.0.0.1:82
@@ -150,6 +156,15 @@ site "b": b.example
 """
 
 
+@pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/usr/bin/setpriv"), reason="needs root and setpriv")
+def test_the_check_says_that_too_little_memory_may_be_locked():
+    run = subprocess.run(["prlimit", "--memlock=1048576:1048576", "setpriv", "--bounding-set=-sys_resource",
+                          "--inh-caps=-sys_resource", harness.PAGEWISE, "-t", "--root", "/"],
+                         capture_output=True, text=True, check=False, timeout=harness.PATIENCE)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "\n    ulimit -l permits 1 MiB of locked memory, " in run.stdout
+
+
 @pytest.mark.slow
 def test_the_check_of_very_many_sites_is_short(tmp_path):
     """An upgrade's test has a pipe for its standard output, of which nobody reads all."""
@@ -157,7 +172,7 @@ def test_the_check_of_very_many_sites_is_short(tmp_path):
     conf.write_text("".join('site "s%d" { root = "." names = {"n%d.example"} }\n' % (n, n) for n in range(2000)))
     run = Finished("-t", "-c", conf)
     assert run.code == 0 and run.out.endswith("\n... and more: -T prints the whole configuration\n")
-    assert 30000 < len(run.out) < 33000
+    assert 30000 < len(run.out) < 33500
     assert dump("-c", conf).count("\nsite ") == 2000
 
 

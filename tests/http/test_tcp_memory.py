@@ -4,11 +4,14 @@ How much the kernel has is said by a file of the test's: PAGEWISE_SOCKSTAT, debu
 """
 
 import os
+import re
+import subprocess
 import time
 
 import pytest
 
 import h2_raw as raw
+import harness
 import tree as t
 from harness import request, wait_until
 from test_limits_clients import QUIET, figure, limited
@@ -294,6 +297,18 @@ def limited_server(group, serve_conf, site, tmp_path):
         return server
 
     return start
+
+
+def test_the_check_adds_up_the_memory_of_a_group(group, site):
+    run = subprocess.run(["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group, harness.PAGEWISE, "-t",
+                          "--root", site, "--workers", "2"],
+                         capture_output=True, text=True, check=False, timeout=harness.PATIENCE)
+    assert (run.returncode, run.stderr) == (0, "")
+    plan = re.search(r"memory: (\d+) MiB of the control group\n    hot_set (\d+) MiB\n"
+                     r"    connections, at most (\d+) MiB\n    file data to be sent, at most (\d+) MiB\n", run.stdout)
+    limit, hot_set, connections, unsent = map(int, plan.groups())
+    assert limit == LIMIT >> 20 and unsent == limit // 3
+    assert 0 < hot_set < limit and 0 < connections <= (limit - hot_set) // 2
 
 
 def in_sockets(clients):

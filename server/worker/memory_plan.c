@@ -1,0 +1,96 @@
+/*
+ * memory_plan: see memory_plan.h.
+ */
+#include <sys/resource.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+#include "lib/pagewise.h"
+#include "server/conf/conf.h"
+#include "server/worker/heap_limit.h"
+#include "server/worker/memory_plan.h"
+#include "server/worker/worker.h"
+
+#define PINS 8 /* one part in 8 of memory may be locked: pw_pool_pinned */
+
+static uint64_t
+memory_plan_mib(uint64_t bytes)
+{
+	return bytes >> 20;
+}
+
+/* Returns the bytes that connections may have, or 0 if the system cannot measure them. */
+static uint64_t
+memory_plan_connections(uint64_t hot_sets)
+{
+	struct heap_limit *hl;
+	uint64_t most;
+
+	if (heap_limit_create(hot_sets, &hl) != 0)
+		return 0;
+	most = heap_limit_most(hl);
+	heap_limit_destroy(&hl);
+	return most == UINT64_MAX || most < hot_sets ? 0 : most - hot_sets;
+}
+
+/* Returns the bytes that may be fetched and not sent yet, or 0 if memory is short. */
+static uint64_t
+memory_plan_unsent(const struct conf *conf)
+{
+	struct pw_pool_conf pc = {.ppc_threads = conf->conf_threads};
+	struct pw_pool_stats ps;
+	struct pw_pool *pool;
+
+	if (pw_pool_create(&pc, &pool) != 0)
+		return 0;
+	pw_pool_stats(pool, &ps);
+	(void)pw_pool_destroy(&pool, 0);
+	return ps.ps_unsent_max;
+}
+
+/* As root the server lifts the limit, unless a container forbids it. */
+static void
+memory_plan_print_locked(uint64_t wanted)
+{
+	static const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+	struct rlimit rl;
+
+	if (geteuid() == 0 && setrlimit(RLIMIT_MEMLOCK, &none) == 0)
+		return;
+	if (getrlimit(RLIMIT_MEMLOCK, &rl) == 0 &&
+	    rl.rlim_cur != RLIM_INFINITY && rl.rlim_cur < wanted)
+		printf("    ulimit -l permits %" PRIu64
+		       " MiB of locked memory, windows of large files want up "
+		       "to %" PRIu64 " MiB: raise it (LimitMEMLOCK)\n",
+		    memory_plan_mib((uint64_t)rl.rlim_cur),
+		    memory_plan_mib(wanted));
+}
+
+static void
+memory_plan_print_part(const char *what, uint64_t bytes)
+{
+	if (bytes > 0)
+		printf(
+		    "    %s %" PRIu64 " MiB\n", what, memory_plan_mib(bytes));
+}
+
+void
+memory_plan_print(const struct conf *conf)
+{
+	uint64_t hot_sets = (uint64_t)worker_hot_set(conf) * conf->conf_workers;
+	struct os_memory om;
+
+	os_memory(&om);
+	printf("memory: %" PRIu64 " MiB of the %s\n",
+	    memory_plan_mib(om.om_bytes),
+	    om.om_limited ? "control group" : "machine");
+	memory_plan_print_part("hot_set", hot_sets);
+	memory_plan_print_part(
+	    "connections, at most", memory_plan_connections(hot_sets));
+	memory_plan_print_part(
+	    "file data to be sent, at most", memory_plan_unsent(conf));
+	memory_plan_print_locked(om.om_bytes / PINS);
+}
