@@ -113,7 +113,8 @@ pw_wait_begin(struct pw_loop *lp, struct pw_waiter *w)
 void
 pw_wait_end(struct pw_waiter *w, int error)
 {
-	PW_MUST(w->wt_loop != NULL, "the wait has not begun");
+	PW_MUST(
+	    w->wt_loop != NULL, "pw_wait_begin was not called for this waiter");
 	completion_deliver(w, error);
 }
 

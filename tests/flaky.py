@@ -11,7 +11,7 @@ FAILURES = "PAGEWISE_FAILURES"  # in the environment: the file that gets a line 
 MOST = 3  # flaky tests of a run that still succeeds
 FAULT = re.compile(
     r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|: runtime error: "  # a sanitizer's report
-    r"|killed by signal (?!9 )|exit code -|ended with status|[Cc]ore dumped|Segmentation fault"
+    r"|killed by signal (?!9 )|exit code -|exited with status|[Cc]ore dumped|Segmentation fault"
     r"|the test took more than|crashed while running"  # tests/conftest.py ended it
     r"|ProtocolError|At index \d+ diff: b['\"]|\bis wrong\b")  # wrong bytes
 

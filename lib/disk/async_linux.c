@@ -69,7 +69,7 @@ async_probe(const char **why)
 		       "kernel.io_uring_disabled and the container's seccomp "
 		       "profile";
 	else if (error == -ENOMEM)
-		*why = "no memory for a ring: raise ulimit -l";
+		*why = "cannot lock memory for io_uring: raise ulimit -l";
 	else if (error != 0)
 		*why = "io_uring_setup failed";
 	return error;

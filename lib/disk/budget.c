@@ -11,15 +11,17 @@
 #include "lib/util/check.h"
 #include "lib/util/clock.h"
 
-#define ALPHA	   2
-#define SHRINK	   8	  /* an eighth of what it is, ... */
-#define SHRINK_US  100000 /* ... so often at most */
-#define LEAST	   16	  /* of what it was at first */
+#define ALPHA  2
+#define SHRINK 8 /* the budget shrinks by an eighth of its present size */
+#define SHRINK_US \
+	100000 /* microseconds from one reduction to the next, at least */
+#define LEAST	   16 /* it stays above this part of its first size */
 #define GROW	   64
 #define GROW_AFTER 1000000 /* microseconds since something was evicted */
 #define TICK_US	   250000
-#define HELD_US	   1000000 /* who is held for longer goes past the budget, ... */
-#define FORCED	   16	   /* ... in a tick so much of it */
+#define HELD_US \
+	1000000	  /* microseconds after which a transfer goes past the budget */
+#define FORCED 16 /* part of the budget that a tick admits past it */
 
 struct held {
 	struct pw_waiter *hl_waiter;

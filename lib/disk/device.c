@@ -77,15 +77,16 @@ device_means(enum os_ask ask)
 	static const char *const means[] = {
 	    [OS_ASK_UNKNOWN] = "unknown",
 	    [OS_ASK_NOWAIT] =
-		"cachestat where permitted, else RWF_NOWAIT of each page",
-	    [OS_ASK_MINCORE] = "mincore where permitted, else sent by the pool",
+		"cachestat where permitted, else RWF_NOWAIT for each page",
+	    [OS_ASK_MINCORE] =
+		"mincore where permitted, else a disk thread sends the file",
 	    [OS_ASK_NEVER_COLD] = "always resident",
-	    [OS_ASK_FETCH] = "no query available, sent by the pool",
-	    [OS_ASK_NATIVE] = "no query needed, the kernel waits",
+	    [OS_ASK_FETCH] = "no query available, a disk thread sends the file",
+	    [OS_ASK_NATIVE] = "no query needed, the kernel waits for the disk",
 	};
 
 	if (ask == OS_ASK_NOWAIT && os_cachestat(-1, 0, 1) == -ENOSYS)
-		return "mincore where permitted, else RWF_NOWAIT of each page";
+		return "mincore where permitted, else RWF_NOWAIT for each page";
 	return means[ask];
 }
 
@@ -139,8 +140,8 @@ device_announce(struct pw_device *dv, char *text, size_t size)
 		    dv->dv_fs.fs_name, device_means(dv->dv_ask));
 	else if (news == UNTOLD_REFUSAL)
 		snprintf(text, size,
-		    "device %s (%s): sendfile is refused (%s): its files are "
-		    "copied",
+		    "device %s (%s) does not support sendfile (%s): the server "
+		    "copies its files instead",
 		    name, dv->dv_fs.fs_name,
 		    strerror(atomic_load(&dv->dv_copies)));
 	pthread_mutex_unlock(&dv->dv_lock);

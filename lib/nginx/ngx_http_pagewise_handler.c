@@ -411,7 +411,7 @@ ngx_http_pagewise_error(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
     case NGX_ETIMEDOUT:
 
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "\"%s\": its disk did not answer in time",
+                      "\"%s\": its disk did not respond in time",
                       ctx->path.data);
         return NGX_HTTP_SERVICE_UNAVAILABLE;
 

@@ -298,8 +298,8 @@ ngx_http_pagewise_index(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             || ngx_strlchr(value[i].data, value[i].data + value[i].len, '$'))
         {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "\"%V\" is not a file's name; paths and "
-                               "variables are for \"index\"", &value[i]);
+                               "\"%V\" is not a file name; set paths and "
+                               "variables with \"index\"", &value[i]);
             return NGX_CONF_ERROR;
         }
 

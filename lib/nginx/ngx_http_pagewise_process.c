@@ -145,7 +145,7 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
 
     if (err != 0) {
         ngx_log_error(NGX_LOG_EMERG, cycle->log, -err,
-                      "pagewise: the library did not start");
+                      "pagewise: cannot start the library");
         return NGX_ERROR;
     }
 
@@ -173,7 +173,7 @@ ngx_http_pagewise_process_pin(ngx_cycle_t *cycle)
         || dlopen(info.dli_fname, RTLD_NOW|RTLD_NODELETE) == NULL)
     {
         ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
-                      "pagewise: the module cannot be kept loaded: %s",
+                      "pagewise: cannot keep the module loaded: %s",
                       dlerror());
         return NGX_ERROR;
     }

@@ -24,8 +24,9 @@
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 
-#define ADVICE \
-	((size_t)128 << 10)	 /* bytes; as good as any: see os_fetch_begin */
+#define ADVICE       \
+	((size_t)128 \
+	    << 10) /* bytes; any value will do, since os_fetch_begin ignores it */
 #define TRASH ((size_t)64 << 10) /* bytes */
 
 int
@@ -243,7 +244,7 @@ static const struct {
 
 #define NFILESYSTEMS (sizeof(filesystems) / sizeof(filesystems[0]))
 
-/* Copies what fits, with characters that may stand between quotation marks. */
+/* Copies up to size bytes with the NUL.  Replaces characters that cannot be quoted with '?'. */
 static void
 freebsd_quote(char *to, size_t size, const char *from)
 {

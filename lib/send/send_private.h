@@ -32,10 +32,11 @@ struct send_private {
 	bool ss_full;	    /* the socket or sink was full in the last step */
 	bool ss_granted;    /* the budget for ss_wanted was granted */
 	bool ss_follows;    /* the next window is resident */
-	bool ss_joins;	    /* memory and file go to the sink together */
+	bool ss_joins; /* snd_mem and file bytes go to the sink in one call */
 	struct holder *ss_holder; /* its part of the budget, or NULL */
 	size_t ss_wanted;	  /* bytes of the budget that are waited for */
-	size_t ss_lead;	    /* bytes before ss_asked to fetch the next at */
+	size_t
+	    ss_lead; /* bytes before ss_asked at which the next fetch begins */
 	struct pin *ss_pin; /* pin that holds the byte at snd_off, or NULL */
 	struct ahead *ss_ahead; /* fetches of the next windows, or NULL */
 	uint64_t ss_mark;     /* begin of the rate measurement, microseconds */
@@ -58,7 +59,7 @@ struct send_private {
 } __attribute__((may_alias)); /* snd_private is an array of characters */
 
 static_assert(sizeof(struct send_private) <= PW_SEND_ROOM,
-    "a larger PW_SEND_ROOM breaks the ABI");
+    "struct send_private must fit into PW_SEND_ROOM, which is part of the ABI");
 
 static inline struct send_private *
 send_priv(const struct pw_send *s)

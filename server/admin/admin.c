@@ -41,7 +41,8 @@ struct admin {
 	struct evhttp *adm_http;
 	struct agent *adm_agent; /* NULL if off */
 	struct event *adm_word;
-	int adm_pipe[2]; /* a byte: accept; EOF: stop the thread */
+	int adm_pipe
+	    [2]; /* a byte starts accepting; end of file stops the thread */
 	pthread_t adm_thread;
 	bool adm_started;
 };
@@ -191,19 +192,21 @@ admin_withdraw(struct admin *adm, struct evhttp_request *req, bool yes)
 	const struct admin_conf *ac = &adm->adm_conf;
 
 	if (!admin_is_local(req))
-		admin_refuse(
-		    req, 403, "Forbidden: orders come by a Unix socket");
+		admin_refuse(req, 403,
+		    "Forbidden: send commands to a Unix socket of admin");
 	else if (ac->ac_health == NULL)
 		admin_refuse(req, 409,
-		    "Conflict: neither ready nor agent is set, so no balancer "
-		    "would hear it");
+		    "Conflict: neither ready nor agent is set, so balancers "
+		    "cannot see the drain: set one of them");
 	else if (ac->ac_withdraw(ac->ac_arg, yes) != 0)
 		admin_refuse(
 		    req, HTTP_SERVUNAVAIL, "The master is busy: try again");
 	else
 		admin_say(
-		    req, yes ? "draining: balancers are told to send nobody new"
-			     : "serving: balancers are told so");
+		    req, yes ? "draining: health checks tell balancers to "
+			       "send no new clients"
+			     : "serving: balancers may send new clients "
+			       "again");
 }
 
 static void
@@ -262,7 +265,7 @@ admin_on_request(struct evhttp_request *req, void *arg)
 	admin_add_header(req, "X-Content-Type-Options", "nosniff");
 	if (!admin_host_allowed(req)) {
 		admin_refuse(req, 403,
-		    "Forbidden: Host must be an address or localhost");
+		    "Forbidden: Host must be an IP address or localhost");
 		return;
 	}
 	if (path == NULL ||

@@ -351,13 +351,13 @@ agent_metrics(const struct agent *ag, struct evbuffer *out)
 	if (ag == NULL)
 		return;
 	prometheus_simple(out, "pagewise_agent_checks_total", "counter",
-	    ag->ag_checks, "Questions of balancers that were answered.");
+	    ag->ag_checks, "HAProxy agent checks that got a response.");
 	prometheus_simple(out, "pagewise_agent_weight_percent", "gauge",
 	    ag->ag_weight.wt_said,
-	    "The share of its requests that the node asks balancers for.");
+	    "Weight that the agent reports to HAProxy, in percent.");
 	prometheus_simple(out, "pagewise_draining", "gauge",
 	    health_drains(ag->ag_health),
-	    "1 while balancers are told to send nobody new.");
+	    "1 while health checks tell balancers to send no new clients.");
 }
 
 static int

@@ -14,27 +14,29 @@
 	}
 static const struct sum worker_sums[] = {
     WORKERS("pagewise_sent_bytes_total", sta_sent,
-	"Bytes of answers passed to the kernel, heads included."),
+	"Bytes of responses passed to the kernel, header sections included."),
     WORKERS("pagewise_http2_connections_total", sta_h2_connections,
-	"Connections that have begun to speak HTTP/2."),
+	"HTTP/2 connections opened."),
     WORKERS("pagewise_http2_streams_total", sta_h2_streams,
-	"Requests that have begun on them."),
+	"HTTP/2 requests begun."),
     WORKERS("pagewise_hot_requests_total", sta_cached,
-	"Requests answered from the hot set."),
+	"Requests served from the response cache (hot_set)."),
     WORKERS("pagewise_connections_accepted_total", sta_accepted,
 	"Connections accepted."),
     WORKERS("pagewise_accept_failures_total", sta_accept_failed,
-	"Times accepting paused because descriptors or memory ran out."),
+	"Times a worker stopped accepting connections for a while because "
+	"descriptors or memory ran out."),
     WORKERS("pagewise_connections_reclaimed_total", sta_reclaimed,
-	"Idle connections closed to make room (descriptors or "
-	"max_connections)."),
+	"Idle connections evicted because descriptors ran out or "
+	"max_connections was reached."),
     WORKERS("pagewise_connections_ousted_total", sta_evicted,
-	"Connections without a complete request closed to make room "
-	"(descriptors or max_connections)."),
+	"Connections without a complete request evicted because descriptors "
+	"ran out or max_connections was reached."),
     WORKERS("pagewise_siblings_unused_total", sta_siblings_unused,
-	"Times a compressed sibling was there and could not be sent."),
+	"Times a compressed sibling existed but could not be sent."),
     WORKERS("pagewise_passwords_refused_total", sta_passwords_refused,
-	"Requests answered with 503 because too many passwords waited."),
+	"Requests refused with 503 because too many passwords were waiting to "
+	"be verified."),
 };
 
 static uint64_t
@@ -60,7 +62,8 @@ metrics_write_status(const struct metrics *mt, struct evbuffer *out)
 	unsigned i;
 
 	prometheus_family(out, name, "counter",
-	    "Requests by status; 499: ended before the answer began.");
+	    "Completed requests by status; 499: aborted before the response "
+	    "began.");
 	for (i = 0; i < STATS_STATUSES; i++) {
 		n = metrics_all_workers(
 		    mt, offsetof(struct stats, sta_status[0]) +
@@ -123,15 +126,14 @@ metrics_write_connections(const struct metrics *mt, struct evbuffer *out)
 	metrics_write_each(mt, out, "pagewise_connections", "state", phases,
 	    PHASES, offsetof(struct stats, sta_phase));
 	prometheus_family(out, "pagewise_limited_total", "counter",
-	    "Times each limit was reached: accepting paused, a connection "
-	    "refused or closed; tcp_memory: the kernel used more; memory: "
-	    "unacknowledged data had more than its share of the limit; heap: a "
-	    "request or handshake refused.");
+	    "Times each limit was reached; the server then paused accepting, "
+	    "sent less at a time, or refused or closed a connection or "
+	    "request.");
 	metrics_write_each(mt, out, "pagewise_limited_total", "limit", caps,
 	    CAPS, offsetof(struct stats, sta_capped));
 	prometheus_family(out, "pagewise_timeouts_total", "counter",
-	    "Connections ended by a timeout; linger: the client did not close "
-	    "in time.");
+	    "Connections closed by each timeout; linger: the client did not "
+	    "close in time.");
 	metrics_write_each(mt, out, "pagewise_timeouts_total", "kind", timers,
 	    TIMERS, offsetof(struct stats, sta_timeout));
 }
@@ -158,13 +160,12 @@ metrics_write_handshakes(const struct metrics *mt, struct evbuffer *out)
 	if (!conf_has_tls(mt->mt_conf))
 		return;
 	prometheus_family(out, name, "counter",
-	    "TLS handshakes by how they ended: full and resumed have opened a "
-	    "connection.");
+	    "TLS handshakes by result; full and resumed ones succeeded.");
 	metrics_write_each(mt, out, name, "end", ends, HANDSHAKES,
 	    offsetof(struct stats, sta_handshakes));
 	prometheus_family(out, time, "histogram",
-	    "Duration of each worker's handshakes that have opened a "
-	    "connection, with the client's round trips.");
+	    "Duration of successful TLS handshakes by worker, including the "
+	    "client's round trips.");
 	for (i = 0; i < mt->mt_conf->conf_workers; i++) {
 		snprintf(labels, sizeof(labels), "worker=\"%u\"", i);
 		prometheus_histogram(out, time, labels,
@@ -256,11 +257,11 @@ metrics_write_limit(const struct metrics *mt, struct evbuffer *out)
 {
 	prometheus_simple(out, "pagewise_memory_limit_bytes", "gauge",
 	    mt->mt_workers[0]->wk_tcp_memory->pr_limit,
-	    "Memory that the control group may have; 0: there is no limit.");
+	    "Memory limit of the control group; 0: there is no limit.");
 	prometheus_simple(out, "pagewise_unacked_bytes", "gauge",
 	    metrics_all_workers(mt, offsetof(struct stats, sta_unacked)),
-	    "Data in sockets that clients have not acknowledged; 0 without "
-	    "a limit.");
+	    "Bytes in sockets that clients have not acknowledged; 0 if the "
+	    "control group has no memory limit.");
 }
 
 static void
@@ -276,13 +277,13 @@ metrics_write_workers(const struct metrics *mt, struct evbuffer *out)
 		    worker_sums[i].sum_help);
 	prometheus_simple(out, "pagewise_hot_bytes", "gauge",
 	    metrics_all_workers(mt, offsetof(struct stats, sta_cached_bytes)),
-	    "Memory of the hot set.");
+	    "Bytes in the response cache (hot_set).");
 	prometheus_simple(out, "pagewise_tcp_memory_pressure", "gauge",
 	    tcp_memory_is_short(mt->mt_workers[0]->wk_tcp_memory),
 	    "1 while the kernel uses more memory for TCP than tcp_memory.");
 	prometheus_simple(out, "pagewise_heap_pressure", "gauge",
 	    heap_limit_is_short(mt->mt_workers[0]->wk_heap),
-	    "1 while requests are refused because connections have too much "
+	    "1 while requests are refused because connections use too much "
 	    "memory.");
 	metrics_write_limit(mt, out);
 	prometheus_family(out, wait, "counter",
@@ -330,7 +331,8 @@ metrics_write(const struct metrics *mt, struct evbuffer *out)
 	metrics_disk(mt, out);
 	prometheus_simple(out, "pagewise_log_records_lost_total", "counter",
 	    log_access_lost(mt->mt_log),
-	    "Records of the access log that were lost.");
+	    "Access log records lost because the log or its reader was too "
+	    "slow.");
 	metrics_certificates(mt, out);
 	metrics_process(mt, out);
 }

@@ -15,7 +15,8 @@ metrics_access_write_rates(const struct conf *conf, struct evbuffer *out)
 	const struct request_rule *rr = conf->conf_request_rules;
 
 	prometheus_family(out, name, "counter",
-	    "Requests answered with 429, by the place of request_rate.");
+	    "Requests refused with 429, by the site and location that set "
+	    "request_rate.");
 	for (; rr != NULL; rr = rr->rr_next) {
 		evbuffer_add_printf(out, "%s{", name);
 		prometheus_label(out, "site", rr->rr_site);
@@ -38,9 +39,9 @@ metrics_access(const struct metrics *mt, struct evbuffer *out)
 	prometheus_simple(out, "pagewise_passwords_hashed_total", "counter",
 	    vc.vc_hashed, "Passwords whose hash was computed.");
 	prometheus_simple(out, "pagewise_passwords_waiting", "gauge",
-	    vc.vc_waiting, "Passwords that wait for a thread.");
+	    vc.vc_waiting, "Passwords waiting to be verified.");
 	prometheus_simple(out, "pagewise_password_threads", "gauge",
-	    vc.vc_threads, "Threads that compute hashes of passwords.");
+	    vc.vc_threads, "Threads that verify passwords.");
 	prometheus_simple(out, "pagewise_password_threads_busy", "gauge",
-	    vc.vc_busy, "Threads that are computing a hash.");
+	    vc.vc_busy, "Password threads that are computing a hash.");
 }

@@ -13,8 +13,7 @@ metrics_certificates(const struct metrics *mt, struct evbuffer *out)
 	if (conf->conf_nidentities == 0)
 		return;
 	prometheus_family(out, name, "gauge",
-	    "When the certificate in this file, or the first of its chain, "
-	    "expires; Unix time.");
+	    "Earliest expiry of the certificates in this file; Unix time.");
 	for (size_t i = 0; i < conf->conf_nidentities; i++) {
 		evbuffer_add_printf(out, "%s{", name);
 		prometheus_label(

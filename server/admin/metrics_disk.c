@@ -30,7 +30,8 @@ static const struct sum loop_sums[] = {
 	"Fetched windows that were evicted from the page cache before they "
 	"were sent."),
     LOOPS("pagewise_budget_waits_total", ls_held,
-	"Times a transfer waited for room in the budget for unsent bytes."),
+	"Times a transfer waited because the budget for unsent bytes was used "
+	"up."),
 };
 
 static void
@@ -67,12 +68,12 @@ metrics_disk_write_pool(const struct metrics *mt, struct evbuffer *out)
 	    ps.ps_dropped,
 	    "Bytes dropped from the page cache (cache = drop, auto).");
 	prometheus_simple(out, "pagewise_unsent_bytes", "gauge", ps.ps_unsent,
-	    "Bytes that are being fetched, or are fetched and not sent yet.");
+	    "Bytes being fetched, or fetched and not yet sent.");
 	prometheus_simple(out, "pagewise_unsent_limit_bytes", "gauge",
 	    ps.ps_unsent_max, "The budget for pagewise_unsent_bytes.");
 	prometheus_simple(out, "pagewise_pinned_bytes", "gauge",
 	    pw_pool_pinned(mt->mt_pool),
-	    "Bytes of memory kept for windows of files until they are sent.");
+	    "Bytes of memory pinned for windows until they are sent.");
 }
 
 static void
@@ -107,7 +108,7 @@ static const struct figure device_figures[] = {
     DEVICE(ds_busy, "pagewise_disk_threads_busy", "gauge",
 	"Busy threads of a device's queue."),
     DEVICE(ds_queued, "pagewise_disk_queue_length", "gauge",
-	"Jobs that wait for a thread."),
+	"Jobs waiting in a device's queue."),
     DEVICE(ds_jobs, "pagewise_disk_jobs_total", "counter",
 	"Finished jobs (windows, opens, listings, closes, drops)."),
     DEVICE(ds_bytes, "pagewise_disk_fetched_bytes_total", "counter",
@@ -199,7 +200,7 @@ metrics_disk_write_devices(const struct metrics *mt, struct evbuffer *out)
 	for (i = 0; i < COUNT(device_figures); i++)
 		metrics_disk_write_figure(out, &device_figures[i], ds, n);
 	prometheus_family(out, wait, "histogram",
-	    "Time from the queueing of a job to its end.");
+	    "Time from queueing a job until it finished.");
 	for (i = 0; i < n; i++) {
 		metrics_disk_device_labels(&ds[i], labels, sizeof(labels));
 		prometheus_histogram(out, wait, labels, &ds[i].ds_wait);

@@ -69,10 +69,10 @@ metrics_process(const struct metrics *mt, struct evbuffer *out)
 	    (uint64_t)mt->mt_start, "Start time of the process, Unix time.");
 	if (fds >= 0)
 		prometheus_simple(out, "process_open_fds", "gauge",
-		    (uint64_t)fds, "Open descriptors.");
+		    (uint64_t)fds, "Open file descriptors.");
 	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
 		prometheus_simple(out, "process_max_fds", "gauge", rl.rlim_cur,
-		    "Limit of open descriptors.");
+		    "Maximum number of open file descriptors.");
 	if (pages >= 0)
 		prometheus_simple(out, "process_resident_memory_bytes", "gauge",
 		    (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE),

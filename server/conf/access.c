@@ -18,8 +18,8 @@ conf_set_block(struct conf_scope *scope, struct cidr_list *cl, const char *text,
 
 	if (!cidr_parse(text, &cd))
 		return conf_why(why, -EINVAL,
-		    "\"%s\" %s: write 192.0.2.7, 192.0.2.0/24, "
-		    "2001:db8::/32, all or unix:",
+		    "\"%s\" %s: write an address (192.0.2.7), a block "
+		    "(192.0.2.0/24, 2001:db8::/32), all or unix:",
 		    text, cidr_cause(text));
 	grown = conf_keep_room(
 	    scope->cs_conf, cl->cl_list, cl->cl_count, sizeof(*grown));
@@ -139,8 +139,8 @@ conf_set_realm(struct conf_scope *scope, const struct key *key,
 			len = 0;
 	if (len == 0 || len > REALM_MOST)
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not a realm: write 1 to %d characters of "
-		    "ASCII, without quotes and backslashes",
+		    "\"%s\" is not a realm: write 1 to %d printable ASCII "
+		    "characters, without double quotes and backslashes",
 		    text, REALM_MOST);
 	scope->cs_set->set_realm = conf_keep_text(scope->cs_conf, text, len);
 	return scope->cs_set->set_realm != NULL ? 0 : conf_no_memory(why);
@@ -218,9 +218,9 @@ conf_complete_site(struct site *site)
 				glob->loc_path, loc->loc_path)) {
 				fprintf(stderr,
 				    "%spagewise: warning: site \"%s\": "
-				    "location \"%s\" is open to all, also "
-				    "for paths in \"%s\", which is not: "
-				    "write allow, deny, htpasswd or "
+				    "location \"%s\" gives all clients "
+				    "access to paths below \"%s\", which is "
+				    "restricted: set allow, deny, htpasswd or "
 				    "signed_links in both\n",
 				    log_error_prefix(), site->site_name,
 				    glob->loc_path, loc->loc_path);

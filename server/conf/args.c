@@ -115,22 +115,24 @@ conf_args_print_help(void)
 	    "usage: pagewise --root DIR [option ...]\n"
 	    "       pagewise -c FILE [-t | -T] [option ...]\n"
 	    "       pagewise sign --key FILE URL ...\n"
-	    "       pagewise precompress|digest DIR ..., see "
-	    "pagewise-tool(8)\n"
-	    "       pagewise drain|undrain [SOCKET], the same\n"
-	    "       pagewise assign NODES DIR, the same\n"
+	    "       pagewise precompress|digest DIR ... "
+	    "(see pagewise-tool(8))\n"
+	    "       pagewise drain|undrain [SOCKET] (see pagewise-tool(8))\n"
+	    "       pagewise assign NODES DIR (see pagewise-tool(8))\n"
 	    "examples:\n"
 	    "    pagewise --root /srv/www --listen 127.0.0.1:8080\n"
 	    "    pagewise -c /etc/pagewise/pagewise.conf\n"
 	    "options:\n"
-	    "    -c, --config FILE          read FILE, see pagewise.conf(5)\n"
+	    "    -c, --config FILE          read the configuration from FILE; "
+	    "see pagewise.conf(5)\n"
 	    "    -t, --test                 check the configuration, print "
 	    "what it serves, then exit\n"
-	    "    -T, --dump                 check it, print all of it, then "
-	    "exit\n"
+	    "    -T, --dump                 check the configuration, print "
+	    "all of it, then exit\n"
 	    "    -V, --version              print versions, then exit\n"
-	    "    -h, --help                 print this, then exit\n"
-	    "    --keys                     print all keys of FILE, then exit\n"
+	    "    -h, --help                 print this help, then exit\n"
+	    "    --keys                     print all configuration keys, "
+	    "then exit\n"
 	    "    --root DIR                 serve DIR instead of the sites of "
 	    "FILE\n",
 	    stdout);
@@ -153,7 +155,7 @@ conf_args_print_version(void)
 	    v & 0xff, nghttp2_version(0)->version_str, tls_library());
 }
 
-#define UNKNOWN "unknown option; pagewise -h prints them all"
+#define UNKNOWN "unknown option; see pagewise -h"
 
 static enum conf_action
 conf_args_complain(const char *option, const char *cause)
@@ -181,8 +183,9 @@ conf_args_unknown(const char *written)
 		similar_offer(&sim, name, opt->name);
 	}
 	if (matches > 1)
-		return conf_args_complain(
-		    written, "unknown option; several options begin like this");
+		return conf_args_complain(written,
+		    "ambiguous option: several options begin like this; "
+		    "write the whole name");
 	if (sim.sim_name == NULL)
 		return conf_args_complain(written, UNKNOWN);
 	snprintf(cause, sizeof(cause), "unknown option; did you mean --%s?",
@@ -206,8 +209,9 @@ conf_args_bad_option(int c, char **argv)
 	    strchr(short_options, optopt) == NULL)
 		return conf_args_complain(letter, UNKNOWN);
 	/* For a long option, optopt is not 0 if the option is known. */
-	return optopt != 0 ? conf_args_complain(written, "takes no value")
-			   : conf_args_unknown(written);
+	return optopt != 0
+		   ? conf_args_complain(written, "this option takes no value")
+		   : conf_args_unknown(written);
 }
 
 static enum conf_action
@@ -271,8 +275,8 @@ conf_args_parse(int argc, char **argv, struct conf_args *args)
 		return action;
 	if (optind < argc)
 		return conf_args_complain(argv[optind],
-		    "unexpected argument; a directory is given "
-		    "with --root DIR");
+		    "unexpected argument; write --root DIR to serve a "
+		    "directory");
 	if (args->arg_config != NULL && args->arg_config[0] == '\0')
 		return conf_args_complain("--config", "the path is empty");
 	return CONF_RUN;

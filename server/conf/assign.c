@@ -178,8 +178,8 @@ conf_assign_set_path(struct conf_scope *scope, const char *text, char **field,
 	if (text[0] != '/' || strchr(text, '?') != NULL ||
 	    target_parse((struct str){text, size - 2}, path, size, &tgt) != 0)
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not a path, such as \"/ready\" (\"off\" for "
-		    "none)",
+		    "\"%s\" is not a path: write one such as \"/ready\", or "
+		    "\"off\" for none",
 		    text);
 	*field = path;
 	return 0;
@@ -210,7 +210,7 @@ conf_check_health(const struct conf *conf, struct conf_why *why)
 	    strcmp(conf->conf_live, conf->conf_ready) != 0)
 		return 0;
 	return conf_why(why, -EINVAL,
-	    "%s is the path of live as well: give each one of its own",
+	    "%s is already used by live; the two paths must differ",
 	    conf->conf_ready);
 }
 
@@ -232,7 +232,8 @@ conf_set_send_path(struct conf_scope *scope, const struct key *key,
 	}
 	if (path != NULL)
 		return conf_why(why, -ENOTSUP,
-		    "%s is not available: %s; auto is available everywhere",
+		    "%s is not available: %s; use auto, which is available "
+		    "everywhere",
 		    name, cause != NULL ? cause : "unknown cause");
 	for (; *known != NULL && len < sizeof(list); known++)
 		len += (size_t)snprintf(
@@ -285,8 +286,10 @@ conf_set_listing_header(struct conf_scope *scope, const struct key *key,
 
 	(void)key;
 	if (!conf_assign_is_file_name(text) || strlen(text) >= size)
-		return conf_why(
-		    why, -EINVAL, "\"%s\" is not the name of a file", text);
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a file name: write a name without a "
+		    "\"/\"",
+		    text);
 	snprintf(name, size, "%s", strcmp(text, "off") == 0 ? "" : text);
 	return 0;
 }
@@ -302,8 +305,7 @@ conf_set_dotfiles(struct conf_scope *scope, const struct key *key,
 		return 0;
 	if (!conf_assign_is_file_name(text) || text[0] != '.')
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not true or false, nor a name that begins with "
-		    "a "
+		    "\"%s\" is not true, false, or a name that begins with a "
 		    "dot, such as \".zarray\"",
 		    text);
 	if (conf_keep_add(scope->cs_conf, &set->set_dotnames, text) != 0)
@@ -324,8 +326,10 @@ conf_set_index(struct conf_scope *scope, const struct key *key,
 {
 	(void)key;
 	if (!conf_assign_is_file_name(text))
-		return conf_why(
-		    why, -EINVAL, "\"%s\" is not the name of a file", text);
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a file name: write a name without a "
+		    "\"/\"",
+		    text);
 	if (conf_keep_add(scope->cs_conf, &scope->cs_set->set_index, text) != 0)
 		return conf_no_memory(why);
 	return 0;

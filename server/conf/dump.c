@@ -344,8 +344,8 @@ conf_dump_print(const struct conf *conf)
 
 	if (dump->du_error != 0)
 		return dump->du_error;
-	printf("# The configuration of pagewise %s with all that it includes; "
-	       "it can be read with -c.\n",
+	printf("# The configuration of pagewise %s with all included files; "
+	       "pagewise -c can read it.\n",
 	    PW_VERSION);
 	conf_dump_keys(dump->du_first, end, KEY_TOP, "");
 	conf_dump_sections(end);

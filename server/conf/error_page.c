@@ -123,15 +123,16 @@ conf_set_error_page(struct conf_scope *scope, const struct key *key,
 	(void)key;
 	if (!conf_error_page_parse_statuses(text, len, &ep) || *rest == '\0')
 		return conf_why(why, -EINVAL,
-		    "\"%s\": write \"404 FILE\", \"5xx FILE\" or \"404 text: "
-		    "TEXT\"",
+		    "\"%s\" is not an error page: write \"404 FILE\", "
+		    "\"5xx FILE\" or \"404 text: TEXT\"",
 		    text);
 	if (conf_error_page_is_listed(set, &ep))
 		return conf_why(
 		    why, -EEXIST, "%.*s is listed twice", (int)len, text);
 	if (set->set_npages == MAX_PAGES)
-		return conf_why(
-		    why, -E2BIG, "there are more than %d", MAX_PAGES);
+		return conf_why(why, -E2BIG,
+		    "there are more than %d error pages: remove some",
+		    MAX_PAGES);
 	if (set->set_pages == NULL)
 		set->set_pages = conf_keep(
 		    scope->cs_conf, MAX_PAGES * sizeof(*set->set_pages));

@@ -45,7 +45,7 @@ static const char *
 conf_file_read_cause(int error)
 {
 	if (error == -EILSEQ)
-		return "is not text";
+		return "is not a text file: it contains a NUL byte";
 	return text_file_cause(-error);
 }
 
@@ -225,7 +225,8 @@ conf_file_read_site(const struct conf_file *file, const struct section *sec,
 	conf_file_each_key(file, sec, &scope);
 	/* A missing root may have been in a line that has a fault. */
 	if (site->site_root == NULL && top->cs_conf->conf_faults == 0) {
-		conf_why(&why, -EINVAL, "no root: write root = \"DIR\" in it");
+		conf_why(&why, -EINVAL,
+		    "root is missing: add root = \"DIR\" to this site");
 		conf_file_complain_section(file, sec, &why);
 	}
 	for (; loc != NULL && loc->sec_where == KEY_LOCATION;

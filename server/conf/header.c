@@ -118,17 +118,20 @@ conf_header_reserved(const struct field *fd)
 		const char *name;
 		const char *cause;
 	} fixed[] = {
-	    {"Content-Length", "is the server's own: remove this rule"},
-	    {"Content-Range", "is the server's own: remove this rule"},
-	    {"Content-Encoding", "is the server's own: remove this rule"},
-	    {"Transfer-Encoding", "is the server's own: remove this rule"},
-	    {"Connection", "is the server's own: remove this rule"},
-	    {"Keep-Alive", "is the server's own: remove this rule"},
-	    {"Upgrade", "is the server's own: remove this rule"},
-	    {"Trailer", "is the server's own: remove this rule"},
-	    {"Date", "is the server's own: remove this rule"},
-	    {"Location", "is the server's own: remove this rule"},
-	    {"Content-Type", "is set by types and default_type"},
+	    {"Content-Length", "is reserved for the server: remove this rule"},
+	    {"Content-Range", "is reserved for the server: remove this rule"},
+	    {"Content-Encoding",
+		"is reserved for the server: remove this rule"},
+	    {"Transfer-Encoding",
+		"is reserved for the server: remove this rule"},
+	    {"Connection", "is reserved for the server: remove this rule"},
+	    {"Keep-Alive", "is reserved for the server: remove this rule"},
+	    {"Upgrade", "is reserved for the server: remove this rule"},
+	    {"Trailer", "is reserved for the server: remove this rule"},
+	    {"Date", "is reserved for the server: remove this rule"},
+	    {"Location", "is reserved for the server: remove this rule"},
+	    {"Content-Type",
+		"cannot be set by a rule: use types or default_type"},
 	};
 
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
@@ -146,20 +149,21 @@ conf_header_check_validator(const struct rule *ru, struct conf_why *why)
 	time_t t;
 
 	if (conf_header_is_named(fd, "ETag") && ru->ru_kind == '-')
-		return conf_why(why, -EINVAL, "ETag is set by etag");
+		return conf_why(why, -EINVAL,
+		    "ETag cannot be removed by a rule: write etag = off");
 	if (ru->ru_kind == '-')
 		return 0;
 	value.s_len = strlen(fd->fd_value);
 	if (conf_header_is_named(fd, "ETag") &&
 	    (!conditional_is_etag(value) || value.s_len > ETAG_LONGEST))
 		return conf_why(why, -EINVAL,
-		    "ETag: %s is not an entity tag of at most %d bytes: write "
-		    "\"ETag: \\\"v1\\\"\"",
+		    "ETag: %s is not an entity tag of at most %d bytes, such "
+		    "as \"ETag: \\\"v1\\\"\"",
 		    fd->fd_value, ETAG_LONGEST);
 	if (conf_header_is_named(fd, "Last-Modified") &&
 	    !date_parse(value, 0, &t))
 		return conf_why(why, -EINVAL,
-		    "Last-Modified: \"%s\" is not a date: write "
+		    "Last-Modified: \"%s\" is not a date: write one such as "
 		    "\"Wed, 01 Jan 2025 00:00:00 GMT\"",
 		    fd->fd_value);
 	return 0;
@@ -176,8 +180,8 @@ conf_set_header(struct conf_scope *scope, const struct key *key,
 	(void)key;
 	if (!conf_header_rule_parse(text, &ru))
 		return conf_why(why, -EINVAL,
-		    "\"%s\": write \"Name: value\", \"+Name: value\" or "
-		    "\"-Name\"",
+		    "\"%s\" is not a rule: write \"Name: value\", "
+		    "\"+Name: value\" or \"-Name\"",
 		    text);
 	cause = conf_header_reserved(&ru.ru_field);
 	if (cause != NULL)
@@ -185,11 +189,11 @@ conf_set_header(struct conf_scope *scope, const struct key *key,
 		    (int)ru.ru_field.fd_len, ru.ru_field.fd_name, cause);
 	if (ru.ru_kind != '-' && !conf_header_is_value(ru.ru_field.fd_value))
 		return conf_why(why, -EINVAL,
-		    "%.*s: its value has a control character",
+		    "%.*s: the value contains a control character: remove it",
 		    (int)ru.ru_field.fd_len, ru.ru_field.fd_name);
 	if (strlen(text) > LINES / 2)
-		return conf_why(
-		    why, -EINVAL, "is longer than %d bytes", LINES / 2);
+		return conf_why(why, -EINVAL,
+		    "the rule is longer than %d bytes: shorten it", LINES / 2);
 	error = conf_header_check_validator(&ru, why);
 	if (error != 0)
 		return error;
@@ -228,7 +232,8 @@ conf_set_cache_control(struct conf_scope *scope, const struct key *key,
 	if (text[0] == '\0' || !conf_header_is_value(text) ||
 	    strlen(text) > LINES / 2)
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not a list of directives (\"off\" for none)",
+		    "\"%s\" is not a list of directives such as "
+		    "\"max-age=600\" (\"off\" for none)",
 		    text);
 	return conf_header_keep_text(
 	    scope, &scope->cs_set->set_cache_control, text, why);
@@ -248,7 +253,8 @@ conf_set_expires(struct conf_scope *scope, const struct key *key,
 	}
 	if (conf_time(text, &seconds) != 0)
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not a time: write 600, 10m, 12h, 30d or 1y",
+		    "\"%s\" is not a time such as 600, 10m, 12h, 30d or 1y "
+		    "(\"off\" for none)",
 		    text);
 	snprintf(
 	    line, sizeof(line), "max-age=%llu", (unsigned long long)seconds);
@@ -276,16 +282,15 @@ conf_set_cors(struct conf_scope *scope, const struct key *key, const char *text,
 	(void)key;
 	if (strcmp(text, "*") != 0 && !conf_header_is_origin(text))
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not an origin: write \"https://example.org\", "
-		    "or "
-		    "\"*\" for all",
+		    "\"%s\" is not an origin: write one such as "
+		    "\"https://example.org\", or \"*\" for all origins",
 		    text);
 	if (conf_keep_add(scope->cs_conf, list, text) != 0)
 		return conf_no_memory(why);
 	if ((*list)[1] != NULL &&
 	    (strcmp(text, "*") == 0 || strcmp((*list)[0], "*") == 0))
-		return conf_why(
-		    why, -EINVAL, "\"*\" stands for all: leave out the others");
+		return conf_why(why, -EINVAL,
+		    "\"*\" stands for all origins: remove the other origins");
 	return 0;
 }
 
@@ -477,7 +482,8 @@ conf_complete_headers(
 	    !conf_header_lines(conf, &fds, true, &set->set_always) ||
 	    !conf_header_preflight(conf, set))
 		return conf_why(why, -E2BIG,
-		    "more than %d fields, or %d bytes of them", MAX_FIELDS,
-		    LINES);
+		    "too many header fields: at most %d fields and %d bytes in "
+		    "total; remove some",
+		    MAX_FIELDS, LINES);
 	return 0;
 }

@@ -51,7 +51,8 @@ conf_include_read_pattern(struct conf_files *files,
 
 	if (depth == DEPTH) {
 		conf_include_complain(files, from, line, pattern,
-		    "files include each other more than 8 deep");
+		    "includes are nested more than 8 deep: look for a file "
+		    "that includes itself");
 		return 0;
 	}
 	switch (glob(pattern, GLOB_ERR | GLOB_BRACE, NULL, &found)) {
@@ -161,8 +162,8 @@ conf_files_sites(const struct conf_files *files, const struct conf_scope *top)
 		return;
 	conf->conf_faults++;
 	fprintf(stderr,
-	    "%spagewise: %s: no site: write site \"NAME\" { root = "
-	    "\"DIR\" }\n",
+	    "%spagewise: %s: no site is configured: add site \"NAME\" { "
+	    "root = \"DIR\" }\n",
 	    log_error_prefix(), conf_file_path(files->cfs_files[0]));
 }
 

@@ -71,7 +71,7 @@ listen_address(const struct conf_scope *scope, const char *text,
 		    scope, text + 5, LISTEN_MODE, la, why);
 	if (strchr(text, '/') != NULL)
 		return conf_why(why, -EINVAL,
-		    "%s is not an address: of a Unix socket write unix:%s",
+		    "%s is not an address: for a Unix socket write unix:%s",
 		    text, text);
 	error = conf_address(text, la, why);
 	if (error != 0)
@@ -88,7 +88,8 @@ listen_mode(struct listen_addr *la, const char *text, struct conf_why *why)
 
 	if (la->la_addr.ss_family != AF_UNIX)
 		return conf_why(why, -EINVAL,
-		    "mode=%s: %s is not a Unix socket", text, la->la_text);
+		    "mode=%s is only for Unix sockets: remove it from %s", text,
+		    la->la_text);
 	if (text[0] < '0' || text[0] > '7' || *end != '\0' || mode > 0777)
 		return conf_why(why, -EINVAL,
 		    "mode=%s is not a mode: write octal digits, as in "
@@ -320,8 +321,9 @@ conf_listen_check_free(const struct listen_addr *list, size_t n,
 		if (conf_listen_covers(&list[i], la) ||
 		    conf_listen_covers(la, &list[i]))
 			return conf_why(why, -EEXIST,
-			    "%s is already an address of %s = %s)", la->la_text,
-			    whose, list[i].la_text);
+			    "%s is already used by %s = %s): choose another "
+			    "address",
+			    la->la_text, whose, list[i].la_text);
 	return 0;
 }
 

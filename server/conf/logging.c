@@ -60,13 +60,13 @@ conf_logging_unknown_field(const char *text, struct conf_why *why)
 		similar_offer(&sim, text, log_field_names[i]);
 	if (sim.sim_name != NULL)
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not a field; did you mean %s?", text,
+		    "\"%s\" is not a log field; did you mean %s?", text,
 		    sim.sim_name);
 	for (unsigned i = 0; i < NFIELDS && len < sizeof(list); i++)
 		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
 		    i == 0 ? "" : ", ", log_field_names[i]);
-	return conf_why(
-	    why, -EINVAL, "\"%s\" is not a field: write %s", text, list);
+	return conf_why(why, -EINVAL,
+	    "\"%s\" is not a log field: the fields are %s", text, list);
 }
 
 int
@@ -84,7 +84,7 @@ conf_set_log_fields(struct conf_scope *scope, const struct key *key,
 	for (unsigned i = 0; i < lf->lf_count; i++)
 		if (lf->lf_list[i] == field)
 			return conf_why(
-			    why, -EINVAL, "%s is there twice", text);
+			    why, -EINVAL, "%s is listed twice", text);
 	lf->lf_list[lf->lf_count++] = field;
 	return 0;
 }
@@ -140,7 +140,8 @@ conf_set_log_exclude(struct conf_scope *scope, const struct key *key,
 		    "2xx",
 		    text);
 	if (strlen(text) > GLOB_MAX)
-		return conf_why(why, -EINVAL, "a glob of %zu bytes: %d at most",
+		return conf_why(why, -EINVAL,
+		    "the glob has %zu bytes: at most %d are allowed",
 		    strlen(text), GLOB_MAX);
 	if (conf_keep_add(scope->cs_conf, &le->le_globs, text) != 0)
 		return conf_no_memory(why);

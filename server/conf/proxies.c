@@ -48,8 +48,9 @@ conf_check_listen(const struct conf *conf, struct conf_why *why)
 	     conf->conf_trusted.cl_count == 0 && i < conf->conf_nlisten; i++)
 		if (conf->conf_listen[i].la_proxy)
 			return conf_why(why, -EINVAL,
-			    "%s: nobody's PROXY header is believed: set "
-			    "trusted_proxies to the addresses of your proxies",
+			    "%s expects PROXY headers, but no proxy is "
+			    "trusted: set trusted_proxies to the addresses of "
+			    "your proxies",
 			    conf->conf_listen[i].la_text);
 	return 0;
 }
@@ -61,6 +62,6 @@ conf_check_proxies(const struct conf *conf, struct conf_why *why)
 	    conf->conf_trusted.cl_count > 0)
 		return 0;
 	return conf_why(why, -EINVAL,
-	    "nobody's word is taken: set trusted_proxies to the addresses of "
-	    "your proxies");
+	    "no proxy is trusted to send client addresses: set "
+	    "trusted_proxies to the addresses of your proxies");
 }

@@ -20,7 +20,9 @@ conf_rate_set_bytes(const struct key *key, const char *text,
 		return error;
 	if (value > 0 && value < LEAST)
 		return conf_why(why, -ERANGE,
-		    "%s is less than 1K bytes/s (0: no limit)", text);
+		    "%s is less than 1K bytes/s: write at least 1K, or 0 for "
+		    "no limit",
+		    text);
 	tr->tr_rate = value;
 	return 0;
 }
@@ -124,8 +126,8 @@ conf_set_request_rate(struct conf_scope *scope, const struct key *key,
 		return 0;
 	if (conf_rate_frequency(text, &set->set_request_rate.tr_rate) != 0)
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not a rate: write 10/s, 30/m or 1000/h, "
-		    "1000000 at most, or off",
+		    "\"%s\" is not a rate: write for example 10/s, 30/m or "
+		    "1000/h (at most 1000000), or off",
 		    text);
 	set->set_request_rule = conf_rate_request_rule(scope);
 	return set->set_request_rule != NULL ? 0 : conf_no_memory(why);

@@ -49,11 +49,17 @@ conf_redirect_set_from(struct conf *conf, struct redirect *rd, const char *from,
 	snprintf(raw, size, "%s%s", bare ? "/" : "", from);
 	if (strchr(raw, '?') != NULL ||
 	    target_parse((struct str){raw, strlen(raw)}, path, size, &tgt) != 0)
-		return conf_why(why, -EINVAL, "%s is not a path", from);
+		return conf_why(why, -EINVAL,
+		    "%s is not a valid path: remove '?', bad %%XX escapes and "
+		    "\"..\" above the root",
+		    from);
 	rd->rd_before = tgt.tgt_path;
 	/* A dot segment after the '*' removes it, and an escape can create one. */
 	if ((star == NULL) != (strchr(path, '*') == NULL))
-		return conf_why(why, -EINVAL, "%s is not a path", from);
+		return conf_why(why, -EINVAL,
+		    "%s is not a valid path: write '*' not as \"%%2A\", and "
+		    "remove \"/..\" after it",
+		    from);
 	star = strchr(path, '*');
 	if (star == NULL)
 		return 0;
@@ -111,7 +117,8 @@ conf_redirect_check_to(
 
 	if (!conf_redirect_is_uri(to))
 		return conf_why(why, -EINVAL,
-		    "%s is not a URI: percent-encode what may not be in one",
+		    "%s has characters that a URI must not contain: "
+		    "percent-encode them",
 		    to);
 	if (host == NULL && (to[0] != '/' || to[1] == '/'))
 		return conf_why(why, -EINVAL,
@@ -122,16 +129,19 @@ conf_redirect_check_to(
 		return conf_why(why, -EINVAL, "%s has no host", to);
 	if (var != NULL && !conf_redirect_is_host(var, host, len))
 		return conf_why(why, -EINVAL,
-		    "%s: the only variable is $host, once, in place of a host",
+		    "%s: the only variable is $host: write it once, in place "
+		    "of the host",
 		    to);
 	if (star != NULL && strchr(star + 1, '*') != NULL)
 		return conf_why(why, -EINVAL, "%s has more than one '*'", to);
 	if (star != NULL && rd->rd_after.s_ptr == NULL)
 		return conf_why(why, -EINVAL,
-		    "%s has a '*', and the path before it has none", to);
+		    "%s has a '*' but FROM has none: add a '*' to FROM, or "
+		    "remove this one",
+		    to);
 	if (star != NULL && host != NULL && star <= host + len)
 		return conf_why(why, -EINVAL,
-		    "%s: a '*' stands behind the '/' after the host", to);
+		    "%s: '*' must come after the '/' that ends the host", to);
 	return 0;
 }
 
@@ -280,7 +290,7 @@ conf_redirect_set_words(
 		error = conf_redirect_set_to(conf, rd, to, why);
 	if (error == 0 && rd->rd_after.s_ptr == NULL &&
 	    str_eq(rd->rd_before, (struct str){to, strlen(to)}))
-		error = conf_why(why, -EINVAL, "%s leads to itself", from);
+		error = conf_why(why, -EINVAL, "%s redirects to itself", from);
 	return error;
 }
 

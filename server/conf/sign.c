@@ -27,14 +27,14 @@ conf_sign_usage(FILE *out)
 {
 	fputs("usage: pagewise sign --key FILE [--expires TIME] [--client "
 	      "ADDRESS] URL ...\n"
-	      "  --key FILE        keys, of which the first one signs; as the "
-	      "key signed_links\n"
-	      "  --expires TIME    30s, 10m, 12h, 30d from now, or @SECONDS "
-	      "since 1970; default: 1h\n"
-	      "  --client ADDRESS  only for clients of this address or block: "
-	      "192.0.2.0/24\n"
-	      "  URL               https://example.org/a.mp4, or its path "
-	      "alone\n",
+	      "  --key FILE        key file, as for signed_links; the first "
+	      "key signs\n"
+	      "  --expires TIME    valid for 30s, 10m, 12h or 30d, or until "
+	      "@SECONDS since 1970 (1h)\n"
+	      "  --client ADDRESS  valid only for this address or block, such "
+	      "as 192.0.2.0/24\n"
+	      "  URL               https://example.org/a.mp4, or only its "
+	      "path\n",
 	    out);
 	return out == stdout ? 0 : 2;
 }
@@ -95,7 +95,7 @@ conf_sign_parse_options(int argc, char **argv, struct signing *sg)
 		return conf_sign_usage(stderr);
 	if (!conf_sign_parse_expires(expires, &sg->sg_expires))
 		return conf_sign_fail(
-		    expires, "is not a time: write 10m, 12h, 30d or @SECONDS");
+		    expires, "invalid time: write 10m, 12h, 30d or @SECONDS");
 	if (sg->sg_client != NULL &&
 	    (!cidr_parse(sg->sg_client, &cd) ||
 		strlen(sg->sg_client) >= SIGNED_LINK_CLIENT)) {
@@ -187,12 +187,13 @@ sign_url(const struct signing *sg, const char *text)
 		raw = STR("/");
 	if (raw.s_ptr[0] != '/' ||
 	    target_parse(raw, buf, raw.s_len + 2, &tgt) != 0)
-		cause = "is not a URL or a path that begins with '/'";
+		cause = "invalid URL: write https://HOST/PATH, or a path that "
+			"begins with '/'";
 	else if (link_query_has(tgt.tgt_query))
-		cause = "has expires, client or signature in its query: remove "
-			"them, a link is signed once";
+		cause = "the query already has expires, client or signature: "
+			"remove them, as a link can be signed only once";
 	else if (!conf_sign_print(sg, url, origin, tgt.tgt_path))
-		cause = "libcrypto cannot sign";
+		cause = "libcrypto cannot compute the signature";
 done:
 	free(url);
 	free(buf);
@@ -210,7 +211,7 @@ sign(int argc, char **argv)
 	sg.sg_hmac = hmac_create();
 	status = sg.sg_hmac != NULL
 		     ? 0
-		     : conf_sign_fail("key", "libcrypto cannot sign");
+		     : conf_sign_fail("key", "libcrypto cannot create an HMAC");
 	for (; optind < argc && status == 0; optind++)
 		status = sign_url(&sg, argv[optind]);
 	hmac_destroy(&sg.sg_hmac);

@@ -32,8 +32,8 @@ conf_site_add(const struct conf_scope *top, const char *name, struct site **out,
 		return conf_why(why, -EINVAL, "the name is empty");
 	if (text_index_find(
 		&conf->conf_titles, name, strlen(name), false, &other))
-		return conf_why(
-		    why, -EEXIST, "is defined already: join the two blocks");
+		return conf_why(why, -EEXIST,
+		    "this site is already defined: merge the two blocks");
 	grown =
 	    conf_site_grow(conf->conf_sites, conf->conf_nsites, sizeof(*grown));
 	if (grown == NULL)
@@ -135,7 +135,7 @@ conf_set_alias(struct conf_scope *scope, const struct key *key,
 	if (loc->loc_kind != LOCATION_PREFIX ||
 	    loc->loc_path[loc->loc_len - 1] != '/')
 		return conf_why(why, -EINVAL,
-		    "needs a location that is a prefix and ends in '/'");
+		    "allowed only in a prefix location that ends in '/'");
 	error = conf_set_root(scope, key, root, why);
 	if (error == 0)
 		scope->cs_set->set_strip = loc->loc_len - 1;
@@ -285,13 +285,15 @@ conf_site_check_location(
     const char *path, enum location_kind kind, struct conf_why *why)
 {
 	if (kind == LOCATION_GLOB && strlen(path) > GLOB_MAX)
-		return conf_why(
-		    why, -EINVAL, "is longer than %d bytes", GLOB_MAX);
+		return conf_why(why, -EINVAL,
+		    "the glob is longer than %d bytes: shorten it", GLOB_MAX);
 	if (path[0] != '/' && (kind != LOCATION_GLOB || path[0] == '.'))
-		return conf_why(why, -EINVAL, "does not begin with '/'");
+		return conf_why(
+		    why, -EINVAL, "the path does not begin with '/'");
 	if (!conf_site_is_reachable(path))
 		return conf_why(why, -EINVAL,
-		    "matches no path: remove \"//\", \"/./\" and \"/../\"");
+		    "no request can match: remove \"//\", \"/./\" and "
+		    "\"/../\"");
 	return 0;
 }
 
@@ -344,7 +346,8 @@ conf_location_add(struct site *site, const char *title, struct location **out,
 		conf_site_free_location(&loc);
 		return error == -EEXIST
 			   ? conf_why(why, error,
-				 "is defined already: join the two blocks")
+				 "this location is already defined: merge "
+				 "the two blocks")
 			   : conf_no_memory(why);
 	}
 	*out = &grown[site->site_nlocations++];

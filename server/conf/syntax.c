@@ -112,8 +112,8 @@ syntax_unexpected(struct scan *sc)
 	const struct token *tk = &sc->sc_now;
 
 	syntax_fault(sc, tk->tk_line,
-	    "%.*s: not expected here; a comma before it, or quotes, may be "
-	    "missing",
+	    "%.*s: not expected here; a comma before it or quotes around the "
+	    "value may be missing",
 	    (int)tk->tk_len, tk->tk_at);
 }
 
@@ -203,7 +203,7 @@ syntax_wants_quotes(struct scan *sc, const struct token *name, char c)
 	const char text[] = {c, '\0'};
 
 	syntax_fault(sc, name->tk_line,
-	    "%.*s: put the value in quotes: it has a %s in it",
+	    "%.*s: put the value in quotes: it contains a %s",
 	    (int)name->tk_len, name->tk_at, c == ' ' ? "space" : text);
 }
 
@@ -244,7 +244,7 @@ syntax_text(struct scan *sc, const struct token *name, bool title)
 static void
 syntax_no_end(struct scan *sc, const struct token *name)
 {
-	syntax_fault(sc, name->tk_line, "%.*s: the list has no end: add '}'",
+	syntax_fault(sc, name->tk_line, "%.*s: the list is not closed: add '}'",
 	    (int)name->tk_len, name->tk_at);
 }
 
@@ -351,12 +351,12 @@ syntax_twice(struct scan *sc, const struct token *name, const struct key *key)
 		*line = name->tk_line;
 	else if (key->key_clear != NULL)
 		syntax_fault(sc, name->tk_line,
-		    "%s: is set in line %d already: write one list, "
+		    "%s: already set in line %d: write one list, "
 		    "%s = {..., ...}",
 		    key->key_name, *line, key->key_name);
 	else
 		syntax_fault(sc, name->tk_line,
-		    "%s: is set in line %d already: remove one of the two",
+		    "%s: already set in line %d: remove one of the two",
 		    key->key_name, *line);
 }
 
@@ -367,8 +367,8 @@ syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
 	const struct token *tk = &sc->sc_now;
 
 	if (tk->tk_kind == '+' && tk->tk_len == 2) {
-		syntax_fault(
-		    sc, tk->tk_line, "+=: write the whole list, with '='");
+		syntax_fault(sc, tk->tk_line,
+		    "\"+=\" is not supported: write the whole list with '='");
 	} else if (tk->tk_kind != '=') {
 		syntax_fault(sc, name->tk_line,
 		    "%.*s: '=' is missing: write %.*s = %s", (int)name->tk_len,
@@ -399,8 +399,9 @@ syntax_unknown(struct scan *sc, const struct token *tk, const char *name)
 		syntax_fault(sc, tk->tk_line, "%s: %s", name, place);
 	else if (foreign != NULL)
 		syntax_fault(sc, tk->tk_line,
-		    "%s: unknown key; what %s calls so is here %s", name,
-		    foreign->fo_program, foreign->fo_ours);
+		    "%s: unknown key; the equivalent of this %s directive is "
+		    "%s",
+		    name, foreign->fo_program, foreign->fo_ours);
 	else if (like != NULL)
 		syntax_fault(sc, tk->tk_line,
 		    "%s: unknown key; did you mean %s?", name, like);
@@ -463,8 +464,8 @@ static void
 syntax_close(struct scan *sc)
 {
 	if (sc->sc_depth == 0)
-		syntax_fault(
-		    sc, sc->sc_now.tk_line, "unexpected closing brace");
+		syntax_fault(sc, sc->sc_now.tk_line,
+		    "unexpected '}': no block is open; remove it");
 	else
 		sc->sc_depth--;
 	syntax_next(sc);
@@ -538,7 +539,7 @@ syntax_end(struct scan *sc)
 	sc->sc_logged = false;
 	if (sc->sc_depth > 0)
 		syntax_fault(sc, sc->sc_open[1]->sec_line,
-		    "%s %.*s: the block has no end: add '}'",
+		    "%s %.*s: the block is not closed: add '}'",
 		    syntax_name(sc->sc_open[1]->sec_where), (int)title->tk_len,
 		    title->tk_at);
 }

@@ -214,15 +214,15 @@ conf_text_strip(char *text, int *line, struct conf_why *why)
 		now += *p == '\n';
 		end = conf_text_token(p, &now, &what);
 		if (end == NULL)
-			return conf_why(why, -EINVAL, "%s: has no end: add %s",
+			return conf_why(why, -EINVAL, "unterminated %s: add %s",
 			    what,
 			    *p == '"'	 ? "\""
 			    : *p == '\'' ? "'"
 					 : "*/");
 		if (conf_text_lacks_quote(p, end))
 			return conf_why(why, -EINVAL,
-			    "string: has no end in this line: a quote is "
-			    "missing");
+			    "unterminated string: a quote is missing in this "
+			    "line");
 	}
 	return 0;
 }

@@ -36,8 +36,8 @@ conf_set_ktls(struct conf_scope *scope, const struct key *key, const char *text,
 	if (strcmp(text, "auto") == 0)
 		return 0;
 	if (conf_bool(text, &on) != 0)
-		return conf_why(why, -EINVAL,
-		    "\"%s\" is not one of auto, on and off", text);
+		return conf_why(
+		    why, -EINVAL, "\"%s\" is not auto, on or off", text);
 	scope->cs_conf->conf_ktls = on ? TLS_KTLS_ON : TLS_KTLS_OFF;
 	return 0;
 }
@@ -57,7 +57,7 @@ conf_set_verify_client(struct conf_scope *scope, const struct key *key,
 		*verify = TLS_VERIFY_REQUIRE;
 	else
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not one of off, optional and require", text);
+		    "\"%s\" is not off, optional or require", text);
 	return 0;
 }
 
@@ -219,7 +219,9 @@ conf_tls_load(struct conf *conf, struct site *site, struct conf_why *why)
 	site->site_owns_identities = true;
 	why->why_key = "certificate_key";
 	if (nkeys > conf_tls_count(set->set_certificates))
-		return conf_why(why, -EINVAL, "%zu files, certificate has %zu",
+		return conf_why(why, -EINVAL,
+		    "%zu key files are listed, but certificate lists only %zu: "
+		    "remove the extra ones",
 		    nkeys, conf_tls_count(set->set_certificates));
 	why->why_key = "certificate";
 	for (i = 0; i < conf_tls_count(set->set_certificates); i++) {
@@ -233,8 +235,8 @@ conf_tls_load(struct conf *conf, struct site *site, struct conf_why *why)
 		other = conf_tls_same_kind(site->site_tls.ts_identities, id);
 		if (other != NULL)
 			return conf_why(why, -EINVAL,
-			    "%s and %s have keys of the same kind: one site "
-			    "has one certificate of each",
+			    "%s and %s have keys of the same type: a site can "
+			    "have only one certificate of each key type",
 			    other->id_file, id->id_file);
 		end = &id->id_next;
 	}
@@ -256,9 +258,9 @@ conf_tls_check_send_path(
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (set->set_send_path == pw_send_path(names[i]))
 			return conf_why(why, -EINVAL,
-			    "%s cannot send over TLS, which "
-			    "encrypts a copy: write auto, nodiskio, aio, pool, "
-			    "copy or blocking, or ktls = on",
+			    "%s cannot send over TLS without kernel TLS: write "
+			    "auto, nodiskio, aio, pool, copy or blocking, or "
+			    "set ktls = on",
 			    names[i]);
 	return 0;
 }
@@ -280,7 +282,7 @@ conf_complete_scheme(
 	why->why_key = "redirect_https";
 	if (set->set_redirect_https && !conf_has_tls(conf))
 		return conf_why(why, -EINVAL,
-		    "no address has TLS: write listen = "
+		    "no listen address has tls: write listen = "
 		    "{\"*:443 tls\", ...}");
 	return 0;
 }
@@ -325,8 +327,8 @@ conf_complete_tls(struct conf *conf, struct site *site, struct conf_why *why)
 	if (set->set_verify_client != TLS_VERIFY_OFF &&
 	    set->set_client_ca == NULL)
 		return conf_why(why, -EINVAL,
-		    "site \"%s\" needs client_ca: a file with the "
-		    "certificates of the authorities",
+		    "site \"%s\" has no client_ca: set it to a file of the CA "
+		    "certificates that sign client certificates",
 		    site->site_name);
 	if (!conf_has_tls(conf))
 		return 0;
@@ -396,8 +398,8 @@ conf_check_tls(struct conf *conf, struct conf_why *why)
 	if (conf->conf_sites[0].site_tls.ts_identities != NULL)
 		return conf_tls_list_identities(conf, why);
 	return conf_why(why, -EINVAL,
-	    "site \"%s\": certificate is missing: a listen address has tls, "
-	    "and clients that give no name get this site's",
+	    "site \"%s\" has no certificate: set one, as a listen address has "
+	    "tls and clients without SNI get this site's",
 	    conf->conf_sites[0].site_name);
 }
 

@@ -58,7 +58,7 @@ conf_try_is_several(const char *text, struct conf_why *why)
 		    n > 0 ? ", " : "", (int)len, p);
 	}
 	return conf_why(why, -EINVAL,
-	    "\"%s\": a step has no space in it: write {%s}", text, form);
+	    "\"%s\": a step must not contain a space: write {%s}", text, form);
 }
 
 int
@@ -75,16 +75,18 @@ conf_set_try(struct conf_scope *scope, const struct key *key, const char *text,
 		return conf_try_is_several(text, why);
 	if (!conf_try_is_step(text))
 		return conf_why(why, -EINVAL,
-		    "\"%s\": write \"$path\", \"$path.html\", \"$path/\", "
-		    "\"/FILE\" below the root, \"=404\" (403, 404, 410, 451 or "
-		    "503)",
+		    "\"%s\" is not a step: write \"$path\", \"$path.html\", "
+		    "\"$path/\", \"/FILE\" below the root, or \"=404\" (also "
+		    "403, 410, 451, 503)",
 		    text);
 	if (n > 0 && conf_try_is_status((*steps)[n - 1]))
-		return conf_why(
-		    why, -EINVAL, "nothing is tried after %s", (*steps)[n - 1]);
+		return conf_why(why, -EINVAL,
+		    "the step after %s is never tried: a status must be the "
+		    "last step",
+		    (*steps)[n - 1]);
 	if (n == MAX_STEPS)
-		return conf_why(
-		    why, -E2BIG, "there are more than %d", MAX_STEPS);
+		return conf_why(why, -E2BIG,
+		    "more than %d steps are listed: remove some", MAX_STEPS);
 	if (conf_try_is_status(text))
 		text += text[0] == '=';
 	if (conf_keep_add(scope->cs_conf, steps, text) != 0)

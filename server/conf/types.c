@@ -104,7 +104,8 @@ conf_set_types(struct conf_scope *scope, const struct key *key,
 		return -EINVAL;
 	mime_destroy(&mime);
 	if (strpbrk(text, "\r\n") != NULL)
-		return conf_why(why, -EINVAL, "one line for each type");
+		return conf_why(why, -EINVAL,
+		    "the value has a line break: write a string for each type");
 	if (conf_keep_add(scope->cs_conf, &scope->cs_set->set_types, text) != 0)
 		return conf_no_memory(why);
 	return 0;

@@ -66,8 +66,9 @@ unescape_check(const struct unescape *un, size_t *size)
 
 			if (!unescape_value(p, brace, &value))
 				return conf_why(un->un_why, -EINVAL,
-				    "${%.*s}: the environment has no %.*s; set "
-				    "it, or write ${%.*s:-default}",
+				    "${%.*s}: the environment variable %.*s is "
+				    "not set: set it, or write "
+				    "${%.*s:-default}",
 				    len, p + 2, len, p + 2, len, p + 2);
 			if (brace < un->un_end)
 				*size += value.s_len;
@@ -110,10 +111,13 @@ unescape_octal(struct unescape *un)
 
 	if (n > 3 || strspn(digits, "01234567") < n)
 		return conf_why(un->un_why, -EINVAL,
-		    "bad escape sequence '\\%.*s'", (int)n, digits);
+		    "bad octal escape '\\%.*s': write up to three digits from "
+		    "0 to 7",
+		    (int)n, digits);
 	if (n == 3 && digits[0] > '3')
 		return conf_why(un->un_why, -EINVAL,
-		    "invalid octal number '\\%.*s'", (int)n, digits);
+		    "octal escape '\\%.*s' is too large: at most '\\377'",
+		    (int)n, digits);
 	return unescape_byte(un, 1, n, 8);
 }
 

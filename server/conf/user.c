@@ -116,7 +116,8 @@ conf_user_find_groups(struct conf *conf, struct conf_why *why)
 	if (getgrouplist(
 		conf->conf_user, conf->conf_gid, conf->conf_groups, &n) == -1)
 		return conf_why(why, -EAGAIN,
-		    "the groups of user %s have just changed: start again",
+		    "the groups of user %s changed while they were read: start "
+		    "pagewise again",
 		    conf->conf_user);
 	conf->conf_ngroups = (size_t)n;
 	return 0;
@@ -128,7 +129,8 @@ conf_complete_user(struct conf *conf, struct conf_why *why)
 	int error = 0;
 
 	if (conf->conf_group != NULL && conf->conf_user == NULL)
-		return conf_why(why, -EINVAL, "needs user: set user as well");
+		return conf_why(
+		    why, -EINVAL, "user is not set: set user as well");
 	conf->conf_user_chosen = conf->conf_user != NULL;
 	if (conf->conf_user == NULL && geteuid() == 0)
 		error = conf_user_nobody(conf, why);

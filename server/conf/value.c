@@ -287,7 +287,10 @@ conf_address(const char *text, struct listen_addr *la, struct conf_why *why)
 		return conf_why(
 		    why, -EINVAL, "an IPv6 address needs brackets: [::1]:8080");
 	if (len >= sizeof(host))
-		return conf_why(why, -EINVAL, "%s is not an address", text);
+		return conf_why(why, -EINVAL,
+		    "%s is not an address: write ADDR:PORT, for example "
+		    "127.0.0.1:8080",
+		    text);
 	memcpy(host, text, len);
 	host[len] = '\0';
 	if (conf_number(port_text, &port) != 0 || port > 65535)

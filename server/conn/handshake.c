@@ -11,8 +11,9 @@
 #include "server/util/client_key.h"
 
 static const struct str plain = {
-    .s_ptr = "400 Bad Request: this port speaks HTTPS, and plain HTTP came\n",
-    .s_len = 61};
+    .s_ptr = "400 Bad Request: this port speaks HTTPS, not plain HTTP: use "
+	     "https://\n",
+    .s_len = 70};
 
 bool
 conn_open(struct conn *c)

@@ -385,7 +385,7 @@ exchange_disk_late(struct exchange *ex)
 	counter_add(&svc->svc_stats.sta_timeout[TIMER_DISK], 1);
 	if (message_rate_tell(&svc->svc_told_disk, clock_now()))
 		log_error(svc->svc_log,
-		    "\"%.*s\" ended: %s did not answer within %u s "
+		    "request \"%.*s\" aborted: %s did not respond within %u s "
 		    "(disk_timeout); %s",
 		    (int)line.s_len, line.s_ptr, ex->ex_pending_on->name,
 		    svc->svc_conf->conf_disk_timeout, ex->ex_pending_on->cure);

@@ -82,11 +82,10 @@ struct pending {
 	bool (*slow)(struct exchange *);
 
 	const char *name; /* for messages: what did not respond */
-	const char *cure; /* for messages: what to do about it */
+	const char *cure; /* for messages: the remedy */
 };
 
-#define PENDING_DISK \
-	.name = "the disk", .cure = "look for errors of the disk (dmesg)"
+#define PENDING_DISK .name = "the disk", .cure = "look for disk errors (dmesg)"
 
 /* How fast the client takes the response (min_rate.c), in bytes and microseconds. */
 struct pace {

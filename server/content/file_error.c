@@ -11,7 +11,7 @@
 static const char *
 file_error_name_of(const struct exchange *ex)
 {
-	return ex->ex_lookup.lk_path.b_len == 0 ? "answer"
+	return ex->ex_lookup.lk_path.b_len == 0 ? "response"
 						: ex->ex_lookup.lk_path.b_data;
 }
 
@@ -45,10 +45,9 @@ file_error_tell(struct exchange *ex, int error)
 		file_error_tell_want(ex, &svc->svc_told_memory, error,
 		    "give the server more memory, or lower hot_set");
 	else
-		log_error(svc->svc_log, "%s: cannot read it: %s%s",
+		log_error(svc->svc_log, "cannot read %s: %s%s",
 		    file_error_name_of(ex), strerror(-error),
-		    error == -EIO ? "; look for errors of its disk (dmesg)"
-				  : "");
+		    error == -EIO ? "; look for disk errors (dmesg)" : "");
 }
 
 void
@@ -61,5 +60,5 @@ file_error_changed(struct exchange *ex, bool cut)
 		    "%s: changed while it was sent: %s; write a new file and "
 		    "rename it",
 		    file_error_name_of(ex),
-		    cut ? "the response is cut" : "the client gets 503");
+		    cut ? "the response was aborted" : "the client got 503");
 }

@@ -77,7 +77,7 @@ health_describe(
 	text += len;
 	size -= (size_t)len;
 	if (silent >= HEALTH_SILENT)
-		snprintf(text, size, "no answer for %llu s",
+		snprintf(text, size, "no response for %llu s",
 		    (unsigned long long)(silent / SECOND_US));
 	else
 		snprintf(

@@ -36,8 +36,8 @@ sibling_is_usable(struct exchange *ex, int error, const struct pw_file *file)
 	else if (original != NULL &&
 		 file->fil_mtime.tv_sec < original->fil_mtime.tv_sec)
 		sibling_tell(ex,
-		    "it is older; make it anew (pagewise precompress), or "
-		    "give it the original's time (touch -r)");
+		    "it is older; update it with pagewise precompress, or copy "
+		    "the original's time to it (touch -r)");
 	else
 		return true;
 	return false;

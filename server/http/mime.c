@@ -117,7 +117,7 @@ mime_parse_line(struct mime *m, char *line, const char **what)
 	}
 	for (; (ext = strtok_r(line, space, &save)) != NULL; line = NULL) {
 		if (ext[0] == '.') {
-			*what = "write an extension without its dot";
+			*what = "write the extension without its dot";
 			return -EINVAL;
 		}
 		if (mime_add_entry(m, ext, type) != 0) {

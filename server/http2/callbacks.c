@@ -41,8 +41,8 @@ h2_callbacks_tell_flood(struct h2 *h2)
 		&wk->wk_told_frames, clock_now(), h2->h2_owner.ho_peer, text))
 		return;
 	log_warn(wk->wk_service.svc_log,
-	    "ended a connection of HTTP/2 from %s: more frames that ask for "
-	    "nothing than a client needs",
+	    "aborted an HTTP/2 connection from %s: the client sent a flood of "
+	    "control frames, such as PING or resets",
 	    text);
 }
 

@@ -25,14 +25,14 @@ bind_cure(int error)
 {
 	switch (error) {
 	case EADDRINUSE:
-		return ": another program listens there; stop it, or choose "
-		       "another port";
+		return ": another program listens on this address; stop it, or "
+		       "choose another port";
 	case EACCES:
 		return ": ports below 1024 need root or CAP_NET_BIND_SERVICE; "
 		       "choose a higher one";
 	case EADDRNOTAVAIL:
-		return ": no interface of this machine has that address; "
-		       "listen on one that it has, or on *";
+		return ": no interface of this machine has this address; "
+		       "listen on an address of this machine, or on *";
 	case EMFILE:
 		return "; raise ulimit -n";
 	default:
@@ -46,8 +46,8 @@ bind_cure_path(int error)
 {
 	switch (error) {
 	case EADDRINUSE:
-		return ": another program listens there, or the file is not a "
-		       "socket";
+		return ": another program listens on this path, or the file is "
+		       "not a socket; choose another path";
 	case ENOENT:
 		return ": its directory does not exist; create it";
 	case EACCES:
@@ -151,7 +151,9 @@ bind_keep_old(const char *name, struct listen_table *old,
 	while (listen_take(old, name, SOCKET_SERVE, &next)) {
 		if (listen_deaf(next.sk_fd)) {
 			log_warn(NULL,
-			    "a socket of %s was shut down: opening another one",
+			    "a listening socket of %s no longer accepts "
+			    "connections, because a process called shutdown(2) "
+			    "on it; opening a new one",
 			    name);
 			close(next.sk_fd);
 			continue;
@@ -262,8 +264,9 @@ bind_keep_given(
 	while (listen_take_given(old, &sk)) {
 		if (use == SOCKET_UNUSED)
 			log_warn(NULL,
-			    "unused socket %s from the service manager: add it "
-			    "to listen, or remove it there",
+			    "socket %s from the service manager is not in "
+			    "listen: add it to listen, or remove it from the "
+			    "service manager's unit",
 			    sk.sk_name);
 		sk.sk_use = use;
 		if (bind_add(now, &sk) == -1)

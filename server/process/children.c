@@ -72,8 +72,8 @@ children_serving_died(struct master *ms)
 	ms->ms_deaths[n % MASTER_DEATHS] = now;
 	if (n + 1 >= MASTER_DEATHS && now - oldest < PERIOD_US) {
 		log_error(NULL,
-		    "server processes died %d times within a minute: ending; "
-		    "the messages above say how",
+		    "server processes died %d times within a minute: exiting; "
+		    "see the messages above for the cause",
 		    MASTER_DEATHS);
 		ms->ms_status = 1;
 		ms->ms_over = true;
@@ -108,7 +108,7 @@ children_try_again(struct master *ms)
 	else
 		ms->ms_failures++;
 	snprintf(text, sizeof(text),
-	    "no server process runs: trying again in %u s", seconds);
+	    "no server process is running: trying again in %u s", seconds);
 	log_error(NULL, "%s", text);
 	sd_notify_status(text);
 	ms->ms_restart = clock_now() + seconds * MASTER_SECOND;
@@ -226,7 +226,8 @@ children_take_socket(struct master *ms, const char *text, int fd)
 		return;
 	if (fd != -1)
 		close(fd);
-	children_give_up(ms, "keep a listening socket", "", error);
+	children_give_up(
+	    ms, "receive a listening socket from a server process", "", error);
 }
 
 static void
@@ -236,7 +237,7 @@ children_give_tickets(struct master *ms, struct child *ch)
 
 	if (error != 0)
 		children_give_up(
-		    ms, "make the keys of session tickets", "", error);
+		    ms, "create the keys of session tickets", "", error);
 }
 
 /* ------------------------------------------------------------------ its words */
@@ -278,8 +279,8 @@ children_heard_withdraw(
 		error = children_tell(ms->ms_serving, CHANNEL_WITHDRAW, now);
 	if (error != 0) {
 		log_error(NULL,
-		    "the server process does not hear of drain or undrain: "
-		    "%s; say it again",
+		    "cannot pass drain or undrain to the server process: %s; "
+		    "run the command again",
 		    strerror(-error));
 		return;
 	}
@@ -362,7 +363,7 @@ children_ended(struct master *ms, struct child *ch, int status)
 		break;
 	case CHILD_SERVING:
 		log_error(NULL, "%s; starting another one",
-		    cause[0] != '\0' ? cause : "the server process ended");
+		    cause[0] != '\0' ? cause : "the server process exited");
 		children_serving_died(ms);
 		break;
 	case CHILD_DRAINING:

@@ -138,8 +138,8 @@ master_kill_the_rest(struct master *ms)
 	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_state != CHILD_KILLED) {
 		log_error(NULL,
-		    "server process %d does not end: killing it; look for a "
-		    "disk that hangs (dmesg)",
+		    "server process %d does not exit: killing it; check dmesg "
+		    "for a disk that hangs",
 		    (int)ch->ch_pid);
 		kill(ch->ch_pid, SIGKILL);
 		children_become(ch, CHILD_KILLED);
@@ -211,8 +211,8 @@ master_end_hung(struct master *ms)
 	if (ms->ms_starting != NULL &&
 	    master_is_hung(ms->ms_starting->ch_since)) {
 		log_error(NULL, "a new server process takes too long to "
-				"start: starting another one; look for "
-				"a disk that hangs (dmesg)");
+				"start: starting another one; check "
+				"dmesg for a disk that hangs");
 		children_kill_starting(ms);
 		/* Also repeats the reload of an upgrade, as the upgrade may fail. */
 		if (ms->ms_done != NULL)
@@ -220,8 +220,8 @@ master_end_hung(struct master *ms)
 		ms->ms_done = NULL;
 	}
 	if (ms->ms_test != 0 && master_is_hung(ms->ms_test_since)) {
-		log_notice(NULL,
-		    "the test of the new program takes too long: killing it");
+		log_notice(NULL, "the new program takes too long to test the "
+				 "configuration: killing it");
 		upgrade_cancel(ms);
 	}
 }

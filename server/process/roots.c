@@ -15,8 +15,9 @@ roots_cure(int error)
 	/* Seccomp profiles refuse unknown calls with either error. */
 	case -ENOSYS:
 	case -EPERM:
-		return ": openat2(2) is needed: run Linux 5.6 or later, and "
-		       "allow it in the container's seccomp profile";
+		return ": pagewise needs openat2(2): run Linux 5.6 or later, "
+		       "and allow this call in the container's seccomp "
+		       "profile";
 	case -EMFILE:
 		return "; raise ulimit -n";
 	default:

@@ -69,8 +69,9 @@ run_tool(int argc, char **argv)
 			break;
 	}
 	fprintf(stderr,
-	    "%spagewise: %s: cannot run %s: %s; it is looked for in %s and "
-	    "its ../libexec, where make install puts it\n",
+	    "%spagewise: %s: cannot run %s: %s; pagewise looks for "
+	    "pagewise-tool in %s and in ../libexec relative to that directory: "
+	    "run make install\n",
 	    log_error_prefix(), argv[1], path, strerror(errno), program);
 	return 1;
 }

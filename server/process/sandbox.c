@@ -15,8 +15,8 @@
 
 #define NOT_ALL "sandbox: incomplete on this kernel: "
 #define REPORT	"; report this, or set sandbox = off"
-#define GIVEN_UP                                                               \
-	"keep_fowner: CAP_FOWNER is dropped: %s; residency queries for other " \
+#define GIVEN_UP                                                              \
+	"keep_fowner: cannot keep CAP_FOWNER: %s; residency checks of other " \
 	"users' files take more CPU time"
 
 static int
@@ -100,7 +100,8 @@ sandbox_change_user(const struct conf *conf)
 	if (sandbox_is_for_good(conf))
 		return 0;
 	log_error(NULL,
-	    "user %s can become root again: ending; set another user",
+	    "cannot give up root for good as user %s: the server process "
+	    "exits; set user to another account",
 	    conf->conf_user);
 	return -1;
 }
@@ -184,7 +185,7 @@ sandbox_begin(const struct conf *conf, bool *keep)
 	}
 	if (result == 1 && geteuid() == 0)
 		log_notice(NULL, GIVEN_UP,
-		    "root started without it, or securebits forbid it");
+		    "root lacks this capability, or securebits forbid it");
 	return 0;
 }
 
@@ -267,8 +268,8 @@ sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 
 		if (error != 0)
 			log_warn(NULL,
-			    "cannot forbid core dumps, which would have the "
-			    "keys of TLS in them: %s; set ulimit -c 0",
+			    "cannot disable core dumps, which would contain "
+			    "TLS keys: %s; set ulimit -c 0",
 			    strerror(-error));
 	}
 	if (conf->conf_sandbox && sandbox_confine(conf, roots, keep) == -1)
@@ -304,12 +305,13 @@ sandbox_try(const struct conf *conf)
 			  ? 0
 			  : 1);
 	if (pid == -1 || waitpid(pid, &status, 0) == -1)
-		return sandbox_fail("try the roots", "as the user", "");
+		return sandbox_fail(
+		    "check the roots", "as the configured user", "");
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status) == 0 ? 0 : -1;
 	log_error(NULL,
-	    "cannot try the roots as the user: signal %d ended the "
-	    "process that did",
+	    "cannot check the roots as the configured user: signal %d "
+	    "killed the process that checks them",
 	    WTERMSIG(status));
 	return -1;
 }

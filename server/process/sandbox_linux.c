@@ -99,8 +99,8 @@ sandbox_linux_confine_files(
 	if (version >= TRUNCATE)
 		return 0;
 	sandbox_linux_append(missing, size,
-	    ": a compromised process can empty files below the roots that its "
-	    "user can write; let another user own them");
+	    ": a compromised process can truncate files below the roots that "
+	    "its user can write; chown them to another user");
 	return 1;
 }
 
@@ -124,7 +124,7 @@ sandbox_linux_confine_calls(
 	if (seccomp_holds())
 		return 0;
 	sandbox_linux_append(missing, size,
-	    "%sno seccomp filter (it has no effect)",
+	    "%sno seccomp filter (the kernel does not enforce it)",
 	    missing[0] == '\0' ? "" : "; ");
 	return 1;
 }

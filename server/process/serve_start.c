@@ -52,7 +52,7 @@ serve_start_log_cause(int error)
 {
 	switch (error) {
 	case -ENOENT:
-		return "there is no such directory: create it";
+		return "its directory does not exist; create it";
 	case -ELOOP:
 		return "the symbolic link belongs to another user: remove it, "
 		       "or create it as root";
@@ -86,8 +86,8 @@ serve_start_cure(int error)
 		return "; raise ulimit -u, or TasksMax of the unit";
 	case -EPERM:
 	case -ENOSYS:
-		return "; a system call is missing: allow it in the "
-		       "container's seccomp profile";
+		return "; a required system call is not available: allow it in "
+		       "the container's seccomp profile";
 	default:
 		return "";
 	}
@@ -114,7 +114,8 @@ serve_start_open_log(struct server *sv)
 		return serve_start_no_log(conf, error);
 	if (error != 0)
 		return serve_start_failed(
-		    "make room for messages (memfd_create)", error);
+		    "create the shared memory for log messages (memfd_create)",
+		    error);
 	log_set_fields(sv->sv_log, &conf->conf_log_fields);
 	sv->sv_writer = log_writer(sv->sv_log, conf->conf_workers);
 	return 0;
@@ -131,7 +132,7 @@ serve_start_watch_pressure(struct server *sv)
 	    tcp_memory_create(sv->sv_conf->conf_tcp_memory, &sv->sv_tcp_memory);
 
 	if (error == -ENOMEM || error == -EMFILE || error == -ENFILE)
-		return serve_start_failed("watch the TCP memory", error);
+		return serve_start_failed("monitor the TCP memory", error);
 	if (error != 0 && error != -ENOSYS)
 		log_notice(NULL,
 		    "tcp_memory: cannot read how much memory TCP uses: %s; set "
@@ -140,7 +141,7 @@ serve_start_watch_pressure(struct server *sv)
 	error = heap_limit_create(
 	    worker_hot_set(sv->sv_conf) * sv->sv_conf->conf_workers,
 	    &sv->sv_heap);
-	return error == 0 ? 0 : serve_start_failed("measure memory", error);
+	return error == 0 ? 0 : serve_start_failed("monitor memory", error);
 }
 
 static int
@@ -165,8 +166,9 @@ serve_start_create_tls(struct server *sv)
 
 	if (sv->sv_conf->conf_ktls == TLS_KTLS_ON && !tls_kernel_can())
 		log_warn(NULL,
-		    "ktls: this kernel has no TLS: the server encrypts itself; "
-		    "modprobe tls before the start");
+		    "ktls: this kernel does not support TLS; the server "
+		    "encrypts in user space; run modprobe tls before you start "
+		    "it");
 	if (error == 0 && sv->sv_conf->conf_session_tickets) {
 		sv->sv_tickets = ticket_keys_create();
 		error = sv->sv_tickets == NULL ? -ENOMEM : 0;
@@ -188,16 +190,16 @@ serve_start_create_shared(struct server *sv, bool again)
 	if (conf->conf_htpasswds != NULL &&
 	    verifier_create(&sv->sv_verifier) != 0)
 		return serve_start_failed(
-		    "prepare to verify passwords", -ENOMEM);
+		    "allocate memory to verify passwords", -ENOMEM);
 	if (conf->conf_rates)
 		sv->sv_rates = client_rates_create();
 	if (conf->conf_rates && sv->sv_rates == NULL)
 		return serve_start_failed(
-		    "prepare the rates of clients", -ENOMEM);
+		    "allocate the table of client_rate limits", -ENOMEM);
 	if (serve_start_create_health(sv, again) != 0)
 		return serve_start_failed("create the workers", -ENOMEM);
 	if (conf_has_tls(conf) && serve_start_create_tls(sv) != 0)
-		return serve_start_failed("prepare TLS", -ENOMEM);
+		return serve_start_failed("initialize TLS", -ENOMEM);
 	return serve_start_watch_pressure(sv);
 }
 

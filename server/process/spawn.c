@@ -193,6 +193,6 @@ children_cause(pid_t pid, int status, char *text, size_t size)
 		    "server process %d was killed by signal %d (%s)", (int)pid,
 		    number, strsignal(number));
 	} else if (WEXITSTATUS(status) != 0)
-		snprintf(text, size, "server process %d ended with status %d",
+		snprintf(text, size, "server process %d exited with status %d",
 		    (int)pid, WEXITSTATUS(status));
 }

@@ -76,8 +76,8 @@ tickets_renew(struct master *ms)
 	ms->ms_tickets_renew = now + (error == 0 ? tickets_period() : AGAIN_US);
 	if (error != 0) {
 		log_error(NULL,
-		    "cannot make a key of session tickets: %s; the last one "
-		    "stays in use",
+		    "cannot create a new key of session tickets: %s; the "
+		    "previous key stays in use",
 		    strerror(-error));
 		return;
 	}

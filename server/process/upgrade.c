@@ -288,7 +288,7 @@ upgrade_inherit_child(struct master *ms, const char *text)
 	struct child *ch;
 	const char *seconds;
 
-	/* "-1" is a number here, too. */
+	/* listen_number also accepts "-1", for a channel that is closed. */
 	if (!listen_number(&text, &pid) || !listen_number(&text, &channel))
 		return;
 	if ((int)channel != -1)
@@ -322,8 +322,9 @@ upgrade_inherit_socket(struct master *ms, const char *text)
 		if (listen_add(&ms->ms_sockets, &sk) == 0)
 			return;
 	}
-	log_error(NULL, "cannot keep a listening socket of the old program; "
-			"restart the server if clients are refused");
+	log_error(NULL, "cannot take over a listening socket of the old "
+			"program; restart the server if it refuses "
+			"connections");
 	close((int)fd);
 }
 
@@ -398,7 +399,7 @@ upgrade_inherit(struct master *ms)
 	if (text == NULL) {
 		log_error(NULL,
 		    "cannot read the state of the old program: %s; restart the "
-		    "server if clients are refused",
+		    "server if it refuses connections",
 		    strerror(errno));
 		return false;
 	}

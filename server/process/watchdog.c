@@ -57,7 +57,7 @@ watchdog_tell(struct watchdog *wd, int channel, const struct worker *wk,
 
 	snprintf(text, sizeof(text), "worker %u: no %s for %.1f s", wk->wk_id,
 	    atomic_load_explicit(&wk->wk_spins, memory_order_relaxed)
-		? "progress, though it computes,"
+		? "progress in spite of CPU use"
 		: "event-loop iteration",
 	    (double)us / 1e6);
 	if (!wd->wd_logged)

@@ -47,8 +47,7 @@ tls_cause(char *text, size_t size)
 
 	if (ERR_SYSTEM_ERROR(error))
 		reason = strerror(ERR_GET_REASON(error));
-	snprintf(
-	    text, size, "%s", reason != NULL ? reason : "no cause is known");
+	snprintf(text, size, "%s", reason != NULL ? reason : "unknown cause");
 	ERR_clear_error();
 	return text;
 }
@@ -74,7 +73,7 @@ identity_read_certificates(
 	id->id_cert = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL);
 	if (id->id_cert == NULL)
 		return identity_fail(why, size,
-		    "%s: no certificate is in it: %s", id->id_file,
+		    "%s: contains no valid certificate: %s", id->id_file,
 		    tls_cause(cause, sizeof(cause)));
 	while ((cert = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL) {
 		if (sk_X509_push(id->id_chain, cert) == 0) {
@@ -84,7 +83,7 @@ identity_read_certificates(
 	}
 	if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
 		return identity_fail(why, size,
-		    "%s: certificate %d is damaged: %s: fetch it anew",
+		    "%s: certificate %d is damaged: %s; download it again",
 		    id->id_file, sk_X509_num(id->id_chain) + 2,
 		    tls_cause(cause, sizeof(cause)));
 	ERR_clear_error();
@@ -107,8 +106,8 @@ identity_read_key(
 		    "%s: the key has a passphrase: remove it with openssl "
 		    "pkey -in %s -out KEYFILE",
 		    file, file);
-	return identity_fail(why, size, "%s: no private key is in it: %s", file,
-	    tls_cause(cause, sizeof(cause)));
+	return identity_fail(why, size, "%s: contains no valid private key: %s",
+	    file, tls_cause(cause, sizeof(cause)));
 }
 
 static bool
@@ -194,8 +193,8 @@ identity_read_files(struct identity *id, const char *cert_file,
 	BIO_free(bio);
 	if (done && both && strstr(sf.sf_text, "PRIVATE KEY-----") == NULL)
 		done = identity_fail(why, size,
-		    "%s: no private key is in it: certificate_key names the "
-		    "file of its key",
+		    "%s: contains no private key: set certificate_key to the "
+		    "file of the key",
 		    cert_file);
 	secret_file_forget(&sf);
 	if (!done)
@@ -251,8 +250,8 @@ identity_read_times(
 	if (!identity_to_time(X509_get0_notBefore(cert), &begin) ||
 	    !identity_to_time(X509_get0_notAfter(cert), &end))
 		return identity_fail(why, size,
-		    "%s: the times of certificate %d are damaged: fetch it "
-		    "anew",
+		    "%s: certificate %d has damaged validity dates: download "
+		    "it again",
 		    id->id_file, number);
 	if (number == 1 || begin > id->id_begins) {
 		id->id_begins = begin;
@@ -274,8 +273,8 @@ identity_check_key(
 		return true;
 	ERR_clear_error();
 	return identity_fail(why, size,
-	    "%s: the key is not the one of the certificate in %s: "
-	    "certificate_key has the keys in the order of certificate",
+	    "%s: this key does not belong to the certificate in %s: "
+	    "certificate_key must list the keys in the order of certificate",
 	    key_file != NULL ? key_file : id->id_file, id->id_file);
 }
 
@@ -293,7 +292,8 @@ identity_check_use(const struct identity *id, char *why, size_t size)
 
 	SSL_CTX_free(ctx);
 	return used ||
-	       identity_fail(why, size, "%s: OpenSSL does not take it: %s",
+	       identity_fail(why, size,
+		   "%s: OpenSSL rejects this certificate or its key: %s",
 		   id->id_file, tls_cause(cause, sizeof(cause)));
 }
 
@@ -313,9 +313,9 @@ identity_check_chain(struct identity *id, char *why, size_t size)
 			return false;
 		if (X509_check_issued(cert, below) != X509_V_OK)
 			return identity_fail(why, size,
-			    "%s: certificate %d has not issued certificate %d: "
-			    "write the site's certificate first, then each "
-			    "issuer",
+			    "%s: certificate %d did not issue certificate %d: "
+			    "put the site's certificate first, then each "
+			    "issuer's",
 			    id->id_file, i + 2, i + 1);
 	}
 	return true;
@@ -370,8 +370,8 @@ identity_check_purpose(const struct identity *id, char *why, size_t size)
 		return true;
 	ERR_clear_error();
 	return identity_fail(why, size,
-	    "%s: the certificate is not for servers: its %s; ask its authority "
-	    "for another",
+	    "%s: the certificate is not for servers: its %s; request another "
+	    "one from its authority",
 	    id->id_file,
 	    extended ? "extended key usage lacks serverAuth"
 		     : "key usage lacks digitalSignature");
@@ -438,7 +438,7 @@ identity_begins_late(const struct identity *id, char *why, size_t size)
 	strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC",
 	    gmtime_r(&id->id_begins, &tm));
 	return identity_fail(why, size,
-	    "%s: certificate %d is not valid before %s: is the clock right?",
+	    "%s: certificate %d is not valid before %s: check the clock",
 	    id->id_file, id->id_begins_at, text);
 }
 
@@ -459,7 +459,7 @@ bool
 identity_is_good(const struct identity *id, time_t now, char *why, size_t size)
 {
 	if (id->id_expires <= now)
-		return identity_expires(id, "has expired", why, size);
+		return identity_expires(id, "expired", why, size);
 	if (id->id_begins > now)
 		return identity_begins_late(id, why, size);
 	if (id->id_issuer == NULL)

@@ -103,8 +103,9 @@ assign_add_node(struct run *ru, char *text)
 			return assign_fail("%s is listed twice", text);
 		if (other->cn_id == cn.cn_id)
 			return assign_fail(
-			    "%s and %s have the id %u: ids differ in "
-			    "HAProxy's backend; write NAME=ID",
+			    "%s and %s both have the id %u: write each "
+			    "node as NAME=ID, with the id of its HAProxy "
+			    "server",
 			    other->cn_name, text, cn.cn_id);
 	}
 	ru->ru_nodes[ru->ru_n++] = cn;
@@ -120,7 +121,9 @@ assign_set_nodes(struct run *ru)
 
 	while (status == 0 && (text = strsep(&list, ",")) != NULL) {
 		if (ru->ru_n == MAX_NODES)
-			return assign_fail("more than %d nodes", MAX_NODES);
+			return assign_fail(
+			    "more than %d nodes are listed: remove some",
+			    MAX_NODES);
 		status = assign_add_node(ru, text);
 	}
 	if (status != 0)

@@ -119,28 +119,31 @@ tool_digest_say(struct tool *to, const struct walk_file *wf, int error)
 		return;
 	if (error == -ESTALE) {
 		tool_fail(to, wf->wf_dir, wf->wf_name,
-		    "it changed while it was read; run this again");
+		    "the file changed while it was read; run the command "
+		    "again");
 	} else if (error == -EOPNOTSUPP) {
 		tool_give_up();
 		tool_fail(to, wf->wf_dir, wf->wf_name,
-		    "this file system has no extended attributes for users, "
-		    "so there is no place for digests");
+		    "digests need user extended attributes, which this file "
+		    "system does not support");
 	} else if (error == -EROFS) {
 		tool_give_up();
 		tool_fail(to, wf->wf_dir, wf->wf_name,
 		    "the file system is mounted read-only");
 	} else if (error == -EACCES || error == -EPERM) {
 		tool_fail(to, wf->wf_dir, wf->wf_name,
-		    "cannot write its attribute: %s; run this as a user that "
-		    "may write the file",
+		    "cannot write the attribute: %s; run the command as a "
+		    "user that may write the file",
 		    strerror(-error));
 	} else if (tool_digest_is_full(wf, error)) {
 		tool_give_up();
 		tool_fail(to, wf->wf_dir, wf->wf_name,
-		    "no digest: %s; nothing more is written", strerror(-error));
-	} else {
-		tool_fail(to, wf->wf_dir, wf->wf_name, "no digest: %s",
+		    "cannot store the digest: %s; the remaining files are "
+		    "skipped",
 		    strerror(-error));
+	} else {
+		tool_fail(to, wf->wf_dir, wf->wf_name,
+		    "cannot compute or store the digest: %s", strerror(-error));
 	}
 }
 
@@ -203,7 +206,7 @@ tool_digest_check(struct tool *to, const struct walk_file *wf, int fd,
 		tool_digest_own(to)->dw_done++;
 	} else {
 		tool_digest_own(to)->dw_differ++;
-		tool_found(to, wf, "the content is not what the digest says");
+		tool_found(to, wf, "the content does not match the digest");
 	}
 }
 

@@ -25,19 +25,20 @@ enum { OPT_DOTFILES = 256, OPT_ADD, OPT_RING };
 
 static const char precompress_help[] =
     "usage: pagewise precompress [option ...] DIR ...\n"
-    "Makes the compressed siblings FILE.zst, FILE.br and FILE.gz of text and "
-    "other files\n"
-    "that get smaller; see precompressed in pagewise.conf(5).\n"
-    "    -c, --codings zst,br,gz    which ones\n"
+    "Compresses text and other compressible files into the siblings FILE.zst, "
+    "FILE.br\n"
+    "and FILE.gz; see precompressed in pagewise.conf(5).\n"
+    "    -c, --codings zst,br,gz    content codings to write (all three)\n"
     "    -l, --level CODING=N,...   zst=1 to 22 (19), br=0 to 11 (11), gz=1 to "
     "9 (9)\n"
-    "    -m, --min-size BYTES       leave out smaller files (256)\n"
-    "    -s, --suffixes LIST        files with these suffixes, html,js: not by "
-    "media type\n"
-    "    -j, --jobs N               files at a time (the number of "
+    "    -m, --min-size BYTES       skip smaller files (256)\n"
+    "    -s, --suffixes LIST        select files by suffix, as in html,js, not "
+    "by media type\n"
+    "    -j, --jobs N               process N files in parallel (number of "
     "processors)\n"
-    "    -f, --force                also where the sibling is current\n"
-    "        --dotfiles             also names that begin with a dot\n"
+    "    -f, --force                replace siblings even if they are "
+    "current\n"
+    "        --dotfiles             include names that begin with a dot\n"
     "    -q, --quiet                print errors only\n"
     "    -h, --help                 print this, then exit\n";
 
@@ -61,10 +62,10 @@ static const char digest_help[] =
     "server sends as Repr-Digest; see digest in pagewise.conf(5).\n"
     "    -c, --check                compare the files with their digests, "
     "write nothing\n"
-    "    -j, --jobs N               files at a time (the number of "
+    "    -j, --jobs N               process N files in parallel (number of "
     "processors)\n"
-    "    -f, --force                also where the digest is current\n"
-    "        --dotfiles             also names that begin with a dot\n"
+    "    -f, --force                replace digests even if they are current\n"
+    "        --dotfiles             include names that begin with a dot\n"
     "    -q, --quiet                print errors only\n"
     "    -h, --help                 print this, then exit\n";
 
@@ -81,12 +82,13 @@ static const struct option digest_options[] = {
 static const char drain_help[] =
     "usage: pagewise drain [SOCKET]\n"
     "       pagewise undrain [SOCKET]\n"
-    "Tells the server that runs to have balancers send nobody new, or to take "
-    "that back:\n"
-    "agent says \"drain\", the path ready answers 503.  All who come are "
-    "served as before.\n"
-    "SOCKET is the path that admin has in pagewise.conf(5); without "
-    "it " ORDER_SOCKET ".\n"
+    "drain makes load balancers send no new clients to the running server: "
+    "agent reports\n"
+    "\"drain\", and the path ready returns 503.  undrain reverses this.  The "
+    "server still\n"
+    "serves all requests.  SOCKET is the value of admin in pagewise.conf(5); "
+    "the default\n"
+    "is " ORDER_SOCKET ".\n"
     "    -h, --help                 print this, then exit\n";
 
 static const struct option drain_options[] = {
@@ -98,17 +100,17 @@ static const char assign_help[] =
     "usage: pagewise assign [option ...] NAME[=ID][:WEIGHT],... DIR\n"
     "Prints which node serves which path below DIR, behind HAProxy with "
     "\"balance uri\n"
-    "path-only\" and \"hash-type consistent sdbm avalanche\"; sums go to the "
+    "path-only\" and \"hash-type consistent sdbm avalanche\"; sums go to "
     "standard error.\n"
-    "    -d, --depth N              directories of so many levels, as depth of "
-    "balance;\n"
-    "                               0: each file by itself (1)\n"
-    "        --add NODE             print what moves when this one is added: "
+    "    -d, --depth N              keep directories of N levels together, as "
+    "depth of balance;\n"
+    "                               0: assign each file separately (1)\n"
+    "        --add NODE             print what moves if this node is added: "
     "from, to, path\n"
-    "        --ring 2.6|3.0         the ring of your HAProxy; 3.0: see "
+    "        --ring 2.6|3.0         hash ring of your HAProxy version; see "
     "pagewise-tool(8) (2.6)\n"
-    "        --dotfiles             also names that begin with a dot\n"
-    "    -q, --quiet                no sums\n"
+    "        --dotfiles             include names that begin with a dot\n"
+    "    -q, --quiet                do not print the sums\n"
     "    -h, --help                 print this, then exit\n";
 
 static const struct option assign_options[] = {
@@ -213,11 +215,12 @@ tool_main_set_suffixes(
 
 	for (char *s; (s = strsep(&list, ",")) != NULL;) {
 		if (n == PRECOMPRESS_SUFFIXES)
-			tool_main_fail(to, "--suffixes: more than %d",
+			tool_main_fail(to,
+			    "--suffixes: more than %d suffixes are listed",
 			    PRECOMPRESS_SUFFIXES);
 		s += *s == '.';
 		if (*s == '\0')
-			tool_main_fail(to, "--suffixes: one of them is empty");
+			tool_main_fail(to, "--suffixes: one suffix is empty");
 		pre->pre_suffixes[n++] = s;
 	}
 }

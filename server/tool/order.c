@@ -37,13 +37,13 @@ tool_order_cure(int error)
 {
 	switch (error) {
 	case ENOENT:
-		return "; set admin to the path of a socket, and give that "
-		       "path";
+		return "; set admin to the path of a socket, and pass that "
+		       "path to this command";
 	case ECONNREFUSED:
-		return ": no server listens there";
+		return ": no server listens on this socket";
 	case EACCES:
-		return ": only its owner and its group may connect; run this "
-		       "as one of them";
+		return ": only the owner and the group of the socket may "
+		       "connect; run this command as one of them";
 	default:
 		return "";
 	}
@@ -116,12 +116,12 @@ order_send(const char *name, const char *path)
 		return tool_order_fail(name, "%s: %s", path, strerror(-error));
 	body = strstr(answer, "\r\n\r\n");
 	if (strncmp(answer, "HTTP/1.", 7) != 0 || body == NULL)
-		return tool_order_fail(
-		    name, "%s: no pagewise answers there", path);
+		return tool_order_fail(name,
+		    "%s: the server on this socket is not pagewise", path);
 	if (strncmp(answer + 8, " 200 ", 5) == 0) {
 		fputs(body + 4, stdout);
 		return 0;
 	}
-	return tool_order_fail(name, "%s: the server refused: %.*s", path,
-	    (int)strcspn(body + 4, "\r\n"), body + 4);
+	return tool_order_fail(name, "%s: the server refused the command: %.*s",
+	    path, (int)strcspn(body + 4, "\r\n"), body + 4);
 }

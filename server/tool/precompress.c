@@ -107,7 +107,7 @@ tool_precompress_dotfile(struct tool *to, const struct walk_file *wf)
 static void
 tool_precompress_say(const struct sibling *sb, int error)
 {
-	static const char more[] = "; nothing more is made";
+	static const char more[] = "; the remaining files are skipped";
 	bool all = error == -ENOSPC || error == -EROFS || error == -EDQUOT;
 
 	if (tool_stopped())
@@ -115,7 +115,8 @@ tool_precompress_say(const struct sibling *sb, int error)
 	if (all)
 		tool_give_up();
 	tool_fail(sb->sb_tool, sb->sb_file->wf_dir, sb->sb_name,
-	    "cannot make it: %s%s", strerror(-error), all ? more : "");
+	    "cannot write this sibling: %s%s", strerror(-error),
+	    all ? more : "");
 }
 
 enum state { STATE_NONE, STATE_OLDER, STATE_CURRENT, STATE_OTHER };
@@ -147,7 +148,7 @@ tool_precompress_not_smaller(const struct sibling *sb, enum state state)
 		pre->pre_removed++;
 	else if (errno != ENOENT)
 		tool_fail(sb->sb_tool, sb->sb_file->wf_dir, sb->sb_name,
-		    "cannot remove it: %s", strerror(errno));
+		    "cannot remove this sibling: %s", strerror(errno));
 }
 
 static void
@@ -197,7 +198,7 @@ tool_precompress_make_if_needed(const struct sibling *sb)
 
 	if (state == STATE_OTHER) {
 		tool_fail(to, sb->sb_file->wf_dir, sb->sb_name,
-		    "it is there and is no file: move it away");
+		    "this sibling is not a regular file: move it away");
 		return;
 	}
 	if (state == STATE_CURRENT && !to->to_force) {
@@ -217,7 +218,8 @@ tool_precompress_make_if_needed(const struct sibling *sb)
 		tool_precompress_not_smaller(sb, state);
 	else if (error == -ESTALE)
 		tool_fail(to, sb->sb_file->wf_dir, sb->sb_file->wf_name,
-		    "it changed while it was read; run this again");
+		    "the file changed while it was read; run the command "
+		    "again");
 	else
 		tool_precompress_say(sb, error);
 }
@@ -239,7 +241,7 @@ tool_precompress_file(
 			tool_precompress_make_if_needed(&sb);
 		else
 			tool_fail(to, wf->wf_dir, wf->wf_name,
-			    "its name is too long for one with %s",
+			    "the name is too long to append %s",
 			    coding_suffix(sb.sb_coding));
 	}
 }

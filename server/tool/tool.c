@@ -135,7 +135,7 @@ tool_work_on_file(void *arg, const struct walk_file *wf)
 	if (fd == -1) {
 		if (errno != ENOENT && errno != ELOOP)
 			tool_fail(to, wf->wf_dir, wf->wf_name,
-			    "cannot open it: %s", strerror(errno));
+			    "cannot open the file: %s", strerror(errno));
 		return;
 	}
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {

@@ -164,10 +164,11 @@ const char *
 walk_error(int error)
 {
 	if (error == -E2BIG)
-		return "deeper than 2048 directories: left out";
+		return "the path has more than 2048 directory levels and is "
+		       "skipped";
 	if (error == -EPERM)
-		return "it is or leads over a symbolic link in a directory "
-		       "that another user owns; give the directory itself";
+		return "the path leads through a symbolic link that another "
+		       "user may change; pass the real path instead";
 	return strerror(-error);
 }
 

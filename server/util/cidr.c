@@ -97,7 +97,7 @@ cidr_cause(const char *text)
 	struct cidr cd;
 
 	return cidr_parse_block(text, &cd) == -ERANGE
-		   ? "has bits set behind its length"
+		   ? "has bits set after the prefix length"
 		   : "is not an address";
 }
 

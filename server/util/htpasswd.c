@@ -24,7 +24,7 @@
  */
 #define YESCRYPT_MOST  'D'
 #define YESCRYPT_BLOCK 'T'
-#define CURE	       "make it anew with htpasswd -B"
+#define CURE	       "create a new hash with htpasswd -B"
 #define BCRYPT_BYTES   60
 
 struct htpasswd_scratch {
@@ -97,7 +97,7 @@ htpasswd_weak(const char *text)
 	if (strlen(text) == 13 && strchr(text, '$') == NULL)
 		return "DES is weak: " CURE;
 	if (text[0] == '$')
-		return "this hash is not known: " CURE;
+		return "unknown type of password hash: " CURE;
 	return "the password is not hashed: " CURE;
 }
 
@@ -137,8 +137,8 @@ htpasswd_bcrypt_cause(const char *text)
 	    !htpasswd_is_digit(text[5]) || text[6] != '$')
 		return "the hash is not complete: " CURE;
 	return strtol(text + 4, NULL, 10) > COST_MOST
-		   ? "the cost is too high, each request would take seconds: "
-		     "htpasswd -B -C 12"
+		   ? "the cost is too high: each request would take seconds; "
+		     "use htpasswd -B -C 12"
 		   : NULL;
 }
 
@@ -153,11 +153,11 @@ htpasswd_yescrypt_cause(const char *text)
 
 	if (text[3] != 'j' || *cost == '\0' || cost[1] == '\0' ||
 	    cost[1] > YESCRYPT_BLOCK || cost[2] != '$')
-		return "these parameters of yescrypt are not known: "
+		return "unknown yescrypt parameters: create a new hash with "
 		       "mkpasswd -m yescrypt";
 	return *cost > YESCRYPT_MOST
-		   ? "the cost is too high, each request would take seconds: "
-		     "mkpasswd -m yescrypt"
+		   ? "the cost is too high: each request would take seconds; "
+		     "use mkpasswd -m yescrypt"
 		   : NULL;
 }
 
@@ -177,7 +177,7 @@ htpasswd_form_cause(const char *text)
 		return htpasswd_yescrypt_cause(text);
 	if (htpasswd_begins(text + 3, "rounds=") &&
 	    strtol(text + 10, NULL, 10) > ROUNDS_MOST)
-		return "too many rounds, each request would take seconds: "
+		return "too many rounds: each request would take seconds; use "
 		       "mkpasswd -m sha512crypt";
 	return NULL;
 }
@@ -193,7 +193,7 @@ htpasswd_hash_cause(struct loading *ld, const char *text)
 		return htpasswd_weak(text);
 	if (!ld->ld_known[i] &&
 	    htpasswd_hash("x", kinds[i].kd_trial, ld->ld_scratch) == NULL)
-		return "the crypt(3) of this system does not know this hash: "
+		return "crypt(3) on this system does not support this hash: "
 		       "use SHA-512 ($6$)";
 	ld->ld_known[i] = true;
 	return htpasswd_form_cause(text);
@@ -290,7 +290,7 @@ htpasswd_complete(struct loading *ld)
 	size_t i, most = 0;
 
 	if (ht->ht_count == 0)
-		return "has no user: htpasswd -B -c FILE USER makes one";
+		return "has no user: add one with htpasswd -B FILE USER";
 	for (i = 0; i < CLASSES; i++)
 		if (ld->ld_classes[i].cl_count > most) {
 			most = ld->ld_classes[i].cl_count;
@@ -302,7 +302,7 @@ htpasswd_complete(struct loading *ld)
 		if (htpasswd_by_name(&ht->ht_users[i - 1], &ht->ht_users[i]) ==
 		    0) {
 			snprintf(ld->ld_cause, sizeof(ld->ld_cause),
-			    "user \"%.64s\" is there twice",
+			    "user \"%.64s\" is listed twice: remove one line",
 			    ht->ht_users[i].hu_name);
 			return ld->ld_cause;
 		}

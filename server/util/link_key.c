@@ -23,14 +23,14 @@ link_key_add(struct link_keys *lks, const char *line)
 		return NULL;
 	for (i = 0; i < len; i++)
 		if (line[i] <= ' ' || line[i] > '~')
-			return "a key is visible ASCII characters: make one "
-			       "with openssl rand -hex 32";
+			return "a key must be visible ASCII characters: create "
+			       "one with openssl rand -hex 32";
 	if (len < LINK_KEY_LEAST || len > LINK_KEY_MOST)
-		return "a key has 32 to 256 characters: make one with openssl "
-		       "rand -hex 32";
+		return "a key must have 32 to 256 characters: create one with "
+		       "openssl rand -hex 32";
 	if (lks->lks_count == LINK_KEYS)
-		return "more than 8 keys: remove those that sign no valid link "
-		       "any more";
+		return "more than 8 keys: remove the keys whose links have all "
+		       "expired";
 	memcpy(lk->lk_text, line, len);
 	lk->lk_len = len;
 	lks->lks_count++;
@@ -61,7 +61,8 @@ link_keys_load(const char *path, char *why, size_t size)
 		snprintf(why, size, "%s:%u: %s", path, n, cause);
 	else if (lks->lks_count == 0)
 		snprintf(why, size,
-		    "%s: has no key: make one with openssl rand -hex 32", path);
+		    "%s: has no key: create one with openssl rand -hex 32",
+		    path);
 	if (cause != NULL || lks->lks_count == 0) {
 		link_keys_free(lks);
 		lks = NULL;

@@ -37,7 +37,9 @@ secret_file_read_all(struct secret_file *sf, FILE *fp, size_t len)
 	/* Without a buffer stdio keeps no copy of the text. */
 	if (setvbuf(fp, NULL, _IONBF, 0) != 0 ||
 	    fread(sf->sf_text, 1, len, fp) != len)
-		return ferror(fp) ? strerror(errno) : "has become shorter";
+		return ferror(fp) ? strerror(errno)
+				  : "became shorter while it was read: try "
+				    "again";
 	return NULL;
 }
 

@@ -88,7 +88,7 @@ const char *
 text_file_cause(int error)
 {
 	if (error == ESPIPE)
-		return "not a regular file: each reload reads it again; write "
-		       "it to a file";
+		return "is not a regular file, which each reload needs: copy "
+		       "its contents to one";
 	return strerror(error);
 }

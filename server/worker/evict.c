@@ -191,7 +191,7 @@ evict_tell(struct worker *wk, const struct sched_item *it, unsigned most)
 		return;
 	log_warn(wk->wk_service.svc_log,
 	    "closed a connection from %s that has sent no request, to make "
-	    "room (%u connections from there)",
+	    "room (%u connections from this address)",
 	    text, most);
 }
 

@@ -11,7 +11,7 @@
 static const char *const names[LOOP_PHASES] = {
     [LOOP_ACCEPT] = "new connections",
     [LOOP_EVENTS] = "requests",
-    [LOOP_SLICES] = "answers",
+    [LOOP_SLICES] = "responses",
     [LOOP_DONE] = "completions",
     [LOOP_TIMERS] = "timers",
     [LOOP_CONTROL] = "commands",

@@ -94,8 +94,8 @@ worker_report_refused(struct worker *wk)
 	if (refused == wk->wk_refused)
 		return;
 	log_warn(wk->wk_service.svc_log,
-	    "%llu requests refused: a disk's queue is full; spread its files "
-	    "over more disks, or limit its clients",
+	    "%llu requests refused: a disk's queue is full; spread the files "
+	    "over more disks, or limit the clients (client_rate)",
 	    (unsigned long long)(refused - wk->wk_refused));
 	wk->wk_refused = refused;
 }
@@ -144,10 +144,9 @@ worker_report_unacked(struct worker *wk)
 	if (!message_rate_tell(&wk->wk_told_unacked, clock_now()))
 		return;
 	log_warn(wk->wk_service.svc_log,
-	    "worker %u: clients that do not read hold %llu KiB in their "
-	    "sockets, of a control group's memory of %llu MiB: each gets "
-	    "little at a time until they do; give the group more memory, or "
-	    "lower send_timeout",
+	    "worker %u: clients that do not read hold %llu KiB in sockets "
+	    "(control group: %llu MiB), so each gets less at a time; raise the "
+	    "group's limit, or lower send_timeout",
 	    wk->wk_id, (unsigned long long)wk->wk_unacked.un_bytes >> 10,
 	    (unsigned long long)pr->pr_limit >> 20);
 }
@@ -194,9 +193,9 @@ worker_report_short(struct worker *wk)
 	if (!message_rate_tell(&wk->wk_told_short, clock_now()))
 		return;
 	log_warn(wk->wk_service.svc_log,
-	    "connections take too much memory: the process has %llu MiB of "
-	    "the %s's %llu MiB; requests get 503 while it has more than %llu "
-	    "MiB; lower max_connections, or give it more memory",
+	    "connections use too much memory: the process has %llu MiB of the "
+	    "%s's %llu MiB; requests get 503 above %llu MiB; lower "
+	    "max_connections, or add memory",
 	    (unsigned long long)atomic_load(&hl->hl_bytes) >> 20,
 	    hl->hl_grouped ? "control group" : "machine",
 	    (unsigned long long)hl->hl_limit >> 20,
@@ -273,21 +272,23 @@ worker_on_tick(evutil_socket_t fd, short what, void *arg)
 	    response_cache_bytes(wk->wk_service.svc_responses),
 	    memory_order_relaxed);
 	worker_report_left_out(wk, &wk->wk_service.svc_told_files,
-	    "files not opened: descriptors ran out");
+	    "files not opened because descriptors ran out");
 	worker_report_left_out(wk, &wk->wk_service.svc_told_memory,
-	    "requests failed: memory ran out");
+	    "requests failed because memory ran out");
 	worker_report_left_out(wk, &wk->wk_service.svc_told_sibling,
 	    "times a compressed sibling was not sent");
 	worker_report_left_out(wk, &wk->wk_service.svc_told_changed,
-	    "responses failed: a file changed");
+	    "responses failed because a file changed");
 	worker_report_left_out(
-	    wk, &wk->wk_service.svc_told_busy, "passwords were not verified");
+	    wk, &wk->wk_service.svc_told_busy, "passwords not verified");
 	worker_report_left_out(wk, &wk->wk_service.svc_told_disk,
-	    "requests ended: a disk did not answer");
+	    "requests aborted because a disk did not respond");
 	worker_report_left_out(wk, &wk->wk_told_stalled,
-	    "connections ended: clients that take nothing");
+	    "connections aborted because memory was short and their clients "
+	    "read nothing");
 	worker_report_left_out(wk, &wk->wk_told_frames,
-	    "connections ended: floods of HTTP/2 frames");
+	    "connections aborted because their clients sent floods of HTTP/2 "
+	    "control frames");
 	worker_report_left_out(
 	    wk, &wk->wk_told_stall, "slow event-loop iterations");
 	worker_report_asleep(wk);

@@ -153,7 +153,7 @@ def test_streams_that_wait_are_of_http2():
     assert status == 2 and err.startswith("usage: idle")
 
 
-FLOOD = r"pagewise: warning: ended a connection of HTTP/2 from .*\n"
+FLOOD = r"pagewise: warning: aborted an HTTP/2 connection from .*\n"
 
 
 @pytest.mark.parametrize("over_tls", [False, True], ids=["http", "https"])

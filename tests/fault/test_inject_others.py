@@ -78,7 +78,7 @@ def test_without_a_ring_a_worker_has_its_files_fetched_by_the_pool(start, plan, 
     [
         ("ENOSYS", "this kernel has no io_uring"),
         ("EPERM", "io_uring is forbidden: check sysctl "),
-        ("ENOMEM", "no memory for a ring: raise ulimit -l"),
+        ("ENOMEM", "cannot lock memory for io_uring: raise ulimit -l"),
         ("EMFILE", "io_uring_setup failed"),
     ],
 )

@@ -244,10 +244,10 @@ def test_a_kernel_without_a_wall_is_warned_of(start, call, effect, why):
 
 
 @pytest.mark.parametrize("call, why", [
-    ("memfd_create", "cannot make room for messages (memfd_create): Operation not permitted; a system call is "
-                     "missing: allow it in the container's seccomp profile"),
-    ("openat2", "Operation not permitted: openat2(2) is needed: run Linux 5.6 or later, and allow it in the "
-                "container's seccomp profile"),
+    ("memfd_create", "cannot create the shared memory for log messages (memfd_create): Operation not "
+                     "permitted; a required system call is not available: allow it in the container's seccomp profile"),
+    ("openat2", "Operation not permitted: pagewise needs openat2(2): run Linux 5.6 or later, and allow this "
+                "call in the container's seccomp profile"),
 ])
 @pytest.mark.parametrize("log", [True, False], ids=["log", "no-log"])
 def test_a_call_that_a_container_refuses_is_named_with_its_cure(start, call, why, log):

@@ -98,14 +98,14 @@ def test_eio_in_the_midst_ends_that_connection_only(server, large):
     wait_until(lambda: directories(server, large) == 0, "the directory to be closed")
     large.release()
     finishes(ask(server))
-    server.stop(messages=r"pagewise: large/: cannot read it: Input/output error; look for errors of its disk \(dmesg\)\n")
+    server.stop(messages=r"pagewise: cannot read large/: Input/output error; look for disk errors \(dmesg\)\n")
 
 
 def test_eio_at_the_beginning_is_500(server, large):
     assert server.get("/dir/", host="slow").status == 200
     large.fail("readdir", errno.EIO, "large")
     assert server.get("/large/", host="slow").status == 500
-    server.stop(messages=r"pagewise: large/: cannot read it: Input/output error; look for errors of its disk \(dmesg\)\n")
+    server.stop(messages=r"pagewise: cannot read large/: Input/output error; look for disk errors \(dmesg\)\n")
 
 
 @pytest.mark.parametrize("how", ["reset", "close", "half"])

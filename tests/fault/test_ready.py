@@ -24,7 +24,7 @@ def test_root_that_hangs_is_told_of_until_it_answers(serve_slow, slow):
     wait_until(lambda: told(server)[0] == 503, "it to be told")
     status, lines = told(server)
     assert lines[0] == "not ready" and lines[1] == "fast: ok"
-    assert lines[2].startswith("slow: no answer for ") and lines[2].endswith(" s")
+    assert lines[2].startswith("slow: no response for ") and lines[2].endswith(" s")
     assert server.get("/live", host="slow").body == b"live\n"
     slow.release()
     wait_until(lambda: told(server)[0] == 200, "it to be well again")
@@ -54,7 +54,7 @@ def test_local_disk_of_which_no_thread_is_left_is_told_of(serve_disk, disk):
     assert told(server)[0] == 200
     (c,) = hangs(disk, server, 1)
     wait_until(lambda: told(server)[0] == 503, "it to be told")
-    assert any(": no answer for " in line for line in told(server)[1])
+    assert any(": no response for " in line for line in told(server)[1])
     disk.slow.release()
     finishes(c, 1)
     wait_until(lambda: told(server)[0] == 200, "it to be well again")
@@ -72,7 +72,7 @@ def test_agent_is_down_while_a_root_does_not_answer(serve_slow, slow):
     assert said(server).startswith("up ")
     slow.hang("lookup", ".pagewise-ready")
     slow.wait_held("lookup")
-    wait_until(lambda: re.fullmatch(r"down # slow: no answer for \d+ s\n", said(server)), "it to be told")
+    wait_until(lambda: re.fullmatch(r"down # slow: no response for \d+ s\n", said(server)), "it to be told")
     slow.release()
     wait_until(lambda: said(server).startswith("up "), "it to be well again")
     slow.fail("lookup", errno.EIO, ".pagewise-ready")

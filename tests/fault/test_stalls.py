@@ -12,7 +12,7 @@ from test_slowfs import SIZE, ask_slow, fast, finishes, serve_slow, slow  # fixt
 
 STALLED = re.compile(
     r"pagewise: warning: worker 0: an event-loop iteration took (\d+) ms: (?:\w+ \d+ ms \(\d+\), )*"
-    r"answers (\d+) ms \(\d+\)"
+    r"responses (\d+) ms \(\d+\)"
 )
 
 
@@ -93,4 +93,4 @@ def test_request_given_up_for_a_disk_is_counted(serve_slow, slow):
     assert admin.value("pagewise_timeouts_total") == 1
     assert admin.value("pagewise_requests_total", status="503") == 1
     slow.release()
-    server.stop(messages=r'pagewise: "GET /cold.bin HTTP/1.1" ended: the disk [^\n]*\n')
+    server.stop(messages=r'pagewise: request "GET /cold.bin HTTP/1.1" aborted: the disk [^\n]*\n')

@@ -55,7 +55,7 @@ def refused(*command):
 WHY = (
     "uring is not available: io_uring is forbidden: check sysctl "
     "kernel.io_uring_disabled and the container's seccomp profile; "
-    "auto is available everywhere\n"
+    "use auto, which is available everywhere\n"
 )
 
 
@@ -91,7 +91,7 @@ def test_log_says_which_call_of_this_kernel_tells_what_is_in_memory(may_filter, 
     assert server.get("/f").body == b"it"
     there = mounts.has_cachestat() if error is None else error == "EPERM"
     call = "cachestat" if there else "mincore"
-    expected = " (ext4): residency: %s where permitted, else RWF_NOWAIT of each page\n" % call
+    expected = " (ext4): residency: %s where permitted, else RWF_NOWAIT for each page\n" % call
     harness.wait_until(lambda: expected in server.output, expected)
 
 

@@ -68,11 +68,11 @@ check_line(const char *message, struct str in)
 		return;
 	CHECK(strncmp(p, path, len) == 0 && p[len] == ':');
 	p += len + 1;
-	if (strncmp(p, " is not text\n", 13) == 0) {
+	if (strncmp(p, " is not a text file: ", 21) == 0) {
 		CHECK(memchr(in.s_ptr, '\0', in.s_len) != NULL);
 		return;
 	}
-	if (strncmp(p, " no site: ", 10) == 0)
+	if (strncmp(p, " no site is configured: ", 24) == 0)
 		return;
 	line = strtoul(p, &end, 10);
 	CHECK(end > p && line >= 1 && line <= lines);

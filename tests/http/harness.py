@@ -460,7 +460,7 @@ def judge(text):
 
 
 # In a server's own messages besides: a death that no test has caused with SIGKILL.
-DIED = re.compile(r"server process \d+ (was killed by signal (?!9 )|ended with status)")
+DIED = re.compile(r"server process \d+ (was killed by signal (?!9 )|exited with status)")
 
 
 SERVING = re.compile(

@@ -8,8 +8,8 @@ VERSION = (ctypes.CDLL(None).syscall(444, None, 0, 1) if sys.platform == "linux"
 
 NOT_ALL = "sandbox: incomplete on this kernel: "
 NO_TRUNCATE = (
-    "Landlock lacks truncate, TCP, ioctl, signals: a compromised process can empty "
-    "files below the roots that its user can write; let another user own them")
+    "Landlock lacks truncate, TCP, ioctl, signals: a compromised process can truncate "
+    "files below the roots that its user can write; chown them to another user")
 
 # The whole line of each process that confines itself here.  Without any Landlock nearly
 # everything that tests expect of the sandbox is missing: that is not hidden.

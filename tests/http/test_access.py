@@ -145,7 +145,7 @@ def test_block_with_bits_behind_its_length_is_an_error(tmp_path):
     for value in ("10.0.0.1/8", "2001:db8::1/32"):
         conf.write_text('allow = {"%s"}\nsite "s" { root = "/" }\n' % value)
         run = Finished("-t", "-c", str(conf))
-        assert run.code == 1 and f':1: allow: "{value}" has bits set behind its length: write' in run.err, run.err
+        assert run.code == 1 and f':1: allow: "{value}" has bits set after the prefix length: write' in run.err, run.err
 
 
 # ------------------------------------- ways to a file with settings of its own
@@ -199,7 +199,7 @@ def test_glob_that_opens_what_is_closed_is_warned_of(tmp_path, glob, warned):
                     'location "/private/" { deny = {"192.0.2.1"} }\n}\n' % glob)
     run = Finished("-t", "-c", str(conf))
     assert run.code == 0
-    text = 'pagewise: warning: site "s": location "%s" is open to all, also for paths in "/private/"' % glob
+    text = 'pagewise: warning: site "s": location "%s" gives all clients access to paths below "/private/"' % glob
     assert (text in run.err) == warned and bool(run.err) == warned
 
 

@@ -166,7 +166,7 @@ def test_passwords_are_counted(serve_conf, tree, tmp_path):
     connections[0].send(b"".join(asked(100 + i) for i in range(30)))
     wait_until(lambda: admin.value("pagewise_password_threads_busy") == 1, "the thread to be busy")
     connections[0].reset()
-    server.stop(messages=r"(?:pagewise: warning: did not verify a password of .*\n)*")
+    server.stop(messages=r"(?:pagewise: warning: did not verify a password from .*\n)*")
 
 
 def test_download_is_counted_while_it_is_sent(serve_admin):
@@ -458,7 +458,7 @@ def test_socket_of_a_server_that_runs_is_left_alone(serve, tree, tmp_path):
     server = serve("--root", tree.root, "--admin", path)
     second = Finished("--root", tree.root, "--listen", "127.0.0.1:0", "--admin", path)
     assert second.code == 1
-    assert str(path) in second.err and "another program listens there" in second.err
+    assert str(path) in second.err and "another program listens on this" in second.err
     assert Admin(server).ask().status == 200
 
 

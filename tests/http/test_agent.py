@@ -13,7 +13,7 @@ import tree as t
 from harness import Connection, Finished, request, wait_until
 
 AGENT = re.compile(r"^pagewise: agent at (\S+):(\d+)$", re.M)
-DRAINS = r"(pagewise: (not )?draining: [^\n]*\n)*"
+DRAINS = r"(pagewise: (draining|drain cancelled): [^\n]*\n)*"
 
 
 def address(server):
@@ -97,7 +97,7 @@ def test_order_to_drain_is_told_and_nobody_is_cut(controlled):
     where = address(server)
     with server.connect() as kept:
         assert kept.ask("/ready").status == 200
-        assert order("drain").out == "draining: balancers are told to send nobody new\n"
+        assert order("drain").out == "draining: health checks tell balancers to send no new clients\n"
         assert said(where) == b"drain\n"
         answer = kept.ask("/ready")
         assert (answer.status, answer.body) == (503, b"draining\ns: ok\n")
@@ -156,7 +156,7 @@ def test_order_that_nobody_would_hear_is_refused(serve_conf, site, tmp_path):
     serve_conf({"admin": str(tmp_path / "a")}, [("s", {"root": site}, {})])
     done = Finished("drain", str(tmp_path / "a"))
     assert (done.code, done.out) == (1, "")
-    assert "the server refused: 409 Conflict: neither ready nor agent is set" in done.err
+    assert "the server refused the command: 409 Conflict: neither ready nor agent is set" in done.err
 
 
 @pytest.mark.parametrize("args, code, said_so", [

@@ -28,7 +28,7 @@ YESCRYPT = "$y$j75$saltsalt$0gBD67sgmJgRX3RZ6wHHO7sHimQEWGCWN85o4Twogh2"
 SLOW = "$2b$11$ABCDEFGHIJKLMNOPQRSTUuOHKTMj6A9VKZoVxdizhB4LgbxRyhEAO"  # "slow"
 
 
-BUSY = (r"pagewise: warning: did not verify a password of 127\.0\.0\.\d+: 64 wait, or 8 of one client, or memory is short; "
+BUSY = (r"pagewise: warning: did not verify a password from 127\.0\.0\.\d+: 64 are waiting, or 8 from one client, or memory is short; "
         r"set request_rate, or use cheaper hashes \(htpasswd -B -C 10\)\n")
 
 
@@ -118,7 +118,7 @@ def test_yescrypt_where_this_system_knows_it(start, users):
     conf.write_text('htpasswd = "users"\nsite "s" { root = "/" }\n')
     run = Finished("-t", "-c", str(conf))
     if run.code != 0:
-        assert "users:1: user \"y\": the crypt(3) of this system does not know this hash" in run.err
+        assert "users:1: user \"y\": crypt(3) on this system does not support this hash" in run.err
         pytest.skip("crypt(3) does not know yescrypt")
     server = start()
     assert statuses(server, Y) == [200] * 4
@@ -146,8 +146,8 @@ def test_without_memory_a_password_is_not_wrong(serve_conf, root, users, release
 @pytest.mark.parametrize("parameters, cause", [
     ("j9T", None), ("jDT", None),
     ("jET", "the cost is too high"), ("jFT", "the cost is too high"), ("jaT", "the cost is too high"),
-    ("j9U", "these parameters of yescrypt are not known"), ("j9TT", "these parameters"), ("j", "these parameters"),
-    ("k9T", "these parameters"), ("jD", "these parameters")])
+    ("j9U", "unknown yescrypt parameters"), ("j9TT", "unknown yescrypt"), ("j", "unknown yescrypt"),
+    ("k9T", "unknown yescrypt"), ("jD", "unknown yescrypt")])
 def test_yescrypt_takes_no_more_than_a_second(tmp_path, users, parameters, cause):
     users.write_text("y:" + YESCRYPT)
     conf = tmp_path / "t.conf"
@@ -397,7 +397,7 @@ def test_reload(start, users):
     users.write_text("new:plaintext\n")
     server.signal(signal.SIGHUP)
     wait_until(lambda: "the old configuration stays in use" in server.messages, "the refusal")
-    assert 'users:1: user "new": the password is not hashed: make it anew with htpasswd -B' in server.messages
+    assert 'users:1: user "new": the password is not hashed: create a new hash with htpasswd -B' in server.messages
     assert (statuses(server, Y, 1), statuses(server, new, 1)) == ([200], [401])
     users.write_text("new:" + HASHES["y"][1])
     server.reload()
@@ -458,16 +458,16 @@ def test_the_log_does_not_count_it_as_a_wait_for_a_disk(serve_conf, root, users,
 
 
 @pytest.mark.parametrize("text, cause", [
-    ("", ": has no user: htpasswd -B -c FILE USER makes one"),
+    ("", ": has no user: add one with htpasswd -B FILE USER"),
     ("# x\n\nalice\n", ":3: write USER:HASH, as htpasswd -B does"),
     (":" + SLOW, ":1: write USER:HASH"),
-    ("a:secret\n", ':1: user "a": the password is not hashed: make it anew with htpasswd -B'),
+    ("a:secret\n", ':1: user "a": the password is not hashed: create a new hash with htpasswd -B'),
     ("a:\n", ':1: user "a": the password is not hashed'),
-    ("a:rqXexS6ZhobKA\n", ':1: user "a": DES is weak: make it anew with htpasswd -B'),
+    ("a:rqXexS6ZhobKA\n", ':1: user "a": DES is weak: create a new hash with htpasswd -B'),
     ("a:$apr1$lZL6V/ci$eIMz/iKDkbtys/uU7LEK00\n", ':1: user "a": MD5 is weak'),
     ("a:$1$salt$x\n", ':1: user "a": MD5 is weak'),
     ("a:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n", ':1: user "a": SHA-1 is weak'),
-    ("a:$9$x$y\n", ':1: user "a": this hash is not known'),
+    ("a:$9$x$y\n", ':1: user "a": unknown type of password hash'),
     ("ok:%s\na:%s\n" % (SLOW, SLOW[:-1]), ':2: user "a": the hash is not complete'),
     ("a:%s\n" % SLOW.replace("$11$", "$x1$"), ':1: user "a": the hash is not complete'),
     ("a:%s\n" % SLOW.replace("$11$", "$17$"), ':1: user "a": the cost is too high'),
@@ -475,7 +475,7 @@ def test_the_log_does_not_count_it_as_a_wait_for_a_disk(serve_conf, root, users,
     ("a:$6$saltsalt$\n", ':1: user "a": the hash is not complete'),
     ("a:$y$\n", ':1: user "a": '),
     ("a:$6$saltsalt\n", ':1: user "a": the hash is not complete'),
-    ("a:%s\nb:%s\na:%s\n" % (SLOW, SLOW, SLOW), ': user "a" is there twice'),
+    ("a:%s\nb:%s\na:%s\n" % (SLOW, SLOW, SLOW), ': user "a" is listed twice: remove one line'),
 ])
 def test_a_bad_file_is_an_error(tmp_path, users, text, cause):
     conf = tmp_path / "p.conf"
@@ -499,7 +499,7 @@ def test_a_file_that_all_may_write_is_an_error(tmp_path, users):
     ("htpasswd", "", "the path is empty"),
     ("htpasswd", "/none", "/none: No such file"),
     ("htpasswd", ".", "Is a directory"),
-    ("realm", "", "is not a realm: write 1 to 128 characters"),
+    ("realm", "", "is not a realm: write 1 to 128 printable ASCII characters"),
     ("realm", 'a\\"b', "is not a realm"),
     ("realm", "a\\nb", "is not a realm"),
     ("realm", "ä", "is not a realm"),

@@ -19,7 +19,7 @@ pytestmark = as_root
 FOWNER = 1 << 3
 NONE = {"CapPrm": 0, "CapEff": 0, "CapInh": 0, "CapAmb": 0, "CapBnd": 0}
 ONE = {**NONE, "CapPrm": FOWNER, "CapEff": FOWNER}
-SAID = "keep_fowner: CAP_FOWNER is dropped: "
+SAID = "keep_fowner: cannot keep CAP_FOWNER: "
 
 
 def of(thread):
@@ -135,7 +135,7 @@ def test_io_uring_and_the_capability_exclude_each_other(serve_conf, release, pub
 
 @pytest.mark.parametrize("variable, value, why", [
     ("PAGEWISE_SECCOMP", "0", re.escape(NO_FILTER)),
-    ("PAGEWISE_SECCOMP_IDLE", "1", r"no seccomp filter \(it has no effect\)"),
+    ("PAGEWISE_SECCOMP_IDLE", "1", r"no seccomp filter \(the kernel does not enforce it\)"),
 ])
 def test_without_a_filter_that_holds_it_is_given_up(start, debug, variable, value, why):
     """However it comes that there is none."""
@@ -167,7 +167,7 @@ def test_bounding_set_is_emptied_by_whoever_may(start):
 def test_root_that_cannot_keep_it_says_so(start, started):
     server = start(becomes=setpriv(*started))
     assert capabilities(server) == NONE
-    assert SAID + "root started without it" in server.output
+    assert SAID + "root lacks this capability" in server.output
 
 
 # ---------------------------------------------------------------- what it is good for

@@ -176,21 +176,21 @@ def alone(place, good, issuer):
 
 DATE = r"20\d\d-\d\d-\d\d \d\d:\d\d UTC"
 REFUSED = [
-    (other_key, r"a.key: the key is not the one of the certificate in a.pem: certificate_key has "
-                r"the keys in the order of certificate"),
+    (other_key, r"a.key: this key does not belong to the certificate in a.pem: "
+                r"certificate_key must list the keys in the order of certificate"),
     (passphrase, r"a.key: the key has a passphrase: remove it with openssl pkey -in a.key -out "
                  r"KEYFILE"),
-    (no_key, r"a.key: no private key is in it: .+"),
-    (no_certificate, r"a.pem: no certificate is in it: no start line"),
-    (empty, r"a.pem: no certificate is in it: no start line"),
+    (no_key, r"a.key: contains no valid private key: .+"),
+    (no_certificate, r"a.pem: contains no valid certificate: no start line"),
+    (empty, r"a.pem: contains no valid certificate: no start line"),
     (missing, r"a.pem: No such file or directory"),
     (missing_key, r"a.key: No such file or directory"),
     (directory, r"a.pem: Is a directory"),
     (open_key, r"a.key: other users can read or write it: chmod 600 it"),
     (key_of_the_group, r"a.key: other users can read or write it: chmod 600 it"),
-    (damaged, r"a.pem: no certificate is in it: .+"),
-    (damaged_issuer, r"a.pem: certificate 2 is damaged: .+: fetch it anew"),
-    (cut, r"a.pem: no certificate is in it: bad end line"),
+    (damaged, r"a.pem: contains no valid certificate: .+"),
+    (damaged_issuer, r"a.pem: certificate 2 is damaged: .+; download it again"),
+    (cut, r"a.pem: contains no valid certificate: bad end line"),
     (binary, r"a.pem: is DER, not PEM: convert it with openssl x509 -inform der -in a.pem -out "
              r"PEMFILE"),
     (binary_key, r"a.key: is DER, not PEM: convert it with openssl pkey -inform der -in a.key -out "
@@ -198,17 +198,17 @@ REFUSED = [
     (pkcs12, r"a.pem: is PKCS#12, not PEM: convert it with openssl pkcs12 -noenc -in a.pem -out "
              r"PEMFILE"),
     (garbage, r"a.pem: is not text"),
-    (issuer_first, r"a.pem: certificate 2 has not issued certificate 1: write the site's "
-                   r"certificate first, then each issuer"),
+    (issuer_first, r"a.pem: certificate 2 did not issue certificate 1: put the site's "
+                   r"certificate first, then each issuer's"),
     (not_for_servers, r"a.pem: the certificate is not for servers: its extended key usage lacks "
-                      r"serverAuth; ask its authority for another"),
+                      r"serverAuth; request another one from its authority"),
     (an_authority, r"a.pem: the certificate is not for servers: its key usage lacks "
-                   r"digitalSignature; ask its authority for another"),
-    (small, r"a.pem: OpenSSL does not take it: ee key too small"),
+                   r"digitalSignature; request another one from its authority"),
+    (small, r"a.pem: OpenSSL rejects this certificate or its key: ee key too small"),
 ]
 DOUBTFUL = [
-    (expired, r"a.pem: certificate 1 has expired on %s: renew it" % DATE),
-    (too_early, r"a.pem: certificate 1 is not valid before %s: is the clock right\?" % DATE),
+    (expired, r"a.pem: certificate 1 expired on %s: renew it" % DATE),
+    (too_early, r"a.pem: certificate 1 is not valid before %s: check the clock" % DATE),
     (alone, r"a.pem: the chain is incomplete: append the certificate of the issuer, issuer"),
 ]
 
@@ -246,7 +246,7 @@ def test_both_in_one_file_are_taken_in_any_order(place, site, good):
     put(place / "a.pem", good.cert + good.chain)
     os.chmod(place / "a.pem", 0o644)
     assert said_by_test(place, site, keys=False) == (
-        "a.pem: no private key is in it: certificate_key names the file of its key\n")
+        "a.pem: contains no private key: set certificate_key to the file of the key\n")
     put(place / "a.pem", good.cert + good.chain + good.key)
     os.chmod(place / "a.pem", 0o644)
     assert said_by_test(place, site, keys=False) == (
@@ -259,7 +259,7 @@ def test_authorities_of_clients_are_looked_at(place, site, good):
 
     assert said() == "ca: No such file or directory\n"
     put(place / "ca", good.key)
-    assert said() == "ca: no certificate is in it: no start line\n"
+    assert said() == "ca: contains no valid certificate: no start line\n"
     put(place / "ca", good.cert + good.chain)
     assert said() == ""
 
@@ -279,7 +279,7 @@ def test_two_kinds_are_taken_and_two_of_one_kind_refused(place, site, issuer):
     assert said_by_test(place, site, names=("a", "b")) == ""
     issuer.issue().write(place, "b")
     assert said_by_test(place, site, names=("a", "b")) == (
-        "a.pem and b.pem have keys of the same kind: one site has one certificate of each\n")
+        "a.pem and b.pem have keys of the same type: a site can have only one certificate of each key type\n")
 
 
 def test_keys_without_certificates_are_refused(place, site):
@@ -289,7 +289,8 @@ def test_keys_without_certificates_are_refused(place, site):
     conf.write_text(harness.configuration(top, [("s", {"root": site}, {})]))
     run = Finished("-t", "-c", conf)
     assert (run.code, run.err) == (
-        1, "pagewise: %s:6: certificate_key: 2 files, certificate has 1\n" % conf)
+        1, "pagewise: %s:6: certificate_key: 2 key files are listed, but certificate lists only 1: "
+        "remove the extra ones\n" % conf)
 
 
 def test_error_names_the_line_of_the_certificate(place, site):
@@ -315,7 +316,7 @@ def test_expired_issuer_is_named_by_its_place(place, site, root, tmp_path_factor
                      extensions="basicConstraints=critical,CA:TRUE\n")
     pair.chain = old.cert
     pair.write(place, "a")
-    assert re.fullmatch(r"a.pem: certificate 2 has expired on %s: renew it\n" % DATE,
+    assert re.fullmatch(r"a.pem: certificate 2 expired on %s: renew it\n" % DATE,
                         said_by_test(place, site))
 
 

@@ -28,7 +28,7 @@ UNBUFFERED = 12 * t.MIB  # more than the sockets of both ends take
 # to a client without a copy.  No folio is larger than this.
 FOLIO = 8 * t.MIB
 CHANGED = r"pagewise: f: changed while it was sent: %s; write a new file and rename it\n"
-CUT = CHANGED % "the response is cut"
+CUT = CHANGED % "the response was aborted"
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_log_says_why_responses_of_a_file_that_is_rewritten_fail(server, site):
         writer.kill()
         writer.wait()
     assert response is None or response.status == 503
-    server.stop(messages=CUT if response is None else CHANGED % "the client gets 503")
+    server.stop(messages=CUT if response is None else CHANGED % "the client got 503")
 
 
 def test_file_that_grew_between_requests(server, site):

@@ -93,10 +93,10 @@ WRONG = [
     ('root = "/"\n', 1, "root", "site"),
     # What shows only when all is set.
     ("\nclient_address = forwarded\n", 2, "client_address", "trusted_proxies"),
-    ('\nlive = "/x"\nready = "/x"\nthreads = 2\n', 3, "ready", "path of live"),
-    ('\nlisten = {"127.0.0.1:1",\n"127.0.0.1:2 tls"}\n', 3, "listen", "certificate is missing"),
-    ("\nverify_client = require\nthreads = 2\n", 2, "verify_client", "needs client_ca"),
-    ("\nredirect_https = on\nthreads = 2\n", 2, "redirect_https", "no address has TLS"),
+    ('\nlive = "/x"\nready = "/x"\nthreads = 2\n', 3, "ready", "already used by live"),
+    ('\nlisten = {"127.0.0.1:1",\n"127.0.0.1:2 tls"}\n', 3, "listen", "has no certificate"),
+    ("\nverify_client = require\nthreads = 2\n", 2, "verify_client", "has no client_ca"),
+    ("\nredirect_https = on\nthreads = 2\n", 2, "redirect_https", "no listen address has tls"),
 ]
 
 
@@ -122,7 +122,7 @@ def test_admin_has_an_address_of_its_own(tmp_path, listen, admin, shared):
         path, run = check(tmp_path, "\n".join(keys) + "\n" + SITE)
         assert run.code == (1 if shared else 0)
         assert not shared or run.err == (
-            "pagewise: %s:%d: admin: %s is already an address of the sites (listen = %s)\n"
+            "pagewise: %s:%d: admin: %s is already used by the sites (listen = %s): choose another address\n"
             % (path, keys.index('admin = "%s"' % admin) + 1, admin, listen))
 
 
@@ -152,8 +152,8 @@ WRONG_SITES = [
     ('site "s" {\n\troot = "@ROOT@"\n\tlocation "/v/" {\n\t\tnames = "a"\n\t}\n}\n', 4, "names"),
     ('site "s" {\n\troot = "@ROOT@"\n\tlocation "/v" {\n\t\talias = "/"\n\t}\n}\n', 4, "alias"),
     ('site "s" {\n\troot = "@ROOT@"\n\tnames = {"a b"}\n}\n', 3, "a b"),
-    ('site "s" {\n\troot = "@ROOT@"\n', 1, "end"),
-    ('site "s" {\n\troot = "@ROOT@\n}\n', 2, "end"),
+    ('site "s" {\n\troot = "@ROOT@"\n', 1, "not closed"),
+    ('site "s" {\n\troot = "@ROOT@\n}\n', 2, "unterminated string"),
     (
         'site "s" {\n\troot = "@ROOT@"\n\tnames = {"a"}\n}\n'
         'site "t" {\n\troot = "@ROOT@"\n\tnames = {"a"}\n}\n',
@@ -180,7 +180,7 @@ def test_option_takes_the_place_of_a_line(tmp_path):
 def test_access_log_needs_its_directory(tmp_path):
     path, run = check(tmp_path, '\naccess_log = "none/log"\n' + SITE)
     where = "pagewise: %s:2: " % path
-    cause = "cannot open the access log %s/none/log: there is no such directory: create it\n" % tmp_path
+    cause = "cannot open the access log %s/none/log: its directory does not exist; create it\n" % tmp_path
     assert (run.code, run.err) == (1, where + cause)
     run = Finished("-c", path)
     assert (run.code, run.err) == (1, where + cause)
@@ -198,7 +198,7 @@ def test_command_that_is_nearly_one_is_corrected():
     run = Finished("digset", "/srv")
     assert (run.code, run.err) == (2, "pagewise: digset: unknown command; did you mean digest?\n")
     run = Finished("/srv")
-    assert run.code == 2 and "a directory is given with --root DIR" in run.err
+    assert run.code == 2 and "write --root DIR to serve a directory" in run.err
 
 
 def test_file_without_a_site_is_an_error(tmp_path):
@@ -214,7 +214,7 @@ def test_file_that_cannot_be_read_is_named(tmp_path, name):
     assert str(tmp_path / name) in run.err
 
 
-NOT_REGULAR = "not a regular file: each reload reads it again; write it to a file\n"
+NOT_REGULAR = "is not a regular file, which each reload needs: copy its contents to one\n"
 
 
 def made(path, kind):
@@ -349,7 +349,7 @@ def test_another_address_of_ours_with_that_port_makes_no_difference(serve, site)
         run = Finished("--root", site, "--listen", "127.0.0.1:%d" % port,
                        "--listen", "127.0.0.3:%d" % port)
     assert run.code == 1
-    assert "127.0.0.3:%d" % port in run.err and "another program listens there" in run.err
+    assert "127.0.0.3:%d" % port in run.err and "another program listens on this" in run.err
 
 
 def test_access_log_that_cannot_be_opened_is_named(site, tmp_path):

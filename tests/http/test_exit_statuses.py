@@ -75,7 +75,7 @@ def test_1_if_the_file_is_wrong(conf, words):
 def test_1_if_it_cannot_start(site):
     with socket.create_server(("127.0.0.1", 0)) as s:
         run = Finished("--root", site, "--listen", "127.0.0.1:%d" % s.getsockname()[1])
-    assert run.code == 1 and "another program listens there" in run.err
+    assert run.code == 1 and "another program listens on this" in run.err
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")

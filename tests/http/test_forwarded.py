@@ -277,18 +277,18 @@ def test_a_trusted_proxy_is_not_counted_by_its_address(start):
 
 SITE = 'site "s" { root = "/" }\n'
 BAD = [
-    ('trusted_proxies = {"10.1.2.3/8"}\n', r'1: trusted_proxies: "10\.1\.2\.3/8" has bits set behind its length: '
-     r"write 192\.0\.2\.7, 192\.0\.2\.0/24, 2001:db8::/32, all or unix:"),
+    ('trusted_proxies = {"10.1.2.3/8"}\n', r'1: trusted_proxies: "10\.1\.2\.3/8" has bits set after the prefix length: '
+     r"write an address \(192\.0\.2\.7\), a block \(192\.0\.2\.0/24, 2001:db8::/32\), all or unix:"),
     ('\ntrusted_proxies = {"127.0.0.1", "localhost"}\n',
      r'2: trusted_proxies: "localhost" is not an address'),
     ('trusted_proxies = {"127.0.0.1"}\nclient_address = "x-real-ip"\n',
      r'2: client_address: "x-real-ip" is not x-forwarded-for, forwarded or off'),
     ('client_address = "forwarded"\n',
-     r"client_address: nobody's word is taken: set trusted_proxies to the addresses of your "),
+     r"client_address: no proxy is trusted to send client addresses: set trusted_proxies to the addresses of your "),
     ('trusted_proxies = {}\nclient_address = "forwarded"\n',
-     r"client_address: nobody's word is taken"),
+     r"client_address: no proxy is trusted"),
     (SITE.replace("}", 'trusted_proxies = {"::1"} }'),
-     r"1: trusted_proxies: .*belongs at the top level"),
+     r"1: trusted_proxies: .*is only allowed at the top level"),
 ]
 
 

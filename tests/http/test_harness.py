@@ -30,7 +30,7 @@ def test_a_finding_of_a_process_that_ended_unseen_is_a_failure(site, finding, en
 
 
 def test_a_server_process_that_ended_badly_is_a_failure(site):
-    died = "pagewise: server process 7 ended with status 99"
+    died = "pagewise: server process 7 exited with status 99"
     server = harness.Server("--root", site, becomes=SAYS + [died]).start()
     with pytest.raises(AssertionError, match="status 99"):
         server.stop(messages=True)
@@ -38,4 +38,4 @@ def test_a_server_process_that_ended_badly_is_a_failure(site):
 
 def test_what_a_server_says_itself_is_none():
     harness.judge("pagewise: server process 7 was killed by signal 9 (Killed)\n"
-                  "pagewise: d62/cold: cannot read it: Input/output error\n")
+                  "pagewise: cannot read d62/cold: Input/output error\n")

@@ -69,7 +69,7 @@ def test_they_are_two_paths(tmp_path):
     conf = tmp_path / "p.conf"
     conf.write_text('live = "/up"\nready = "/%75p"\nsite "s" { root = "/" }\n')
     run = Finished("-t", "-c", str(conf))
-    assert run.code == 1 and "ready: /up is the path of live as well" in run.err, run.err
+    assert run.code == 1 and "ready: /up is already used by live" in run.err, run.err
 
 
 def test_it_goes_on_after_a_reload(site):

@@ -13,8 +13,8 @@ from harness import wait_until
 from test_limits_clients import connections, figure, limited
 from test_limits_clients import start  # noqa: F401
 
-WARNING = (r"pagewise: warning: ended a connection of HTTP/2 from 127\.0\.0\.1: more frames that "
-           r"ask for nothing than a client needs\n")
+WARNING = (r"pagewise: warning: aborted an HTTP/2 connection from 127\.0\.0\.1: the client sent a "
+           r"flood of control frames, such as PING or resets\n")
 MANY = 6000  # more than may come at once
 
 

@@ -291,7 +291,7 @@ def test_one_in_use_is_left_alone(site, path):
         s.listen()
         fails_to_start(site, path,
                        r"cannot listen on %s: Address already in use: another program "
-                       r"listens there, or the file is not a socket" % path)
+                       r"listens on this path, or the file is not a socket; choose another path" % path)
         os.stat(path)
 
 
@@ -299,7 +299,7 @@ def test_a_file_of_another_kind_is_left_alone(site, path):
     with open(path, "w") as f:
         f.write("precious")
     fails_to_start(site, path,
-                   r"cannot listen on %s: Address already in use: .*not a socket" % path)
+                   r"cannot listen on %s: Address already in use: .*not a socket; choose another path" % path)
     assert open(path).read() == "precious"
 
 
@@ -478,8 +478,8 @@ BAD = [
     ("unix:/run/x mode=", r"mode= is not a mode"),
     ("unix:/run/x mode=01777", r"mode=01777 is not a mode"),
     ("unix:/run/x mod=0660", r'"mod=0660" is not an option of an address'),
-    ("*:8080 mode=0660", r"mode=0660: \*:8080 is not a Unix socket"),
-    ("/run/x", r"/run/x is not an address: of a Unix socket write unix:/run/x"),
+    ("*:8080 mode=0660", r"mode=0660 is only for Unix sockets: remove it from \*:8080"),
+    ("/run/x", r"/run/x is not an address: for a Unix socket write unix:/run/x"),
 ]
 
 
@@ -502,7 +502,7 @@ def test_a_path_that_is_listed_twice(tmp_path):
 
 def test_the_path_of_admin(tmp_path):
     run = Finished("-t", "--root", "/", "--listen", "unix:/run/x", "--admin", "/run/x")
-    assert run.code == 1 and "/run/x is already an address of the sites" in run.err
+    assert run.code == 1 and "/run/x is already used by the sites" in run.err
 
 
 def test_t_makes_no_file(site, path):

@@ -123,9 +123,9 @@ def test_included_files_have_sites_and_a_directory_of_their_own(dirs, serve):
     ({"a.conf": "workers = 0\n"}, 'include = "sites/a.conf"\n', "sites/a.conf:1: workers: 0 is out of range"),
     ({"a.conf": 'include = "a.conf"\n'}, 'include = "sites/a.conf"\n', "more than 8 deep"),
     ({"a.conf": 'site "s" { root = "/" }\n', "b.conf": '\nsite "s" { root = "/" }\n'},
-     'include = "sites/*.conf"\n', 'sites/b.conf:2: site "s": is defined already: join the two blocks'),
+     'include = "sites/*.conf"\n', 'sites/b.conf:2: site "s": this site is already defined: merge the two blocks'),
     ({}, 'include = "sites/*.conf"\n', "pagewise.conf: no site"),
-    ({}, 'site "s" { root = "/"\ninclude = "x" }\n', ":2: include: belongs at the top level"),
+    ({}, 'site "s" { root = "/"\ninclude = "x" }\n', ":2: include: is only allowed at the top level"),
     ({}, 'include = ""\nsite "s" { root = "/" }\n', ":1: include: "),
 ])
 def test_error_in_an_included_file_has_its_name_and_line(dirs, files, main, message):

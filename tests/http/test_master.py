@@ -135,7 +135,7 @@ def test_process_that_does_not_end_is_killed_after_more_signals(leased):
         return not server.running
 
     wait_until(ended, "its end", pause=0.5)
-    assert "does not end: killing it" in server.messages
+    assert "does not exit: killing it" in server.messages
     server.stop(codes=(1,), messages=True)
 
 
@@ -352,8 +352,9 @@ def test_socket_that_was_shut_down_is_opened_anew(serve_conf, site, spoilt):
     for _ in range(20):
         assert answers(server)
     assert len(listeners(server.master)) == 2
-    server.stop(messages=r"(pagewise: warning: a socket of 127\.0\.0\.1:\d+ was shut "
-                         r"down: opening another one\n){%d}" % len(spoilt))
+    server.stop(messages=r"(pagewise: warning: a listening socket of 127\.0\.0\.1:\d+ no longer "
+                         r"accepts connections, because a process called shutdown\(2\) on it; "
+                         r"opening a new one\n){%d}" % len(spoilt))
 
 
 def test_admin_socket_that_was_removed_is_made_again(leased, tmp_path):

@@ -261,7 +261,7 @@ def test_sibling_that_is_not_used_is_counted_and_told_of(site, root):
     assert ask(server, "/all.js", "br")[1] == "br"
     assert admin.value(name) == 3
     server.stop(messages=r"pagewise: warning: stale\.txt\.br: not sent in place of the original: it is older; "
-                         r"make it anew \(pagewise precompress\), or give it the original's time \(touch -r\)\n"
+                         r"update it with pagewise precompress, or copy the original's time to it \(touch -r\)\n"
                          r"(pagewise: 2 more times a compressed sibling was not sent[^\n]*\n)?")
 
 

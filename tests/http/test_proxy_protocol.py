@@ -288,7 +288,7 @@ def test_the_client_that_hoards_gives_up_its_place(start):
     assert honest.response().status == 200
     logged.server.stop(messages=r"(pagewise: [^\n]*\n)*pagewise: warning: closed a connection from "
                                 r"192\.0\.2\.66 that has sent no request, to make room "
-                                r"\(\d connections from there\)\n(pagewise: [^\n]*\n)*")
+                                r"\(\d connections from this address\)\n(pagewise: [^\n]*\n)*")
 
 
 # --------------------------------------------------------------- with other things
@@ -398,8 +398,8 @@ def test_the_word_needs_proxies_that_are_trusted(tmp_path):
     conf.write_text('listen = {"*:8080 proxy"}\nsite "s" { root = "/" }\n')
     run = Finished("-t", "-c", conf)
     assert run.code == 1
-    assert ("listen: *:8080: nobody's PROXY header is believed: set trusted_proxies to the "
-            "addresses of your proxies") in run.err
+    assert ("listen: *:8080 expects PROXY headers, but no proxy is trusted: set trusted_proxies to "
+            "the addresses of your proxies") in run.err
 
 
 def test_other_words_are_errors(tmp_path):

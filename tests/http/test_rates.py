@@ -325,13 +325,13 @@ def test_networks_of_ipv6_share_a_client_rate(site):
 
 @pytest.mark.parametrize("key, value, cause", [
     ("rate", "x", "x is not a size (0 to 16G)"),
-    ("rate", "1023", "1023 is less than 1K bytes/s (0: no limit)"),
+    ("rate", "1023", "1023 is less than 1K bytes/s: write at least 1K, or 0 for no limit"),
     ("rate", "17G", "17G is out of range (0 to 16G)"),
     ("client_rate", "1", "1 is less than 1K bytes/s"),
     ("client_rate", "", "the value is empty"),
     ("burst", "-1", "-1 is not a size (0 to 64G)"),
     ("request_burst", "0", "0 is out of range (1 to 1000000)"),
-    ("request_rate", "10", '"10" is not a rate: write 10/s, 30/m or 1000/h'),
+    ("request_rate", "10", '"10" is not a rate: write for example 10/s, 30/m or 1000/h'),
     ("request_rate", "0/s", '"0/s" is not a rate'),
     ("request_rate", "1/d", '"1/d" is not a rate'),
     ("request_rate", "1/", '"1/" is not a rate'),

@@ -163,7 +163,7 @@ def test_mistake_in_the_file_is_told_with_its_place(configured):
 def test_address_of_another_program_is_refused(configured):
     with socket.create_server(("127.0.0.1", 0)) as other:
         text = refused(configured, listen=["127.0.0.1:%d" % other.getsockname()[1]])
-    assert "another program listens there" in text
+    assert "another program listens on this" in text
     configured.server.stop(messages=STAYS)
 
 
@@ -172,7 +172,7 @@ def test_address_of_another_server_with_a_port_of_ours_is_refused(configured, se
     ours, other = "127.0.0.1:%d" % port, "127.0.0.3:%d" % port
     serve("--root", site, "--listen", other)
     text = refused(configured, listen=[ours, other])
-    assert other in text and "another program listens there" in text
+    assert other in text and "another program listens on this" in text
     configured.server.stop(messages=STAYS)
 
 

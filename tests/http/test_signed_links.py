@@ -179,7 +179,7 @@ def test_reload_takes_new_keys_and_keeps_the_old_ones_if_they_are_bad(server, ke
     keys.write_text("short\n")
     server.signal(signal.SIGHUP)
     wait_until(lambda: "the old configuration stays in use" in server.messages, "the refusal")
-    assert "keys:1: a key has 32 to 256 characters" in server.messages
+    assert "keys:1: a key must have 32 to 256 characters" in server.messages
     assert server.get(old).status == 200
     keys.write_text(KEYS[2])
     server.reload()
@@ -196,12 +196,12 @@ def test_off_is_none(serve_conf, root, keys):
 
 
 @pytest.mark.parametrize("text, cause", [
-    ("", ": has no key: make one with openssl rand -hex 32"),
+    ("", ": has no key: create one with openssl rand -hex 32"),
     ("# only this\n", ": has no key"),
-    ("\n\nshort\n", ":3: a key has 32 to 256 characters"),
-    ("x" * 257, ":1: a key has 32 to 256 characters"),
-    ("x" * 40 + " y\n", ":1: a key is visible ASCII characters"),
-    ("é" * 40 + "\n", ":1: a key is visible ASCII characters"),
+    ("\n\nshort\n", ":3: a key must have 32 to 256 characters"),
+    ("x" * 257, ":1: a key must have 32 to 256 characters"),
+    ("x" * 40 + " y\n", ":1: a key must be visible ASCII characters"),
+    ("é" * 40 + "\n", ":1: a key must be visible ASCII characters"),
     ("x" * 40 + "\n" + "\0" * 40, ": is not text"),
     ("".join("%040d\n" % n for n in range(9)), ":9: more than 8 keys"),
 ])
@@ -266,16 +266,16 @@ def test_sign_expires_when_it_says(keys):
     (("--key", "KEYS"), 2, "usage: pagewise sign"),
     (("--key", "KEYS", "--bad", "/a"), 2, "usage: pagewise sign"),
     (("--key", "/none", "/a"), 1, "pagewise: sign: key: /none: No such file"),
-    (("--key", "KEYS", "a"), 1, "pagewise: sign: a: is not a URL"),
-    (("--key", "KEYS", "/a?b=c&expires=1"), 1, "a link is signed once"),
-    (("--key", "KEYS", "/a?signature=x"), 1, "a link is signed once"),
-    (("--key", "KEYS", "/a?client=::1"), 1, "a link is signed once"),
-    (("--key", "KEYS", "/%zz"), 1, "pagewise: sign: /%zz: is not a URL"),
-    (("--key", "KEYS", "--expires", "0", "/a"), 1, "pagewise: sign: 0: is not a time"),
-    (("--key", "KEYS", "--expires", "x", "/a"), 1, "pagewise: sign: x: is not a time"),
-    (("--key", "KEYS", "--expires", "@" + "9" * 12, "/a"), 1, "is not a time"),
+    (("--key", "KEYS", "a"), 1, "pagewise: sign: a: invalid URL"),
+    (("--key", "KEYS", "/a?b=c&expires=1"), 1, "a link can be signed only once"),
+    (("--key", "KEYS", "/a?signature=x"), 1, "a link can be signed only once"),
+    (("--key", "KEYS", "/a?client=::1"), 1, "a link can be signed only once"),
+    (("--key", "KEYS", "/%zz"), 1, "pagewise: sign: /%zz: invalid URL"),
+    (("--key", "KEYS", "--expires", "0", "/a"), 1, "pagewise: sign: 0: invalid time"),
+    (("--key", "KEYS", "--expires", "x", "/a"), 1, "pagewise: sign: x: invalid time"),
+    (("--key", "KEYS", "--expires", "@" + "9" * 12, "/a"), 1, "invalid time"),
     (("--key", "KEYS", "--client", "me", "/a"), 1, "pagewise: sign: me: is not an address"),
-    (("--key", "KEYS", "--client", "10.0.0.1/8", "/a"), 1, "sign: 10.0.0.1/8: has bits set behind its length"),
+    (("--key", "KEYS", "--client", "10.0.0.1/8", "/a"), 1, "sign: 10.0.0.1/8: has bits set after the prefix length"),
 ])
 def test_sign_says_what_is_wrong(keys, args, code, cause):
     run = Finished("sign", *(str(keys) if a == "KEYS" else a for a in args))

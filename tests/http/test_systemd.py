@@ -79,7 +79,7 @@ def test_death_and_starts_that_fail_are_in_the_status(notified, manager, site):
     server = notified()
     os.rename(site, str(site) + ".gone")
     os.kill(server.pid, signal.SIGKILL)
-    assert told(manager) == {"STATUS": "no server process runs: trying again in 1 s"}
+    assert told(manager) == {"STATUS": "no server process is running: trying again in 1 s"}
     os.rename(str(site) + ".gone", site)
     # The next one may have begun before.
     wait_until(lambda: told(manager) == {"STATUS": "serving"}, "the status")
@@ -158,7 +158,7 @@ def test_socket_that_nobody_listens_on_is_told(serve, give, conf):
     server = given.start(serve, "-c", conf, "--listen", "127.0.0.1:0")
     assert server.address[1] != given.ports[0]
     assert get(server.address[1]).body == b"small"
-    server.stop(messages=r"pagewise: warning: unused socket 127\.0\.0\.1:%d [^\n]*\n"
+    server.stop(messages=r"pagewise: warning: socket 127\.0\.0\.1:%d from [^\n]*\n"
                 % given.ports[0])
 
 

@@ -163,7 +163,7 @@ def test_sums_are_told(files):
     (("a:257", "/"), 2, 'a: the weight "257" is not a number from 1 to 256'),
     (("a=x", "/"), 2, 'a: the id "x" is not a number'),
     (("a,a", "/"), 2, "a is listed twice"),
-    (("a=2,b", "/"), 2, "a and b have the id 2: ids differ in HAProxy's backend; write NAME=ID"),
+    (("a=2,b", "/"), 2, "a and b both have the id 2: write each node as NAME=ID"),
     (("--add", "a", "a", "/"), 2, "a is listed twice"),
     (("-d", "101", "a", "/"), 2, '"101" is not a number from 0 to 100'),
     (("--ring", "2.8", "a", "/"), 2, '--ring: "2.8" is not 2.6 or 3.0'),

@@ -120,7 +120,7 @@ def test_check_finds_what_differs_and_writes_nothing(site):
     before = [attribute(f) for f in (bad, good, changed, none)]
     done = run("--check", site, code=1)
     assert done.out.splitlines() == [
-        f"{bad}: the content is not what the digest says",
+        f"{bad}: the content does not match the digest",
         "4 files: 1 verified, 1 differ, 2 without a digest; 0 errors; 7 bytes read"]
     assert [attribute(f) for f in (bad, good, changed, none)] == before
     put(bad, b"bad")
@@ -142,8 +142,8 @@ def test_file_that_is_not_writable_is_told_of_and_not_read():
         done = subprocess.run([harness.PAGEWISE, "digest", str(place)], user=65534, group=65533, extra_groups=[],
                               check=False, capture_output=True, text=True)
         assert done.returncode == 1 and "1 errors; 1 bytes read" in done.stdout
-        assert done.stderr == (f"pagewise digest: {place}/a: cannot write its attribute: Permission denied; "
-                               "run this as a user that may write the file\n")
+        assert done.stderr == (f"pagewise digest: {place}/a: cannot write the attribute: Permission denied; "
+                               "run the command as a user that may write the file\n")
         assert attribute(place / "b") == wanted(place / "b")
     finally:
         shutil.rmtree(place)
@@ -152,15 +152,15 @@ def test_file_that_is_not_writable_is_told_of_and_not_read():
 @pytest.mark.skipif(not os.path.isdir("/proc/sys/fs"), reason="no file system without attributes is at hand")
 def test_file_system_without_attributes_is_told_of_once():
     done = run("-j", "1", "/proc/sys/fs", code=1)
-    assert done.err.count("has no extended attributes for users") == 1 == done.err.count("\n")
+    assert done.err.count("digests need user extended attributes") == 1 == done.err.count("\n")
 
 
 @pytest.mark.slow
 def test_full_disk_ends_it_with_one_message():
     with mounts.full({"f%d" % i: b"%d" % i for i in range(20)}) as top:
         done = run("-j", "1", top, code=1)
-        assert re.fullmatch(r"pagewise digest: \S+: no digest: No space left on device; "
-                            r"nothing more is written\n", done.err)
+        assert re.fullmatch(r"pagewise digest: \S+: cannot store the digest: No space left on device; "
+                            r"the remaining files are skipped\n", done.err)
         assert "0 digests written, 0 current; 1 errors" in done.out
         assert all(attribute(os.path.join(top, name)) is None for name in os.listdir(top))
         os.unlink(os.path.join(top, "rest"))
@@ -197,7 +197,7 @@ def test_file_that_changes_while_it_is_read_gets_no_digest(site):
         os.truncate(file, 100)
         out, err = p.communicate(timeout=60)
     assert p.returncode == 1 and "1 digests written" in out
-    assert err == f"pagewise digest: {file}: it changed while it was read; run this again\n"
+    assert err == f"pagewise digest: {file}: the file changed while it was read; run the command again\n"
     assert attribute(file) is None
 
 
@@ -245,7 +245,8 @@ def test_tree_without_a_bottom_is_walked_to_its_bound(site):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
         assert done.returncode == 1, done.stderr
         assert done.stderr == "pagewise %s: %s: cannot read the directory: " \
-            "deeper than 2048 directories: left out\n" % (command, str(site) + "/" + "/".join(["d" * 20] * 2049))
+            "the path has more than 2048 directory levels and is skipped\n" % (
+                command, str(site) + "/" + "/".join(["d" * 20] * 2049))
         assert "1 errors" in done.stdout
     assert attribute(site / "top") == wanted(site / "top")
     subprocess.run(["rm", "-rf", site], check=True)
@@ -259,13 +260,13 @@ def test_names_reach_no_terminal_as_they_are(site):
     when = os.stat(path).st_mtime_ns
     put(path, b"b", when)
     done = run("--check", site, code=1)
-    assert done.out.splitlines()[0] == "%s/%s/%s.txt: the content is not what the digest says" % (
+    assert done.out.splitlines()[0] == "%s/%s/%s.txt: the content does not match the digest" % (
         site, escaped, escaped)
     os.truncate(path, 1000)
     os.mkdir(str(path) + ".gz")
     done = Finished("precompress", "-c", "gz", site)
     assert done.code == 1
-    assert done.err == "pagewise precompress: %s/%s/%s.txt.gz: it is there and is no file: move it away\n" % (
+    assert done.err == "pagewise precompress: %s/%s/%s.txt.gz: this sibling is not a regular file: move it away\n" % (
         site, escaped, escaped)
     done = Finished("digest", site / evil / "none")
     assert done.code == 1 and "%s/%s/none: cannot read the directory: No such" % (site, escaped) in done.err
@@ -293,8 +294,8 @@ def test_link_of_another_user_is_not_followed(tmp_path, command):
         done = Finished(command, given)
         assert done.code == 1
         assert done.err == (
-            "pagewise %s: %s: cannot read the directory: it is or leads over a symbolic link in a "
-            "directory that another user owns; give the directory itself\n" % (command, given))
+            "pagewise %s: %s: cannot read the directory: the path leads through a symbolic link "
+            "that another user may change; pass the real path instead\n" % (command, given))
     assert os.listdir(secret / "in") == ["page.html"]
     for given in tmp_path / "ours/in", tmp_path / "ours":
         assert Finished(command, given).code == 0

@@ -159,7 +159,7 @@ def test_directory_that_is_not_writable_is_told_of(open_place):
     done = subprocess.run([harness.PAGEWISE, "precompress", "-c", "gz", str(open_place)], user=65534, group=65533,
                           extra_groups=[], check=False, capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr == f"pagewise precompress: {open_place}/a.txt.gz: cannot make it: Permission denied\n"
+    assert done.stderr == f"pagewise precompress: {open_place}/a.txt.gz: cannot write this sibling: Permission denied\n"
 
 
 def test_what_is_current_is_left_alone_and_what_is_older_is_made_anew(tmp_path):
@@ -289,7 +289,7 @@ def test_file_that_changes_while_it_is_read_gets_no_sibling(tmp_path):
             f.write(b"changed")
         out, err = p.communicate(timeout=120)
     assert p.returncode == 1
-    assert err == f"pagewise precompress: {file}: it changed while it was read; run this again\n"
+    assert err == f"pagewise precompress: {file}: the file changed while it was read; run the command again\n"
     assert names(tmp_path) == {"big.txt"}
     run("-c", "br", "-l", "br=1", tmp_path)
     assert undone(file, ".br", 8 << 20)[:7] == b"changed"
@@ -300,8 +300,8 @@ def test_full_disk_ends_it_with_one_message_and_nothing_of_a_sibling_stays():
     with mounts.full({"f%d.txt" % i: data for i in range(20)}) as top:
         before = sorted(os.listdir(top))
         done = run("-j", "1", top, code=1)
-        assert re.fullmatch(r"pagewise precompress: \S+/f\d+\.txt\.zst: cannot make it: "
-                            r"No space left on device; nothing more is made\n", done.err)
+        assert re.fullmatch(r"pagewise precompress: \S+/f\d+\.txt\.zst: cannot write this sibling: "
+                            r"No space left on device; the remaining files are skipped\n", done.err)
         assert "; 1 errors" in done.out
         assert sorted(os.listdir(top)) == before
 
@@ -311,7 +311,7 @@ def test_what_has_the_name_and_is_no_file_stays(tmp_path):
     (tmp_path / "a.txt.gz").mkdir()
     (tmp_path / "a.txt.br").symlink_to("/etc/passwd")
     done = run(tmp_path, code=1)
-    assert done.err.count("it is there and is no file") == 2
+    assert done.err.count("this sibling is not a regular file") == 2
     assert (tmp_path / "a.txt.gz").is_dir() and (tmp_path / "a.txt.br").is_symlink()
     assert undone(tmp_path / "a.txt", ".zst", len(TEXT)) == TEXT
 
@@ -384,7 +384,7 @@ def test_server_without_the_tool_says_where_it_looked(tmp_path):
     program.parent.mkdir()
     shutil.copy(harness.PAGEWISE, program)
     done = subprocess.run([program, "precompress", str(tmp_path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and f"it is looked for in {tmp_path}/sbin" in done.stderr
+    assert done.returncode == 1 and f"looks for pagewise-tool in {tmp_path}/sbin and" in done.stderr
     libexec = tmp_path / "libexec"
     libexec.mkdir()
     shutil.copy(os.path.join(os.path.dirname(harness.PAGEWISE), "pagewise-tool"), libexec)

@@ -163,7 +163,7 @@ def test_step_that_is_none_is_an_error(tmp_path, step):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\ntry = {"%s"}\n}\n' % step)
     run = Finished("-t", "-c", str(conf))
-    assert run.code == 1 and ':3: try: "%s": write ' % step in run.err, run.err
+    assert run.code == 1 and ':3: try: "%s" is not a step: write ' % step in run.err, run.err
 
 
 @pytest.mark.parametrize("step, form", [
@@ -176,11 +176,11 @@ def test_steps_in_one_string_are_an_error_that_has_the_right_form(tmp_path, step
     conf.write_text('site "s" {\n root = "%s"\n try = {"%s"}\n}\n' % (tmp_path, step))
     run = Finished("-t", "-c", conf)
     assert (run.code, run.err) == (
-        1, 'pagewise: %s:3: try: "%s": a step has no space in it: write {%s}\n' % (conf, step, form))
+        1, 'pagewise: %s:3: try: "%s": a step must not contain a space: write {%s}\n' % (conf, step, form))
 
 
 def test_nothing_comes_after_a_status(tmp_path):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\ntry = {"$path", "404", "/x"}\n}\n')
     run = Finished("-t", "-c", str(conf))
-    assert run.code == 1 and ":3: try: nothing is tried after 404" in run.err, run.err
+    assert run.code == 1 and ":3: try: the step after 404 is never tried" in run.err, run.err

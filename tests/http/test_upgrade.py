@@ -120,7 +120,7 @@ def test_reload_waits_for_a_program_that_hangs_and_no_longer(server, program):
     wait_until(lambda: "sleep" in map(name, server.processes()), "the test")
     server.signal(signal.SIGHUP)
     wait_until(lambda: "reloaded" in server.output, "the reload", patience=2 * harness.PATIENCE)
-    assert "the test of the new program takes too long: killing it\n" in server.output
+    assert "the new program takes too long to test the configuration: killing it\n" in server.output
     assert server.get("/small").body == b"small"
     wait_until(lambda: len(server.processes()) == 1, "the one that hung to end")
 

@@ -212,8 +212,8 @@ def test_the_wait_is_in_the_log(both, root):
     ("pagewise_cache sometimes;", 'invalid value "sometimes"'),
     ("pagewise_readahead 1k;", 'is neither "auto" nor a size of at least 64k'),
     ("pagewise_readahead 1m; pagewise_readahead 1m;", "is duplicate"),
-    ("pagewise_index /a;", '"/a" is not a file\'s name'),
-    ("pagewise_index $uri;", '"$uri" is not a file\'s name'),
+    ("pagewise_index /a;", '"/a" is not a file name'),
+    ("pagewise_index $uri;", '"$uri" is not a file name'),
     ("pagewise_threads 0;", "value must be"),
     ("pagewise maybe;", 'it must be "on" or "off"'),
 ])

@@ -114,7 +114,7 @@ def test_a_disk_that_does_not_answer_in_time_is_503_before_the_header(serve, slo
         hot(server)
         slow.release()
         assert server.get("on", "/slow/" + name).body == t.content(n, SIZE)
-    assert "did not answer in time" in server.output()
+    assert "did not respond in time" in server.output()
 
 
 def test_an_error_of_the_disk_is_500_before_the_header_and_an_end_after_it(serve, slow):  # noqa: F811

@@ -43,9 +43,11 @@ a_beginning_that_several_options_have_is_an_error(void **state)
 {
 	(void)state;
 	expect_usage_error("--root / --s 7 -t",
-	    "--s: unknown option; several options begin like this");
+	    "--s: ambiguous option: several options begin like this; write "
+	    "the whole name");
 	expect_usage_error("--root / --l json",
-	    "--l: unknown option; several options begin like this");
+	    "--l: ambiguous option: several options begin like this; write "
+	    "the whole name");
 }
 
 static void
@@ -176,24 +178,25 @@ a_command_line_that_is_wrong_says_where(void **state)
 	expect_usage_error(
 	    "--workers 0", "--workers: 0 is out of range (1 to 1024, or auto)");
 	expect_usage_error(
-	    "--bogus", "--bogus: unknown option; pagewise -h prints them all");
+	    "--bogus", "--bogus: unknown option; see pagewise -h");
 	expect_usage_error("--rooot=/tmp",
 	    "--rooot=/tmp: unknown option; did you mean --root?");
 	expect_usage_error("--acces-log -",
 	    "--acces-log: unknown option; did you mean --access-log?");
+	expect_usage_error("-x", "-x: unknown option; see pagewise -h");
 	expect_usage_error(
-	    "-x", "-x: unknown option; pagewise -h prints them all");
-	expect_usage_error("--autoindex -xt",
-	    "-x: unknown option; pagewise -h prints them all");
+	    "--autoindex -xt", "-x: unknown option; see pagewise -h");
 	expect_usage_error("-c", "-c: the value is missing");
 	expect_usage_error("--config=", "--config: the path is empty");
 	expect_usage_error("--root=", "--root: the path is empty");
 	expect_usage_error(
 	    "--root / --workers", "--workers: the value is missing");
-	expect_usage_error("--test=1", "--test=1: takes no value");
-	expect_usage_error("--autoindex=x", "--autoindex=x: takes no value");
+	expect_usage_error("--test=1", "--test=1: this option takes no value");
+	expect_usage_error(
+	    "--autoindex=x", "--autoindex=x: this option takes no value");
 	expect_usage_error("--root / extra",
-	    "extra: unexpected argument; a directory is given with --root DIR");
+	    "extra: unexpected argument; write --root DIR to serve a "
+	    "directory");
 }
 
 static void

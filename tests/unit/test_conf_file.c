@@ -104,11 +104,11 @@ an_error_names_file_line_key_and_cause(void **state)
 	expect_file_error("\nworkers 2\n",
 	    ":2: workers: '=' is missing: write workers = N|auto");
 	expect_file_error("\nworkers = {2}\n",
-	    ":2: {: not expected here; a comma before it, "
-	    "or quotes, may be missing");
+	    ":2: {: not expected here; a comma before it "
+	    "or quotes around the value may be missing");
 	expect_file_error("site a {\nroot = /\nnames = {b.org c.org}\n}\n",
-	    ":3: c.org: not expected here; a comma before it, or quotes, may "
-	    "be missing");
+	    ":3: c.org: not expected here; a comma before it or quotes around "
+	    "the value may be missing");
 	expect_file_error(
 	    "\nworker = 2\n", ":2: worker: unknown key; did you mean workers?");
 	expect_file_error("\nmax_connection_per_adress = 2\n",
@@ -122,21 +122,24 @@ an_error_names_file_line_key_and_cause(void **state)
 	    "location \"NAME\" {");
 	expect_file_error("\nsite a root\n",
 	    ":2: site: '{' is missing: write site \"NAME\" {");
+	expect_file_error("\nworkers += 2\n",
+	    ":2: \"+=\" is not supported: write the whole list with '='");
 	expect_file_error(
-	    "\nworkers += 2\n", ":2: +=: write the whole list, with '='");
-	expect_file_error("\n}\n", ":2: unexpected closing brace");
+	    "\n}\n", ":2: unexpected '}': no block is open; remove it");
 }
 
 static void
 a_key_in_the_wrong_section_is_told_where_it_belongs(void **state)
 {
 	static const char in_site[] =
-	    "belongs in a site: site \"NAME\" { root = \"DIR\" }";
+	    "is not allowed at the top level: move it into site \"NAME\" { "
+	    "root = \"DIR\" }";
 	static const char top[] =
-	    "belongs at the top level, outside of every site";
+	    "is only allowed at the top level: move it out of the site";
 	static const char above[] =
-	    "belongs in the site, outside of its locations";
-	static const char below[] = "belongs in a location of a site";
+	    "is not allowed in a location: move it to the site";
+	static const char below[] =
+	    "is only allowed in a location: move it into a location of a site";
 	static const struct {
 		const char *text;
 		const char *key;
@@ -173,7 +176,8 @@ static void
 an_empty_list_of_addresses_is_an_error_on_its_line(void **state)
 {
 	static const char cause[] =
-	    "listen: the list is empty: write ADDR:PORT|unix:PATH";
+	    "listen: the list is empty: write at least one "
+	    "ADDR:PORT|unix:PATH";
 	static const char *const texts[] = {
 	    "\nlisten = {}\n" SITE,
 	    "\nlisten={ \n\n }\n" SITE,
@@ -231,10 +235,11 @@ an_empty_string_is_an_error_for_every_key(void **state)
 	    {"cache", "\"\" is not keep, drop or auto"},
 	    {"autoindex", "\"\" is not true or false (also on, yes, off, no)"},
 	    {"dotfiles",
-		"\"\" is not true or false, nor a name that begins with a dot, "
+		"\"\" is not true, false, or a name that begins with a dot, "
 		"such as \".zarray\""},
-	    {"index", "\"\" is not the name of a file"},
-	    {"listing_header", "\"\" is not the name of a file"},
+	    {"index", "\"\" is not a file name: write a name without a \"/\""},
+	    {"listing_header",
+		"\"\" is not a file name: write a name without a \"/\""},
 	};
 
 	(void)state;
@@ -291,19 +296,19 @@ what_has_no_end_is_an_error_where_it_began(void **state)
 {
 	(void)state;
 	expect_file_error("\nsite a {\n root = \".\"\n",
-	    ":2: site a: the block has no end: add '}'");
+	    ":2: site a: the block is not closed: add '}'");
 	expect_file_error("site \"b c\"\n{\n root = \".\"\n location / {\n}\n",
-	    ":1: site \"b c\": the block has no end: add '}'");
+	    ":1: site \"b c\": the block is not closed: add '}'");
 	expect_file_errors("site a {\n location / {\n readahed = 1\n",
 	    ":3: readahed: unknown key; did you mean readahead?",
-	    ":1: site a: the block has no end: add '}'");
+	    ":1: site a: the block is not closed: add '}'");
 	expect_file_error(
-	    "\naccess_log = \"a\n\n", ":2: string: has no end: add \"");
+	    "\naccess_log = \"a\n\n", ":2: unterminated string: add \"");
 	expect_file_error(
-	    "\naccess_log = 'a\n\n", ":2: string: has no end: add '");
-	expect_file_error("\n\n/* a\n\n", ":3: comment: has no end: add */");
+	    "\naccess_log = 'a\n\n", ":2: unterminated string: add '");
+	expect_file_error("\n\n/* a\n\n", ":3: unterminated comment: add */");
 	expect_file_error(
-	    "access_log = \"a\\", ":1: string: has no end: add \"");
+	    "access_log = \"a\\", ":1: unterminated string: add \"");
 }
 
 static void
@@ -312,20 +317,20 @@ unset_variables_semicolons_and_appending_are_errors(void **state)
 	(void)state;
 	unsetenv("UNSET");
 	expect_file_error("\naccess_log = \"/${UNSET}/a\"\n",
-	    ":2: ${UNSET}: the environment has no UNSET; set it, or write "
-	    "${UNSET:-default}");
+	    ":2: ${UNSET}: the environment variable UNSET is not set: set it, "
+	    "or write ${UNSET:-default}");
 	expect_file_error("access_log = /a/${UNSET}/b\n",
-	    ":1: ${UNSET}: the environment has no UNSET; set it, or write "
-	    "${UNSET:-default}");
+	    ":1: ${UNSET}: the environment variable UNSET is not set: set it, "
+	    "or write ${UNSET:-default}");
 	expect_file_error("threads = ${UNSET}\n",
-	    ":1: ${UNSET}: the environment has no UNSET; set it, or write "
-	    "${UNSET:-default}");
+	    ":1: ${UNSET}: the environment variable UNSET is not set: set it, "
+	    "or write ${UNSET:-default}");
 	expect_file_error("site a {\n root = /tmp;\n index = b\n}\n",
 	    ":2: /tmp;: remove the ';', or put the value in quotes");
 	expect_file_error("workers = 1; threads = 1\n",
 	    ":1: 1;: remove the ';', or put the value in quotes");
 	expect_file_error("site a {\n index += {\"x\"}\n}\n",
-	    ":2: +=: write the whole list, with '='");
+	    ":2: \"+=\" is not supported: write the whole list with '='");
 	expect_file_error("workers = 1 ;\n",
 	    ":1: ;: remove the ';', or put the value in quotes");
 }
@@ -340,7 +345,8 @@ a_file_that_is_no_text_is_refused(void **state)
 	write_file(file_path, "workers = 1\n\0\n", 14);
 	snprintf(words, sizeof(words), "-c %s", file_path);
 	assert_int_equal(load(words, &conf), CONF_EXIT_ERROR);
-	snprintf(expected, sizeof(expected), "pagewise: %s: is not text\n",
+	snprintf(expected, sizeof(expected),
+	    "pagewise: %s: is not a text file: it contains a NUL byte\n",
 	    file_path);
 	assert_string_equal(err_text, expected);
 
@@ -361,7 +367,7 @@ static void
 a_file_without_a_site_is_an_error(void **state)
 {
 	static const char expected[] =
-	    ": no site: write site \"NAME\" { root = \"DIR\" }";
+	    ": no site is configured: add site \"NAME\" { root = \"DIR\" }";
 
 	(void)state;
 	expect_file_error("", expected);
@@ -474,15 +480,15 @@ agent_has_an_address_of_its_own(void **state)
 			     "", &conf),
 	    CONF_EXIT_ERROR);
 	assert_non_null(strstr(err_text,
-	    "agent: *:81 is already an address of the sites (listen = "
-	    "127.0.0.1:81)"));
+	    "agent: *:81 is already used by the sites (listen = "
+	    "127.0.0.1:81): choose another address"));
 	assert_int_equal(load_text("admin = \"127.0.0.1:81\"\nagent = "
 				   "\"127.0.0.1:81\"\n" SITE,
 			     "", &conf),
 	    CONF_EXIT_ERROR);
 	assert_non_null(strstr(err_text,
-	    "agent: 127.0.0.1:81 is already an address of the metrics (admin "
-	    "= 127.0.0.1:81)"));
+	    "agent: 127.0.0.1:81 is already used by the metrics (admin "
+	    "= 127.0.0.1:81): choose another address"));
 }
 
 static void
@@ -582,7 +588,8 @@ a_word_is_one_of_those_that_are_known(void **state)
 	    ":1: autoindex: \"maybe\" is not true "
 	    "or false (also on, yes, off, no)");
 	expect_file_error("index = {\"a\",\n\"b/c\"}\n" SITE,
-	    ":2: index: \"b/c\" is not the name of a file");
+	    ":2: index: \"b/c\" is not a file name: write a name without a "
+	    "\"/\"");
 	expect_file_error("access_log = \"\"\n" SITE,
 	    ":1: access_log: the path is empty (write \"off\" for none)");
 }
@@ -626,8 +633,8 @@ a_group_needs_a_user_and_a_user_a_group(void **state)
 	struct conf *conf;
 
 	(void)state;
-	expect_file_error(
-	    "\ngroup = 0\n" SITE, ":2: group: needs user: set user as well");
+	expect_file_error("\ngroup = 0\n" SITE,
+	    ":2: group: user is not set: set user as well");
 	assert_int_equal(
 	    load_text("user = 987654\n" SITE, "", &conf), CONF_EXIT_ERROR);
 	assert_string_equal(err_text,

@@ -10,7 +10,8 @@ a_site_needs_a_name_and_a_root(void **state)
 	expect_file_error(
 	    "\nsite \"\" { }\n", ":2: site \"\": the name is empty");
 	expect_file_error(SITE "site b\n{\n\n}\n",
-	    ":2: site \"b\": no root: write root = \"DIR\" in it");
+	    ":2: site \"b\": root is missing: add root = \"DIR\" to this "
+	    "site");
 	expect_file_error(
 	    "site a {\n\n root = \"\"\n}\n", ":3: root: the path is empty");
 }
@@ -165,10 +166,10 @@ a_location_has_a_directory_of_its_own(void **state)
 	conf_destroy(&conf);
 	expect_file_error(
 	    "site a { root = \".\"\nlocation /a { alias = \"/\" } }\n",
-	    ":2: alias: needs a location that is a prefix and ends in '/'");
+	    ":2: alias: allowed only in a prefix location that ends in '/'");
 	expect_file_error(
 	    "site a { root = \".\"\nlocation \"*.a\" { alias = \"/\" } }\n",
-	    ":2: alias: needs a location that is a prefix and ends in '/'");
+	    ":2: alias: allowed only in a prefix location that ends in '/'");
 }
 
 static void
@@ -234,10 +235,10 @@ a_location_begins_with_a_slash_and_can_match(void **state)
 {
 	(void)state;
 	expect_file_error("site a { root = \".\"\n location v { } }\n",
-	    ":2: location \"v\": does not begin with '/'");
+	    ":2: location \"v\": the path does not begin with '/'");
 	expect_file_error("site a { root = \".\"\n location '/a//b' { } }\n",
-	    ":2: location \"/a//b\": matches no path: remove \"//\", \"/./\" "
-	    "and \"/../\"");
+	    ":2: location \"/a//b\": no request can match: remove \"//\", "
+	    "\"/./\" and \"/../\"");
 }
 
 static void
@@ -247,10 +248,12 @@ sites_and_locations_are_unique(void **state)
 
 	(void)state;
 	expect_file_error(SITE SITE,
-	    ":2: site \"a\": is defined already: join the two blocks");
+	    ":2: site \"a\": this site is already defined: merge the two "
+	    "blocks");
 	expect_file_error(
 	    "site a { root = \".\"\n location /v { }\n location /v { } }\n",
-	    ":3: location \"/v\": is defined already: join the two blocks");
+	    ":3: location \"/v\": this location is already defined: merge the "
+	    "two blocks");
 	/* but not across sites */
 	conf = must_load_text("site a { root = \".\" location /v { } }\n"
 			      "site b { root = \".\" location /v { } }\n",

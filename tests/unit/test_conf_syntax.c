@@ -12,13 +12,13 @@ a_key_that_is_set_twice_is_an_error_with_both_lines(void **state)
 
 	(void)state;
 	expect_file_error("listen = \":1\"\n\nlisten = \":2\"\n" SITE,
-	    ":3: listen: is set in line 1 already: write one list, listen = "
+	    ":3: listen: already set in line 1: write one list, listen = "
 	    "{..., ...}");
 	expect_file_error("\nthreads = 2\nthreads = 2\n" SITE,
-	    ":3: threads: is set in line 2 already: remove one of the two");
+	    ":3: threads: already set in line 2: remove one of the two");
 	expect_file_error("site a {\nroot = \"/\"\nlocation / {\nexpires = 1h\n"
 			  "index = {}\n'expires' = 2h\n}\n}\n",
-	    ":6: expires: is set in line 4 already: remove one of the two");
+	    ":6: expires: already set in line 4: remove one of the two");
 	/* Each section and each file has its own. */
 	conf = must_load_text("expires = 1h\nsite a {\nroot = \"/\"\nexpires = "
 			      "2h\nlocation /a {\nexpires = 3h\n}\nlocation "
@@ -54,20 +54,20 @@ what_needs_quotes_is_told_in_its_line(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		snprintf(expected, sizeof(expected),
-		    ":2: %s: put the value in quotes: it has a %c in it",
+		    ":2: %s: put the value in quotes: it contains a %c",
 		    table[i].key, table[i].c);
 		expect_file_error(table[i].text, expected);
 	}
 	expect_file_error("\ncache = keep it\n" SITE,
-	    ":2: cache: put the value in quotes: it has a space in it");
+	    ":2: cache: put the value in quotes: it contains a space");
 	expect_file_error("site a {\nroot = /\nrealm = Members only\n}\n",
-	    ":3: realm: put the value in quotes: it has a space in it");
+	    ":3: realm: put the value in quotes: it contains a space");
 	expect_file_error(
 	    "\ncors =\nexpires = 1h\n" SITE, ":2: cors: the value is missing");
 	expect_file_error("site a {\nroot = /\ncors =\n}\n",
 	    ":3: cors: the value is missing");
 	expect_file_error("\nindex = {a,\nb\nexpires = 1h\n" SITE,
-	    ":2: index: the list has no end: add '}'");
+	    ":2: index: the list is not closed: add '}'");
 }
 
 static void
@@ -87,7 +87,7 @@ a_missing_quote_is_told_in_the_line_where_the_string_began(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++)
 		expect_file_error(texts[i],
-		    ":2: string: has no end in this line: a quote is missing");
+		    ":2: unterminated string: a quote is missing in this line");
 }
 
 static void
@@ -132,7 +132,8 @@ a_name_of_nginx_or_caddy_is_told_with_ours(void **state)
 		snprintf(text, sizeof(text), "\n%s a b =c { d {} };\n" SITE,
 		    fo->fo_name);
 		snprintf(expected, sizeof(expected),
-		    ":2: %s: unknown key; what %s calls so is here %s",
+		    ":2: %s: unknown key; the equivalent of this %s directive "
+		    "is %s",
 		    fo->fo_name, fo->fo_program, fo->fo_ours);
 		expect_file_error(text, expected);
 		/* It begins with a key or section that there is. */

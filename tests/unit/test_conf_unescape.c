@@ -4,6 +4,9 @@
  */
 #include "conf_fixture.h"
 
+#define DIGITS	  ": write up to three digits from 0 to 7"
+#define TOO_LARGE " is too large: at most '\\377'"
+
 static struct conf_block *memory;
 
 static char *
@@ -133,18 +136,19 @@ a_fault_has_the_line_where_it_is(void **state)
 {
 	(void)state;
 	unsetenv("UNSET");
-	expect_fault("\"\\8\"", "bad escape sequence '\\8'", 7);
-	expect_fault("\"\n\\18\"", "bad escape sequence '\\18'", 8);
-	expect_fault("\"\\\n\n\\0101x\"", "bad escape sequence '\\0101'", 9);
-	expect_fault("\"\\400\"", "invalid octal number '\\400'", 7);
-	expect_fault("\"a\n\n\\777\n\"", "invalid octal number '\\777'", 9);
+	expect_fault("\"\\8\"", "bad octal escape '\\8'" DIGITS, 7);
+	expect_fault("\"\n\\18\"", "bad octal escape '\\18'" DIGITS, 8);
+	expect_fault(
+	    "\"\\\n\n\\0101x\"", "bad octal escape '\\0101'" DIGITS, 9);
+	expect_fault("\"\\400\"", "octal escape '\\400'" TOO_LARGE, 7);
+	expect_fault("\"a\n\n\\777\n\"", "octal escape '\\777'" TOO_LARGE, 9);
 	expect_fault("\"\n${UNSET}\"",
-	    "${UNSET}: the environment has no UNSET; set it, or write "
-	    "${UNSET:-default}",
+	    "${UNSET}: the environment variable UNSET is not set: set it, "
+	    "or write ${UNSET:-default}",
 	    7);
 	expect_fault("\"${X:-${UNSET}}\"",
-	    "${UNSET}: the environment has no UNSET; set it, or write "
-	    "${UNSET:-default}",
+	    "${UNSET}: the environment variable UNSET is not set: set it, "
+	    "or write ${UNSET:-default}",
 	    7);
 }
 
@@ -155,14 +159,14 @@ a_bad_escape_sequence_hides_no_other_fault(void **state)
 
 	(void)state;
 	expect_file_error("\naccess_log = \"a\n\\9\"\n" SITE,
-	    ":3: bad escape sequence '\\9'");
+	    ":3: bad octal escape '\\9'" DIGITS);
 	expect_file_errors("site a {\nroot = \"/\"\nlocation / {\n"
 			   "header = {\"X: 1\", \"X: \\999\"}\n}\n}\n"
 			   "threads = 0\n",
-	    ":4: bad escape sequence '\\999'",
+	    ":4: bad octal escape '\\999'" DIGITS,
 	    ":7: threads: 0 is out of range (1 to 256)");
 	expect_file_error("site \"a\\400\" {\nroot = none\n}\n",
-	    ":1: invalid octal number '\\400'");
+	    ":1: octal escape '\\400'" TOO_LARGE);
 	/* Nothing of it is left for the next file. */
 	conf = must_load_text("site \"\\x61\" { root = \"\\056\" }\n", "");
 	assert_string_equal(conf->conf_sites[0].site_name, "a");

@@ -500,7 +500,7 @@ each_of_a_devices_news_is_announced_once(void **state)
 	assert_non_null(strstr(text, "): residency: "));
 	assert_true(device_has_news(dv));
 	assert_true(device_announce(dv, text, sizeof(text)));
-	assert_non_null(strstr(text, "): sendfile is refused ("));
+	assert_non_null(strstr(text, ") does not support sendfile ("));
 	assert_false(device_has_news(dv));
 	assert_false(device_announce(dv, text, sizeof(text)));
 }

@@ -39,7 +39,7 @@ time_is_told_of_what_it_was_spent_on(void **state)
 	profile_change(&laps, LOOP_TIMERS, 63510);
 	profile_end(&laps, 64000);
 	profile_text(&laps, text, sizeof(text));
-	assert_string_equal(text, "requests 2 ms (3), answers 61 ms (14)");
+	assert_string_equal(text, "requests 2 ms (3), responses 61 ms (14)");
 }
 
 static void

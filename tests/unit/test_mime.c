@@ -190,7 +190,7 @@ bad_line_is_named_by_file_and_number(void **state)
 	    {"text/\x01 x", "t:1: not a media type (type/subtype)"},
 	    {"text/\xc3\xa9 x", "t:1: not a media type (type/subtype)"},
 	    {"text/\x7f x", "t:1: not a media type (type/subtype)"},
-	    {"a/b c\na/b d .e", "t:2: write an extension without its dot"},
+	    {"a/b c\na/b d .e", "t:2: write the extension without its dot"},
 	};
 
 	(void)state;
