@@ -136,8 +136,8 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	drop_behind_tick(lp, now_us);
 	async_flush(lp);
 	completion_deliver_later(lp);
-	if (budget_tick(pool_room(lp->lp_pool), now_us))
-		stalled_yield(lp, now_us);
+	budget_tick(pool_room(lp->lp_pool), now_us);
+	stalled_yield(lp, now_us);
 	pool_tick_pins(lp, now_us);
 }
 

@@ -232,6 +232,17 @@ budget_plenty(struct budget *rm, struct budget_part *rp)
 	return plenty;
 }
 
+bool
+budget_is_waited_for(struct budget *rm)
+{
+	bool waits;
+
+	meter_lock(&rm->bg_lock);
+	waits = !TAILQ_EMPTY(&rm->bg_parts);
+	pthread_mutex_unlock(&rm->bg_lock);
+	return waits;
+}
+
 size_t
 budget_used(struct budget *rm)
 {
@@ -278,13 +289,12 @@ budget_grow(struct budget *rm, uint64_t now_us)
 		rm->bg_max += n;
 }
 
-bool
+void
 budget_tick(struct budget *rm, uint64_t now_us)
 {
 	struct held_list ready = STAILQ_HEAD_INITIALIZER(ready);
 	struct held *hl;
 	size_t forced = 0;
-	bool waits;
 
 	meter_lock(&rm->bg_lock);
 	if (now_us >= rm->bg_ticked + TICK_US) {
@@ -296,8 +306,6 @@ budget_tick(struct budget *rm, uint64_t now_us)
 			STAILQ_INSERT_TAIL(&ready, hl, hl_link);
 		}
 	}
-	waits = !TAILQ_EMPTY(&rm->bg_parts);
 	pthread_mutex_unlock(&rm->bg_lock);
 	budget_tell(&ready);
-	return waits;
 }

@@ -62,11 +62,11 @@ bool budget_plenty(struct budget *, struct budget_part *);
 /* Reports that a window was evicted unsent. */
 void budget_evicted(struct budget *, uint64_t now_us);
 
-/*
- * Lets the budget grow, and admits transfers that have waited for a second.  Call a few times a second.
- * Returns true if a transfer still waits.
- */
-bool budget_tick(struct budget *, uint64_t now_us);
+/* Lets the budget grow, and admits transfers that have waited for a second.  Call a few times a second. */
+void budget_tick(struct budget *, uint64_t now_us);
+
+/* Returns true if a transfer waits. */
+bool budget_is_waited_for(struct budget *);
 
 size_t budget_used(struct budget *);
 size_t budget_max(struct budget *); /* present limit, bytes */

@@ -5,12 +5,15 @@
 
 #include "lib/send/holder.h"
 #include "lib/send/path.h"
+#include "lib/send/sink.h"
 #include "lib/util/clock.h"
 
 struct holder {
 	struct pw_send *hd_send;
 	size_t hd_bytes;
-	uint64_t hd_progress; /* microseconds */
+	uint64_t
+	    hd_progress;   /* time of the last look or change, microseconds */
+	uint64_t hd_taken; /* bytes that the client had at the last look */
 	TAILQ_ENTRY(holder) hd_link;
 };
 
@@ -78,22 +81,41 @@ holder_keep(struct pw_send *s, size_t bytes)
 	pool_room_give(file_priv(s->snd_file)->fp_device, given);
 }
 
-/* Returns false while the transmission waits for the disk, or if its path locks the pages itself. */
-static bool
-holder_stalls(const struct pw_send *s)
+/* Returns the bytes that the client has acknowledged, or that the sink has accepted. */
+static uint64_t
+holder_taken_by_client(const struct pw_send *s)
 {
-	return !s->snd_pending && send_priv(s)->ss_own == NULL;
+	long unacked = sink_unacked(s);
+	uint64_t n = unacked > 0 ? (uint64_t)unacked : 0;
+
+	return s->snd_sent > n ? s->snd_sent - n : 0;
+}
+
+/*
+ * Returns false while the transmission waits for the disk, while windows are fetched ahead, and if its
+ * path keeps the pages locked.
+ */
+static bool
+holder_can_yield(const struct pw_send *s)
+{
+	return !s->snd_pending && send_priv(s)->ss_ahead == NULL &&
+	       (!s->snd_path->path_locks || sink_copies(s));
 }
 
 struct pw_send *
-holder_stalled(struct pw_loop *lp, uint64_t now_us)
+holder_stalled(struct pw_loop *lp, uint64_t now_us, unsigned *looks)
 {
 	struct holder *hd;
+	uint64_t taken;
 
-	while ((hd = TAILQ_FIRST(&lp->lp_holders)) != NULL &&
-	       now_us >= hd->hd_progress + HOLDER_STALLED) {
-		if (holder_stalls(hd->hd_send))
+	for (; *looks > 0; --*looks) {
+		hd = TAILQ_FIRST(&lp->lp_holders);
+		if (hd == NULL || now_us < hd->hd_progress + HOLDER_STALLED)
+			return NULL;
+		taken = holder_taken_by_client(hd->hd_send);
+		if (taken == hd->hd_taken && holder_can_yield(hd->hd_send))
 			return hd->hd_send;
+		hd->hd_taken = taken;
 		holder_progressed(lp, hd, now_us);
 	}
 	return NULL;

@@ -21,10 +21,14 @@ size_t holder_bytes(const struct pw_send *);
  */
 void holder_add(struct pw_send *, size_t bytes);
 
-/* Gives back all but this many bytes, which is progress. */
+/* Returns all but this many bytes to the budget. */
 void holder_keep(struct pw_send *, size_t bytes);
 
-/* Returns the transmission that stalls for longest, or NULL if none does for HOLDER_STALLED. */
-struct pw_send *holder_stalled(struct pw_loop *, uint64_t now_us);
+/*
+ * Returns a transmission whose client has acknowledged nothing for HOLDER_STALLED at least, and for less
+ * than twice as long, or NULL.  Looks at *looks transmissions at most, and counts down.
+ */
+struct pw_send *holder_stalled(
+    struct pw_loop *, uint64_t now_us, unsigned *looks);
 
 #endif

@@ -34,6 +34,8 @@ struct pw_send_path {
 	bool path_prefetches;
 	/* The path may send copies in place of pages (enum fetch_how). */
 	bool path_copies;
+	/* The path keeps pages locked until they are sent. */
+	bool path_locks;
 	/* The path does not know what it fetches, so it drops nothing. */
 	bool path_keeps;
 	/* The path's call sends snd_mem together with bytes of the file. */

@@ -130,4 +130,5 @@ const struct pw_send_path send_mlock = {
     .path_step = mlock_step,
     .path_finish = mlock_finish,
     .path_prefetches = true,
+    .path_locks = true,
 };

@@ -133,6 +133,8 @@ prefetch_window(struct pw_send *s, send_fetch_f fetch)
 	if (!send_priv(s)->ss_granted)
 		send_window_choose(s);
 	end = send_window_end(s, from);
+	if (end < send_priv(s)->ss_offered)
+		end = send_priv(s)->ss_offered;
 	residency_round(s->snd_file, &from, &end);
 	if (!send_priv(s)->ss_granted &&
 	    !pool_fetching(s->snd_file, from, end)) {

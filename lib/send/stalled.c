@@ -1,20 +1,24 @@
 /*
  * stalled: see stalled.h.
  */
+#include "lib/disk/budget.h"
+#include "lib/disk/completion.h"
+#include "lib/disk/pool.h"
 #include "lib/send/holder.h"
 #include "lib/send/send_private.h"
 #include "lib/send/stalled.h"
 
-#define YIELDS 256 /* transmissions of a tick: less than a millisecond */
+#define LOOKS 256 /* transmissions of a tick: less than a millisecond */
 
 void
 stalled_yield(struct pw_loop *lp, uint64_t now_us)
 {
+	struct budget *room = pool_room(lp->lp_pool);
+	unsigned looks = LOOKS;
 	struct pw_send *s;
-	int n;
 
-	for (n = 0; n < YIELDS; n++) {
-		s = holder_stalled(lp, now_us);
+	while (budget_is_waited_for(room)) {
+		s = holder_stalled(lp, now_us, &looks);
 		if (s == NULL)
 			return;
 		pw_send_yield(s);

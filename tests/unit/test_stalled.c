@@ -1,5 +1,5 @@
 /*
- * Clients that take nothing give back their part of the budget while others wait for it
+ * Clients that read nothing return their part of the budget while others wait for it
  * (lib/send/stalled.h).
  */
 #include "lib_fixture.h"
@@ -9,7 +9,7 @@
 #include "lib/util/clock.h"
 
 #define SIZE	((size_t)256 << 10)
-#define WAITERS 2 /* one of them is let in past the budget */
+#define WAITERS 8 /* each tick lets one in past the budget */
 
 struct stalled {
 	struct pw_file *st_file;
@@ -32,7 +32,7 @@ waiter_done(struct pw_waiter *w)
 
 /* Leaves a transmission whose window was fetched, and whose socket is full. */
 static void
-begin(struct stalled *st, struct fixture *fx)
+begin(struct stalled *st, struct fixture *fx, const char *path)
 {
 	struct pw_send *s = &st->st_xfer.xf_send;
 
@@ -40,7 +40,7 @@ begin(struct stalled *st, struct fixture *fx)
 	st->st_file = new_file(fx, "f", SIZE);
 	st->st_len = 4 * budget_max(pool_room(fx->fx_pool));
 	wire_narrow(&st->st_wire);
-	xfer_init(&st->st_xfer, "nodiskio", fx, &st->st_wire, st->st_file);
+	xfer_init(&st->st_xfer, path, fx, &st->st_wire, st->st_file);
 	s->snd_len = (off_t)SIZE;
 	assert_int_equal(pw_send_start(s), 0);
 	assert_true(evict(st->st_file->fil_fd, SIZE));
@@ -101,26 +101,42 @@ end(struct stalled *st, struct fixture *fx)
 	wire_close(&st->st_wire);
 }
 
+/* Two looks that are HOLDER_STALLED apart. */
 static void
-one_that_stalls_gives_its_part_back_to_who_waits(void **state)
+look_twice(struct fixture *fx)
 {
+	tick_after(fx, 2 * HOLDER_STALLED);
+	tick_after(fx, 4 * HOLDER_STALLED);
+}
+
+static void
+one_that_stalls_returns_its_part_to_who_waits(void **state)
+{
+	static const char *const names[] = {"nodiskio", "splice", "uring"};
 	struct fixture *fx = *state;
 	struct stalled st;
+	const char *why;
+	size_t i;
 
 	skip_unless(fx, NEED_EXACT | NEED_EVICTION);
-	begin(&st, fx);
-	fill_socket(&st, fx);
-	wait_for_budget(&st, fx);
-	tick_after(fx, HOLDER_STALLED / 4);
-	assert_true(holder_bytes(&st.st_xfer.xf_send) > 0);
-	tick_after(fx, 2 * HOLDER_STALLED);
-	assert_int_equal(holder_bytes(&st.st_xfer.xf_send), 0);
-	serve_waiters(&st, fx);
-	/* It goes on with what is in memory, and fetches the rest. */
-	assert_int_equal(
-	    xfer_run(&st.st_xfer, &st.st_wire, UINT64_MAX), PW_SEND_DONE);
-	wire_has_file(&st.st_wire, 0, (off_t)SIZE);
-	end(&st, fx);
+	for (i = 0; i < COUNT(names); i++) {
+		if (pw_send_probe(pw_send_path(names[i]), &why) != 0)
+			continue;
+		print_message("%s\n", names[i]);
+		begin(&st, fx, names[i]);
+		fill_socket(&st, fx);
+		wait_for_budget(&st, fx);
+		tick_after(fx, HOLDER_STALLED / 4);
+		assert_true(holder_bytes(&st.st_xfer.xf_send) > 0);
+		look_twice(fx);
+		assert_int_equal(holder_bytes(&st.st_xfer.xf_send), 0);
+		serve_waiters(&st, fx);
+		/* It goes on with what is in memory, and fetches the rest. */
+		assert_int_equal(xfer_run(&st.st_xfer, &st.st_wire, UINT64_MAX),
+		    PW_SEND_DONE);
+		wire_has_file(&st.st_wire, 0, (off_t)SIZE);
+		end(&st, fx);
+	}
 }
 
 static void
@@ -130,10 +146,48 @@ one_that_stalls_keeps_its_part_while_nobody_waits(void **state)
 	struct stalled st;
 
 	skip_unless(fx, NEED_EXACT | NEED_EVICTION);
-	begin(&st, fx);
+	begin(&st, fx, "nodiskio");
 	fill_socket(&st, fx);
-	tick_after(fx, 2 * HOLDER_STALLED);
+	look_twice(fx);
 	assert_true(holder_bytes(&st.st_xfer.xf_send) > 0);
+	end(&st, fx);
+}
+
+/* Reads less than the budget that a step returns, and waits until it is acknowledged. */
+static void
+read_some(struct stalled *st)
+{
+	static char some[8 * KIB];
+	struct wire *wr = &st->st_wire;
+	uint64_t before = pw_unacked(wr->wr_sock);
+	unsigned ms;
+
+	assert_int_equal(
+	    recv(wr->wr_peer, some, sizeof(some), MSG_WAITALL), sizeof(some));
+	for (ms = 0; pw_unacked(wr->wr_sock) >= before; ms++) {
+		assert_true(ms < PATIENCE);
+		usleep(1000);
+	}
+}
+
+static void
+one_that_reads_slowly_keeps_its_part(void **state)
+{
+	struct fixture *fx = *state;
+	struct stalled st;
+	unsigned i;
+
+	skip_unless(fx, NEED_EXACT | NEED_EVICTION);
+	begin(&st, fx, "nodiskio");
+	fill_socket(&st, fx);
+	wait_for_budget(&st, fx);
+	for (i = 1; i < 3; i++) {
+		read_some(&st);
+		tick_after(fx, 2 * i * HOLDER_STALLED);
+		assert_true(holder_bytes(&st.st_xfer.xf_send) > 0);
+	}
+	tick_after(fx, 2 * i * HOLDER_STALLED);
+	assert_int_equal(holder_bytes(&st.st_xfer.xf_send), 0);
 	end(&st, fx);
 }
 
@@ -145,11 +199,12 @@ one_that_waits_for_the_disk_does_not_stall(void **state)
 	size_t held;
 
 	skip_unless(fx, NEED_EXACT | NEED_EVICTION);
-	begin(&st, fx);
+	begin(&st, fx, "nodiskio");
 	held = holder_bytes(&st.st_xfer.xf_send);
 	assert_true(held > 0);
 	wait_for_budget(&st, fx);
 	pw_loop_tick(fx->fx_loop, clock_now() + 2 * HOLDER_STALLED);
+	pw_loop_tick(fx->fx_loop, clock_now() + 4 * HOLDER_STALLED);
 	assert_int_equal(holder_bytes(&st.st_xfer.xf_send), held);
 	while (st.st_xfer.xf_send.snd_pending)
 		pw_loop_drain(fx->fx_loop);
@@ -162,8 +217,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(one_that_stalls_gives_its_part_back_to_who_waits),
+	    TEST(one_that_stalls_returns_its_part_to_who_waits),
 	    TEST(one_that_stalls_keeps_its_part_while_nobody_waits),
+	    TEST(one_that_reads_slowly_keeps_its_part),
 	    TEST(one_that_waits_for_the_disk_does_not_stall),
 	};
 
