@@ -19,8 +19,8 @@
 
 static const struct sum loop_sums[] = {
     LOOPS("pagewise_shares_resident_total", ls_resident,
-	"Chunks of files (64 to 512 KiB, or the rest) that were in the page "
-	"cache when requested."),
+	"Chunks of files (up to 512 KiB) that were in the page cache when the "
+	"server was about to send them."),
     LOOPS("pagewise_windows_missed_total", ls_missed,
 	"Windows that were not in the page cache: the request waited for the "
 	"disk."),

@@ -289,7 +289,7 @@ const struct key conf_keys[] = {
 	"clients that get 403, even if allow lists them",
 	.key_set = conf_set_deny, .key_clear = conf_clear_deny},
     {"htpasswd", KEY_INHERITED, "off", "FILE|off",
-	"file of users and password hashes; other clients get 401",
+	"file of users and password hashes; requests without one get 401",
 	.key_path = KEY_PATH, .key_set = conf_set_htpasswd},
     {"realm", KEY_INHERITED | KEY_LATE, "Restricted", "TEXT",
 	"text that browsers show when they prompt for a password",

@@ -211,7 +211,9 @@ sign(int argc, char **argv)
 	sg.sg_hmac = hmac_create();
 	status = sg.sg_hmac != NULL
 		     ? 0
-		     : conf_sign_fail("key", "libcrypto cannot create an HMAC");
+		     : conf_sign_fail("libcrypto",
+			   "cannot create an HMAC-SHA-256: memory "
+			   "is short, or it is not provided");
 	for (; optind < argc && status == 0; optind++)
 		status = sign_url(&sg, argv[optind]);
 	hmac_destroy(&sg.sg_hmac);

@@ -78,7 +78,8 @@ sandbox_linux_confine_files(
 	if (sandbox_linux_is_absent(version)) {
 		sandbox_linux_append(missing, size,
 		    "no Landlock (%s): a compromised process can read and "
-		    "write all files that its user can",
+		    "write all files that its user can; add landlock to "
+		    "the kernel's lsm=",
 		    strerror(-version));
 		return 1;
 	}

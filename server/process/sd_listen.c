@@ -48,7 +48,7 @@ sd_listen_take_one(struct listen_table *ss, int fd)
 	if (!sd_listen_listens(fd, &addr) || flags == -1) {
 		log_error(NULL,
 		    "descriptor %d from the service manager is not a listening "
-		    "TCP or Unix socket; set ListenStream in its unit",
+		    "TCP or Unix socket; set ListenStream in the socket unit",
 		    fd);
 		return -1;
 	}

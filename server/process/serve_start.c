@@ -135,8 +135,8 @@ serve_start_watch_pressure(struct server *sv)
 		return serve_start_failed("monitor the TCP memory", error);
 	if (error != 0 && error != -ENOSYS)
 		log_notice(NULL,
-		    "tcp_memory: cannot read how much memory TCP uses: %s; set "
-		    "tcp_memory = 0",
+		    "tcp_memory: cannot read how much memory TCP uses: %s; the "
+		    "server runs without this limit",
 		    strerror(-error));
 	error = heap_limit_create(
 	    worker_hot_set(sv->sv_conf) * sv->sv_conf->conf_workers,

@@ -148,7 +148,9 @@ tool_precompress_not_smaller(const struct sibling *sb, enum state state)
 		pre->pre_removed++;
 	else if (errno != ENOENT)
 		tool_fail(sb->sb_tool, sb->sb_file->wf_dir, sb->sb_name,
-		    "cannot remove this sibling: %s", strerror(errno));
+		    "cannot remove this outdated sibling: %s; remove it "
+		    "yourself",
+		    strerror(errno));
 }
 
 static void

@@ -14,7 +14,8 @@
 #include "server/worker/memory_plan.h"
 #include "server/worker/worker.h"
 
-#define PINS 8 /* one part in 8 of memory may be locked: pw_pool_pinned */
+#define PINS	  8 /* part of memory that may be locked (pw_pool_pinned) */
+#define PINS_MOST ((uint64_t)16 << 30) /* bytes that are locked at most */
 
 static uint64_t
 memory_plan_mib(uint64_t bytes)
@@ -51,18 +52,24 @@ memory_plan_unsent(const struct conf *conf)
 	return ps.ps_unsent_max;
 }
 
-/* As root the server lifts the limit, unless a container forbids it. */
+/*
+ * Compares the limit of locked memory with what the server would lock.  A server that root starts
+ * lifts the limit, unless a container forbids it.  With the path native nothing is locked.
+ */
 static void
-memory_plan_print_locked(uint64_t wanted)
+memory_plan_print_locked(uint64_t memory)
 {
 	static const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+	uint64_t wanted = memory / PINS < PINS_MOST ? memory / PINS : PINS_MOST;
 	struct rlimit rl;
 
+	if (pw_send_default() == pw_send_path("native"))
+		return;
 	if (geteuid() == 0 && setrlimit(RLIMIT_MEMLOCK, &none) == 0)
 		return;
 	if (getrlimit(RLIMIT_MEMLOCK, &rl) == 0 &&
 	    rl.rlim_cur != RLIM_INFINITY && rl.rlim_cur < wanted)
-		printf("    ulimit -l permits %" PRIu64
+		printf("    ulimit -l permits this user %" PRIu64
 		       " MiB of locked memory, windows of large files want up "
 		       "to %" PRIu64 " MiB: raise it (LimitMEMLOCK)\n",
 		    memory_plan_mib((uint64_t)rl.rlim_cur),
@@ -88,9 +95,12 @@ memory_plan_print(const struct conf *conf)
 	    memory_plan_mib(om.om_bytes),
 	    om.om_limited ? "control group" : "machine");
 	memory_plan_print_part("hot_set", hot_sets);
+	if (hot_sets >= om.om_bytes)
+		printf(
+		    "    hot_set needs all of it: lower hot_set or workers\n");
 	memory_plan_print_part(
 	    "connections, at most", memory_plan_connections(hot_sets));
 	memory_plan_print_part(
 	    "file data to be sent, at most", memory_plan_unsent(conf));
-	memory_plan_print_locked(om.om_bytes / PINS);
+	memory_plan_print_locked(om.om_bytes);
 }

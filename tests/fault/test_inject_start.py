@@ -217,7 +217,8 @@ def test_a_start_that_cannot_give_a_right_up_ends(start, call, effect, skip, why
         server.discard()
 
 
-NO_LANDLOCK = ": a compromised process can read and write all files that its user can"
+NO_LANDLOCK = (": a compromised process can read and write all files that its user can; "
+               "add landlock to the kernel's lsm=")
 
 
 @as_root

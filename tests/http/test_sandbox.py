@@ -205,7 +205,7 @@ WITHOUT_FILTER = {
     "noatime_theirs": "ok", "pageout_theirs": "ok", **BY_RING}
 NO_LANDLOCK = (
     "no Landlock (Function not implemented): a compromised process can read and write all files "
-    "that its user can")
+    "that its user can; add landlock to the kernel's lsm=")
 NO_FILTER = "no seccomp filter (Function not implemented)"
 WITHOUT_LANDLOCK = {**CONFINED, **{name: "ok" for name in BY_LANDLOCK}}
 
