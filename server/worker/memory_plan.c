@@ -14,8 +14,8 @@
 #include "server/worker/memory_plan.h"
 #include "server/worker/worker.h"
 
-#define PINS	  8 /* part of memory that may be locked (pw_pool_pinned) */
-#define PINS_MOST ((uint64_t)16 << 30) /* bytes that are locked at most */
+#define PINS	  8 /* 1/8 of the memory may be locked (pw_pool_pinned) */
+#define PINS_MOST ((uint64_t)16 << 30) /* maximum locked bytes */
 
 static uint64_t
 memory_plan_mib(uint64_t bytes)
@@ -37,7 +37,7 @@ memory_plan_connections(uint64_t hot_sets)
 	return most == UINT64_MAX || most < hot_sets ? 0 : most - hot_sets;
 }
 
-/* Returns the bytes that may be fetched and not sent yet, or 0 if memory is short. */
+/* Returns the maximum bytes that are fetched and not sent yet, or 0 if memory is short. */
 static uint64_t
 memory_plan_unsent(const struct conf *conf)
 {
@@ -53,8 +53,8 @@ memory_plan_unsent(const struct conf *conf)
 }
 
 /*
- * Compares the limit of locked memory with what the server would lock.  A server that root starts
- * lifts the limit, unless a container forbids it.  With the path native nothing is locked.
+ * Prints a warning if the server would lock more memory than the limit permits.  A server that root
+ * starts lifts the limit, unless a container forbids that.  The send path native locks no memory.
  */
 static void
 memory_plan_print_locked(uint64_t memory)
@@ -68,7 +68,7 @@ memory_plan_print_locked(uint64_t memory)
 	if (geteuid() == 0 && setrlimit(RLIMIT_MEMLOCK, &none) == 0)
 		return;
 	if (getrlimit(RLIMIT_MEMLOCK, &rl) == 0 &&
-	    rl.rlim_cur != RLIM_INFINITY && rl.rlim_cur < wanted)
+	    rl.rlim_cur != RLIM_INFINITY && (uint64_t)rl.rlim_cur < wanted)
 		printf("    ulimit -l permits this user %" PRIu64
 		       " MiB of locked memory, windows of large files want up "
 		       "to %" PRIu64 " MiB: raise it (LimitMEMLOCK)\n",
