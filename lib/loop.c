@@ -1,6 +1,6 @@
 /*
- * loop: one event-loop thread's end of the library: begin and end, drain and tick, and what
- * is counted and measured of it.
+ * loop: the part of the library that belongs to one event-loop thread: create and destroy,
+ * drain and tick, counters and measurements.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -5,12 +5,12 @@
  * memory; otherwise another thread fetches only the missing window and then notifies
  * the caller.  The thread that runs the event loop never waits for a disk.  No HTTP, no
  * global state, nothing is printed.  SIGPIPE must be ignored by the program.
- * libpagewise(3) has a life cycle, the rules of threads and a table of returns; examples
- * are in lib/examples/.
+ * libpagewise(3) describes the life cycle, the rules for threads and all return values;
+ * examples are in lib/examples/.
  *
  *   struct pw_pool       threads that wait for disks; shared by all loops
  *   struct pw_loop       one per event-loop thread: completions, open files
- *   struct pw_root       a directory; nothing outside it is opened, unless it may be
+ *   struct pw_root       a directory; by default nothing outside it is opened
  *   struct pw_file       an open file of one loop, counted
  *   struct pw_send       one transmission: memory, then a range of a file
  *   struct pw_send_path  a way of sending, chosen by name
@@ -18,12 +18,12 @@
  * Functions return 0 or -errno unless they say otherwise.  Sizes and offsets
  * are bytes, times are microseconds of CLOCK_MONOTONIC.
  *
- * A call that the rules below forbid is -EINVAL, and changes nothing.  Where that could
- * only ruin memory the program ends (abort(3)), with a sentence on stderr that names the
- * function and the rule: the one thing that is ever printed.
+ * A call that breaks the rules below fails with -EINVAL, and changes nothing.  Where going
+ * on would corrupt memory, the library aborts the program (abort(3)), with a sentence on
+ * stderr that names the function and the rule; it prints nothing else.
  *
- * Structs that the caller makes keep their size within a soname; of those that the library
- * makes (pw_file) new members come at the end.
+ * Structs that the caller allocates keep their size within a soname; structs that the
+ * library allocates (pw_file) get new members at the end.
  */
 #ifndef PAGEWISE_H
 #define PAGEWISE_H
@@ -167,9 +167,9 @@ int pw_loop_destroy(struct pw_loop **);
 int pw_root_open(const char *path, struct pw_root **);
 
 /*
- * As pw_root_open, with another rule for symbolic links.  By default links are followed that are relative
- * and do not leave the root.  Returns -EOPNOTSUPP if this system has no such lookup, or -EINVAL for an
- * unknown flag or several.
+ * Opens a root as pw_root_open does, with another rule for symbolic links.  By default only links that
+ * are relative and do not leave the root are followed.  Returns -EOPNOTSUPP if this system lacks the
+ * rule, or -EINVAL for an unknown flag or several.
  */
 enum pw_root_flags {
 	PW_ROOT_NO_LINKS = 1, /* fails with -ELOOP for a link in a path */
@@ -194,7 +194,10 @@ int pw_root_fd(const struct pw_root *);
 /* Opens a directory below the root for reading.  May wait: call it in tk_work only. */
 int pw_root_open_dir(const struct pw_root *, const char *path);
 
-/* Opens a regular file likewise; -EACCES for other types. */
+/*
+ * Opens a regular file below the root for reading; -EACCES for other types.  May wait: call it in
+ * tk_work only.
+ */
 int pw_root_open_file(const struct pw_root *, const char *path);
 
 /*
@@ -228,15 +231,18 @@ struct pw_file {
 	struct timespec fil_ctime;
 	uint64_t fil_ino;
 	uint64_t fil_dev;
-	/* Begin of the last lookup that found the file, microseconds. */
+	/* Start time of the last lookup that found the file, microseconds. */
 	uint64_t fil_checked;
 	/*
-	 * Value of plc_attribute at that time, if an open asked for it; NULL if there is none or it has
-	 * more than PW_ATTRIBUTE_MAX bytes.  A change of it changes fil_ctime too.
+	 * Value of the attribute plc_attribute, if an open requested it; NULL if the file has none or
+	 * it has more than PW_ATTRIBUTE_MAX bytes.  A change of the attribute changes fil_ctime too.
 	 */
 	const char *fil_attribute;
 	size_t fil_attribute_len;
-	/* The caller's: set them once; fil_user_free is called with the last reference. */
+	/*
+	 * Set by the caller, once.  The library calls fil_user_free when the last reference is
+	 * released.
+	 */
 	void *fil_user;
 	void (*fil_user_free)(void *);
 	/* True if the file has changed: the next open looks its path up.  The caller may set it. */
@@ -253,7 +259,7 @@ struct pw_open {
 	 */
 	bool op_attribute;
 	struct pw_file *op_file; /* result: a reference that the caller owns */
-	/* Owned by the library while waiting. */
+	/* List entry.  The library owns it until it calls op_waiter.wt_done. */
 	struct {
 		struct pw_open *tqe_next;
 		struct pw_open **tqe_prev;
@@ -313,7 +319,7 @@ int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
 
 /*
  * ---------------------------------------------------------------- sending
- * The rules of the seam, which every send path keeps:
+ * The rules that every send path keeps:
  * 1. Every operation runs on the loop's thread; a pool thread never uses a
  *    connection.  (The exception is the path pool, whose threads send on the
  *    non-blocking socket, and do nothing else with it.)
@@ -424,16 +430,16 @@ struct pw_send {
 	off_t snd_len;		  /* bytes of the file that are left */
 	uint64_t snd_readahead;	  /* bytes of a window; see above */
 	enum pw_cache snd_cache;
-	/* Bytes/s of the client, kept from its last transmission; 0 if unknown. */
+	/* Rate of the client in bytes/s, from its last transmission; 0 if unknown. */
 	uint64_t snd_rate;
-	/* Bytes/s of the caller's rate limit, for the size of windows; 0 if there is none. */
+	/* The caller's rate limit in bytes/s, for the size of windows; 0 if there is none. */
 	uint64_t snd_pace;
 	/* Bytes that the next step may send beside a head; 0 for all.  Set it before each step. */
 	uint64_t snd_limit;
 	void (*snd_done)(struct pw_send *); /* ends PW_SEND_PENDING */
 
 	/* Read by the caller. */
-	uint64_t snd_sent; /* bytes sent, with snd_mem */
+	uint64_t snd_sent; /* bytes sent, including snd_mem */
 	uint64_t snd_wait; /* microseconds spent pending */
 	bool snd_pending;  /* snd_done follows: the memory must stay */
 	int snd_error;	   /* -errno after PW_SEND_ERROR */
@@ -467,8 +473,8 @@ int pw_send_start(struct pw_send *);
 enum pw_send_status pw_send_step(struct pw_send *);
 
 /*
- * Cancels a transmission.  While it is pending, snd_done follows all the same, and the memory and the socket
- * must stay until then.
+ * Cancels a transmission.  If it is pending, the library still calls snd_done later; keep its memory and
+ * its socket until that call.
  */
 void pw_send_cancel(struct pw_send *);
 
@@ -485,8 +491,8 @@ bool pw_send_take_back(struct pw_send *);
 bool pw_send_stuck(struct pw_send *);
 
 /*
- * Returns the transmission's part of the budget for fetched data.  Call when its sink accepts nothing for
- * long, as others wait for that part.  Not while it is pending.
+ * Releases the transmission's part of the budget for fetched data.  Call it when the sink accepts
+ * nothing for long, since other transmissions wait for that part.  Not while it is pending.
  */
 void pw_send_yield(struct pw_send *);
 
@@ -504,17 +510,17 @@ void pw_send_finish(struct pw_send *);
 
 /*
  * ---------------------------------------------------------------- what is counted
- * Counters since the start.  Any thread; the figures of one call may differ in their moment.
+ * Counters since the start.  Any thread; the values of one call may be of different moments.
  */
 #define PW_HISTOGRAM 26
 
 /*
- * A histogram of times: bucket i counts those above 2^(i-1) and up to 2^i microseconds, and the last one
- * all longer ones.
+ * A histogram of times: bucket i counts times above 2^(i-1) and up to 2^i microseconds; the last bucket
+ * also counts all longer times.
  */
 struct pw_histogram {
 	uint64_t hg_count[PW_HISTOGRAM];
-	uint64_t hg_sum; /* microseconds */
+	uint64_t hg_sum; /* sum of all times, microseconds */
 };
 
 /* Adds a time.  One thread at a time. */
@@ -544,8 +550,8 @@ void pw_loop_rest(struct pw_loop *, uint64_t now_us);
 
 struct pw_sleep {
 	const char *sl_call; /* "sendfile", ...; a constant string */
-	uint64_t sl_times;   /* sleeps; those below 50 us may be missing */
-	uint64_t sl_us;	     /* microseconds of these calls, with computing */
+	uint64_t sl_times;   /* number of sleeps, but not all below 50 us */
+	uint64_t sl_us;	     /* time of the calls that slept, microseconds */
 };
 
 /*
@@ -557,7 +563,7 @@ size_t pw_loop_sleeps(const struct pw_loop *, struct pw_sleep list[PW_SLEEPS]);
 struct pw_device_stats {
 	uint64_t ds_dev;       /* st_dev; 0 for devices past the table */
 	const char *ds_queue;  /* "files", "tasks" or "mounts" */
-	const char *ds_fsname; /* type, or NULL if not known yet */
+	const char *ds_fsname; /* file system type, or NULL if unknown */
 	const char *ds_mount;  /* mount point on FreeBSD, else NULL */
 	unsigned ds_threads;
 	unsigned ds_busy;
@@ -565,8 +571,8 @@ struct pw_device_stats {
 	uint64_t ds_jobs;  /* jobs that have ended */
 	uint64_t ds_bytes; /* bytes that were fetched */
 	uint64_t ds_refused;
-	struct pw_histogram
-	    ds_wait; /* durations of jobs, with their time in the queue */
+	/* durations of jobs, with their time in the queue */
+	struct pw_histogram ds_wait;
 };
 
 /* Fills in at most max devices, and returns how many. */
@@ -582,9 +588,9 @@ struct pw_pool_stats {
 void pw_pool_stats(struct pw_pool *, struct pw_pool_stats *);
 
 /*
- * Returns the bytes of memory that are kept for windows of files until they are sent: pages of the
- * page cache that are locked, and copies.  An eighth of memory at most, and of it RLIMIT_MEMLOCK for
- * what is locked.  Any thread.
+ * Returns the bytes of memory that are kept for windows of files until they are sent: pages of the page
+ * cache that are locked, and copies.  These are at most an eighth of memory, and the locked pages at
+ * most RLIMIT_MEMLOCK.  Any thread.
  */
 uint64_t pw_pool_pinned(struct pw_pool *);
 

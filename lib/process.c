@@ -1,5 +1,6 @@
 /*
- * process: waits of a loop that have nothing to do with the files it serves.
+ * process: prepares the process so that a loop need not wait for pages of the program, or for the table
+ * of descriptors or a heap to grow.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -11,8 +12,8 @@
 #define DESCRIPTORS 65536 /* 512 KiB of table */
 
 /*
- * A table of a process with several threads grows only after all processors have
- * let go of the old one: milliseconds.
+ * Makes the descriptor table large enough for n descriptors.  Once the process has several
+ * threads, the table grows only after a wait for all processors, which takes milliseconds.
  */
 static void
 process_reserve_descriptors(unsigned n)

@@ -33,7 +33,7 @@ main(int argc, char **argv)
 	int status;
 
 	main_have_standard_files();
-	tzset(); /* reads a file; see server/http/date.c */
+	tzset(); /* reads the time zone's file; see server/http/date.c */
 	if (argc > 1 && strcmp(argv[1], "sign") == 0)
 		return sign(argc - 1, argv + 1);
 	log_find_journal();

@@ -9,17 +9,17 @@
 #include "lib/os/meter.h"
 #include "lib/util/cacheline.h"
 
-#define LARGE_CHUNK 4 /* of room */
+#define LARGE_CHUNK 4 /* a file above 1/LARGE_CHUNK of room is too large */
 
 struct admission {
-	/* Constant: bytes of files that memory holds.  Each request reads it, so its cache line is not written. */
+	/* Bytes of files that memory may hold.  Alone in a cache line, as each request reads it. */
 	uint64_t pp_room;
 	char pp_line[CACHE_LINE - sizeof(uint64_t)];
 
-	pthread_mutex_t pp_lock;	       /* for all below */
-	uint64_t pp_bytes[ADMISSION_MOST + 1]; /* of files asked for so often */
+	pthread_mutex_t pp_lock;	       /* guards all fields below */
+	uint64_t pp_bytes[ADMISSION_MOST + 1]; /* sum of file sizes by count */
 	uint64_t pp_asked; /* requested bytes since the counts were halved */
-	size_t pp_counted; /* requests, the same */
+	size_t pp_counted; /* requests since the counts were halved */
 	uint8_t pp_counters[ADMISSION_ROWS][ADMISSION_COLUMNS];
 };
 
@@ -83,7 +83,7 @@ admission_minimum(uint8_t *const counters[ADMISSION_ROWS])
 	return n;
 }
 
-/* Counts up the least counters only, since the others count other files as well. */
+/* Increments the lowest counters only, which are n, since higher ones count other files as well. */
 static void
 admission_count_up(uint8_t *const counters[ADMISSION_ROWS], unsigned n)
 {
@@ -114,7 +114,7 @@ admission_age(struct admission *pp)
 	pp->pp_counted = 0;
 }
 
-/* Moves a file's size to the next count.  Files that share all counters blur the sums until they age. */
+/* Moves a file's size in pp_bytes to the next count.  Inexact if files share all counters. */
 static void
 admission_move_bytes(struct admission *pp, uint64_t size, unsigned from)
 {
@@ -126,9 +126,9 @@ admission_move_bytes(struct admission *pp, uint64_t size, unsigned from)
 }
 
 /*
- * Returns true if files of count n have a place: from the most popular down, as many as fit into
- * memory.  Of the last count that fits in part, a fraction of files chosen by hash has a place.  more
- * is added to the bytes of count n.
+ * Returns true if a file of count n may stay.  From the highest count down, as many files may stay as
+ * fit into memory.  Of a count that fits in part, a fraction of the files, chosen by hash, may stay.
+ * more is added to the bytes of count n.
  */
 static bool
 admission_is_earned(
@@ -148,7 +148,7 @@ admission_is_earned(
 	       (double)left * 4294967296.0;
 }
 
-/* The lock is held. */
+/* Counts one request of a file of this size.  The lock is held. */
 static void
 admission_count_request(struct admission *pp, uint64_t size,
     uint8_t *const counters[ADMISSION_ROWS])
@@ -172,7 +172,7 @@ admission_is_too_large(const struct admission *pp, const struct pw_file *file)
 	return (uint64_t)file->fil_size > pp->pp_room / LARGE_CHUNK;
 }
 
-/* Returns the file's count.  The lock is held. */
+/* Counts the noted requests of the file, and returns its count.  The lock is held. */
 static unsigned
 admission_count_locked(struct admission *pp, struct pw_file *file)
 {

@@ -1,25 +1,26 @@
 /*
- * admission: decides which files keep a place in the page cache, for cache = auto.
+ * admission: decides which files may stay in the page cache, for cache = auto.
  *
- * How often each file is asked for is counted in a sketch of fixed size, as in
- * TinyLFU (Einziger, Friedman, Manes: "TinyLFU: A Highly Efficient Cache Admission
+ * Counts the requests of each file in a sketch of fixed size, as in TinyLFU
+ * (Einziger, Friedman, Manes: "TinyLFU: A Highly Efficient Cache Admission
  * Policy", ACM Transactions on Storage 13, 2017): ADMISSION_ROWS rows of
- * ADMISSION_COLUMNS counters, 256 KiB in all.  Counts age: after ADMISSION_SAMPLE times
- * as many bytes as memory may hold, or 4 times as many requests as there are columns,
- * all counters are halved.  That is twice the paper's: a file that has just earned its
- * place was requested two or three times within 16, and such small counts are largely
- * random.  (docs/design/admission-and-drop-behind.md has the figures.)
+ * ADMISSION_COLUMNS counters, 256 KiB in all.  Counts age: all counters are halved
+ * when ADMISSION_SAMPLE times as many bytes were requested as memory may hold, or
+ * after 4 times as many requests as there are columns.  The factor ADMISSION_SAMPLE is
+ * twice that of the paper: with the paper's 16, a file that is just admitted has a count
+ * of two or three, and such small counts are largely random.
+ * (docs/design/admission-and-drop-behind.md has the figures.)
  *
- * TinyLFU compares a newcomer with what it would push out.  The kernel does not say
- * what that is; but beside the sketch we know how many bytes of files have been asked for
- * how often, and so how often a file must have been asked for, that all files which
- * have been as often fit into memory together.
+ * TinyLFU compares a new file with the one that would be evicted for it.  The kernel does
+ * not report which file that is.  So beside the sketch we sum the sizes of the files of
+ * each count.  These sums yield the lowest count at which all files with this count or
+ * more fit into memory together.
  *
- * For the threads of all loops.  Requests are noted at the file first, which is its loop's
- * own, and added to the sketch a few times a second, or when there are many: so that
- * what is in memory is sent without writing anything that another thread writes.  The
- * lock is held for one file at a time, ADMISSION_MOST requests or so, and while counts
- * are halved for twenty microseconds more.
+ * Any loop's thread.  A request is noted in its struct pw_file first, which belongs to one
+ * loop, and is added to the sketch a few times a second, or when many are noted.  So
+ * resident data is sent without writing to memory that other threads write, too.  The
+ * lock is held for one file at a time, for about ADMISSION_MOST requests, and for twenty
+ * microseconds more when all counters are halved.
  */
 #ifndef LIB_DISK_ADMISSION_H
 #define LIB_DISK_ADMISSION_H
@@ -28,25 +29,25 @@
 
 #define ADMISSION_ROWS	  4
 #define ADMISSION_COLUMNS ((size_t)1 << 16)
-#define ADMISSION_MOST	  31 /* requests that are counted of a file */
+#define ADMISSION_MOST	  31 /* maximum count of a file */
 #define ADMISSION_SAMPLE  32
-#define ADMISSION_NOTED	  64 /* files that a loop notes */
+#define ADMISSION_NOTED	  64 /* maximum number of noted files */
 
 struct admission;
 
-/* room is how many bytes of files memory may hold.  Returns NULL if memory is short. */
+/* room is the number of bytes of files that memory may hold.  Returns NULL if memory is short. */
 struct admission *admission_create(uint64_t room);
 void admission_destroy(struct admission **);
 
-/* Files of one loop with requests that are not counted yet.  Zeroed at first. */
+/* List of one loop's files with requests that are not counted yet.  All zeros at first. */
 struct noted {
 	struct pw_file *nt_first;
 	unsigned nt_files;
 };
 
 /*
- * len bytes of the file were requested: noted now, counted later, once for each full
- * length of the file.
+ * Notes that len bytes of the file were requested.  admission_tell counts them later, as one
+ * request for each full length of the file.
  */
 void admission_asked(
     struct admission *, struct noted *, struct pw_file *, off_t len);
@@ -56,13 +57,13 @@ void admission_tell(struct admission *, struct noted *);
 
 enum admission_verdict {
 	ADMISSION_GOES,
-	ADMISSION_TRIAL, /* stays, if the kernel does not take it for popular at once */
+	ADMISSION_TRIAL, /* fetched pages stay, but are read as small pages: send_fetch_how */
 	ADMISSION_STAYS,
 };
 
 /*
- * Tells of the file, and what is to become of what has to be fetched of it.  A file of more
- * than a quarter of room always goes.
+ * Counts the noted requests of the file, and decides whether pages that are fetched of it may
+ * stay in the page cache.  Returns ADMISSION_GOES for every file of more than a quarter of room.
  */
 enum admission_verdict admission_judge(struct admission *, struct pw_file *);
 

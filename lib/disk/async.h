@@ -1,16 +1,16 @@
 /*
- * async: reads and advice that the kernel carries out on its own: io_uring.  A
- * ring for each loop, made with the first operation; completions wake the loop by
- * its descriptor and are delivered by pw_loop_drain.  Loop's thread.
+ * async: asynchronous reads and advice by io_uring.  Each loop creates its own ring
+ * with its first operation.  Completions wake the loop by its descriptor, and
+ * pw_loop_drain delivers them.  Loop's thread.
  *
- * There is no POSIX AIO for hosts without a ring: glibc's is a pool of threads as
- * well, and the thread that reports completions has every signal unblocked: a
- * SIGHUP that the program waits for with sigwait(3) would end the process.
+ * Hosts without a ring do not use POSIX AIO instead: glibc's is a pool of threads as
+ * well, and its thread that reports completions has every signal unblocked, so a
+ * SIGHUP that the program waits for with sigwait(3) would terminate the process.
  *
- * Nothing is tried inline: a buffered read that finds its page missing may wait
- * for the block map first, nowait or not (residency.c).  So every operation goes
- * to the kernel's own workers (IOSQE_ASYNC, io_uring_enter(2)).  They are one
- * pool for all devices: a disk that hangs may take all of them.
+ * No operation is tried inline: a buffered read whose page is missing may wait for
+ * the block map first, even with RWF_NOWAIT (residency.c).  So the kernel's worker
+ * threads execute every operation (IOSQE_ASYNC, io_uring_enter(2)).  All devices
+ * share these threads: a disk that hangs may occupy all of them.
  */
 #ifndef LIB_DISK_ASYNC_H
 #define LIB_DISK_ASYNC_H
@@ -23,31 +23,31 @@
 struct async;
 
 /*
- * The caller's memory, until its waiter is called.  ao_result is valid then: bytes
- * read.
+ * An operation.  The caller's memory, which must stay until the waiter is called.  From
+ * then on ao_result, the number of bytes read, is valid.
  */
 struct async_op {
 	struct pw_waiter *ao_waiter;
 	size_t ao_result;
-	unsigned ao_left; /* completions that are missing */
+	unsigned ao_left; /* number of completions in flight */
 	int ao_error;
 };
 
-/* Returns 0, or -errno and sets *why to a constant string. */
+/* Checks whether io_uring works.  Returns 0, or -errno and sets *why to a constant string. */
 int async_probe(const char **why);
 
 /*
- * Reads up to len bytes at off; 0 bytes are no error.  buf and descriptor stay until
- * the waiter is called.  An error means that there is no ring (-ENOSYS), or that
- * the kernel takes no more now (-EAGAIN, -ENOMEM): the pool can do it.
+ * Starts to read up to len bytes at off; a result of 0 bytes is no error.  buf and fd must
+ * stay valid until the waiter is called.  Fails with -ENOSYS if there is no ring, and with
+ * -EAGAIN or -ENOMEM if the kernel accepts no more now; then the pool can read instead.
  */
 int async_read(struct pw_loop *, struct async_op *, struct pw_waiter *, int fd,
     void *buf, size_t len, off_t off);
 
 /*
- * Brings a range into memory: advice for every step bytes, then one byte read at the
- * end of each.  At most ASYNC_STEPS of them.  The waiter's error is -ESTALE if the
- * file ends before.  Errors as above.
+ * Starts to read a range into the page cache: sends an advice for each step bytes, then
+ * reads the last byte of each step.  A range has at most ASYNC_STEPS steps.  The waiter's
+ * error is -ESTALE if the file ends before the range does.  Fails as async_read does.
  */
 #define ASYNC_STEPS 64
 

@@ -1,7 +1,7 @@
 /*
- * async_freebsd: async.h by aio(4), with completions by kqueue(2).  Reads of local file systems only,
- * unless sysctl vfs.aio.enable_unsafe says otherwise; what the kernel refuses, the pool reads.  There
- * are no advices.
+ * async_freebsd: async.h by aio(4), with completions by kqueue(2).  The kernel refuses reads of file
+ * systems that are not local, unless sysctl vfs.aio.enable_unsafe is set; the pool does these.
+ * async_fetch is not supported, as there is no asynchronous advice.
  */
 #include <sys/types.h>
 #include <sys/event.h>
@@ -19,7 +19,7 @@
 #define EVENTS 16
 
 struct async {
-	int as_queue; /* of completions; in the loop's own */
+	int as_queue; /* kqueue of completions, which the loop's own kqueue watches */
 };
 
 struct read {

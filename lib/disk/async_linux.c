@@ -12,17 +12,17 @@
 #include "lib/os/os.h"
 #include "lib/util/offset.h"
 
-#define RING_ENTRIES 256 /* of two for each step */
-#define RING_WORKERS 16	 /* as many as a device's threads in the pool */
-#define BYTE	     1	 /* in an operation's address: its read of one byte */
+#define RING_ENTRIES 256 /* entries; a step of a fetch needs two */
+#define RING_WORKERS 16	 /* as many as a device has pool threads */
+#define BYTE	     1	 /* bit of user_data: the entry reads one byte */
 
 struct async {
 	struct io_uring as_ring;
 	bool as_ringed;
-	char as_sink; /* where the byte of a fetch goes */
+	char as_sink; /* destination for the bytes that a fetch reads */
 };
 
-/* Limits the ring's kernel workers.  Old kernels have no such limit, so errors are ignored. */
+/* Opens a ring and limits its kernel workers.  Ignores the error of old kernels without this limit. */
 static int
 async_ring_open(struct io_uring *ring, int wake)
 {
@@ -107,8 +107,8 @@ async_op_begin(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 }
 
 /*
- * Returns the loop's ring with at least that many free entries.  Entries that a kernel short of
- * memory does not accept go with the next submission, drain or tick.
+ * Sets *out to the loop's ring.  Fails if it has fewer free entries.  Entries that the kernel does not
+ * accept, as memory is short, are submitted again by the next submission, drain or tick.
  */
 static int
 async_make_room(struct pw_loop *lp, unsigned entries, struct async **out)
@@ -190,7 +190,10 @@ async_fetch(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 	return 0;
 }
 
-/* Keeps the first error: a failed link cancels the operations that follow it. */
+/*
+ * Records the result of one request of an io_uring chain, and ends the wait after the last.  The error of
+ * the request that failed replaces -ECANCELED of the requests behind it.
+ */
 static void
 async_complete(struct pw_loop *lp, struct async_op *op, int result, bool byte)
 {

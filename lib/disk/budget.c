@@ -11,17 +11,17 @@
 #include "lib/util/check.h"
 #include "lib/util/clock.h"
 
-#define ALPHA  2
-#define SHRINK 8 /* the budget shrinks by an eighth of its present size */
-#define SHRINK_US \
-	100000 /* microseconds from one reduction to the next, at least */
-#define LEAST	   16 /* it stays above this part of its first size */
+#define ALPHA	   2
+#define SHRINK	   8 /* the budget shrinks by an eighth of its present size */
+/* minimum time between two reductions of the budget, microseconds */
+#define SHRINK_US  100000
+#define LEAST	   16 /* at 1/LEAST of its first size the budget stops shrinking */
 #define GROW	   64
-#define GROW_AFTER 1000000 /* microseconds since something was evicted */
+#define GROW_AFTER 1000000 /* time from reduction to growth, microseconds */
 #define TICK_US	   250000
-#define HELD_US \
-	1000000	  /* microseconds after which a transfer goes past the budget */
-#define FORCED 16 /* part of the budget that a tick admits past it */
+/* time that a transfer waits before it bypasses the budget, microseconds */
+#define HELD_US	   1000000
+#define FORCED	   16 /* a tick admits about 1/FORCED of the budget beyond it */
 
 struct held {
 	struct pw_waiter *hl_waiter;
@@ -32,12 +32,12 @@ struct held {
 
 struct budget {
 	pthread_mutex_t bg_lock;
-	size_t bg_most; /* as it was made */
-	size_t bg_max;	/* now */
+	size_t bg_most; /* first size of the budget, bytes */
+	size_t bg_max;	/* present size, bytes */
 	size_t bg_used;
-	uint64_t bg_shrunk; /* microseconds */
+	uint64_t bg_shrunk; /* time of the last reduction, microseconds */
 	uint64_t bg_ticked;
-	TAILQ_HEAD(, budget_part) bg_parts; /* with waiters, round robin */
+	TAILQ_HEAD(, budget_part) bg_parts; /* devices with waiters */
 };
 
 struct budget *
@@ -72,14 +72,14 @@ budget_part_init(struct budget_part *rp)
 	STAILQ_INIT(&rp->rp_held[1]);
 }
 
-/* The lock is held, as in all static functions up to budget_tell. */
+/* Returns the free bytes.  The lock is held, as in all static functions before budget_tell. */
 static size_t
 budget_left(const struct budget *rm)
 {
 	return rm->bg_used < rm->bg_max ? rm->bg_max - rm->bg_used : 0;
 }
 
-/* Admits one window of a device that has none. */
+/* Returns true if len bytes fit.  A device that uses none may have one window of any size. */
 static bool
 budget_fits(const struct budget *rm, const struct budget_part *rp, size_t len)
 {
@@ -124,7 +124,7 @@ budget_let_in(struct budget *rm, struct budget_part *rp, struct held_list *list)
 	return hl;
 }
 
-/* Returns the first waiter whose window fits, or NULL. */
+/* Admits the first waiter whose window fits.  Returns it, or NULL if there is none. */
 static struct held *
 budget_let_anybody_in(struct budget *rm)
 {
@@ -140,7 +140,7 @@ budget_let_anybody_in(struct budget *rm)
 	return NULL;
 }
 
-/* Returns the first waiter that was held for longer than HELD_US, or NULL. */
+/* Admits the first waiter that was held for HELD_US.  Returns it, or NULL if there is none. */
 static struct held *
 budget_force_in(struct budget *rm, uint64_t now_us)
 {
@@ -157,7 +157,7 @@ budget_force_in(struct budget *rm, uint64_t now_us)
 	return NULL;
 }
 
-/* The lock is not held. */
+/* Delivers and frees admitted waiters.  The lock is not held. */
 static void
 budget_tell(struct held_list *ready)
 {

@@ -1,19 +1,19 @@
 /*
- * budget: the budget for bytes that were fetched and not sent yet, or are being
- * fetched.  Data that is not sent soon enough would be evicted, then fetched again.
+ * budget: limits the bytes that are being fetched, or were fetched and are not sent yet.
+ * Data that is not sent soon enough would be evicted, then fetched again.
  *
- * A device may have twice what all devices together leave (dynamic thresholds:
- * Choudhury, Hahne, IEEE/ACM Transactions on Networking 6, 1998): one that hangs keeps
- * at most two thirds of it, and the next finds two thirds of the rest.  A transfer that
- * does not fit waits.  Devices take turns; of one device, transfers to fast clients go first, but every
- * BUDGET_SLOWth slot is for a slow one.  Stalled clients keep their part for a while (lib/send/stalled.h),
- * so a transfer that waited for a second is admitted past the budget, a sixteenth of it in each quarter
- * of a second.
+ * A device may use twice the bytes that all devices together leave free (dynamic
+ * thresholds: Choudhury, Hahne, IEEE/ACM Transactions on Networking 6, 1998): a device that
+ * hangs holds at most two thirds of the budget, and the next one may use two thirds of the
+ * rest.  A transfer that does not fit waits.  Devices with waiters are served round robin; on each
+ * device transfers to fast clients go first, but every BUDGET_SLOWth one is to a slow client.  Stalled
+ * clients hold their part for a while (lib/send/stalled.h), so a transfer that waited for a second is
+ * admitted beyond the budget, about a sixteenth of the budget in each quarter of a second.
  *
  * The size of the page cache is unknown: other files, sockets and the heap use memory,
- * too.  So the budget shrinks by an eighth, to a sixteenth at the least, when a window
- * was evicted before it was sent.  A second after the last eviction it grows again, by a sixty-fourth each
- * quarter of a second.
+ * too.  So the budget shrinks by an eighth, to about a sixteenth at the least, when a window was
+ * evicted before it was sent.  A second after it last shrank, the budget grows again, by a sixty-fourth
+ * of its first size in each quarter of a second.
  *
  * Any thread; the lock is held for a few instructions.
  */
@@ -35,37 +35,38 @@ STAILQ_HEAD(held_list, held);
 struct budget_part {
 	size_t rp_used;
 	size_t rp_nheld;
-	struct held_list rp_held[2]; /* waiters: fast, slow clients */
+	/* waiters with fast [0] and slow [1] clients */
+	struct held_list rp_held[2];
 	unsigned rp_round;
-	TAILQ_ENTRY(budget_part) rp_link; /* devices with waiters */
+	TAILQ_ENTRY(budget_part) rp_link; /* link in bg_parts, if any waits */
 };
 
 struct budget *budget_create(
-    size_t max); /* bytes; returns NULL if memory is short */
+    size_t max); /* max in bytes; returns NULL if memory is short */
 void budget_destroy(struct budget **);
 void budget_part_init(struct budget_part *);
 
 /*
- * Takes len bytes of the budget.
- *   0             the caller has them until budget_give
- *   -EINPROGRESS  the caller has them when the waiter is delivered
- *   -EAGAIN       there is no room, and no waiter was passed
- *   -ENOMEM
+ * Takes len bytes of the budget; slow is true if the client is slow.  Returns
+ *   0             if they are taken; budget_give returns them to the budget
+ *   -EINPROGRESS  if they will be taken when the waiter is delivered
+ *   -EAGAIN       if they do not fit, and no waiter was passed
+ *   -ENOMEM       if they do not fit, and memory is short
  */
 int budget_take(struct budget *, struct budget_part *, size_t len, bool slow,
     struct pw_waiter *);
 void budget_give(struct budget *, struct budget_part *, size_t len);
 
-/* Returns true if the device has taken less than an eighth of what is left. */
+/* Returns true if the device uses less than an eighth of the bytes that are left in the budget. */
 bool budget_plenty(struct budget *, struct budget_part *);
 
-/* Reports that a window was evicted unsent. */
+/* Shrinks the budget, unless it shrank a moment ago.  Call when a window was evicted unsent. */
 void budget_evicted(struct budget *, uint64_t now_us);
 
 /* Lets the budget grow, and admits transfers that have waited for a second.  Call a few times a second. */
 void budget_tick(struct budget *, uint64_t now_us);
 
-/* Returns true if a transfer waits. */
+/* Returns true if a transfer waits for budget. */
 bool budget_is_waited_for(struct budget *);
 
 size_t budget_used(struct budget *);

@@ -21,7 +21,7 @@ completion_deliver(struct pw_waiter *w, int error)
 	was_empty = lp->lp_inbox == NULL;
 	*lp->lp_inbox_end = w;
 	lp->lp_inbox_end = &w->wt_next;
-	/* Keeps the loop until the signal is sent: a drain may end its last wait before. */
+	/* Delays completion_end until the signal is sent: a drain may deliver the last wait before. */
 	if (was_empty)
 		atomic_fetch_add(&lp->lp_signals, 1);
 	pthread_mutex_unlock(&lp->lp_lock);

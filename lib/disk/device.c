@@ -1,5 +1,5 @@
 /*
- * device: what is known of a disk and of the file system on it, and what is counted there.
+ * device: the properties and the statistics of a device and its file system.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ device_ask(struct pw_device *dv, int fd)
 	enum os_ask ask;
 	struct os_fs fs = {0};
 
-	/* Devices share this slot, so no statement is true of all. */
+	/* Several devices share this slot, so no residency check is right for all of them. */
 	if (dv == dv->dv_pool->pl_devices[0])
 		return OS_ASK_FETCH;
 	meter_lock(&dv->dv_lock);
@@ -70,7 +70,7 @@ device_block(struct pw_device *dv)
 	return block;
 }
 
-/* Describes a means.  cachestat of an invalid descriptor fails with ENOSYS only on old kernels. */
+/* Describes a residency check.  cachestat of a bad descriptor fails with ENOSYS only on old kernels. */
 static const char *
 device_means(enum os_ask ask)
 {
@@ -111,7 +111,7 @@ device_has_news(const struct pw_device *dv)
 	return atomic_load_explicit(&dv->dv_untold, memory_order_relaxed) != 0;
 }
 
-/* Takes one of the device's news.  Returns 0 if there is none. */
+/* Removes one of the device's news from dv_untold and returns it, or 0 if there is none. */
 static unsigned
 device_take_news(struct pw_device *dv)
 {
@@ -161,7 +161,7 @@ device_step(struct pw_device *dv)
 	return step;
 }
 
-/* ------------------------------------------------------------------- figures */
+/* ---------------------------------------------------------------- statistics */
 
 void
 pw_pool_stats(struct pw_pool *pl, struct pw_pool_stats *ps)
@@ -178,7 +178,7 @@ pw_pool_pinned(struct pw_pool *pl)
 	return pins_bytes(pl->pl_pins);
 }
 
-/* Returns NULL for an empty text.  device_ask writes these texts once. */
+/* Returns text, or NULL if it is empty.  The text stays valid, since device_ask writes it only once. */
 static const char *
 device_text_or_null(const char *text)
 {
@@ -212,7 +212,7 @@ pw_pool_devices(struct pw_pool *pl, struct pw_device_stats *ds, size_t max)
 {
 	size_t i, known, n = 0;
 
-	/* Releases pl_lock first: the start of a thread takes it while it holds dv_lock. */
+	/* Releases pl_lock before dv_lock is taken: pool_thread_start takes them in the other order. */
 	meter_lock(&pl->pl_lock);
 	known = pl->pl_ndevices;
 	pthread_mutex_unlock(&pl->pl_lock);

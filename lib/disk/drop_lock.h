@@ -1,8 +1,8 @@
 /*
  * drop_lock: excludes a loop that checks and sends a file, and a pool thread that drops pages of it, from
  * each other.  Otherwise a page could be evicted between residency check and sendfile(2), and the loop
- * would wait for the disk.  Neither waits for the other.  A device
- * has DROP_LOCKS of them, and files with the same inode number modulo that share one.
+ * would wait for the disk.  Neither of the two waits for the lock.  A device has DROP_LOCKS locks;
+ * files whose inode numbers are equal modulo DROP_LOCKS share one.
  */
 #ifndef LIB_DISK_DROP_LOCK_H
 #define LIB_DISK_DROP_LOCK_H

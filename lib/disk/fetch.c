@@ -1,6 +1,6 @@
 /*
- * fetch: the windows of files that are being read.  One job reads a window, for all that
- * wait for it.
+ * fetch: reads windows of files.  One job reads a window for all transmissions that wait
+ * for it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,18 +15,21 @@
 #include "lib/os/meter.h"
 #include "lib/util/offset.h"
 
-#define POOL_LARGE     ((size_t)128 << 10) /* worth a turn: 30 us to submit */
-#define DIRECT_LEAST   ((size_t)512 << 10) /* worth memory of OS_FOLIO bytes */
-#define DIRECT_SETTLED 2		   /* seconds */
+/* Minimum size of a read that waits for its turn at the gate (gate.h), since it takes 30 us to submit. */
+#define POOL_LARGE     ((size_t)128 << 10)
+/* Minimum size of a window that is read direct, since its copy needs OS_FOLIO bytes. */
+#define DIRECT_LEAST   ((size_t)512 << 10)
+#define DIRECT_SETTLED 2 /* minimum age of a file's times, seconds */
 
 struct window {
-	struct job win_job; /* first: freed as one */
+	struct job win_job; /* first member, since the job is freed */
 	struct pw_device *win_device;
 	int win_fd;
 	struct pins_key win_key;
 	off_t win_off;
 	enum fetch_how win_how;
-	struct window *win_next; /* hash chain; device's lock */
+	/* next in its hash chain, guarded by the device's lock */
+	struct window *win_next;
 };
 
 /* Returns the chain of the file's windows. */
@@ -37,9 +40,9 @@ fetch_window_chain(struct pw_device *dv, uint64_t ino)
 }
 
 /*
- * Reads a piece in turns with other threads of this processor.  A disk that completes many reads at
- * once wakes all their threads; with a folio, which needs no submission any more, the turn only lets
- * them run one after the other.
+ * Reads a piece.  Threads of this processor take turns (gate.h), since a disk that completes many reads
+ * at once wakes all their threads.  A folio is already read then; its turn only lets the threads run
+ * one after another.
  */
 static int
 fetch_read_piece(
@@ -81,7 +84,7 @@ fetch_pinned_piece(const struct window *win, off_t off, size_t len)
 
 /*
  * Reads [off, off + len) in turns with other threads.  If win is not NULL, pins the window's folios, and
- * first unmaps earlier pins of the device.
+ * first unmaps removed pins of the device.
  */
 static int
 fetch_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio,
@@ -112,8 +115,8 @@ pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 }
 
 /*
- * Returns true if the times are old enough to tell versions apart: older than the coarsest clock of a
- * file system, a second, and a tick of the kernel's.
+ * Returns true if the file's times are so old that another change would alter them: older than a
+ * second, the coarsest clock of a file system, and a tick of the kernel's clock.
  */
 static bool
 fetch_is_settled(const struct os_version *ov)
@@ -124,8 +127,8 @@ fetch_is_settled(const struct os_version *ov)
 }
 
 /*
- * Returns true if the window may be read direct: it is large, lies in one multiple of OS_FOLIO, and its
- * file did not change just now.
+ * Returns true if the window may be read direct: it is large, does not cross a multiple of OS_FOLIO,
+ * and its file is local and did not change just now.
  */
 static bool
 fetch_may_be_direct(const struct window *win)
@@ -158,7 +161,7 @@ fetch_copy(const struct window *win, int fd, size_t align)
 	return true;
 }
 
-/* Returns false if the window has to be read into the page cache, where errors are met again. */
+/* Reads the window past the page cache.  If it returns false, the window has to be read into it. */
 static bool
 fetch_direct(const struct window *win)
 {
@@ -195,7 +198,7 @@ fetch_window_run(struct job *job)
 }
 
 struct reap_job {
-	struct job rj_job; /* first: freed as one */
+	struct job rj_job; /* first member, since the job is freed */
 	struct pins *rj_pins;
 	uint64_t rj_dev;
 };
@@ -256,7 +259,7 @@ fetch_window_done(struct job *job, int error, uint64_t took)
 	dv->dv_latency = before == 0 ? took : before - before / 8 + took / 8;
 }
 
-/* Returns true if the window has the whole range, or a part of it. */
+/* Returns true if the window covers the whole range, or, if whole is false, any part of it. */
 static bool
 fetch_has_range(const struct window *win, off_t off, off_t end, bool whole)
 {
@@ -337,7 +340,7 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
 
 	meter_lock(&dv->dv_lock);
 	win = fetch_window_find(dv, file, off, off + (off_t)len, true);
-	/* A transmission that cannot send a copy has no use of one. */
+	/* A transmission that cannot send a copy does not join a direct fetch. */
 	if (win != NULL && win->win_how == FETCH_DIRECT && how != FETCH_DIRECT)
 		win = NULL;
 	if (win == NULL) {

@@ -22,7 +22,7 @@ gate_destroy(struct gate *tn)
 	pthread_mutex_destroy(&tn->gt_lock);
 }
 
-/* Waits until the turn is free, or its holder has not moved for GATE_LONG.  The lock is held. */
+/* Waits until the turn is free, or until no turn has ended for GATE_LONG.  The lock is held. */
 static void
 gate_await(struct gate *tn)
 {
@@ -55,7 +55,7 @@ gate_take(struct gate *tn)
 	pthread_mutex_unlock(&tn->gt_lock);
 	now = clock_now();
 	if (mine && next > now) {
-		/* Not clock_nanosleep(2), which capsicum(4) does not know. */
+		/* capsicum(4) does not permit clock_nanosleep(2). */
 		pause = clock_timespec(next - now);
 		nanosleep(&pause, NULL);
 	}

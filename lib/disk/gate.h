@@ -1,10 +1,10 @@
 /*
- * gate: threads on the same processor do something one after another, with a
- * pause in between in which others may run.
+ * gate: lets disk threads on the same processor submit reads one after another, with a
+ * pause in between in which other threads may run.
  *
- * A disk that answers many reads at once makes many fetchers runnable at once,
- * each with 0.1 ms of work to submit the next window; a loop that shares their
- * processor would wait for all of them, 1.5 ms for 16.
+ * A disk that completes many reads at once makes many disk threads runnable at once,
+ * each with 0.1 ms of work to submit the next window; a loop on the same processor
+ * would wait for all of them, 1.5 ms for 16 threads.
  *
  * A turn is advisory, not a lock: if it is not returned within GATE_LONG, because a
  * submission waits for the disk after all, the other threads continue without it.

@@ -12,7 +12,7 @@
 #include "lib/util/clock.h"
 
 #define PINS_HASH 256
-#define PINS_MOST 8192 /* mappings: a process may have 65530 */
+#define PINS_MOST 8192 /* most mappings; a process may have 65530 */
 
 TAILQ_HEAD(pin_list, pin);
 
@@ -21,27 +21,29 @@ struct pin {
 	off_t pn_off;
 	size_t pn_len; /* bytes of the file */
 	void *pn_map;
-	bool pn_copy;	  /* pn_map is memory of OS_FOLIO bytes */
-	bool pn_released; /* a transmission had it and released it */
+	bool pn_copy;	  /* pn_map is a copy, memory of OS_FOLIO bytes */
+	bool pn_released; /* a transmission took and released this pin */
 	unsigned pn_refs;
-	uint64_t pn_since; /* microseconds */
+	/* time at which the pin was added, released or became spare, microseconds */
+	uint64_t pn_since;
 	LIST_ENTRY(pin) pn_link;
 	TAILQ_ENTRY(pin)
-	pn_entry; /* without a reference: of one of the lists */
+	pn_entry; /* entry in a list of struct pins while pn_refs is 0 */
 };
 
 struct pins {
-	atomic_uint ps_count;	 /* pins in ps_hash; first: pins_any */
-	pthread_mutex_t ps_lock; /* of all but ps_max */
-	size_t ps_max;		 /* bytes */
-	size_t ps_bytes;	 /* reserved, pinned, or to be unmapped */
-	unsigned ps_maps;	 /* the same, in number */
+	/* number of pins in ps_hash; first member, for pins_any */
+	atomic_uint ps_count;
+	pthread_mutex_t ps_lock; /* guards all fields except ps_max */
+	size_t ps_max;		 /* limit of ps_bytes */
+	size_t ps_bytes;	 /* bytes that are reserved or mapped */
+	unsigned ps_maps;	 /* number of reservations and mappings */
 	LIST_HEAD(, pin) ps_hash[PINS_HASH];
-	/* Without a reference; the oldest first. */
-	struct pin_list ps_waited; /* copies that had none so far */
-	struct pin_list ps_fresh;  /* the others */
-	struct pin_list ps_spare;  /* memory for copies; the last used first */
-	struct pin_list ps_dead;   /* to be unmapped */
+	/* Lists of pins without a reference, the oldest first. */
+	struct pin_list ps_waited; /* copies that were never referenced */
+	struct pin_list ps_fresh;  /* mappings, and copies used before */
+	struct pin_list ps_spare;  /* unused memory; the last used is first */
+	struct pin_list ps_dead;   /* pins to be unmapped */
 };
 
 _Static_assert(offsetof(struct pins, ps_count) == 0, "pins_any");
@@ -70,7 +72,7 @@ pins_bucket(uint64_t ino, off_t off)
 	return (size_t)(hash >> 56) % PINS_HASH;
 }
 
-/* The lock is held, as in the next six. */
+/* Returns the pin that has the byte at off, or NULL.  The lock is held, as up to pins_have_room. */
 static struct pin *
 pins_find(struct pins *ps, const struct pins_key *key, off_t off)
 {
@@ -82,7 +84,7 @@ pins_find(struct pins *ps, const struct pins_key *key, off_t off)
 	return NULL;
 }
 
-/* Removes a pin without references from the table.  Its memory is spare, or its map is unmapped later. */
+/* Moves an unreferenced pin from the table to a list: a copy to ps_spare, a mapping to ps_dead. */
 static void
 pins_bury(struct pins *ps, struct pin *pn)
 {
@@ -95,7 +97,7 @@ pins_bury(struct pins *ps, struct pin *pn)
 		TAILQ_INSERT_TAIL(&ps->ps_dead, pn, pn_entry);
 }
 
-/* Returns the list of a pin that can be taken and has no reference. */
+/* Returns the list for a pin that is in the table and has no reference. */
 static struct pin_list *
 pins_list(struct pins *ps, const struct pin *pn)
 {
@@ -149,7 +151,7 @@ pins_refuse(struct pins *ps, size_t len)
 	pthread_mutex_unlock(&ps->ps_lock);
 }
 
-/* Unmaps, and cancels the reservation. */
+/* Unmaps a mapping, and cancels its reservation. */
 static void
 pins_unmap(struct pins *ps, void *map, size_t len)
 {
@@ -157,7 +159,7 @@ pins_unmap(struct pins *ps, void *map, size_t len)
 	pins_refuse(ps, len);
 }
 
-/* Returns false if another pin has all of its bytes. */
+/* Inserts a pin.  Returns false, and does not insert it, if another pin has all of its bytes. */
 static bool
 pins_insert_new(struct pins *ps, struct pin *pn)
 {
@@ -193,7 +195,10 @@ pins_add(struct pins *ps, const struct pins_key *key, off_t off, size_t len,
 	free(pn);
 }
 
-/* The lock is held, as in the next one.  Returns a copy that can be spared: it was sent, or waits. */
+/*
+ * Returns a copy that was sent, or has waited for PINS_FRESH_US, or NULL.  The lock is held, as in
+ * pins_spare.
+ */
 static struct pin *
 pins_least_needed(struct pins *ps, uint64_t now_us)
 {
@@ -206,7 +211,10 @@ pins_least_needed(struct pins *ps, uint64_t now_us)
 	return pn != NULL && now_us > pn->pn_since + PINS_FRESH_US ? pn : NULL;
 }
 
-/* Returns memory that is unused or can be spared, or NULL. */
+/*
+ * Removes a pin from ps_spare and returns it.  If that list is empty, removes the least needed copy
+ * instead.  Returns NULL if no copy can be removed.
+ */
 static struct pin *
 pins_spare(struct pins *ps, uint64_t now_us)
 {
@@ -313,7 +321,7 @@ pins_memory(struct pin *pn)
 	return pn->pn_map;
 }
 
-/* The lock is held. */
+/* Puts a copy without references on ps_fresh; removes a mapping.  The lock is held. */
 static void
 pins_released(struct pins *ps, struct pin *pn)
 {
@@ -356,7 +364,7 @@ pins_forget(struct pins *ps, uint64_t dev, uint64_t ino, off_t off, off_t end)
 	pthread_mutex_unlock(&ps->ps_lock);
 }
 
-/* The lock is held, as in the next one. */
+/* Removes pins, and unused memory, that no transmission took in time.  The lock is held. */
 static void
 pins_age(struct pins *ps, uint64_t now_us)
 {

@@ -1,6 +1,6 @@
 /*
  * pins: windows of files that are kept in memory while they are sent, so that the loop sends them
- * without asking whether they are resident.  There are two kinds:
+ * without a residency check.  There are two kinds:
  *
  * - a mapping of the page cache, locked in memory (os_fetch_folio; thesis 2.3.4).  It is sent by
  *   sendfile(2).
@@ -9,9 +9,9 @@
  * A pool thread reads a window and adds its pin; the transmissions that wait for it take references.
  * When the last reference of a mapping is released, or no transmission takes one within
  * PINS_FRESH_US, a pool thread unmaps it.  A copy waits for its first reference for PINS_WAITED_US,
- * since its bytes are nowhere else, and can be taken for PINS_FRESH_US after its last one.  Then its
- * memory is used again; where memory is short, as soon as it has been sent, or has waited for
- * PINS_FRESH_US.
+ * since its bytes are nowhere else in memory, and for another one for PINS_FRESH_US after the last was
+ * released.  Then its memory is used again.  If the limit of pins is reached, the memory of a copy is
+ * used again as soon as the copy was sent, or has waited for PINS_FRESH_US.
  *
  * Any thread; the lock is held for a few instructions.
  */
@@ -30,7 +30,7 @@
 
 #define PINS_FRESH_US  1000000
 #define PINS_WAITED_US 10000000
-#define PINS_SPARE_US  2000000 /* lifetime of unused memory of copies */
+#define PINS_SPARE_US  2000000 /* lifetime of unused memory, microseconds */
 
 struct pin;
 struct pins;
@@ -73,30 +73,31 @@ struct pins *pins_create(size_t bytes);
 /* Unmaps all pins. */
 void pins_destroy(struct pins **);
 
-/* Reserves len bytes for pins_add or pins_refuse.  Returns false if that is above the limits. */
+/* Reserves len bytes, for pins_add or pins_refuse.  Returns false if the limits do not allow that. */
 bool pins_reserve(struct pins *, size_t len);
 
 /* Cancels a reservation. */
 void pins_refuse(struct pins *, size_t len);
 
 /*
- * Takes over the map of [off, off + len) of a file, which pins_reserve has counted.  off is a multiple
- * of OS_FOLIO, and len at most that.  Unmaps it if it cannot be kept: the bytes are resident all the same.
+ * Takes ownership of map, a mapping of [off, off + len) of a file for which pins_reserve was called.
+ * off is a multiple of OS_FOLIO, and len at most OS_FOLIO.  Unmaps the mapping at once if memory is
+ * short or another pin has these bytes; they are resident all the same.
  */
 void pins_add(
     struct pins *, const struct pins_key *, off_t off, size_t len, void *map);
 
 /*
- * Returns memory of OS_FOLIO bytes for bytes of a file, for pins_add_copy or pins_blank_free; NULL:
- * above the limits.  May map memory: pool's threads.
+ * Returns a blank, a pin with OS_FOLIO bytes of memory for a copy, to pass to pins_add_copy or
+ * pins_blank_free.  Returns NULL above the limits.  Pool's threads, since it may map memory.
  */
 struct pin *pins_blank(struct pins *, const struct pins_key *);
 void pins_blank_free(struct pins *, struct pin *);
 
-/* The blank has [off, off + len) of its file, which lies within one multiple of OS_FOLIO. */
+/* Adds a blank that now has a copy of [off, off + len), a part of one OS_FOLIO of its file. */
 void pins_add_copy(struct pins *, struct pin *, off_t off, size_t len);
 
-/* Returns true if pins_take may find a pin.  Inline, since each chunk calls it. */
+/* Returns true if pins_take may find a pin.  Inline, since it is called for each chunk. */
 static inline bool
 pins_any(const struct pins *ps)
 {
@@ -105,34 +106,34 @@ pins_any(const struct pins *ps)
 	return atomic_load_explicit(count, memory_order_relaxed) > 0;
 }
 
-/* Returns a reference to the pin that has this byte, or NULL. */
+/* Returns a reference to the pin that has the byte at off, or NULL. */
 struct pin *pins_take(struct pins *, const struct pins_key *, off_t off);
 
-/* Returns the end of the pin if it has the byte, otherwise off. */
+/* Returns the end of the pin if it has the byte at off, otherwise off. */
 off_t pins_end(const struct pin *, off_t off);
 
-/* Returns the byte at off of a copy, with those that follow, or NULL if the pin has no copy of it. */
+/* Returns a pointer to the bytes from off to pins_end, or NULL if the pin has no copy of them. */
 const char *pins_copy(const struct pin *, off_t off);
 
-/* Returns the memory of a blank. */
+/* Returns the memory of a blank, OS_FOLIO bytes. */
 void *pins_memory(struct pin *);
 
-/* Releases a reference, if there is one. */
+/* Releases a reference and sets it to NULL.  Does nothing if it is NULL. */
 void pins_release(struct pins *, struct pin **);
 
-/* Drops the mappings of [off, end) of a file that have no reference: pins_reap unmaps them. */
+/* Removes mappings that overlap [off, end) of a file and have no reference; pins_reap unmaps them. */
 void pins_forget(
     struct pins *, uint64_t dev, uint64_t ino, off_t off, off_t end);
 
 /*
- * Lets go of what was not taken in time.  Returns true if pins of a device are to be unmapped:
- * pins_reap.  Call a few times a second.
+ * Removes pins that no transmission took in time.  Returns true and sets *dev if pins of this device
+ * have to be unmapped; then call pins_reap.  Call pins_tick a few times a second.
  */
 bool pins_tick(struct pins *, uint64_t now_us, uint64_t *dev);
 
 /*
- * Unmaps the dropped pins of a device's files.  Call on one of its threads: to unmap a file that was
- * removed may have to wait for the disk, and interrupts all processors.
+ * Unmaps the removed pins of a device's files.  Call on a pool thread of the device, since to unmap a
+ * deleted file may wait for the disk, and interrupts all processors.
  */
 void pins_reap(struct pins *, uint64_t dev);
 

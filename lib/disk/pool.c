@@ -1,7 +1,7 @@
 /*
- * pool: see pool.h.  A device's threads are started when a job finds none idle
- * and the quota allows it; they stay, because a device that was needed once
- * will be needed again.
+ * pool: see pool.h.  A device's thread is started when a job finds none idle
+ * and the quota allows it; the threads stay, because a device that was needed
+ * once will be needed again.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,10 +20,10 @@
 #define POOL_THREADS 16
 #define POOL_QUEUE   4096
 #define POOL_STACK   ((size_t)256 << 10)
-#define POOL_ROOM    3 /* part of memory for the budget */
-#define POOL_PINS    8 /* part of memory for pins */
+#define POOL_ROOM    3 /* 1/POOL_ROOM of memory is the budget */
+#define POOL_PINS    8 /* 1/POOL_PINS of memory is for pins */
 #define POOL_NEW     4 /* JOB_NEW jobs in a row before a JOB_LONG */
-#define POOL_LONG    ((size_t)16 << 20) /* bytes of downloads in flight */
+#define POOL_LONG    ((size_t)16 << 20) /* most bytes of JOB_LONG jobs in flight */
 
 static struct pw_device *
 pool_device_create(struct pw_pool *pl, dev_t id, enum pool_queue kind)
@@ -51,7 +51,7 @@ pool_device_create(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 
 /*
  * Wakes a sleeping thread by a semaphore.  A condition's signal may wait for threads that were woken before and have
- * not run yet (glibc before 2.41).  The device's lock is held, as in the next one.
+ * not run yet (glibc before 2.41).  The device's lock is held, as in pool_sleep_until_woken.
  */
 static void
 pool_wake_one(struct pw_device *dv)
@@ -86,7 +86,7 @@ pool_device_destroy(struct pw_device *dv)
 	free(dv);
 }
 
-/* Slot 0 is shared by devices for which memory or the table does not suffice. */
+/* Skips slot 0, which is shared by devices for which memory or the table does not suffice. */
 static struct pw_device *
 pool_device_find(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 {
@@ -193,7 +193,7 @@ pool_stop_threads(struct pw_pool *pl)
 	}
 }
 
-/* Returns true if no thread is busy, so that no wait for a disk keeps a loop. */
+/* Returns true if no job is queued or running, so that no loop waits for a disk. */
 static bool
 pool_is_idle(struct pw_pool *pl)
 {
@@ -308,7 +308,10 @@ pool_job_finish(struct pw_device *dv, struct job *job, int error)
 	return w;
 }
 
-/* Limits the bytes in flight, since they delay short jobs.  The device's lock is held, as in the next two. */
+/*
+ * Returns true if a JOB_LONG may begin.  Their bytes in flight are limited, since they delay short
+ * jobs.  The device's lock is held, as in pool_next_queue and pool_job_next.
+ */
 static bool
 pool_may_begin(const struct pw_device *dv)
 {
@@ -319,8 +322,8 @@ pool_may_begin(const struct pw_device *dv)
 }
 
 /*
- * Chooses short jobs first, then first windows, of which POOL_NEW in a row go before a next window of
- * a download.
+ * Returns the queue of the next job, or NULL if none may begin: first JOB_SHORT, then JOB_NEW, but
+ * after POOL_NEW of these in a row one JOB_LONG.
  */
 static struct jobs *
 pool_next_queue(struct pw_device *dv)
@@ -339,7 +342,7 @@ pool_next_queue(struct pw_device *dv)
 	return begins ? &queue[JOB_LONG] : NULL;
 }
 
-/* Returns the next job, or NULL if none may begin. */
+/* Removes the next job from its queue and returns it, or NULL if none may begin. */
 static struct job *
 pool_job_next(struct pw_device *dv)
 {
@@ -425,7 +428,7 @@ pool_thread_start(struct pw_device *dv)
 	return -error;
 }
 
-/* Starts a thread if none is idle.  Returns false if the device has no thread.  Its lock is held. */
+/* Starts a thread if none is idle.  Returns false if the device has none.  dv_lock is held. */
 static bool
 pool_have_thread(struct pw_device *dv)
 {

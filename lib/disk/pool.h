@@ -1,10 +1,9 @@
 /*
- * pool: the threads that wait for disks, a queue and a quota of threads for each
- * device, and single flight for windows of files.
+ * pool: the disk threads, with a queue and a quota of threads for each device.  All
+ * transmissions that need the same window of a file wait for one fetch of it.
  *
- * The locks here protect lists and are held for a few instructions (the start
- * of a thread, once per thread of the quota, excepted); no thread performs I/O under
- * one of them.
+ * The locks here protect lists.  They are held for a few instructions, and for the
+ * start of a thread; no thread performs I/O while it holds one.
  */
 #ifndef LIB_DISK_POOL_H
 #define LIB_DISK_POOL_H
@@ -21,7 +20,7 @@ struct pw_device;
 struct reclaim;
 struct budget;
 
-/* From last to first in priority (pool_next_queue). */
+/* Kinds of jobs; the last kind has the highest priority (pool_next_queue). */
 enum job_kind {
 	JOB_LONG,  /* next window of a download, or a task */
 	JOB_NEW,   /* first window of a transmission */
@@ -30,15 +29,18 @@ enum job_kind {
 };
 
 /*
- * A job is run once on a pool thread, then every waiter is delivered to its
- * loop with job_error, and the job is freed (free(3)).
+ * A job is run once on a pool thread.  Then every waiter is delivered to its loop
+ * with the result of job_run, and the job is freed (free(3)).
  */
 struct job {
-	int (*job_run)(struct job *); /* 0 or -errno */
-	/* Called after job_run with the device's lock held; took is the time since it was queued.  May be NULL. */
+	int (*job_run)(struct job *); /* returns 0, -errno or FETCHED_DIRECT */
+	/*
+	 * Called after job_run with the device's lock held.  took is the time since the job was queued,
+	 * microseconds.  May be NULL.
+	 */
 	void (*job_done)(struct job *, int error, uint64_t took);
 	struct pw_waiter *job_waiters; /* guarded by the device's lock */
-	uint64_t job_since; /* time at which it was queued, microseconds */
+	uint64_t job_since; /* time at which the job was queued, microseconds */
 	enum job_kind job_kind;
 	size_t job_len; /* bytes that it reads, or 0 if few or unknown */
 	STAILQ_ENTRY(job) job_next; /* guarded by the device's lock */
@@ -47,22 +49,22 @@ struct job {
 /* Treatment of a job when the queue is full. */
 enum admit {
 	ADMIT_NEW,   /* refused, and counted as a refused request */
-	ADMIT_BEGUN, /* admitted: the response has begun (rule 6) */
-	ADMIT_HINT,  /* refused without counting: the job is optional */
+	ADMIT_BEGUN, /* admitted, since the response has begun */
+	ADMIT_HINT,  /* refused, but not counted, since the job is optional */
 };
 
 /*
- * Queues a job, and takes ownership of it.  The waiter, if not NULL, is delivered at its end.  Returns
- * -EAGAIN if the job is refused or no thread can be started; then the caller still owns it.  Loop's
- * thread.
+ * Queues a job, and takes ownership of it.  The waiter, if not NULL, is delivered when the job has
+ * ended.  Returns -EAGAIN if the job is refused or no thread can be started; then the caller still owns
+ * the job.  Loop's thread.
  */
 int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
     struct pw_waiter *);
 
 /* How a window is read.  A window that cannot be read direct is read as folios, or else as pages. */
 enum fetch_how {
-	FETCH_PAGES, /* into the page cache, by advice */
-	FETCH_FOLIO, /* as large folios, where the device has them: os_folios */
+	FETCH_PAGES,  /* into the page cache, by advice */
+	FETCH_FOLIO,  /* as large folios, if os_folios is true of the device */
 	FETCH_DIRECT, /* past the page cache, into memory of a pin: pins.h */
 };
 
@@ -82,8 +84,8 @@ bool pool_fetching(struct pw_file *, off_t off, off_t end);
 bool pool_fetching_some(struct pw_file *, off_t off, off_t end);
 
 /*
- * As budget_take, from the pool's budget, a third of memory (budget.h).  slow transfers wait behind others.
- * Loop's thread.
+ * Call budget_take, budget_give and budget_plenty (budget.h) for the device.  pool_room returns the
+ * pool's budget, which is a third of memory.  Loop's thread.
  */
 int pool_room_take(struct pw_device *, size_t len, bool slow, struct pw_loop *,
     struct pw_waiter *);
@@ -92,20 +94,21 @@ bool pool_room_plenty(struct pw_device *);
 struct budget *pool_room(struct pw_pool *);
 
 /*
- * Returns the recent duration of the device's windows with their time in the queue, in microseconds, or 0
- * if it is unknown.
+ * Returns the recent average time of a fetch on the device, including its time in the queue, in
+ * microseconds; 0 if it is unknown.
  */
 uint64_t device_latency(const struct pw_device *);
 
 /*
- * Reads a range into the page cache and waits for it, in turns with other threads.  Pool's threads.
+ * Reads a range into the page cache, and waits for the disk.  Threads of the same processor take turns
+ * (gate.h).  Reads large folios if folio is true.  Pool's threads.
  */
 int pool_read(struct pw_device *, int fd, off_t off, size_t len, bool folio);
 
 /* Returns the drop lock of the file with this inode.  Any thread. */
 struct drop_lock *device_drop_lock(struct pw_device *, uint64_t ino);
 
-/* Returns how many jobs of the device have ended.  Any thread. */
+/* Returns the number of the device's jobs that have ended.  Any thread. */
 unsigned long device_ended(const struct pw_device *);
 
 /* Counts dropped bytes. */
@@ -117,7 +120,7 @@ struct admission *pool_admission(struct pw_pool *);
 /* Returns the pinned windows. */
 struct pins *pool_pins(struct pw_pool *);
 
-/* Unmaps pins by a pool thread, if there are any to unmap.  Loop's thread, a few times a second. */
+/* Calls pins_tick, and has a pool thread unmap pins.  Call a few times a second.  Loop's thread. */
 void pool_tick_pins(struct pw_loop *, uint64_t now_us);
 
 /* Returns the observer of the kernel's reclaim. */
@@ -127,10 +130,10 @@ struct reclaim *pool_reclaim(struct pw_pool *);
 void pool_loop_begin(struct pw_pool *);
 void pool_loop_end(struct pw_pool *);
 
-/* Returns true if socket memory counts for the control group's limit, so that sending may evict. */
+/* Returns true if the control group's limit includes socket memory, so that sending may evict pages. */
 bool pool_sockets(const struct pw_pool *);
 
-/* Returns the bytes that one advice covers on the device.  Reads sysfs once, which does not wait. */
+/* Returns the most bytes that one advice reads on the device.  Reads sysfs once, without waiting. */
 size_t device_step(struct pw_device *);
 
 /* Queues of a device.  A job waits only behind jobs of its kind. */
@@ -142,20 +145,20 @@ enum pool_queue {
 };
 
 /*
- * Returns the queue of this kind of a st_dev.  Never fails: past the table's size all share its last
- * slot.
+ * Returns the queue of this kind for the device with this st_dev.  Never fails: devices that do not fit
+ * into the table share its first slot.
  */
 struct pw_device *pool_device(struct pw_pool *, dev_t, enum pool_queue);
 
 /*
- * Returns how residency is checked on the device of fd.  The first call finds it out, on any thread; that
- * does not wait on a local file system.
+ * Returns how residency is checked on the device of fd.  The first call queries the file system, which
+ * does not wait if that is local.  Any thread.
  */
 enum os_ask device_ask(struct pw_device *, int fd);
 
 /*
- * Returns true if fstat(2) of an open file waits for no server there.  Call after device_ask, by the
- * same thread.
+ * Returns true if the file system is local, so that fstat(2) of an open file waits for no server.  Call
+ * after device_ask, by the same thread.
  */
 bool device_is_local(const struct pw_device *);
 

@@ -1,6 +1,6 @@
 /*
- * pool_priv: between pool.c, which has the devices, their queues and their threads, and
- * fetch.c, whose jobs read windows of files; for these only.
+ * pool_priv: private to pool.c (queues and threads of devices), fetch.c (jobs that read
+ * windows of files) and device.c (properties and statistics of devices).
  */
 #ifndef LIB_DISK_POOL_PRIV_H
 #define LIB_DISK_POOL_PRIV_H
@@ -17,47 +17,49 @@
 #include "lib/util/cacheline.h"
 
 #define POOL_DEVICES 64
-#define POOL_GATES   8	 /* processors that have a gate of their own */
-#define DEVICE_HASH  256 /* windows in flight, by file and offset */
+#define POOL_GATES   8	 /* processor n uses gate n % POOL_GATES */
+#define DEVICE_HASH  256 /* hash chains of windows in flight, by inode */
 
 struct pins;
 struct window;
 
 STAILQ_HEAD(jobs, job);
 
-/* News of a device; each is logged once. */
+/* News of a device.  Each is logged once. */
 enum untold {
 	UNTOLD_RESIDENCY = 1,
 	UNTOLD_REFUSAL = 2,
 };
 
 struct pw_device {
-	pthread_mutex_t
-	    dv_lock; /* of what follows, except dv_id, dv_kind, dv_pool, dv_drops */
+	/* guards the fields below, except dv_id, dv_kind, dv_pool, dv_drops */
+	pthread_mutex_t dv_lock;
 	sem_t dv_work;	      /* posted once for each thread to wake */
 	unsigned dv_sleepers; /* idle threads that sleep, guarded by dv_lock */
 	struct pw_pool *dv_pool;
 	dev_t dv_id;
 	enum pool_queue dv_kind;
 	struct jobs dv_queue[JOB_KINDS];
-	unsigned dv_news; /* JOB_NEW taken in a row past JOB_LONG */
+	unsigned dv_news; /* JOB_NEW jobs run in a row before a JOB_LONG */
 	size_t dv_long;	  /* bytes of running JOB_LONG jobs */
 	unsigned dv_queued;
 	unsigned dv_threads;
 	unsigned dv_idle;
 	bool dv_stop;
-	atomic_uint dv_untold; /* set of enum untold */
-	atomic_int
-	    dv_copies; /* errno with which sendfile(2) was refused, or 0 */
+	atomic_uint dv_untold; /* set of enum untold: news not logged yet */
+	/* errno with which sendfile(2) was refused, or 0 */
+	atomic_int dv_copies;
 	enum os_ask dv_ask;
 	struct os_fs dv_fs;    /* constant once dv_ask is set */
-	atomic_ulong dv_ended; /* jobs that have ended */
+	atomic_ulong dv_ended; /* number of jobs that have ended */
 	uint64_t dv_bytes;
 	uint64_t dv_refused;
 	struct pw_histogram dv_wait;
-	atomic_size_t dv_step;	  /* bytes of an advice; 0 before device_step */
-	atomic_bool dv_folios;	  /* os_folios, set with dv_step */
-	atomic_ullong dv_latency; /* moving average of windows, microseconds */
+	/* most bytes of one advice; 0 before device_step */
+	atomic_size_t dv_step;
+	atomic_bool dv_folios; /* result of os_folios, set with dv_step */
+	/* moving average time of a fetch, microseconds */
+	atomic_ullong dv_latency;
 	struct budget_part dv_room;
 	struct gate dv_gates[POOL_GATES];
 	struct window *dv_windows[DEVICE_HASH];
@@ -65,14 +67,15 @@ struct pw_device {
 };
 
 struct pw_pool {
-	/* Constant.  Read for each request with `auto'. */
+	/* Constant fields, which are read for each request with cache = auto. */
 	struct pw_pool_conf pl_conf;
 	struct admission *pl_popular;
 	struct reclaim *pl_reclaim;
 	struct budget *pl_room;
 	struct pins *pl_pins;
-	int pl_sink;	 /* /dev/null, for os_fetch_end */
-	bool pl_sockets; /* see pool_sockets */
+	int pl_sink; /* descriptor of /dev/null, for os_fetch_end */
+	/* the memory limit includes socket memory: pool_sockets */
+	bool pl_sockets;
 
 	alignas(CACHE_LINE) pthread_mutex_t
 	    pl_lock; /* guards the device table and pl_running */
@@ -85,7 +88,10 @@ struct pw_pool {
 	atomic_ullong pl_dropped;
 };
 
-/* As pool_submit, with the device's lock held, as for pool_await. */
+/*
+ * pool_enqueue queues a job as pool_submit does.  pool_await adds a waiter to a queued or running job.
+ * The device's lock is held.
+ */
 int pool_enqueue(struct pw_device *, struct job *, enum admit);
 void pool_await(struct job *, struct pw_loop *, struct pw_waiter *);
 

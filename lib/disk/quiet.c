@@ -8,7 +8,7 @@
 #include "lib/disk/reclaim.h"
 
 struct look_job {
-	struct job lj_job; /* first: freed as one */
+	struct job lj_job; /* first member, since the job is freed */
 	struct reclaim *lj_reclaim;
 };
 
@@ -22,7 +22,7 @@ quiet_run(struct job *job)
 	return 0;
 }
 
-/* Leaves the state unknown if memory or a thread is missing. */
+/* Queues a read of the counters.  If memory or a thread is missing, the state stays unknown. */
 static void
 quiet_submit(struct pw_pool *pl, struct reclaim *rc)
 {

@@ -1,5 +1,5 @@
 /*
- * quiet: reclaim.h for a loop, which must not read the counters itself.
+ * quiet: reclaim_is_quiet for a loop.  A pool thread reads the counters.
  */
 #ifndef LIB_DISK_QUIET_H
 #define LIB_DISK_QUIET_H
@@ -9,7 +9,7 @@
 
 struct pw_pool;
 
-/* As reclaim_is_quiet.  Queues a read of the counters if the last one is old.  Loop's thread. */
+/* Returns reclaim_is_quiet.  Queues a read of the counters if the last one is old.  Loop's thread. */
 bool quiet_ask(struct pw_pool *, uint64_t now_us);
 
 #endif

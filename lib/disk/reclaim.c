@@ -10,20 +10,20 @@
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
 
-/* Microseconds. */
-#define LOOK_LEAST 5000	   /* between two looks */
-#define LOOK_DUE   25000   /* then a loop has it done */
-#define LOOK_STALE 100000  /* then nothing is known any more */
-#define QUIET	   1000000 /* since something was taken */
+/* Times in microseconds. */
+#define LOOK_LEAST 5000	 /* minimum time between two reads of the counters */
+#define LOOK_DUE   25000 /* age of the counters at which a loop has them read */
+#define LOOK_STALE 100000  /* age of the counters at which they are ignored */
+#define QUIET	   1000000 /* time without a reclaim before it is quiet */
 
 struct reclaim {
-	int rc_fd; /* of os_reclaim_open; -errno: it cannot be known */
-	pthread_mutex_t
-	    rc_lock;	  /* of rc_taken; held while the counters are read */
-	int64_t rc_taken; /* pages, when they were last read */
+	int rc_fd; /* result of os_reclaim_open: -errno if there is no counter */
+	/* guards rc_taken; held while the counters are read */
+	pthread_mutex_t rc_lock;
+	int64_t rc_taken; /* reclaimed pages at the last read, or -1 */
 	_Atomic uint64_t rc_looked;
-	_Atomic uint64_t
-	    rc_moved; /* time of the last possible change of rc_taken */
+	/* time of the last possible change of rc_taken, microseconds */
+	_Atomic uint64_t rc_moved;
 	_Atomic uint64_t rc_asked; /* time at which a loop asked for a read */
 	atomic_bool rc_busy;	   /* true while that read is in progress */
 };
@@ -55,7 +55,7 @@ reclaim_destroy(struct reclaim **rcp)
 	free(rc);
 }
 
-/* Notes the time before the read, so that the next read sees pages evicted meanwhile. */
+/* Reads the counters.  now is a time before the read, so that they never seem newer than they are. */
 static void
 reclaim_read(struct reclaim *rc, uint64_t now)
 {
@@ -81,7 +81,7 @@ reclaim_look(struct reclaim *rc)
 	pthread_mutex_unlock(&rc->rc_lock);
 }
 
-/* Writes only if needed: all loops read this cache line. */
+/* Writes once in LOOK_LEAST at most, since all loops read this cache line. */
 void
 reclaim_expect(struct reclaim *rc)
 {
@@ -111,7 +111,7 @@ reclaim_done(struct reclaim *rc)
 	atomic_store(&rc->rc_busy, false);
 }
 
-/* Compares by sums, since another thread may have written a time later than now. */
+/* Adds instead of subtracting, since another thread may have written a time later than now. */
 bool
 reclaim_is_quiet(struct reclaim *rc, uint64_t now)
 {

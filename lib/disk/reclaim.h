@@ -2,13 +2,13 @@
  * reclaim: observes whether the kernel reclaims pages of files.  While it does not, pages that were
  * resident a moment ago still are, and need no new residency check.
  *
- * The counters are the machine's, whatever control group the pages belong to (Linux:
- * pgsteal_file and drop_pagecache of /proc/vmstat, proc(5)).  Reading them takes 16 us and
- * more on large machines: so the pool's threads do, after a fetch or when a loop asks.
+ * The counters cover the whole machine, not one control group (Linux: pgsteal_file and
+ * drop_pagecache of /proc/vmstat, proc(5)).  Reading them takes 16 us, and more on large
+ * machines, so a pool thread reads them, after a fetch or when a loop needs them.
  * Pages that a program drops (posix_fadvise(2)) are in no counter.
  *
- * The counters lag behind.  Our own fetches are the main cause of eviction, so a fetch counts as soon as
- * it begins.
+ * The counters lag behind.  Our own fetches are the main cause of eviction, so the begin of a fetch
+ * counts as a reclaim (reclaim_expect).
  */
 #ifndef LIB_DISK_RECLAIM_H
 #define LIB_DISK_RECLAIM_H
@@ -22,16 +22,19 @@ struct reclaim *reclaim_create(void); /* returns NULL if memory is short */
 void reclaim_destroy(struct reclaim **);
 
 /*
- * Returns true if the kernel reclaimed no page for a second and no fetch began.  Returns false if that is
- * unknown.  Any thread, as the next two.
+ * Returns true if the kernel reclaimed no page and no fetch began for a second.  Returns false if that
+ * is unknown.  Any thread, as reclaim_due and reclaim_done.
  */
 bool reclaim_is_quiet(struct reclaim *, uint64_t now_us);
 
-/* Returns true if the counters are old: the caller has a thread read them, and calls reclaim_done. */
+/*
+ * Returns true if the counters are old.  Then the caller has a pool thread call reclaim_look, and
+ * reclaim_done after it.
+ */
 bool reclaim_due(struct reclaim *, uint64_t now_us);
 void reclaim_done(struct reclaim *);
 
-/* Call before pages are fetched, since others may be evicted for them.  Any thread. */
+/* Notes that pages may be reclaimed now.  Call before pages are fetched.  Any thread. */
 void reclaim_expect(struct reclaim *);
 
 /* Reads the counters, unless another thread read them a moment ago.  Pool's threads. */

@@ -1,5 +1,5 @@
 /*
- * task: any work of the caller's on the threads that wait for disks.
+ * task: runs work of the caller on disk threads.
  */
 #include <errno.h>
 #include <stdlib.h>

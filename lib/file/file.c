@@ -17,7 +17,7 @@
 #include "lib/util/check.h"
 #include "lib/util/timespec.h"
 
-/* As the flags want it; -1: none of this name, or too many. */
+/* Converts PW_ROOT_* flags to OS_* flags.  Returns -1 for an unknown flag or several. */
 static int
 file_links_of(unsigned flags)
 {
@@ -58,7 +58,7 @@ pw_root_open_with(const char *path, unsigned flags, struct pw_root **out)
 		error = -errno;
 		goto fail;
 	}
-	/* Probes openat2 here, or each request would meet ENOSYS. */
+	/* Probes openat2(2) here, since on ENOSYS each request would fail. */
 	rt->rt_links = file_links_of(flags);
 	fd = os_lookup(rt->rt_fd, ".", OS_ANY_MOUNT | rt->rt_links);
 	if (fd < 0) {
@@ -80,7 +80,7 @@ fail:
 	return error;
 }
 
-/* Returns true if that was the last reference. */
+/* Drops a reference.  Returns true if it was the last one. */
 static bool
 file_root_release(struct pw_root *rt)
 {
@@ -182,7 +182,9 @@ file_check(const struct pw_file *file)
 		   : -ESTALE;
 }
 
-/* Is not metered: this fstat(2) only reads memory, and the meter would double its cost. */
+/*
+ * Does not call the meter, since this fstat(2) only reads memory, and the meter would double its cost.
+ */
 bool
 file_is_fresh(struct pw_file *file)
 {
@@ -300,7 +302,9 @@ file_announce(const struct pw_file *file)
 			conf->plc_device(conf->plc_arg, text);
 }
 
-/* Allocates the bits of residency.c.  Without memory the pool sends the file. */
+/*
+ * Allocates fp_indirect if the file has indirect blocks.  If memory is short, the pool sends the file.
+ */
 static void
 file_learn_blocks(struct pw_file *file)
 {
@@ -404,8 +408,8 @@ file_close_run(struct job *job)
 }
 
 /*
- * The last close of a file that was removed frees its blocks, which is work for
- * the disk; a network file system may have to tell its server.
+ * Returns true if close(2) may wait.  The last close of a removed file frees its blocks on
+ * the disk; on a network file system it may send a request to the server.
  */
 static bool
 file_close_waits(const struct pw_file *file)
@@ -444,7 +448,7 @@ file_close(struct pw_file *file)
 		file_close_run(&cj.cj_job);
 }
 
-/* Closes by the pool, as the directory may be removed, or on a network file system. */
+/* Closes by the pool, since close(2) may wait if the directory was removed or is on a network. */
 void
 file_root_unref(struct pw_loop *lp, struct pw_root **rtp)
 {

@@ -20,7 +20,7 @@ struct pw_root {
 	int rt_links;	/* OS_NO_LINKS, OS_AS_SLASH, OS_ALL_LINKS, or 0 */
 };
 
-/* Takes a reference.  Any thread that has one. */
+/* Adds a reference.  Any thread that already has a reference. */
 void file_root_ref(struct pw_root *);
 
 /* Releases a reference.  A pool thread closes the last one.  Loop's thread. */
@@ -28,7 +28,7 @@ void file_root_unref(struct pw_loop *, struct pw_root **);
 
 /* The result of looking a path up, before it becomes a struct pw_file. */
 struct found {
-	int fnd_fd; /* -1 unless a regular file */
+	int fnd_fd; /* descriptor if a regular file was opened, else -1 */
 	bool fnd_same;
 	struct stat fnd_stat;
 	bool fnd_attributed; /* the attribute was read */
@@ -37,11 +37,11 @@ struct found {
 };
 
 /*
- * Looks path up and opens it if it is a regular file (something else would have
- * to take its place in between to be opened).  old, if not NULL, is what is in
- * the cache: when it is still the same file, unchanged, nothing is opened and
- * fnd_same is set.  attribute, if not NULL, is read of what is opened; with OS_CACHED that is
- * -EAGAIN, since it may wait, and nothing is opened.
+ * Looks path up and opens it if it is a regular file.  Other types are not opened, unless one
+ * replaces the file between lookup and open.  old, if not NULL, is the cached file: if path still
+ * leads to it and it is unchanged, nothing is opened and fnd_same is set.  attribute, if not NULL,
+ * is read from the opened file; with OS_CACHED, file_find fails with -EAGAIN instead of opening
+ * the file, since reading the attribute may wait.
  */
 int file_find(const struct pw_root *, const char *path, enum os_resolve,
     const struct pw_file *old, const char *attribute, struct found *);
@@ -49,13 +49,13 @@ int file_find(const struct pw_root *, const char *path, enum os_resolve,
 /* Closes and frees a result that is not used. */
 void file_found_drop(struct found *);
 
-/* Returns true if st is of the file that was opened, unchanged since then. */
+/* Returns true if st describes the same file, unchanged since it was looked up. */
 bool file_unchanged(const struct pw_file *, const struct stat *);
 
 /*
- * Compares an open file with its descriptor after a read.  Returns 0, -ESTALE if the bytes may be of
- * another version than fil_size and fil_mtime, or -errno of fstat(2).  A change of ctime alone (chmod,
- * rename, unlink) is no other version, unless mtime is 0 or 1 and so tells nothing.  The kernel sets
+ * Checks by fstat(2), after a read, that the file still has fil_size and fil_mtime.  Returns 0, -ESTALE
+ * if the bytes may be of another version, or -errno.  A change of ctime alone (chmod, rename, unlink)
+ * makes no other version, unless mtime is 0 or 1 and so has no meaning.  The kernel sets
  * these times before it changes the bytes, so a file that is unchanged after a read was unchanged
  * during it.  Any thread; may wait for the server of a network file system.
  */
@@ -68,16 +68,19 @@ int file_check(const struct pw_file *);
  */
 bool file_is_fresh(struct pw_file *);
 
-/* Calls plc_device for each of the device's news (device_announce).  Loop's thread. */
+/*
+ * Calls plc_device with each message about the file's device that is pending (device_announce).  Loop's
+ * thread.
+ */
 void file_announce(const struct pw_file *);
 
 /* Creates a file with one reference.  Takes ownership of descriptor and attribute, on failure too. */
 int file_create(struct pw_loop *, struct found *, struct pw_file **);
 
 /*
- * The cache: by root and path, least recently used goes first.  A file is
- * looked up again a second after the last time; for as long the cache knows of a path
- * that the pool has looked up in vain (negative_cache.h).
+ * A loop's cache of open files, by root and path.  When full, it closes the least recently used.
+ * A path is looked up again a second after its last lookup.  Paths that the pool did not find
+ * are remembered for a second, too (negative_cache.h).
  */
 struct file_cache *file_cache_create(unsigned size);
 void file_cache_destroy(struct file_cache **);

@@ -6,7 +6,7 @@
 #include "lib/file/indirect.h"
 #include "lib/util/offset.h"
 
-#define POINTER 8 /* bytes: of a block of UFS2 */
+#define POINTER 8 /* size of a block number in UFS2, bytes */
 #define BITS	64
 
 static off_t

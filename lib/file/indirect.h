@@ -1,10 +1,11 @@
 /*
- * indirect: which indirect blocks of a file on UFS are in memory.  Pure.
+ * indirect: remembers which indirect blocks of a file on UFS are in memory.  Pure functions.
  *
- * The inode knows the first 12 blocks.  Where the others are is in indirect blocks, and
- * FreeBSD's sendfile(2) waits for those although it does not wait for data.  Reading a byte
- * reads all indirect blocks that lead to it.  An indirect block has 8 bytes for each block of the file
- * (UFS2); UFS1 and ext2fs have 4, so theirs end where one of these ends.
+ * The inode locates the first 12 blocks of a file, and indirect blocks locate the others.
+ * FreeBSD's sendfile(2) waits for indirect blocks, although it does not wait for data.  Reading a byte
+ * also reads all indirect blocks that lead to it.  An indirect block of UFS2 has 8 bytes for each block
+ * of the file.  UFS1 and ext2fs have 4, so the range of one of their indirect blocks is exactly two of
+ * the ranges assumed here.
  */
 #ifndef LIB_FILE_INDIRECT_H
 #define LIB_FILE_INDIRECT_H
@@ -12,26 +13,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define INDIRECT_FIRST 12	/* blocks of the file before the first one */
-#define INDIRECT_HOLDS 10000000 /* microseconds that a block is known */
+#define INDIRECT_FIRST 12	/* file blocks that need no indirect block */
+#define INDIRECT_HOLDS 10000000 /* lifetime of in_known, microseconds */
 
-/* Known indirect blocks.  All zeros but in_block at first. */
+/* Indirect blocks that are known to be resident.  Initially all zeros except in_block. */
 struct indirect {
 	off_t in_block;	   /* block size, bytes */
 	uint64_t in_first; /* number of the block of bit 0 of in_known */
 	uint64_t in_known; /* a bit for each resident block */
-	uint64_t
-	    in_since; /* time of the first read of a block in in_known, microseconds */
+	/* time of the first read of a block in in_known, microseconds */
+	uint64_t in_since;
 };
 
 /*
- * The first byte of [off, end) of which the indirect block is not known to be in memory:
- * it has to be read before it is sent.  end: there is none.
+ * Returns the first byte of [off, end) whose indirect block is not known to be resident, or end if
+ * there is none.  The caller must have that byte read before it is sent.
  */
 off_t indirect_missing(
     const struct indirect *, off_t off, off_t end, uint64_t now_us);
 
-/* Call after the byte at off was read. */
+/* Notes that the indirect block of the byte at off is resident.  Call it after that byte was read. */
 void indirect_note(struct indirect *, off_t off, uint64_t now_us);
 
 #endif

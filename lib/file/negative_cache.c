@@ -13,11 +13,11 @@
 #include "lib/util/hash.h"
 
 #define BUCKETS	  1024
-#define AGE_BATCH 256 /* forgotten in one tick */
+#define AGE_BATCH 256 /* most paths forgotten in one tick */
 
 /*
- * Identifies the root by its inode and its rules for links, without a reference to it, so that a root
- * that was opened again is the same.
+ * A path and the error of its lookup.  Identifies the root by its inode and its rules for links,
+ * without a reference, so that a root that was opened again still matches.
  */
 struct path {
 	LIST_ENTRY(path) pa_hash;

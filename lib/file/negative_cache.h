@@ -1,7 +1,7 @@
 /*
- * negative_cache: paths that the pool has just looked up in vain, so that a scan for
- * names that do not exist does not ask the disk each time.  Of one loop; in memory of
- * its own, apart from the open files, which a scan cannot evict.
+ * negative_cache: remembers paths that the pool did not find, so that a scan for names
+ * that do not exist does not read the disk each time.  Each loop has one, apart from its
+ * cache of open files, so that a scan cannot evict these.
  */
 #ifndef LIB_FILE_NEGATIVE_CACHE_H
 #define LIB_FILE_NEGATIVE_CACHE_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define NEGATIVE_BYTES	  ((size_t)256 << 10) /* of all paths */
+#define NEGATIVE_BYTES	  ((size_t)256 << 10) /* most bytes of all paths */
 #define NEGATIVE_FRESH_US 1000000	      /* lifetime of a path */
 
 struct negative_cache;
@@ -19,8 +19,8 @@ struct negative_cache *negative_create(void);
 void negative_destroy(struct negative_cache **);
 
 /*
- * Notes the result of a lookup.  Of errors that may be over at the next try (EIO,
- * ENOMEM, EMFILE) nothing is noted, nor if there is no memory.
+ * Notes the error of a lookup.  Ignores errors that may be temporary (EIO, ENOMEM,
+ * EMFILE); notes nothing if memory is short.
  */
 void negative_add(struct negative_cache *, const struct pw_root *,
     const char *path, int error, uint64_t now_us);

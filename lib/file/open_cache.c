@@ -1,7 +1,7 @@
 /*
- * open_cache: a loop's open files by root and path, and the opening of them:
- * at once if nothing has to wait, else by the pool.  Requests for a path that is
- * being opened wait for that one job; what the pool did not find is remembered.
+ * open_cache: a loop's cache of open files, by root and path.  Opens a file at
+ * once if that does not wait, else by the pool.  Requests for a path that is being
+ * opened wait for that job.  Paths that the pool did not find are remembered.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 #define CACHE_IDLE_US 10000000 /* age at which unused files are closed */
 #define CACHE_SIZE    1024
-#define AGE_BATCH     64 /* entries closed in one tick */
+#define AGE_BATCH     64 /* most entries closed in one tick */
 
 TAILQ_HEAD(opens, pw_open);
 
@@ -29,11 +29,11 @@ struct entry {
 	TAILQ_ENTRY(entry) en_lru; /* oldest use first */
 	struct pw_loop *en_loop;
 	struct pw_root *en_root; /* one reference */
-	struct pw_file *en_file; /* NULL until the first time it was opened */
+	struct pw_file *en_file; /* NULL until the first lookup ends */
 	uint64_t en_used;
-	enum os_resolve en_resolve; /* how the pool looks it up */
-	bool en_attribute;	    /* read the attribute with each open */
-	bool en_opening; /* a lookup is in flight: not on fc_lru, not counted */
+	enum os_resolve en_resolve; /* how the pool looks up the path */
+	bool en_attribute;	    /* each open reads the attribute */
+	bool en_opening; /* a lookup is pending; the entry is not on fc_lru */
 	struct opens en_opens;
 	char en_path[];
 };
@@ -51,16 +51,16 @@ struct file_cache {
 };
 
 /*
- * A lookup by a pool thread, which owns it until it is delivered.  The entry's path stays while
- * en_opening is set.
+ * A lookup by a pool thread, which owns this struct until the completion.  The entry and its path stay
+ * while en_opening is set.
  */
 struct opening {
 	struct pw_waiter og_waiter;
 	struct pw_loop *og_loop;
 	struct entry *og_entry;
-	bool og_attribute;     /* it is read as well */
-	bool og_had;	       /* there was a file in the entry: */
-	struct pw_file og_old; /* what it was like; nothing of it is owned */
+	bool og_attribute;     /* the lookup reads the attribute as well */
+	bool og_had;	       /* og_old is set */
+	struct pw_file og_old; /* copy of *en_file, which owns nothing */
 	uint64_t og_began;
 	struct found og_found;
 };
@@ -132,7 +132,7 @@ open_cache_entry_unlist(struct file_cache *fc, struct entry *en)
 	fc->fc_count--;
 }
 
-/* It is listed. */
+/* Removes and frees an entry that is on fc_lru. */
 static void
 open_cache_entry_remove(struct file_cache *fc, struct entry *en)
 {
@@ -253,7 +253,7 @@ open_cache_entry_install(
 	return 0;
 }
 
-/* Returns true if the entry has all that the open asks for. */
+/* Returns true if the file's attribute was read, or is not needed. */
 static bool
 open_cache_entry_is_whole(const struct entry *en)
 {
@@ -279,7 +279,7 @@ open_cache_open_run(struct job *job)
 	    og->og_had ? &og->og_old : NULL,
 	    open_cache_attribute_of(og->og_loop, og->og_attribute),
 	    &og->og_found);
-	/* Finds out the file system here, on a pool thread, as that may wait. */
+	/* Determines the file system here, on a pool thread, since that may wait. */
 	if (error == 0 && og->og_found.fnd_fd != -1)
 		device_ask(pool_device(og->og_loop->lp_pool,
 			       og->og_found.fnd_stat.st_dev, POOL_FILES),
@@ -315,8 +315,8 @@ open_cache_opening_deliver(struct pw_loop *lp, struct entry *en, int error)
 }
 
 /*
- * Uses a queue of their own for paths on other mounts below the root: if such a mount hangs, the root's
- * own files can still be opened.
+ * Submits the lookup to the pool.  Paths on other mounts below the root have a separate queue: if such
+ * a mount hangs, the root's own files can still be opened.
  */
 static int
 open_cache_opening_submit(struct opening *og)
@@ -340,7 +340,10 @@ open_cache_opening_submit(struct opening *og)
 	return error;
 }
 
-/* Looks up again, as an open asked for the attribute meanwhile.  Returns false if the queue is full. */
+/*
+ * Looks up again, since another open requested the attribute meanwhile.  Returns false if the pool
+ * refuses the job.
+ */
 static bool
 open_cache_again_with_attribute(struct opening *og)
 {
@@ -351,7 +354,7 @@ open_cache_again_with_attribute(struct opening *og)
 	og->og_had = false;
 	if (open_cache_opening_submit(og) != 0)
 		return false;
-	/* Closes by the pool, since close(2) may wait. */
+	/* Closes the first result by pw_file_unref, which uses the pool if close(2) may wait. */
 	if (file_create(og->og_loop, &first, &file) == 0)
 		pw_file_unref(&file);
 	return true;
@@ -416,7 +419,7 @@ open_cache_open_wait(struct entry *en, struct pw_open *op)
 	return -EINPROGRESS;
 }
 
-/* One that is among those to be told has its reference already. */
+/* Also releases op_file: an open whose completion is being delivered has a reference already. */
 int
 pw_open_cancel(struct pw_open *op)
 {

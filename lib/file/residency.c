@@ -1,14 +1,14 @@
 /*
  * residency: see residency.h.
  *
- * preadv2(RWF_NOWAIT) on a page that is not in memory is not innocent: since
- * Linux 5.9 it starts a read, and to do that the file system may have to read its
- * block map first, and waits for that: 197 ms were seen on a busy disk for an
- * ext4 file with more extents than fit into its inode (docs/design/residency.md).  So it is
- * asked only where cachestat, or on older kernels mincore, has just said that the pages
- * are there.  Both tell only the owner of a file.  For others it is asked within 64 KiB
- * pieces that a pool thread has read before through this descriptor, because their block
- * map is in memory then; fp_mapped has a bit for each such piece.
+ * preadv2(RWF_NOWAIT) may wait if a page is not resident: since Linux 5.9 it starts
+ * a read, for which the file system may have to read its block map first, and it waits
+ * for that.  This took 197 ms on a busy disk, for an ext4 file with more extents than
+ * fit into its inode (docs/design/residency.md).  So RWF_NOWAIT is used only after
+ * cachestat, or on older kernels mincore, reported the pages as present.  Both report
+ * only to the owner of a file.  In other files it is used only in 64 KiB pieces that a
+ * pool thread has read before through this descriptor, because their block map is in
+ * memory then; fp_mapped has a bit for each such piece.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
 
-/* Bytes of the largest file that fp_mapped covers, with 8 MiB of bits. */
+/* Size of the largest file that has fp_mapped, which then takes 8 MiB. */
 #define MAPPED_MOST ((off_t)4 << 40)
 
 static size_t
@@ -56,9 +56,9 @@ residency_map(const struct pw_file *file, off_t off, off_t len)
 }
 
 /*
- * Reads a byte of each step, and the last one.  Returns the first that is refused, or -1.  A read marks
- * only its own page as used; so without another check each page is read, or the kernel would evict
- * the pages between the steps.
+ * Tries to read the first byte of each step, and the last byte.  Returns the offset of the first byte
+ * that is refused, or -1.  A read marks only its own page as used; so without another check each page
+ * is read, or the kernel would evict the pages between the steps.
  */
 static off_t
 residency_sample(const struct pw_file *file, off_t off, off_t len, size_t step)
@@ -103,8 +103,8 @@ residency_may_use_nowait(struct pw_file *file, off_t off, off_t len)
 }
 
 /*
- * Returns the distance of samples.  cachestat counts pages that are still being read; a sample of each
- * piece finds them, unless another transmission has single pages read again.
+ * Returns the distance between samples, bytes.  cachestat counts pages that are still being read as
+ * present; one sample of each piece detects these, unless another transmission fetches single pages.
  */
 static size_t
 residency_step(struct pw_file *file, off_t off, off_t len, bool quiet)
@@ -145,7 +145,10 @@ residency_ask_range(struct pw_file *file, off_t off, off_t len, bool quiet)
 	return false;
 }
 
-/* Returns the end of what a failed check found resident: pages before the refused one, if each was checked. */
+/*
+ * Returns the end of the bytes that a failed check found resident: the refused byte if each page was
+ * checked, else off.
+ */
 static off_t
 residency_known_end(const struct pw_file *file, off_t off)
 {
@@ -163,7 +166,10 @@ residency_piece_end(const struct pw_file *file, off_t end)
 		   : file->fil_size;
 }
 
-/* As residency_ask_range.  Sets *end to the end of what was checked. */
+/*
+ * Checks as residency_ask_range does, first with the end rounded up to a whole piece.  Sets *end to the
+ * end of the range that was checked last.
+ */
 static bool
 residency_ask_pieces(struct pw_file *file, off_t off, off_t *end, bool quiet)
 {
@@ -177,7 +183,7 @@ residency_ask_pieces(struct pw_file *file, off_t off, off_t *end, bool quiet)
 	return residency_ask_range(file, off, *end - off, quiet);
 }
 
-/* Checks pieces again only after RESIDENCY_HOLDS. */
+/* Skips pieces that were found resident within RESIDENCY_HOLDS, or RESIDENCY_HOLDS_QUIET. */
 bool
 residency_ask(struct pw_file *file, off_t off, off_t len)
 {
@@ -187,7 +193,10 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	bool yes, quiet;
 
 	file_priv(file)->fp_refused = -1;
-	/* Remembers nothing of files that are always resident, or whose pages we drop. */
+	/*
+	 * Remembers no check if the file is always resident, cannot be checked, or has pages that we
+	 * drop.
+	 */
 	if (file_priv(file)->fp_drops || !residency_can_ask(file) ||
 	    residency_native(file))
 		return residency_ask_range(file, off, len, false);

@@ -7,8 +7,8 @@
 #include "lib/pagewise.h"
 
 /*
- * Microseconds for which a successful check holds: while the kernel reclaims pages of files, and while it
- * does not (reclaim.h), when only an explicit drop can invalidate it.
+ * Time for which a successful check stays valid, microseconds.  RESIDENCY_HOLDS_QUIET applies while the
+ * kernel reclaims no pages of files (reclaim.h); then only an explicit drop can invalidate a check.
  */
 #define RESIDENCY_HOLDS	      1000
 #define RESIDENCY_HOLDS_QUIET 100000
@@ -25,16 +25,18 @@ bool residency_ask(struct pw_file *, off_t off, off_t len);
  */
 void residency_round(const struct pw_file *, off_t *off, off_t *end);
 
-/* Call after the pool has fetched the range without an error. */
+/* Notes that the pool fetched the range, for later checks.  Call it after a fetch without an error. */
 void residency_fetched(struct pw_file *, off_t off, off_t len);
 
-/* Call when pages of the file will be dropped: residency checks then hold for one step only. */
+/*
+ * Makes residency checks of the file valid for one step only.  Call it when its pages will be dropped.
+ */
 void residency_drops(struct pw_file *);
 
 /* Forgets earlier checks of the file if a drop was announced since.  Call with the drop lock held. */
 void residency_dropped(struct pw_file *);
 
-/* Returns false if residency cannot be checked, so that residency_ask is always false. */
+/* Returns true if residency can be checked; if not, residency_ask always returns false. */
 bool residency_can_ask(const struct pw_file *);
 
 /* Returns true if sendfile(2) does not wait for pages of the file (os_native_send). */

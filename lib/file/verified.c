@@ -13,12 +13,12 @@
 #define LARGEST ((off_t)VERIFIED_PIECE << 32)
 
 struct piece {
-	uint64_t pc_key; /* file and place in it; 0: none */
+	uint64_t pc_key; /* file number and piece number; 0 if unused */
 	uint64_t pc_at;
 };
 
 struct verified {
-	uint32_t vf_number; /* the last that was given out */
+	uint32_t vf_number; /* last number that verified_number returned */
 	struct piece vf_pieces[PIECES];
 };
 
@@ -49,7 +49,7 @@ verified_key(uint32_t file, off_t off)
 	return (uint64_t)file << 32 | (uint32_t)(off / VERIFIED_PIECE);
 }
 
-/* Places pieces of one file side by side. */
+/* Returns the slot of a piece.  Pieces of one file are side by side. */
 static size_t
 verified_slot(uint32_t file, off_t off)
 {

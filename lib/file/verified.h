@@ -1,9 +1,8 @@
 /*
- * verified: the pieces of files that a loop has found in memory a moment ago, so that a
- * popular piece needs no query for each request.  One thread's.
+ * verified: remembers the pieces of files that were resident a moment ago, so that a
+ * popular piece is not checked for each request.  Each loop has its own.
  *
- * A table of a fixed size, in which a piece takes the place of another one: 256 MiB of
- * files are remembered.
+ * The table has a fixed size, for 256 MiB of files: a new piece replaces another one.
  */
 #ifndef LIB_FILE_VERIFIED_H
 #define LIB_FILE_VERIFIED_H
@@ -18,17 +17,17 @@ struct verified;
 struct verified *verified_create(void); /* returns NULL if memory is short */
 void verified_destroy(struct verified **);
 
-/* Returns a number that no other file of the loop had lately. */
+/* Returns a new number for a file.  A number repeats only after 2^32 - 1 calls. */
 uint32_t verified_number(struct verified *);
 
 /*
- * Takes from both ends of [*off, *end) what was found since then, by piece.  *off == *end:
- * that was all of it.
+ * Removes from both ends of [*off, *end) the pieces that were noted at the time `since' or
+ * later.  Sets *off equal to *end if nothing is left.
  */
 void verified_trim(const struct verified *, uint32_t file, off_t *off,
     off_t *end, uint64_t since);
 
-/* Notes that the range is resident now.  size is the file's, whose last piece may be short. */
+/* Notes that the range is resident now.  size is the file's size; its last piece may be short. */
 void verified_note(struct verified *, uint32_t file, off_t off, off_t end,
     off_t size, uint64_t now);
 

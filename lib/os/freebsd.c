@@ -1,6 +1,6 @@
 /*
- * freebsd: os.h for FreeBSD 13.1 and later.  What is in memory cannot be asked
- * there, and with sendfile(2) as it is need not be.
+ * freebsd: os.h for FreeBSD 13.1 and later.  FreeBSD has no residency check, and
+ * its sendfile(2), which does not wait for the disk, needs none.
  */
 #include <sys/param.h>
 #include <sys/event.h>
@@ -26,15 +26,15 @@
 
 #define ADVICE       \
 	((size_t)128 \
-	    << 10) /* bytes; any value will do, since os_fetch_begin ignores it */
-#define TRASH ((size_t)64 << 10) /* bytes */
+	    << 10) /* size of an advice, bytes; os_fetch_begin ignores it here */
+#define TRASH ((size_t)64 << 10) /* buffer of os_fetch_end, bytes */
 
 int
 os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
 {
 	ssize_t n;
 
-	(void)more; /* nothing of the kind: native has the head in its call */
+	(void)more; /* no MSG_MORE here; os_native_send sends the head too */
 	*sent = 0;
 	meter_call(METER_SEND);
 	n = send(sock, mem, len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -62,8 +62,8 @@ os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
 }
 
 /*
- * FIONWRITE leaves out pages that are still being read, and what is behind them;
- * FIONSPACE does not, but says less than there is where many small pieces are queued.
+ * Returns the larger of two counts.  FIONWRITE omits pages that are still being read, and all bytes
+ * after them.  FIONSPACE includes these, but is inexact if many small pieces are queued.
  */
 long
 os_unacked(int sock)
@@ -95,7 +95,7 @@ os_awaits_disk(int sock)
 	       os_unacked(sock) > 0;
 }
 
-/* Returns -ENOSYS: network buffers have limits of their own, and there is no TCP_NOTSENT_LOWAT. */
+/* Returns -ENOSYS, since network buffers have separate limits, and there is no TCP_NOTSENT_LOWAT. */
 int
 os_tcp_memory_open(uint64_t *enough)
 {
@@ -137,8 +137,8 @@ os_share_port(int sock)
 }
 
 /*
- * Since 15.  Before, a socket is in its group from bind(2) on, and a client whose turn it
- * is is refused.
+ * Returns true since FreeBSD 15.  Older kernels assign clients to a socket from bind(2) on, and refuse
+ * these clients until listen(2).
  */
 bool
 os_share_late(void)
@@ -159,8 +159,8 @@ os_accept_filter(int sock)
 }
 
 /*
- * ENOTCAPABLE: the path leads out.  That a file system is mounted on the way cannot
- * be had refused, nor that it waits: every lookup is made by the pool.
+ * Opens a path below dirfd.  Returns -EXDEV if it leads outside (ENOTCAPABLE).  openat(2)
+ * has no flag that refuses mounts on the way, and none against waiting, so the pool makes every lookup.
  */
 static int
 freebsd_open_beneath(int dirfd, const char *path, int flags)
@@ -224,9 +224,9 @@ os_cached_works(int dirfd)
 }
 
 /*
- * sendfile(2) is as good as the file system's getpages_async: these two have one that
- * returns before the disk does.  Files of tmpfs are memory.  ZFS, NFS and the rest read
- * before they return, and of what they keep in caches of their own nothing is known.
+ * sendfile(2) does not wait if the file system's getpages_async returns before the disk read
+ * ends, as in ufs and ext2fs.  Files of tmpfs are in memory.  ZFS, NFS and the rest read
+ * before they return, and the contents of their own caches are unknown.
  */
 static const struct {
 	const char *name;
@@ -271,7 +271,7 @@ freebsd_native_or_fetch(const struct statfs *sf, struct os_fs *fs)
 	return OS_ASK_NATIVE;
 }
 
-/* Fills in the name of file systems that are not listed, too. */
+/* Also fills in the names of file systems that are not listed. */
 enum os_ask
 os_ask_means(int fd, struct os_fs *fs)
 {
@@ -284,7 +284,7 @@ os_ask_means(int fd, struct os_fs *fs)
 		return OS_ASK_FETCH;
 	freebsd_quote(fs->fs_name, sizeof(fs->fs_name), sf.f_fstypename);
 	freebsd_quote(fs->fs_mount, sizeof(fs->fs_mount), sf.f_mntonname);
-	/* FUSE has no such flag either. */
+	/* Network file systems do not have MNT_LOCAL, and FUSE does not either. */
 	fs->fs_local = (sf.f_flags & MNT_LOCAL) != 0;
 	for (i = 0; i < NFILESYSTEMS; i++)
 		if (strcmp(filesystems[i].name, sf.f_fstypename) == 0)
@@ -311,7 +311,7 @@ os_cachestat(int fd, off_t off, size_t len)
 	return -ENOSYS;
 }
 
-/* Returns -ENOSYS: no residency check is remembered on FreeBSD, so reclaim does not matter. */
+/* Returns -ENOSYS, since no residency check is remembered on FreeBSD, so reclaim does not matter. */
 int
 os_reclaim_open(void)
 {
@@ -344,7 +344,10 @@ os_read(int fd, off_t off, void *to, size_t len, bool wait)
 	return n == -1 ? -errno : n;
 }
 
-/* Returns -ENOSYS: mincore(2) reports what this process has mapped, unless vm.mincore_mapped is 0. */
+/*
+ * Returns -ENOSYS, since mincore(2) reports only what this process has mapped, unless vm.mincore_mapped
+ * is 0.
+ */
 int
 os_mincore(void *map, off_t off, size_t len)
 {
@@ -395,7 +398,7 @@ os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
 	return -ENOSYS;
 }
 
-/* Advises, which most file systems ignore: os_fetch_end reads. */
+/* Only advises, which most file systems ignore; os_fetch_end reads the range. */
 void
 os_fetch_begin(int fd, off_t off, size_t len, size_t step)
 {
@@ -410,7 +413,7 @@ os_fetch_end(int sink, int fd, off_t off, size_t len)
 	off_t end = off + (off_t)len;
 	ssize_t n;
 
-	(void)sink; /* sendfile(2) wants a socket */
+	(void)sink; /* sendfile(2) sends to sockets only */
 	for (; off<end; off += n> 0 ? n : 0) {
 		len = (size_t)(end - off);
 		n = pread(fd, trash, len < TRASH ? len : TRASH, off);
@@ -472,7 +475,10 @@ os_folios(dev_t dev)
 	return false;
 }
 
-/* Prints 32 bits for file systems without a device (tmpfs, ZFS, nullfs), whose number is sign-extended. */
+/*
+ * Formats 32 bits for file systems without a device (tmpfs, ZFS, nullfs): their number is
+ * sign-extended.
+ */
 void
 os_dev_name(uint64_t dev, char *text, size_t size)
 {
@@ -529,7 +535,7 @@ os_wake_close(int fds[2])
 	fds[0] = fds[1] = -1;
 }
 
-/* Not shm_open(2), whose objects grow only by ftruncate(2). */
+/* Does not use shm_open(2), whose objects grow only by ftruncate(2). */
 int
 os_memfd(const char *name, size_t size)
 {
@@ -583,7 +589,7 @@ os_thread_helper(void)
 {
 }
 
-/* Cuts an attribute that does not fit; then no byte of the buffer is left. */
+/* Returns -ERANGE if the buffer is full, since the kernel cuts an attribute that does not fit. */
 long
 os_attribute(int fd, const char *name, void *to, size_t size)
 {

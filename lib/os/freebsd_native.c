@@ -12,8 +12,8 @@
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 
-#define ASYNCHRONOUS 1100000 /* __FreeBSD_version */
-#define PAGES_MOST   0x7fff /* SF_FLAGS shifts an int; the kernel reads fewer */
+#define ASYNCHRONOUS 1100000 /* __FreeBSD_version of FreeBSD 11 */
+#define PAGES_MOST   0x7fff  /* limit of SF_FLAGS; the kernel reads fewer */
 
 static int
 freebsd_native_flags(const struct os_native *on)
@@ -28,8 +28,8 @@ freebsd_native_flags(const struct os_native *on)
 }
 
 /*
- * A length of 0 would mean: up to the end of the file.  There is no buffer left
- * (ENOBUFS) but for a moment, as pages are busy but for a moment.
+ * Refuses a length of 0, which would mean up to the end of the file.  Returns -EBUSY for
+ * ENOBUFS too, since a lack of buffers lasts only for a moment, as a busy page does.
  */
 int
 os_native_send(int sock, int fd, off_t off, size_t len,

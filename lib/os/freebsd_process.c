@@ -1,5 +1,5 @@
 /*
- * freebsd_process: what os.h says about the process as a whole.
+ * freebsd_process: the functions of os.h for the process as a whole.
  */
 #include <sys/types.h>
 #include <sys/mman.h>
@@ -15,7 +15,9 @@
 
 #include "lib/os/os.h"
 
-/* The machine's: rctl(8) limits what a jail maps, not its part of the cache. */
+/*
+ * Sets the machine's memory, since rctl(8) limits the maps of a jail, not its part of the page cache.
+ */
 void
 os_memory(struct os_memory *om)
 {
@@ -25,7 +27,7 @@ os_memory(struct os_memory *om)
 	};
 }
 
-/* The kernel tells a process its greatest size alone without a list of its maps. */
+/* Returns -ENOSYS, since only a list of all its maps shows a process its current size. */
 int
 os_anonymous_open(void)
 {
@@ -39,13 +41,13 @@ os_anonymous(int fd)
 	return -ENOSYS;
 }
 
-/* jemalloc has its own ways. */
+/* Does nothing, since FreeBSD's malloc(3) is jemalloc. */
 void
 os_prepare_heap(void)
 {
 }
 
-/* jemalloc gives memory back after ten seconds. */
+/* Does nothing, since jemalloc returns free memory to the kernel after ten seconds. */
 size_t
 os_release(void *mem, size_t len)
 {
@@ -59,7 +61,7 @@ os_trim(void)
 {
 }
 
-/* Whatever is mapped when this is called, which is at the start. */
+/* Locks all that is mapped at the time of the call, which is at the start. */
 int
 os_lock_program(void)
 {

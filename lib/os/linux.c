@@ -1,6 +1,6 @@
 /*
- * linux: os.h for Linux 5.12 and later; what older kernels lack is found out
- * at run time and does without.
+ * linux: os.h for Linux 5.12 and later.  Features of newer kernels are detected
+ * at run time, and not used if they are missing.
  */
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -103,7 +103,10 @@ os_awaits_disk(int sock)
 	return false;
 }
 
-/* Reads tcp_mem (tcp(7)) in pages, or computes it as tcp_init_mem does: network namespaces hide it. */
+/*
+ * Returns the first value of tcp_mem (tcp(7)), in pages.  In a network namespace, which hides the file,
+ * computes the value as the kernel's tcp_init_mem does.
+ */
 static uint64_t
 linux_tcp_mem_low(void)
 {
@@ -181,7 +184,7 @@ os_share_late(void)
 	return true;
 }
 
-/* Not TCP_DEFER_ACCEPT, which waits for a byte, not for a request. */
+/* Returns -ENOSYS.  TCP_DEFER_ACCEPT would wait for a byte, not for a request. */
 int
 os_accept_filter(int sock)
 {
@@ -376,8 +379,8 @@ os_wake_close(int fds[2])
 }
 
 /*
- * Allocated, not only sized: else no memory is SIGBUS for who writes to it.  That gives up
- * when a signal comes, and has done nothing then.
+ * Allocates the memory at once: with ftruncate(2) alone, a later write would get SIGBUS if memory is
+ * short.  A signal interrupts posix_fallocate(3), which has allocated nothing then.
  */
 int
 os_memfd(const char *name, size_t size)

@@ -1,5 +1,5 @@
 /*
- * linux: what the os_linux*.c share.
+ * linux: functions that the linux*.c files share.
  */
 #ifndef LIB_OS_LINUX_H
 #define LIB_OS_LINUX_H
@@ -10,9 +10,9 @@
 uint64_t os_linux_number(const char *path);
 
 /*
- * Refresh the facts that os_owner uses where there is no cachestat(2).  os_owner reads them itself; call
- * these where they change or cannot be read later: the first reads /proc, the second checks the
- * calling thread.
+ * Read the facts about users and capabilities that os_owner depends on.  os_owner reads these at its
+ * first call.  Call os_linux_learn_ids, which reads /proc, and os_linux_learn_rights, which checks the
+ * calling thread, when the facts change, or before they can no longer be read.
  */
 void os_linux_learn_ids(void);
 void os_linux_learn_rights(void);

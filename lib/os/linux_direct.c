@@ -1,5 +1,5 @@
 /*
- * linux_direct: reads past the page cache, for the pool's threads: these wait.
+ * linux_direct: reads that bypass the page cache, for pool threads, which may wait.
  */
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,7 +21,10 @@ linux_direct_time(const struct statx_timestamp *t)
 	return (struct timespec){.tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec};
 }
 
-/* Since Linux 6.1.  Some file systems have O_DIRECT and do not say so; some of them copy. */
+/*
+ * Uses STATX_DIOALIGN (Linux 6.1).  Returns false if the file system does not report direct reads; some
+ * of these have O_DIRECT all the same, and some of them copy.
+ */
 static bool
 linux_direct_stat(int fd, struct os_version *ov, size_t *align)
 {
@@ -52,7 +55,7 @@ linux_direct_stat(int fd, struct os_version *ov, size_t *align)
 
 #endif
 
-/* A new open file description, since O_DIRECT would hold for the loop's sendfile(2) as well. */
+/* Opens a new file description, since O_DIRECT would apply to the loop's sendfile(2) as well. */
 int
 os_direct_open(int fd, struct os_version *ov, size_t *align)
 {
@@ -84,7 +87,7 @@ os_direct_read(int fd, off_t off, void *to, size_t len, size_t align)
 	return (long)have;
 }
 
-/* The kernel gives a huge page only where the address is a multiple of its size. */
+/* Maps twice the length and unmaps the rest, since a huge page must begin at a multiple of its size. */
 void *
 os_huge_page(size_t len)
 {

@@ -1,5 +1,5 @@
 /*
- * linux_fetch: pages from the disk into memory, for the pool's threads: these wait.
+ * linux_fetch: reads pages from the disk into the page cache, for pool threads, which may wait.
  */
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -18,7 +18,7 @@
 #include "lib/util/offset.h"
 
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
-#define TRASH		  16384 /* bytes */
+#define TRASH		  16384 /* buffer of linux_fetch_read_all, bytes */
 #define WAITS		  32 /* single pages to wait for before the whole window is read */
 #define HUGE_SIZE	  "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
@@ -60,7 +60,7 @@ linux_fetch_is_refused(int error)
 
 /*
  * Waits by sendfile(2) to /dev/null, which copies nothing: 8 us for 512 KiB, where pread(2) of a byte of
- * each page takes 60.
+ * each page takes 60 us.
  */
 int
 os_fetch_end(int sink, int fd, off_t off, size_t len)
@@ -119,7 +119,7 @@ linux_fetch_wait_for_last(int fd, char *map, off_t off, size_t len)
 	return false;
 }
 
-/* Needs an honest mincore, which only the file's owner has. */
+/* Uses mincore(2), which reports residency only to the file's owner; else calls os_fetch_end. */
 int
 os_fetch_wait(int sink, int fd, off_t off, size_t len)
 {
@@ -139,7 +139,7 @@ os_fetch_wait(int sink, int fd, off_t off, size_t len)
 	return there ? 0 : os_fetch_end(sink, fd, off, len);
 }
 
-/* Returns false if there was no major fault: the first page was resident, and nothing was read. */
+/* Reads the first page of the mapping.  Returns false if it was resident (no major fault). */
 static bool
 linux_fetch_populate(char *map)
 {
@@ -274,9 +274,9 @@ os_advice_limit(dev_t dev)
 }
 
 /*
- * Returns false where read-ahead is as long as a folio, because removing the mark would start a read.  The
- * fault reads a huge page, of whatever size, since Linux 5.18; before it read one page.  cachestat,
- * which tells newer kernels, came with 6.5.
+ * Returns false where read-ahead is as long as a folio, because removing the mark would start a read.
+ * Before Linux 5.18 the fault reads one page only, so older kernels are excluded: those without
+ * cachestat(2), which came with 6.5.
  */
 bool
 os_folios(dev_t dev)

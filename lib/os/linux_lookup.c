@@ -1,6 +1,6 @@
 /*
- * linux_lookup: names to descriptors, below a root and without waiting; and what can be
- * asked of the file system that they are on.
+ * linux_lookup: opens names below a root, without waiting if required, and chooses the residency
+ * check for a file system.
  */
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,7 +20,7 @@
 #define ZFS_SUPER_MAGIC 0x2fc12fc1
 #define BCACHEFS_MAGIC	0xca451a4e
 
-#define LOOKUP_TRIES 16 /* a rename during the lookup: openat2 says EAGAIN */
+#define LOOKUP_TRIES 16 /* most calls of openat2 that fail with EAGAIN */
 
 static int
 linux_lookup_open_how(
@@ -115,10 +115,10 @@ os_open_dir(int dirfd, const char *path, int links)
 }
 
 /*
- * RESOLVE_CACHED speaks of the lookup alone.  The open method of a network or user-space file system
- * asks its server, and fstat may too: the loop calls neither there, nor on file systems that are not
- * listed.  Those with OS_ASK_FETCH are opened by the pool as well; ZFS has a cache of its own, whose
- * contents mincore(2) does not see.  The lower layer of an overlay is taken as local.
+ * RESOLVE_CACHED applies to the lookup only.  The open method of a network or user-space file system
+ * waits for its server, and fstat(2) may too; so the loop calls neither there, nor on file systems that
+ * are not listed.  The pool also opens files with OS_ASK_FETCH.  ZFS has a separate cache, whose
+ * contents mincore(2) does not see.  The lower layer of an overlay is assumed to be local.
  */
 static const struct {
 	long type;
@@ -150,7 +150,7 @@ static const struct {
 
 #define NFILESYSTEMS (sizeof(filesystems) / sizeof(filesystems[0]))
 
-/* Returns an index into filesystems, or NFILESYSTEMS for an unknown one. */
+/* Returns the file system's index in filesystems, or NFILESYSTEMS if it is unknown. */
 static size_t
 linux_lookup_filesystem(int fd)
 {
@@ -181,8 +181,9 @@ os_cached_works(int dirfd)
 }
 
 /*
- * RWF_NOWAIT is tried, not looked up: kernels and layers differ.  A file system that is not on the
- * list is not asked, even if it has the flag: OCFS2 does, and its fstat waits for the cluster.
+ * Tries RWF_NOWAIT, since support differs between kernels and layers of file systems.  Returns
+ * OS_ASK_FETCH for file systems that are not listed: OCFS2 supports RWF_NOWAIT, but its fstat(2) waits
+ * for the cluster.
  */
 enum os_ask
 os_ask_means(int fd, struct os_fs *fs)

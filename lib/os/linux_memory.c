@@ -1,9 +1,9 @@
 /*
  * linux_memory: see linux_memory.h.
  *
- * In a container /proc/self/cgroup names the group as the host sees it, or "/" in a namespace of
- * its own, and its limit is where the hierarchy is mounted.  So the last name that is tried is the
- * mount's own.
+ * In a container /proc/self/cgroup has the group's path on the host, or "/" in a cgroup namespace,
+ * while the group's limit is in the directory where the hierarchy is mounted.  So that directory is
+ * tried last.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ linux_memory_read_limit(const char *root, const struct hierarchy *hy,
 	for (i = 0; i < 2 && hy->hy_files[i] != NULL; i++) {
 		snprintf(path, sizeof(path), "%s%s%s/%s", root, hy->hy_mount,
 		    group, hy->hy_files[i]);
-		/* "max" is no number and means no limit. */
+		/* "max" means no limit; os_linux_number returns 0 for it. */
 		limit = os_linux_number(path);
 		if (limit == 0 || limit >= om->om_bytes)
 			continue;

@@ -1,5 +1,5 @@
 /*
- * linux_memory: the memory that a process may have, cgroups(7).
+ * linux_memory: the memory that a process may use, according to its control groups (cgroups(7)).
  */
 #ifndef LIB_OS_LINUX_MEMORY_H
 #define LIB_OS_LINUX_MEMORY_H
@@ -7,8 +7,8 @@
 #include "lib/os/os.h"
 
 /*
- * As os_memory, with root before the names of all files and machine bytes of memory.  The least limit
- * of the process's group and of the groups above it counts.
+ * Does the same as os_memory, but puts root before all file names, and uses machine as the bytes of
+ * memory without a limit.  The lowest limit of the process's group and its ancestors counts.
  */
 void os_linux_memory(const char *root, uint64_t machine, struct os_memory *);
 

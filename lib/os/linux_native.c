@@ -1,5 +1,5 @@
 /*
- * linux_native: sendfile(2) of Linux reads what is missing before it returns.
+ * linux_native: os_native_send does not exist on Linux, whose sendfile(2) waits for missing pages.
  */
 #include <errno.h>
 

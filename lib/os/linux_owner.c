@@ -1,10 +1,10 @@
 /*
- * linux_owner: os_owner: for which files the kernel says what is in memory.
+ * linux_owner: os_owner, which determines for which files the kernel reports residency.
  *
- * cachestat(2) and mincore(2) have the same rule: for the owner, who may write the file, and
- * CAP_FOWNER if the owner has a number in this user namespace.  To all others cachestat says
- * EPERM, and mincore that everything is in memory.  But Linux 6.5 to 6.12 answer everybody's
- * cachestat: only its refusal says something about mincore.
+ * cachestat(2) and mincore(2) have the same rule: they report it to the owner, to processes that may
+ * write the file, and to CAP_FOWNER if the owner is mapped in this user namespace.  For all others
+ * cachestat fails with EPERM, and mincore reports all pages as resident.  But Linux 6.5 to 6.12 permit
+ * cachestat to all processes: so its success proves nothing about mincore, only its failure does.
  */
 #include <sys/syscall.h>
 
@@ -20,7 +20,7 @@
 
 #define NO_NUMBER 65534 /* default overflow uid */
 
-/* Each is found out once, by the first thread; all threads find the same. */
+/* State of a fact that the first thread that needs it determines; all threads get the same result. */
 enum fact { UNKNOWN, NO, YES };
 
 static _Atomic int
@@ -43,7 +43,7 @@ linux_owner_known(_Atomic int *fact, void (*find_out)(void))
 	return atomic_load_explicit(fact, memory_order_acquire) == YES;
 }
 
-/* Calls with an invalid descriptor, which a kernel that has the call checks first. */
+/* Calls cachestat(2) with an invalid descriptor, for which a kernel that has the call returns EBADF. */
 static void
 linux_owner_learn_cachestat(void)
 {
@@ -92,9 +92,9 @@ os_linux_learn_ids(void)
 }
 
 /*
- * Returns true if the owner may be a user that is not mapped, whom the overflow uid stands for: no process
- * here is that user, and no capability covers it.  On an idmapped mount that is so even if all users
- * are mapped.
+ * Returns true if this process is the owner, or has a CAP_FOWNER that covers the owner.  The overflow
+ * uid may stand for a user that is not mapped: no process here is that user, and no capability covers
+ * it.  Idmapped mounts have such owners even if all users are mapped.
  */
 static bool
 linux_owner_covers(uid_t uid)

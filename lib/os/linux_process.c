@@ -1,6 +1,6 @@
 /*
- * linux_process: what os.h says about the process as a whole: its heap, its program,
- * its table of descriptors, its logs.
+ * linux_process: the functions of os.h for the process as a whole: its heap, its
+ * program, its descriptors, its secrets.
  */
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -26,15 +26,17 @@
 
 #define HEAP (64 << 20) /* glibc's HEAP_MAX_SIZE where pointers have 64 bits */
 
-#define APART \
-	"/libcrypto.so" /* has 5 MiB; locked only if secrets are configured */
+/* has 5 MiB; only os_lock_crypto locks this library */
+#define APART "/libcrypto.so"
 
 struct locking {
-	bool lc_apart; /* lock APART alone, or all others */
+	bool lc_apart; /* only APART is locked; if false, all others are */
 	int lc_error;
 };
 
-/* Locks the pages that the program or a library has in its file. */
+/*
+ * Locks the pages that are mapped from the file of the program or a library; reads them if that fails.
+ */
 static int
 linux_process_lock_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -72,8 +74,8 @@ linux_process_unlimited(int resource)
 
 /*
  * Makes glibc map the heap of each thread in one piece: by default it reserves HEAP bytes of addresses and
- * makes them usable page by page (mprotect).  Takes no memory before it is used.  Does nothing where
- * addresses are limited or counted.
+ * makes them usable page by page (mprotect).  A heap takes no memory before it is used.  Does nothing
+ * where addresses are limited or counted.
  */
 void
 os_prepare_heap(void)
@@ -142,7 +144,7 @@ os_lock_crypto(void)
 	return lc.lc_error;
 }
 
-/* Opens the link itself by O_PATH, so that it cannot be replaced meanwhile. */
+/* Reads the link by its own descriptor (O_PATH), so that it cannot be replaced between the calls. */
 static int
 linux_process_link_of(int link, char *to, size_t size, uid_t *owner)
 {
@@ -208,7 +210,7 @@ os_close_inherited(void)
 	return 0;
 }
 
-/* Linux has both since 4.14. */
+/* Uses MADV_DONTDUMP and MADV_WIPEONFORK, which Linux has since 4.14. */
 void *
 os_secret_create(size_t size)
 {

@@ -1,5 +1,5 @@
 /*
- * linux_reclaim: the kernel's counters of pages that it has taken from files.
+ * linux_reclaim: reads the kernel's counters of reclaimed pages of files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #define VMSTAT "/proc/vmstat"
 
 /*
- * Reclaim, of the machine or of any control group; and drop_caches, which takes no one
- * knows how many.
+ * The first counts pages that were reclaimed for the machine or a control group, the second
+ * counts uses of drop_caches, each of which drops an unknown number of pages.
  */
 static const char *const counters[] = {"\npgsteal_file ", "\ndrop_pagecache "};
 

@@ -66,8 +66,8 @@ meter_switch(struct meter *mt, enum meter_call call, uint64_t now)
 	if (mt->mt_based && now - mt->mt_since >= METER_LOOKS)
 		meter_attribute(mt, now - mt->mt_since);
 	else if (mt->mt_based && mt->mt_call == METER_LOCK)
-		meter_read_base(
-		    mt); /* no later call has slept because this one has */
+		/* Resets the base, so that this sleep is not attributed to a later call. */
+		meter_read_base(mt);
 	mt->mt_call = call;
 	mt->mt_since = now;
 }

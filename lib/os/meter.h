@@ -1,14 +1,14 @@
 /*
- * meter: how often and how long the thread of a loop sleeps outside its wait for
+ * meter: measures how often and how long the thread of a loop sleeps outside its wait for
  * events, and in which call.
  *
  * The kernel counts a thread's voluntary context switches, apart from those by preemption.  Reading the
  * count takes 0.3 us.  So the meter reads it before the first call of an iteration that could sleep, and
- * again only after a call that took METER_LOOKS by the clock (25 ns): such a call computed, was
- * preempted, or slept.  It also reads the count after each wait for a lock, so that a short wait is not
- * attributed to a later call that computes for long.
+ * again only after a call that took at least METER_LOOKS (reading the clock takes 25 ns): such a call
+ * computed, was preempted, or slept.  It also reads the count after each wait for a lock, so that a
+ * short wait is not attributed to a later call that computes for long.
  *
- * Loop's thread only: other threads have no meter, and may sleep.
+ * Only the thread of a loop has a meter; other threads may sleep.
  */
 #ifndef LIB_OS_METER_H
 #define LIB_OS_METER_H
@@ -21,10 +21,12 @@
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
 
-#define METER_LOOKS 50	 /* microseconds; shorter calls are not examined */
-#define METER_LONG  1000 /* microseconds between two of these calls */
+/* Minimum duration of a call that is examined, microseconds. */
+#define METER_LOOKS 50
+/* Minimum duration of an iteration without meter_call that is examined, microseconds. */
+#define METER_LONG  1000
 
-/* Named as in the manual.  Several calls of one system may be one of another. */
+/* Calls that may sleep, named as in the manual.  Each system makes only some of them. */
 enum meter_call {
 	METER_ELSEWHERE, /* none of the calls below */
 	METER_FAULT,	 /* a page fault that read a disk, in any call */
@@ -49,19 +51,24 @@ enum meter_call {
 
 struct meter {
 	enum meter_call mt_call; /* call that the thread is in */
-	uint64_t mt_since;	 /* begin of that call, microseconds */
-	uint64_t mt_begin;	 /* begin of the iteration, microseconds */
+	uint64_t mt_since;	 /* start time of mt_call, microseconds */
+	uint64_t mt_begin;	 /* start time of the iteration, microseconds */
 	bool mt_known;		 /* mt_base was read in this thread */
 	bool mt_based;		 /* mt_base was read in this iteration */
 	struct os_switches mt_base;
-	_Atomic uint64_t mt_times[METER_CALLS]; /* sleeps; any thread reads */
-	_Atomic uint64_t mt_us[METER_CALLS]; /* their microseconds; likewise */
+	/* Number of sleeps in each call.  Any thread may read it. */
+	_Atomic uint64_t mt_times[METER_CALLS];
+	/* Time of the calls that slept, microseconds.  Any thread may read it. */
+	_Atomic uint64_t mt_us[METER_CALLS];
 };
 
 /* The meter of the loop that runs an iteration on this thread, or NULL. */
 extern _Thread_local struct meter *meter_mine;
 
-/* Call at the begin and the end of an iteration.  A second meter_begin only ends the current call. */
+/*
+ * meter_begin starts the measurement of an iteration, and meter_end ends it.  A second meter_begin
+ * before meter_end only ends the current call.
+ */
 void meter_begin(struct meter *, uint64_t now_us);
 void meter_end(struct meter *, uint64_t now_us);
 
@@ -70,7 +77,9 @@ void meter_change(struct meter *, enum meter_call);
 /* Implements pw_loop_sleeps.  Any thread. */
 size_t meter_sleeps(const struct meter *, struct pw_sleep list[PW_SLEEPS]);
 
-/* Call before each call that may sleep.  All time up to the next one counts as that call. */
+/*
+ * Attributes the time until the next meter_call to this call.  Use it before each call that may sleep.
+ */
 static inline void
 meter_call(enum meter_call call)
 {

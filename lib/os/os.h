@@ -1,8 +1,8 @@
 /*
  * os: the system calls whose form or meaning differs between kernels.
- * posix.c, os_linux*.c and os_freebsd*.c implement it; no other file depends on the
- * system.  Functions return 0 (or a descriptor) or -errno and may be called from any
- * thread unless they say otherwise.
+ * posix.c, linux*.c and freebsd*.c implement it, and server/process/sandbox_*.c the
+ * functions sandbox_os_*.  Functions return 0 (or a descriptor) or -errno and may be
+ * called from any thread unless stated otherwise.
  */
 #ifndef LIB_OS_OS_H
 #define LIB_OS_OS_H
@@ -16,30 +16,30 @@
 
 /*
  * Send memory, or a range of a file, to a non-blocking socket.  Set *sent to the bytes that the
- * kernel accepted, also on an error (FreeBSD reports both).  With more, data follows at once, and a
- * partial segment may wait for it.  Return 0 or -errno.
+ * kernel accepted, also on an error (FreeBSD reports both).  With more, the kernel may delay a partial
+ * segment, since more data follows at once.  Return 0 or -errno.
  */
 int os_send(int sock, const void *mem, size_t len, bool more, size_t *sent);
 int os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent);
 
 /*
  * Sends memory and then a range of a file (len > 0) by FreeBSD's sendfile(2), which does not wait for
- * the disk: the kernel reads what is not resident, and sends it later.  Sets *sent as above.  Fails
- * with -EBUSY if a page is being read for another request or no page is free.  Only for files whose
- * os_ask is OS_ASK_NATIVE or OS_ASK_NEVER_COLD.
+ * the disk: the kernel reads pages that are not resident, and sends them later.  Sets *sent as os_send
+ * does.  Fails with -EBUSY if a page is being read for another request or no page is free.  Only for
+ * files whose os_ask is OS_ASK_NATIVE or OS_ASK_NEVER_COLD.
  */
 struct os_native {
 	const void *on_mem;
 	size_t on_mem_len;
 	size_t on_readahead; /* bytes to read ahead, past the range */
-	bool
-	    on_nocache; /* SF_NOCACHE: the pages are freed once they are sent */
+	/* True if the kernel frees the pages once they are sent (SF_NOCACHE). */
+	bool on_nocache;
 };
 
 int os_native_send(int sock, int fd, off_t off, size_t len,
     const struct os_native *, size_t *sent);
 
-/* Returns 0, or -errno and sets *why to the reason for which this kernel has no such call. */
+/* Returns 0 if os_native_send works on this kernel; else returns -errno and sets *why to the reason. */
 int os_native_probe(const char **why);
 
 /* Returns the bytes that the peer has not acknowledged yet, or -errno. */
@@ -59,18 +59,18 @@ bool os_awaits_disk(int sock);
 long os_round_trip(int sock);
 
 /*
- * Opens the counter of the memory that all TCP sockets of the machine use.  Sets the number of bytes up
- * to which the kernel does not save memory.  Returns a descriptor or -errno; -ENOSYS if there is no
- * such counter.  Reads /proc.
+ * Opens the counter of the memory that all TCP sockets of the machine use.  Sets *enough to the bytes
+ * up to which the kernel does not limit that memory.  Returns a descriptor or -errno; -ENOSYS if there
+ * is no such counter.  Reads /proc.
  */
 int os_tcp_memory_open(uint64_t *enough);
 
-/* Returns the bytes in use, or -errno.  Does not wait. */
+/* Reads that counter.  Returns the bytes in use, or -errno.  Does not wait. */
 int64_t os_tcp_memory(int fd);
 
 /*
  * Limits the unsent bytes of a socket, apart from its buffer for bytes in flight
- * (TCP_NOTSENT_LOWAT).  0 sets os_unsent_limit.  Returns 0 or -errno.
+ * (TCP_NOTSENT_LOWAT).  0 sets the default, os_unsent_limit.  Returns 0 or -errno.
  */
 int os_limit_unsent(int sock, size_t bytes);
 
@@ -78,32 +78,35 @@ int os_limit_unsent(int sock, size_t bytes);
 size_t os_unsent_limit(void);
 
 /*
- * Lets several sockets bind this address, of which each gets a part of the connections.  Call before
- * bind(2).
+ * Lets several sockets bind the same address; the kernel divides the connections among them.  Call
+ * before bind(2).
  */
 int os_share_port(int sock);
 
-/* Returns true if such a socket gets no connection before listen(2). */
+/* Returns true if a socket of os_share_port gets no connections before listen(2). */
 bool os_share_late(void);
 
 /* Delays accept(2) until a request has arrived.  Call after listen(2).  Returns 0 or -errno. */
 int os_accept_filter(int sock);
 
 /*
- * Look a path up below dirfd, which no part of the path may leave; magic links are refused.  os_lookup
- * returns an O_PATH descriptor, which is good for fstat(2) and opens nothing.
+ * Look up a path below dirfd.  Paths that lead outside and magic links (/proc/PID/fd) are refused.
+ * os_lookup returns an O_PATH descriptor, for fstat(2) only; it does not open the file itself.
  */
 enum os_resolve {
-	OS_CACHED, /* never waits for a disk: -EAGAIN if it would have to, and
-		      for another mount, where open itself may wait */
+	OS_CACHED, /* never waits for a disk; -EAGAIN if that is necessary, or
+		      for another mount, where open(2) may wait */
 	OS_ONE_MOUNT, /* may wait; -EXDEV for another mount */
 	OS_ANY_MOUNT, /* may wait; -EXDEV for a path that leads outside */
 };
 
-/* One of these may be added.  Without one, links must be relative and stay below dirfd. */
-#define OS_NO_LINKS 4 /* fails with -ELOOP for a link in the path */
-#define OS_AS_SLASH \
-	8 /* dirfd is what '/' is; -EOPNOTSUPP, as before: not here */
+/*
+ * Rules for symbolic links, of which one may be added; -EOPNOTSUPP if the system lacks the rule.
+ * Without one, links must be relative and stay below dirfd.
+ */
+#define OS_NO_LINKS  4 /* fails with -ELOOP for a link in the path */
+/* '/' means dirfd in the path and in links, as after chroot(2) */
+#define OS_AS_SLASH  8
 #define OS_ALL_LINKS 16 /* follows all links, also outside of dirfd */
 #define OS_RESOLVE   3	/* mask of enum os_resolve */
 
@@ -135,20 +138,19 @@ enum os_ask {
 
 /* A file system. */
 struct os_fs {
-	char fs_name[24];  /* its type: "ext4" */
-	char fs_mount[96]; /* its mount point, or empty */
+	char fs_name[24];  /* type, such as "ext4" */
+	char fs_mount[96]; /* mount point, or empty */
 	bool fs_local;	   /* fstat(2) of an open file waits for no server */
-	size_t
-	    fs_block; /* bytes: files have indirect blocks; 0: they have none, or
-			      os_native_send does not wait for them: indirect.h */
+	/* Block size in bytes if os_native_send may wait for indirect blocks (indirect.h), else 0. */
+	size_t fs_block;
 };
 
 /* Returns the best residency check for the file system of fd.  Fills in a zeroed struct os_fs. */
 enum os_ask os_ask_means(int fd, struct os_fs *);
 
 /*
- * Returns true if the kernel tells this process about the file's pages: it owns the file, or
- * sandbox_os_confine kept CAP_FOWNER.
+ * Returns true if the kernel reports to this process which pages of the file are resident: the process
+ * owns the file, or sandbox_os_confine kept CAP_FOWNER.
  */
 bool os_owner(int fd);
 
@@ -157,24 +159,31 @@ bool os_owner(int fd);
  * -ENOSYS if there is no such counter.
  */
 int os_reclaim_open(void);
-int64_t os_reclaimed(
-    int fd); /* pages, or -errno; reads counters of all processors */
 
-/* Returns 1 if all pages are present, 0 if not, or -errno (-EPERM, -ENOSYS) if it cannot tell. */
+/* Returns the number of reclaimed pages, or -errno.  Reads counters of all processors. */
+int64_t os_reclaimed(int fd);
+
+/*
+ * Returns 1 if all pages of the range are present, 0 if not, or -errno (-EPERM, -ENOSYS) if that is
+ * unknown.
+ */
 int os_cachestat(int fd, off_t off, size_t len);
 
-/* Returns 1 if the byte is resident, 0 if not, or -errno.  A 0 may have started a read (residency.c). */
+/*
+ * Tries to read a byte without waiting.  Returns 1 if it is resident, 0 if not, or -errno.  If 0, the
+ * kernel may have started to read its page (residency.c).
+ */
 int os_nowait(int fd, off_t off);
 
 /*
- * Returns the bytes read, 0 at the end of the file, or -errno.  Without wait, reads only resident bytes,
- * fails with -EAGAIN if there are none, and may start a read as os_nowait does.
+ * Reads up to len bytes.  Returns how many, 0 at the end of the file, or -errno.  Without wait, reads
+ * only resident bytes, fails with -EAGAIN if there are none, and may start a read as os_nowait does.
  */
 long os_read(int fd, off_t off, void *to, size_t len, bool wait);
 
-/* As os_cachestat, on a mapping of the whole file. */
+/* Returns the same as os_cachestat, by mincore(2) on a mapping of the whole file. */
 int os_mincore(void *map, off_t off, size_t len);
-void *os_map(int fd, off_t off, size_t len); /* NULL on failure */
+void *os_map(int fd, off_t off, size_t len); /* returns NULL on failure */
 void os_unmap(void *map, size_t len);
 
 /* Read the pages of a map; os_lock locks them as well.  Return 0 or -errno. */
@@ -183,8 +192,8 @@ int os_populate(void *map, size_t len);
 size_t os_page_size(void);
 
 /*
- * Move bytes from a file into a pipe, and from the pipe into a socket.  Wait for nothing but the disk.
- * 0 bytes without an error mean the end of the file.
+ * Move bytes from a file into a pipe, and from the pipe into a socket.  They may wait for the disk
+ * only.  At the end of the file os_splice_in returns 0 and sets *taken to 0.
  */
 int os_pipe(int fds[2], size_t size); /* -EPERM if size exceeds the limit */
 void os_pipe_close(int fds[2]);
@@ -196,12 +205,12 @@ void os_advise_random(int fd, bool random);
 
 /*
  * Fetch a range into the page cache without copying it.  os_fetch_begin submits the reads, which costs
- * CPU time (0.1 ms for 512 KiB) and hardly waits; step is the bytes that one advice covers.
- * os_fetch_end waits until every page is resident; sink is a descriptor of os_sink_open, shared by all.
- * Fails with -ESTALE if the file ends before the range.
+ * CPU time (0.1 ms for 512 KiB) and hardly waits; step is the bytes per advice (os_advice_limit).
+ * os_fetch_end waits until every page is resident; all threads may share sink, a descriptor of
+ * os_sink_open.  Fails with -ESTALE if the file ends before the range.
  *
- * os_fetch_wait is os_fetch_end without a use of the pages, where the kernel tells this process about
- * them: Linux makes a page active at its second use, and sending is one.
+ * os_fetch_wait does the same without using the pages, if os_owner is true: Linux makes a page active
+ * at its second use, and sending is one.
  */
 int os_sink_open(void);
 void os_fetch_begin(int fd, off_t off, size_t len, size_t step);
@@ -209,13 +218,13 @@ int os_fetch_end(int sink, int fd, off_t off, size_t len);
 int os_fetch_wait(int sink, int fd, off_t off, size_t len);
 
 /*
- * Reads a whole OS_FOLIO of a file, or what the file has of it, as one large folio where the file
- * system has them: a fifth of the CPU time of os_fetch_begin, and one request to the disk.  Waits for
- * the read; os_fetch_end has to follow all the same.  Returns false if nothing was read; then call
- * os_fetch_begin.
+ * Reads a whole OS_FOLIO of a file, or its part up to the end of the file, as one large folio where the
+ * file system has them.  That takes a fifth of the CPU time of os_fetch_begin, and one disk request.
+ * Waits for the read; call os_fetch_end afterwards all the same.  Returns false if nothing was read;
+ * then call os_fetch_begin.
  *
  * If map is not NULL, locks the folio as well, and sets *map to its mapping, which os_unmap releases;
- * then nothing has to follow.  Sets *map to NULL if the folio cannot be locked (RLIMIT_MEMLOCK).
+ * then os_fetch_end is not needed.  Sets *map to NULL if the folio cannot be locked (RLIMIT_MEMLOCK).
  */
 #define OS_FOLIO ((size_t)2 << 20)
 bool os_fetch_folio(int fd, off_t off, size_t len, void **map);
@@ -228,28 +237,32 @@ struct os_version {
 };
 
 /*
- * Opens the file again for direct reads (O_DIRECT), which leave the page cache alone.  Sets the file's
- * version, and the alignment of their offset, length and address in bytes.  Returns a descriptor, or
- * -errno; -EOPNOTSUPP if the file system does not say that it has direct reads.  For local file systems.
+ * Opens the file again for direct reads (O_DIRECT), which bypass the page cache.  Sets the file's
+ * version, and *align to the alignment of a read's offset, length and address in bytes.  Returns a
+ * descriptor, or -errno; -EOPNOTSUPP if the file system does not report direct reads.  For local file
+ * systems.
  */
 int os_direct_open(int fd, struct os_version *, size_t *align);
 
 /*
- * Reads len bytes by a descriptor of os_direct_open, and on to the next multiple of align as far as the
- * file goes.  Waits for the disk.  Returns how many bytes were read, or -errno.
+ * Reads len bytes, rounded up to a multiple of align, or up to the end of the file, through a
+ * descriptor of os_direct_open.  Waits for the disk.  Returns how many bytes were read, or -errno.
  */
 long os_direct_read(int fd, off_t off, void *to, size_t len, size_t align);
 
-/* Maps OS_FOLIO bytes (len) as one huge page if possible, for os_unmap.  Returns NULL on failure. */
+/*
+ * Maps len bytes (OS_FOLIO) as one huge page if possible; os_unmap releases them.  Returns NULL on
+ * failure.
+ */
 void *os_huge_page(size_t len);
 
-/* Evicts clean pages of a range. */
+/* Evicts clean pages of a range from the page cache. */
 void os_drop(int fd, off_t off, size_t len);
 
-/* Returns the bytes that one advice covers on a device, at least 64 KiB.  Reads sysfs. */
+/* Returns the most bytes that one advice covers on a device, at least 64 KiB.  Reads sysfs. */
 size_t os_advice_limit(dev_t dev);
 
-/* Returns true if os_fetch_folio is exact on this device.  Reads sysfs. */
+/* Returns true if os_fetch_folio reads exactly one folio on this device.  Reads sysfs. */
 bool os_folios(dev_t dev);
 
 /* Formats st_dev as the system's tools do: "254:0"; on FreeBSD also "0x8700ff01". */
@@ -261,15 +274,15 @@ void os_wake_signal(int fd);
 void os_wake_clear(int fd);
 void os_wake_close(int fds[2]);
 
-/* Memory that this process may use, with page cache. */
+/* Memory that this process may use, including the page cache. */
 struct os_memory {
 	uint64_t om_bytes;
-	bool om_limited; /* a control group limits it below the machine's */
-	bool
-	    om_sockets; /* socket memory counts too (v2), so sending may evict */
+	bool om_limited; /* a control group sets om_bytes, not the machine */
+	/* True if socket memory counts too (cgroup v2), so that sending may evict pages. */
+	bool om_sockets;
 };
 
-/* Reads /proc and control groups. */
+/* Fills in the struct.  Reads /proc and control groups. */
 void os_memory(struct os_memory *);
 
 /* Opens the counter that os_anonymous reads.  Returns a descriptor or -errno (-ENOSYS: no counter). */
@@ -296,7 +309,7 @@ size_t os_release(void *, size_t len);
  */
 void os_trim(void);
 
-/* Locks the program and its libraries in memory.  Returns 0, or -errno if they were only read. */
+/* Locks the program and its libraries in memory.  Returns 0, or -errno if some pages were only read. */
 int os_lock_program(void);
 
 /* Locks libcrypto, which os_lock_program leaves out. */
@@ -310,13 +323,13 @@ int os_read_link(const char *path, char *to, size_t size, uid_t *owner);
 
 /*
  * Has the kernel kill this process when its parent ends.  Returns 0, or -ESRCH if that parent has ended
- * already.  A parent of 0 cancels it.  A change of the user cancels it too, so call it again then.
+ * already.  A parent of 0 cancels this.  So does a change of the process's user: call again after it.
  */
 int os_follow_parent(pid_t parent);
 
 /*
- * Closes inherited descriptors but the standard files: those without FD_CLOEXEC, which every descriptor
- * opened here has.  Call before threads are started.  Reads /proc.
+ * Closes inherited descriptors except the standard files.  These are the descriptors without
+ * FD_CLOEXEC, which the process sets on all its own.  Call before threads are started.  Reads /proc.
  */
 int os_close_inherited(void);
 
@@ -328,28 +341,26 @@ int os_close_inherited(void);
 int sandbox_os_begin(bool keep);
 
 /*
- * Takes from the process, for good, what a server that has opened everything does
- * not need: it gains no rights by exec, gives up capabilities (unless it is root, and but for
- * oc_keep), reads below oc_roots and nowhere else, writes to no file and no name, starts no
- * program, opens no socket, gives no memory the right to be run.  Before there are
- * threads.
+ * Confines the process for good, once it has opened everything: it gains no rights by exec, drops its
+ * capabilities (unless it is root, and except for oc_keep), reads only below oc_roots, writes to no
+ * file and creates no name, starts no program, opens no socket, and makes no memory executable.  Call
+ * before threads are started.
  *
- * 0; 1: a wall is not there at all, since the kernel, or a container around, has not
- * got it, or it leaves files below oc_roots to be emptied (Landlock before Linux 6.2);
- * -errno: it is there and could not be put up, and the process has to end.
- * missing is a text: what this kernel cannot hold back, or what failed; empty if there
- * is nothing.
+ * Returns 0.  Returns 1 if a restriction is missing because the kernel or the container lacks it, or if
+ * files below oc_roots can still be truncated (Landlock before Linux 6.2).  Returns -errno if a
+ * restriction failed; then the process must exit.  Sets missing to a text that names the missing
+ * restrictions or the one that failed, or to the empty string.
  */
 struct os_confine {
-	const int
-	    *oc_roots; /* directories; what is mounted below them as well */
+	/* Directories that stay readable, with all that is mounted below them. */
+	const int *oc_roots;
 	size_t oc_nroots;
-	bool oc_async; /* io_uring is used; the filter does not see it */
+	bool oc_async; /* io_uring is used, which bypasses the filter */
 	bool oc_cuts;  /* files that are open for writing may be truncated */
-	bool oc_ktls;  /* the kernel may be given TLS keys */
-	bool oc_keep;  /* what sandbox_os_begin has, if the filter guards it */
-	const char *
-	    oc_gave_up; /* reason why the right of oc_keep was dropped, or NULL */
+	bool oc_ktls;  /* TLS keys may be passed to the kernel */
+	bool oc_keep;  /* CAP_FOWNER stays if a seccomp filter guards it */
+	/* reason why the right of oc_keep was dropped, or NULL */
+	const char *oc_gave_up;
 };
 
 int sandbox_os_confine(struct os_confine *, char *missing, size_t size);
@@ -366,16 +377,16 @@ int os_memfd(const char *name, size_t size);
  */
 void *os_secret_create(size_t size);
 
-/* Wipes and frees it.  The pointer may be NULL. */
+/* Wipes and frees memory of os_secret_create.  The pointer may be NULL. */
 void os_secret_destroy(void *, size_t size);
 
 /*
- * Forbids core dumps of this process, and other processes of its user to trace it.  A change of the user
- * cancels it.  Returns 0 or -errno.
+ * Forbids core dumps of this process, and tracing by other processes of its user.  A change of the
+ * process's user cancels both.  Returns 0 or -errno.
  */
 int os_forbid_cores(void);
 
-/* Returns the path of the running program. */
+/* Sets path to the path of the running program.  Returns 0 or -errno. */
 int os_program(char *path, size_t size);
 
 /*
@@ -392,7 +403,7 @@ int os_switches(struct os_switches *);
 /* Returns the processor that the calling thread runs on. */
 unsigned os_cpu(void);
 
-/* Names the calling thread; at most 15 bytes are shown everywhere. */
+/* Names the calling thread.  The name has at most 15 bytes, since Linux refuses longer ones. */
 void os_thread_name(const char *name);
 
 /* Names the process for ps(1).  Call on its main thread. */

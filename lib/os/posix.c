@@ -1,5 +1,5 @@
 /*
- * posix: what of os.h is the same on all systems.
+ * posix: the functions of os.h that are the same on all systems.
  */
 #include <sys/mman.h>
 #include <sys/random.h>

@@ -1,7 +1,7 @@
 /*
  * ring: one producer, one consumer, no lock.  The indices only ever grow; an
  * index modulo the size is an offset into the first mapping, and the second
- * one makes the bytes that follow it addressable across the end.
+ * mapping makes a record that crosses the end of the first contiguous.
  */
 #include <sys/mman.h>
 
@@ -21,14 +21,14 @@
 struct ring {
 	/* Written by the producer. */
 	alignas(CACHE_LINE) atomic_size_t rg_tail;
-	size_t rg_head_seen; /* never ahead of rg_head */
+	size_t rg_head_seen; /* last value of rg_head that the producer read */
 	size_t rg_reserved;
 
 	/* Written by the consumer. */
 	alignas(CACHE_LINE) atomic_size_t rg_head;
 
 	/* Constant. */
-	alignas(CACHE_LINE) char *rg_mem; /* 2 * rg_size bytes of addresses */
+	alignas(CACHE_LINE) char *rg_mem; /* two mappings of rg_size bytes */
 	size_t rg_size;			  /* a power of two */
 };
 
@@ -156,8 +156,8 @@ ring_above(struct ring *rg, size_t mark)
 }
 
 /*
- * Reads the producer's index each time, without a cache: the consumer takes everything, in one call for
- * many records.
+ * Reads the producer's index each time, without a cached copy, since one call returns all records that
+ * wait.
  */
 const void *
 ring_peek(struct ring *rg, size_t *len)

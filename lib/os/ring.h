@@ -1,8 +1,8 @@
 /*
- * ring: a byte ring between one producer and one consumer thread, its memory
- * mapped twice in a row (third source text: memfd_create and two MAP_SHARED
- * mappings), so that a record that crosses the end is still one contiguous
- * piece: one memcpy, or formatting in place, and one write(2).
+ * ring: a byte ring between one producer and one consumer thread.  Its memory is
+ * mapped twice in a row (memfd_create(2) and two MAP_SHARED mappings), so a record
+ * that crosses the end is still contiguous: the producer can format it in place,
+ * and the consumer can write it by one write(2).
  */
 #ifndef LIB_OS_RING_H
 #define LIB_OS_RING_H
@@ -18,21 +18,21 @@ void ring_destroy(struct ring **);
 size_t ring_size(const struct ring *);
 
 /*
- * Producer.  ring_reserve returns room for len contiguous bytes, or NULL if the ring is too full.
- * ring_commit makes the first len bytes of it (at most what was reserved) visible to the consumer.
+ * For the producer.  ring_reserve returns memory for len contiguous bytes, or NULL if the ring is too
+ * full.  ring_commit makes the first len of the reserved bytes visible to the consumer.
  */
 void *ring_reserve(struct ring *, size_t len);
 void ring_commit(struct ring *, size_t len);
 
 /*
- * Producer.  Returns true if more than mark bytes wait for the consumer.  Reads the consumer's cache line
- * only if that is possible.
+ * For the producer.  Returns true if more than mark bytes wait for the consumer.  Reads the consumer's
+ * cache line only if the index that was read last does not exclude that.
  */
 bool ring_above(struct ring *, size_t mark);
 
 /*
- * Consumer.  ring_peek returns all waiting bytes, contiguous, and sets *len, which may be 0.  ring_consume
- * then frees the first len bytes, in one piece or in several.
+ * For the consumer.  ring_peek returns all waiting bytes, contiguous, and sets *len, which may be 0.
+ * ring_consume then frees the first len bytes; it may be called several times for parts of them.
  */
 const void *ring_peek(struct ring *, size_t *len);
 void ring_consume(struct ring *, size_t len);

@@ -5,7 +5,7 @@
 #include "lib/os/seed.h"
 #include "lib/util/clock.h"
 
-/* Without a random source, uses what clients do not know either: addresses and the time. */
+/* Without a random source, uses addresses and the time, which clients do not know either. */
 void
 seed_draw(struct seed *se)
 {

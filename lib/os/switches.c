@@ -1,5 +1,5 @@
 /*
- * switches: how often a thread has slept, getrusage(2).
+ * switches: counts the sleeps of a thread, by getrusage(2).
  */
 #include <sys/resource.h>
 

@@ -11,7 +11,7 @@ account_advance(struct pw_send *s, uint64_t sent)
 	uint64_t mem = sent < s->snd_mem_len ? sent : s->snd_mem_len;
 
 	s->snd_sent += sent;
-	if (mem > 0) /* there may be none: NULL */
+	if (mem > 0) /* snd_mem may be NULL */
 		s->snd_mem += mem;
 	s->snd_mem_len -= mem;
 	s->snd_off += (off_t)(sent - mem);

@@ -1,9 +1,9 @@
 /*
  * copied: sends bytes from memory: copies that were read past the page cache, all of a file where
- * sendfile(2) is refused or cannot be used, and the end of every range, SEND_TAIL at most.  After its
- * last byte was read fstat(2) tells whether the file is still the one of which the head has the
- * validators.  The end is sent after that, so no client gets a whole response whose bytes may be of
- * two versions.
+ * sendfile(2) is refused or cannot be used, and the end of every range, SEND_TAIL at most.  After the
+ * last byte was read, fstat(2) checks whether the file is still the version whose validators are in the
+ * head.  The end is sent after that check, so no client gets a whole response with bytes of two
+ * versions.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 
-#define COPY ((size_t)64 << 10) /* bytes of a call: four records of TLS */
+#define COPY ((size_t)64 << 10) /* most bytes of a call: four TLS records */
 
 int
 send_check(const struct pw_send *s, size_t len)
@@ -39,7 +39,7 @@ send_is_refused(const struct pw_send *s, int error)
 	return true;
 }
 
-/* Returns true if the path may wait for the disk, or mincore was the residency check. */
+/* Returns true if the path may wait for the disk, or the file is in tmpfs or checked by mincore. */
 static bool
 copied_may_wait(const struct pw_send *s)
 {
@@ -66,7 +66,10 @@ copied_from_pin(const struct pw_send *s, char *to, size_t len)
 	return (long)len;
 }
 
-/* Sets ss_result to -EAGAIN if RWF_NOWAIT refuses a page that was resident a moment ago. */
+/*
+ * Reads up to len of the next bytes.  Returns how many, or -errno.  Returns -EBUSY with ss_result
+ * -EAGAIN if RWF_NOWAIT refuses a page that was resident a moment ago.
+ */
 static long
 copied_read_next(struct pw_send *s, char *to, size_t len)
 {
@@ -79,7 +82,7 @@ copied_read_next(struct pw_send *s, char *to, size_t len)
 
 	if (n <= 0) {
 		if (n == -EOPNOTSUPP)
-			n = -EAGAIN; /* a file that has no RWF_NOWAIT, unlike others */
+			n = -EAGAIN; /* no RWF_NOWAIT for this file, unlike others */
 		send_priv(s)->ss_result = (int)n;
 		return n == 0 ? -ESTALE : n == -EAGAIN ? -EBUSY : n;
 	}

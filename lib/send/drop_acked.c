@@ -11,7 +11,7 @@
 #include "lib/send/sink.h"
 #include "lib/util/clock.h"
 
-#define NEAR 10000 /* us: far clients have not acknowledged the end so soon */
+#define NEAR 10000 /* maximum round trip of a near client, microseconds */
 
 void
 send_drop_start(struct pw_send *s)
@@ -50,10 +50,10 @@ send_drops(struct pw_send *s)
 }
 
 /*
- * sendfile(2) uses a folio once for each 64 KiB, so after one transmission the kernel takes a large
- * folio for popular.  That suits files that have earned a place, and PW_CACHE_KEEP, where reading page
- * by page costs more CPU time than the saved bytes are worth (docs/admission.md).  It does not suit
- * files on trial.  Windows that would be dropped need no page cache at all.
+ * sendfile(2) uses a folio once for each 64 KiB, so after one transmission the kernel keeps a large
+ * folio as often used.  That suits admitted files, and PW_CACHE_KEEP, where reading page by page costs
+ * more CPU time than the saved bytes are worth (docs/admission.md).  It does not suit files on trial.
+ * Windows that would be dropped are read past the page cache.
  */
 enum fetch_how
 send_fetch_how(struct pw_send *s)
@@ -64,8 +64,8 @@ send_fetch_how(struct pw_send *s)
 }
 
 /*
- * Once a page was missing, the kernel reads ahead: pages that are resident later came with that, and
- * are dropped as well.
+ * Sets ss_brings once a page is missing.  From then on the kernel reads ahead, so pages that are
+ * resident later were fetched by that, and are dropped as well.
  */
 void
 send_fetch_begin(struct pw_send *s, off_t end)
@@ -85,8 +85,8 @@ send_fetch_end(struct pw_send *s, off_t off, off_t end)
 }
 
 /*
- * Drops the earlier stretch at once if a resident one lies between the two.  A window that was evicted
- * comes a second time.
+ * Extends the fetched stretch by [off, end).  If the two do not touch, drops the earlier stretch first.
+ * They overlap if a window was evicted and fetched again.
  */
 void
 send_brought_in(struct pw_send *s, off_t off, off_t end)
@@ -123,8 +123,8 @@ send_drop_acknowledged(struct pw_send *s)
 }
 
 /*
- * Drops the whole stretch again: the kernel kept pages that were acknowledged but that a receiver on
- * this machine had not read yet.
+ * Drops the whole stretch again, since the kernel does not drop pages that were acknowledged but that a
+ * receiver on this machine has not read yet.
  */
 void
 send_drop_rest(struct pw_send *s)
@@ -134,7 +134,7 @@ send_drop_rest(struct pw_send *s)
 	long rtt;
 
 	if (len > 0 && send_drops(s)) {
-		/* A connection that was cut may have its number given away. */
+		/* The descriptor of a failed connection may belong to another one by now. */
 		rtt = s->snd_error == 0 && s->snd_sink == NULL
 			  ? os_round_trip(s->snd_sock)
 			  : -1;

@@ -1,6 +1,6 @@
 /*
- * drop_behind: see drop_behind.h.  The advice itself is given by the pool: it walks pages
- * and may wait for other CPUs.
+ * drop_behind: see drop_behind.h.  Pool threads call os_drop, since it walks pages and may
+ * wait for other CPUs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "lib/send/drop_behind.h"
 #include "lib/util/clock.h"
 
-#define TICK_BATCH 64 /* of a list, in one tick: 2 us each */
+#define TICK_BATCH 64 /* most drops of a list in one tick, 2 us each */
 
 struct drop {
 	struct pw_waiter dr_waiter;
@@ -153,7 +153,7 @@ drop_behind_drop_submit(struct drop *dr)
 	}
 }
 
-/* Returns NULL without memory; then the pages stay. */
+/* Returns NULL if memory is short; then the pages are not dropped. */
 static struct drop *
 drop_behind_drop_create(
     struct pw_file *file, off_t off, off_t len, uint64_t due_us)

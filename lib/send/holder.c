@@ -11,9 +11,10 @@
 struct holder {
 	struct pw_send *hd_send;
 	size_t hd_bytes;
-	uint64_t
-	    hd_progress;   /* time of the last look or change, microseconds */
-	uint64_t hd_taken; /* bytes that the client had at the last look */
+	/* time of the last look or change, microseconds */
+	uint64_t hd_progress;
+	/* bytes that the client had acknowledged at the last look */
+	uint64_t hd_taken;
 	TAILQ_ENTRY(holder) hd_link;
 };
 

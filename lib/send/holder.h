@@ -10,14 +10,14 @@
 
 #include "lib/pagewise.h"
 
-#define HOLDER_STALLED 2000000 /* microseconds */
+#define HOLDER_STALLED 2000000 /* minimum time of a stall, microseconds */
 
 /* Returns the bytes that the transmission holds. */
 size_t holder_bytes(const struct pw_send *);
 
 /*
- * Adds bytes that were taken from the budget of the file's device.  Gives them back at once if memory
- * is short: then the data is fetched, but may be evicted sooner.
+ * Adds bytes that were taken from the budget of the file's device.  If memory is short, returns them to
+ * the budget at once; then the fetched data may be evicted sooner.
  */
 void holder_add(struct pw_send *, size_t bytes);
 
@@ -25,8 +25,9 @@ void holder_add(struct pw_send *, size_t bytes);
 void holder_keep(struct pw_send *, size_t bytes);
 
 /*
- * Returns a transmission whose client has acknowledged nothing for HOLDER_STALLED at least, and for less
- * than twice as long, or NULL.  Looks at *looks transmissions at most, and counts down.
+ * Returns a transmission whose client has acknowledged nothing for HOLDER_STALLED, or NULL.  Notices
+ * that after twice this time at the latest.  Looks at *looks transmissions at most, and counts *looks
+ * down.
  */
 struct pw_send *holder_stalled(
     struct pw_loop *, uint64_t now_us, unsigned *looks);

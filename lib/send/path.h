@@ -1,5 +1,5 @@
 /*
- * path: what a send path is made of; for lib/send/ only.
+ * path: the interface of the send paths, and functions that they share; for lib/send/ only.
  */
 #ifndef LIB_SEND_PATH_H
 #define LIB_SEND_PATH_H
@@ -13,19 +13,19 @@
 #include "lib/send/send_private.h"
 
 /*
- * Bytes of one step, 40 to 140 us of the loop's time.  A client that accepts a whole chunk gets a larger
- * one in the next step, others a smaller one.
+ * Limits of a chunk, the bytes of one step, which takes 40 to 140 us of the loop's time.  The chunk is
+ * doubled if the client accepts all of it, and halved if the socket was full.
  */
-#define SEND_CHUNK     ((size_t)128 << 10)
-#define SEND_CHUNK_MAX ((size_t)512 << 10)
-#define SEND_CHUNK_HELD \
-	((size_t)64 << 10) /* sendfile(2) references 16 pages at once */
-#define SEND_HEAD ((size_t)16 << 10) /* memory that may go with a chunk */
-#define SEND_TAIL ((size_t)16 << 10) /* copied end of a range: copied.c */
+#define SEND_CHUNK	((size_t)128 << 10)
+#define SEND_CHUNK_MAX	((size_t)512 << 10)
+/* sendfile(2) references 16 pages at once */
+#define SEND_CHUNK_HELD ((size_t)64 << 10)
+#define SEND_HEAD	((size_t)16 << 10) /* memory below this goes with a chunk */
+#define SEND_TAIL	((size_t)16 << 10) /* copied end of a range: copied.c */
 
 struct pw_send_path {
 	const char *path_name;
-	/* NULL if the path works everywhere. */
+	/* Returns 0 if the path works here, else -errno and *why.  NULL if it works everywhere. */
 	int (*path_probe)(const char **why);
 	enum pw_send_status (*path_step)(struct pw_send *);
 	/* Releases ss_own; nothing is pending.  May be NULL. */
@@ -40,7 +40,7 @@ struct pw_send_path {
 	bool path_keeps;
 	/* The path's call sends snd_mem together with bytes of the file. */
 	bool path_takes_memory;
-	/* The path's call sends what it has read, so copied.c sends no tail. */
+	/* The path's call sends from a buffer into which it has read, so copied.c sends no tail. */
 	bool path_reads;
 };
 
@@ -66,35 +66,37 @@ enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
 enum pw_send_status send_status(enum account_next);
 
 /*
- * Sends the next chunk by call if it is resident; else fetches the window and is pending until then.  For
- * the paths that prefetch.  fetch completes ss_waiter when [off, off + len) was read, or returns
- * -errno.  Has the pool send files that cannot be checked.
+ * Sends the next chunk by call if it is resident.  Otherwise calls fetch for its window, and the
+ * transmission is pending until that arrives.  fetch completes ss_waiter when [off, off + len) was
+ * read, or returns -errno.  Has the pool send files that cannot be checked.  For the paths that
+ * prefetch.
  */
 typedef int (*send_fetch_f)(struct pw_send *, off_t off, size_t len);
 enum pw_send_status send_prefetched(
     struct pw_send *, send_fetch_f, send_call_f);
 
 /*
- * send_room_take takes budget (budget.h) for a window of len bytes.  Without room it returns
- * -EINPROGRESS, the transmission is pending, and done is called when there is room; if done is NULL, it
- * returns -EAGAIN.  send_room_settle returns the sent part to the budget, or all of it if the socket is
- * full and its loop bounded.
+ * send_room_take takes budget (budget.h) for a window of len bytes.  If the window does not fit, it
+ * returns -EINPROGRESS, the transmission is pending, and done is called when the budget is taken; if
+ * done is NULL, it returns -EAGAIN.  send_room_settle returns the sent part to the budget, or all of it
+ * if the socket is full and its loop bounded.
  */
 int send_room_take(
     struct pw_send *, size_t len, void (*done)(struct pw_waiter *));
 void send_room_settle(struct pw_send *, bool full);
 
 /*
- * send_window_choose sets ss_window, ss_lead and ss_how by the client's rate, or for a new client by that
- * of others.  send_rate_measure updates snd_rate if enough bytes or time have passed.
+ * send_window_choose sets ss_window, ss_lead and ss_how by the client's rate, or for a new client by
+ * the median rate of others.  send_rate_measure updates snd_rate if enough bytes or time have passed.
  */
 void send_window_choose(struct pw_send *);
 void send_rate_measure(struct pw_send *);
 
 /*
  * send_ahead fetches the next windows if it is time; call it after a step.  send_ahead_comes returns true
- * if the window of snd_off is in flight; send_ahead_wait then makes the transmission pending until it
- * arrives, and returns false otherwise.  send_ahead_forget: call when the transmission ends.
+ * if the window of snd_off is in flight.  send_ahead_wait makes the transmission pending until that
+ * window arrives, or returns false if none is in flight.  send_ahead_forget detaches the fetches from
+ * the transmission; call it when the transmission ends.
  */
 void send_ahead(struct pw_send *);
 bool send_ahead_comes(const struct pw_send *);
@@ -112,15 +114,17 @@ send_unpin(struct pw_send *s)
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 
 /*
- * path_step of the path pool: sends a window, or only a chunk if memory is short (ss_short).  If
- * ss_reported is set, returns the outcome of the last call instead.
+ * send_by_pool is path_step of the path pool: a pool thread sends a window, or only a chunk if memory
+ * is short (ss_short).  If ss_reported is set, it first calls send_pool_report, which returns the
+ * outcome of the thread's last call.
  */
 enum pw_send_status send_by_pool(struct pw_send *);
 enum pw_send_status send_pool_report(struct pw_send *);
 
 /*
- * Between begin and end a completion is in flight, and the transmission is pending.  done, which is called
- * with ss_waiter, calls end, and snd_done last.  fail replaces end if no completion will arrive.
+ * Between send_pending_begin and send_pending_end the transmission is pending, and a completion in
+ * flight.  The completion calls done with ss_waiter; done calls send_pending_end and, last, snd_done.
+ * If no completion will arrive, call send_pending_fail instead of send_pending_end.
  */
 void send_pending_begin(struct pw_send *, void (*done)(struct pw_waiter *));
 void send_pending_end(struct pw_send *, int error);
@@ -129,25 +133,26 @@ struct pw_send *send_of_waiter(struct pw_waiter *);
 
 /*
  * Calls run on a pool thread of the file's device, where it may wait, and completes ss_waiter with its
- * result.  Call between begin and end.  Meanwhile the loop changes only snd_error of the transmission.
+ * result.  Call after send_pending_begin.  Until send_pending_end the loop changes only snd_error of
+ * the transmission.
  */
 int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
 
-/* Call after snd_file is set. */
+/* Decides whether pages are dropped, unless snd_cache is PW_CACHE_AUTO.  Call after snd_file is set. */
 void send_drop_start(struct pw_send *);
 
 /*
- * Returns true if fetched pages are dropped.  With PW_CACHE_AUTO the first call decides, which takes a
- * lock: a transmission calls it before its first fetch; with the paths mlock, aio and pool each one does.
+ * Returns true if fetched pages are dropped.  With PW_CACHE_AUTO the first call asks admission.h, which
+ * takes a lock; so the paths nodiskio, uring and splice call this only if they fetch.
  */
 bool send_drops(struct pw_send *);
 
-/* Returns how a window of WINDOW_MOST bytes is read.  Decides as send_drops does. */
+/* Returns how a window of WINDOW_MOST bytes is read.  Calls send_drops. */
 enum fetch_how send_fetch_how(struct pw_send *);
 
 /*
- * For the paths that fetch without a residency check: pages that were resident before the first missing
- * one are not dropped.
+ * Call before and after a fetch, in the paths that fetch without a residency check.  Resident pages
+ * before the first missing page are not dropped.
  */
 void send_fetch_begin(struct pw_send *, off_t end);
 void send_fetch_end(struct pw_send *, off_t off, off_t end);
@@ -158,7 +163,10 @@ void send_fetch_end(struct pw_send *, off_t off, off_t end);
  */
 void send_brought_in(struct pw_send *, off_t off, off_t end);
 
-/* Drop what the client has acknowledged; rest: the others, after a delay. */
+/*
+ * send_drop_acknowledged drops the fetched pages that the client has acknowledged.  send_drop_rest
+ * drops the whole stretch that was fetched last, after a delay.
+ */
 void send_drop_acknowledged(struct pw_send *);
 void send_drop_rest(struct pw_send *);
 
@@ -166,20 +174,20 @@ void send_drop_rest(struct pw_send *);
 bool aio_is_empty(const struct pw_send *);
 
 /*
- * A send_call_f.  Calls sendfile(2); copies the tail, and all of a file where sendfile is refused.
+ * A send_call_f.  Calls sendfile(2).  Copies the tail, and all of a file if sendfile(2) refuses it.
  */
 int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
 
 /*
- * A send_call_f.  Sends what was read past the page cache: ss_pin has the next len bytes.  Compares the
- * file with its descriptor before the last byte.
+ * A send_call_f.  Sends from the copy of ss_pin, which has the next len bytes.  Calls file_check before
+ * it sends the last byte.
  */
 int send_from_copy(struct pw_send *, size_t len, size_t *sent);
 
 /*
- * A send_call_f.  Reads the next bytes of the file into memory, compares the file with its
- * descriptor after the last byte, and sends them behind snd_mem.  Returns -EBUSY with ss_result
- * -EAGAIN if the page was evicted.
+ * A send_call_f.  Reads the next bytes of the file into memory, calls file_check after the
+ * last one, and sends the bytes behind snd_mem.  Returns -EBUSY with ss_result -EAGAIN if a
+ * page was evicted.
  */
 int send_copied(struct pw_send *, size_t len, size_t *sent);
 
@@ -189,15 +197,15 @@ int send_copied(struct pw_send *, size_t len, size_t *sent);
  */
 bool send_was_refused(struct pw_send *);
 
-/* Returns how many of the next len bytes may go as pages of the file; the others are copied. */
+/* Returns how many of the next len bytes may be sent as pages of the file; the rest is copied. */
 size_t send_before_tail(const struct pw_send *, size_t len);
 
-/* Call after len bytes at snd_off were read.  Returns file_check() if they are the last, else 0. */
+/* Returns file_check() if len bytes at snd_off are the last, else 0.  Call after they were read. */
 int send_check(const struct pw_send *, size_t len);
 
 /*
- * Returns true if error, of a call, means that the file system or the kernel has no sendfile(2) or
- * splice(2) for its files.  Notes it for the device.  Any thread.
+ * Returns true if error, the result of a call, means that sendfile(2) or splice(2) does not support
+ * files of this file system.  Then calls device_refuses.  Any thread.
  */
 bool send_is_refused(const struct pw_send *, int error);
 

@@ -1,7 +1,7 @@
 /*
- * path_aio: an asynchronous read into a buffer of ours, then send(2) from it
- * (thesis 2.3.2).  It never waits and it copies everything twice, resident or not.
- * Where there is no io_uring, the pool reads.
+ * path_aio: reads asynchronously into its own buffer, then calls send(2) from it
+ * (thesis 2.3.2).  The loop never waits, and all data is copied twice, resident or not.
+ * If there is no io_uring, the pool reads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 struct aio {
 	struct async_op ai_op;
-	bool ai_ring; /* the ring reads, not the pool */
-	off_t ai_off; /* of data in the file */
+	bool ai_ring; /* true if the ring reads, false if the pool does */
+	off_t ai_off; /* offset of ai_data in the file */
 	size_t ai_len;
 	size_t ai_room;
 	char ai_data[];
@@ -77,8 +77,9 @@ aio_pool_run(struct pw_send *s)
 }
 
 /*
- * Fails with -ENOSYS for other paths that read for a pw_sink, as a ring may be forbidden there, and for
- * the last chunk of a remote file, since comparing the file may wait for its server.
+ * Starts a read by the ring.  Fails with -ENOSYS for other paths that read for a pw_sink, as a ring may
+ * be forbidden there, and for the last chunk of a remote file, since file_check may wait for its
+ * server.
  */
 static int
 aio_read_by_ring(struct pw_send *s, struct aio *ai)

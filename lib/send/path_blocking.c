@@ -1,6 +1,6 @@
 /*
- * path_blocking: sendfile(2) on the loop, which sleeps when the data is not in
- * memory (thesis 1.4).  What most servers do.
+ * path_blocking: calls sendfile(2) on the loop, which waits for the disk if the data is
+ * not resident (thesis 1.4).  Most servers do this.
  */
 #include "lib/send/path.h"
 

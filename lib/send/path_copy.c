@@ -1,6 +1,6 @@
 /*
- * path_copy: read(2) into a buffer and write(2) from it, on the loop (thesis
- * 1.3).  The next step reads bytes that the socket did not accept again; they are resident by then.
+ * path_copy: reads into a buffer and writes from it, on the loop (thesis 1.3).  If the
+ * socket did not accept all bytes, the next step reads the rest again, which is resident by then.
  */
 #include "lib/send/path.h"
 

@@ -94,7 +94,7 @@ mlock_lock(struct pw_send *s)
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
-/* Has the pool send files that cannot be checked: locked pages of these may still be read again. */
+/* Has the pool send files that cannot be checked, since their locked pages may be read again. */
 static enum pw_send_status
 mlock_step(struct pw_send *s)
 {

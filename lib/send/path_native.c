@@ -5,13 +5,12 @@
  * check.
  *
  * The call would wait only for pages that are being read for another request; with SF_NODISKIO it fails
- * with EBUSY instead.  They come when that read ends: a thread of the pool
- * waits for it.
+ * with EBUSY instead.  Then a pool thread waits for the end of that read.
  *
- * Where a file's blocks are it does wait for (indirect.h): a thread of the pool reads a
- * byte there first, a while before it is needed if what comes before is sent meanwhile.
+ * The call does wait for indirect blocks (indirect.h).  So a pool thread first reads a byte of the
+ * file, and thereby its indirect blocks; in advance, if earlier bytes can be sent meanwhile.
  *
- * Not every file system has it: the others' files are sent by the pool.
+ * The pool sends files of file systems that do not support the call.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +37,7 @@ native_readahead(struct pw_send *s)
 	return send_priv(s)->ss_window;
 }
 
-/* The pool has a way without it. */
+/* Returns true if the file system does not support the call.  The pool sends the file from then on. */
 static bool
 native_is_refused(struct pw_send *s)
 {
@@ -49,8 +48,8 @@ native_is_refused(struct pw_send *s)
 }
 
 /*
- * Compares the file before its last bytes are passed to the kernel, since the call returns before it
- * reads them.
+ * Calls file_check before the last bytes are passed to the kernel, since it reads them only after the
+ * call has returned.
  */
 static int
 path_native_call(struct pw_send *s, size_t len, size_t *sent)
@@ -106,7 +105,7 @@ native_block_done(struct pw_waiter *w)
 	s->snd_done(s);
 }
 
-/* Where the next byte is. */
+/* Has a pool thread read the next byte, and thereby its indirect blocks. */
 static enum pw_send_status
 native_read_block(struct pw_send *s)
 {
@@ -118,14 +117,15 @@ native_read_block(struct pw_send *s)
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
-/* Holds a reference to the file and no pointer to a transmission, since it may outlive them all. */
+/* An early read of indirect blocks.  May outlive all transmissions, so it refers to the file only. */
 struct early {
-	struct pw_waiter er_waiter; /* first: found by it */
+	/* first member, since the callback casts it */
+	struct pw_waiter er_waiter;
 	struct pw_file *er_file;
 	off_t er_off;
 };
 
-/* Ignores an error: the transmission meets it again. */
+/* Ignores an error, since the transmission will read the same blocks and fail, too. */
 static void
 native_block_ahead_done(struct pw_waiter *w)
 {
@@ -138,7 +138,7 @@ native_block_ahead_done(struct pw_waiter *w)
 	free(er);
 }
 
-/* Prefetches the block; a transmission that reaches it before joins the fetch. */
+/* Prefetches the indirect blocks of off.  A transmission that reaches off before joins the fetch. */
 static void
 native_read_block_ahead(struct pw_send *s, off_t off)
 {
@@ -160,7 +160,7 @@ native_read_block_ahead(struct pw_send *s, off_t off)
 	free(er);
 }
 
-/* Returns the offset up to which the file can be sent without reading indirect blocks. */
+/* Returns the end of the bytes whose indirect blocks are known.  Prefetches the first missing block. */
 static off_t
 native_known_end(struct pw_send *s)
 {

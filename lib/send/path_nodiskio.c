@@ -1,7 +1,7 @@
 /*
- * path_nodiskio: ask whether the data is in memory; if so sendfile(2), else have
- * exactly the missing window fetched by the pool and come back (thesis 2.3.3,
- * with the question that Linux lacks as a flag of sendfile).  The default.
+ * path_nodiskio: checks whether the next chunk is resident.  If so, calls sendfile(2);
+ * else has the pool fetch the missing window first (thesis 2.3.3, with a residency check
+ * in place of a flag that Linux' sendfile(2) lacks).  The default on Linux.
  */
 #include "lib/send/path.h"
 

@@ -1,12 +1,12 @@
 /*
- * path_pool: every sendfile(2) is called on a thread of the pool, whether the data
- * is in memory or not (thesis 2.3.1).  What nginx does with `aio threads'.
+ * path_pool: calls every sendfile(2) on a pool thread, whether the data is resident or
+ * not (thesis 2.3.1), as nginx does with `aio threads'.
  *
- * The loop does not touch the transmission while a thread has it: the thread
- * leaves what came of the call in ss_took and ss_result, which are accounted
- * for when its completion is delivered.  A transmission that is cancelled in
- * between may still send a window, unless the loop took the socket back before the
- * thread claimed it: before its first read has succeeded it does not.
+ * The loop does not touch the transmission while its job is queued or running.  The
+ * thread stores the result of the call in ss_took and ss_result, for which the loop
+ * accounts when the completion is delivered.  A transmission that is cancelled meanwhile
+ * may still send a window, unless the loop takes the socket back (pw_send_take_back)
+ * before the thread claims it, which it does after it has read the first byte of a response.
  */
 #include <errno.h>
 #include <poll.h>
@@ -45,8 +45,8 @@ pw_send_take_back(struct pw_send *s)
 }
 
 /*
- * Reads the first byte before the head is sent with it: if that fails, the caller can still send an
- * error response.
+ * Reads the first byte before the head is sent, so that the caller can still send an error response if
+ * the read fails.
  */
 static int
 pool_path_read_first(const struct pw_send *s)
@@ -71,8 +71,8 @@ pool_path_end(const struct pw_send *s)
 }
 
 /*
- * Reads the chunk first where kernel read-ahead is off for the descriptor, as sendfile would read page
- * by page.
+ * Reads the chunk first if a path that prefetches called (ss_short), since kernel read-ahead is off for
+ * its descriptors and sendfile would read page by page.
  */
 static void
 pool_path_prefetch(const struct pw_send *s, size_t len)
@@ -201,7 +201,7 @@ send_pool_report(struct pw_send *s)
 	return status;
 }
 
-/* Sends memory from the loop: without a file there is no device and no thread. */
+/* Sends memory from the loop, since there is no file, and so no device whose threads could send it. */
 static enum pw_send_status
 pool_path_send_memory(struct pw_send *s)
 {

@@ -1,11 +1,10 @@
 /*
- * path_splice: file to pipe to socket by splice(2), nothing copied; asks and
- * prefetches as nodiskio.  What sendfile(2) does inside with a pipe of its own,
- * here with one from a store, resized so that a chunk fits (pipes article).
+ * path_splice: moves data from the file to a pipe and from there to the socket by
+ * splice(2), without a copy.  Checks residency and prefetches as nodiskio does.
+ * sendfile(2) does the same with an internal pipe; the pipes here are larger (pipes.h).
  *
- * What the socket did not take stays in the pipe, which stays with the
- * transmission until it is empty.  Where there is no pipe to be had, sendfile
- * does the same.
+ * Bytes that the socket did not accept stay in the pipe, and the transmission holds the
+ * pipe until it is empty.  If no pipe is available, sendfile(2) is called instead.
  */
 #include <errno.h>
 
@@ -49,7 +48,7 @@ path_splice_call(struct pw_send *s, size_t len, size_t *sent)
 	return error;
 }
 
-/* An idle connection holds no pipe. */
+/* Returns the pipe to the store, so that an idle connection holds none. */
 static void
 path_splice_finish(struct pw_send *s)
 {

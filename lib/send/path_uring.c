@@ -1,7 +1,7 @@
 /*
- * path_uring: as nodiskio, but the kernel prefetches on its own: advice and a read
- * of one byte at the end as linked io_uring operations, no threads of ours
- * (thesis chapter 4 in spirit: the request is queued, the kernel does the rest).
+ * path_uring: as nodiskio, but without pool threads: io_uring fetches, by advice and a
+ * linked read of one byte at its end (thesis chapter 4 in spirit: the request is queued,
+ * the kernel does the rest).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "lib/disk/async.h"
 #include "lib/send/path.h"
 
-/* Reads larger windows in pieces, and by the pool what the ring does not accept. */
+/* Fetches at most ASYNC_STEPS steps of a window.  Has the pool fetch if the ring refuses. */
 static int
 path_uring_fetch(struct pw_send *s, off_t off, size_t len)
 {
@@ -24,7 +24,7 @@ path_uring_fetch(struct pw_send *s, off_t off, size_t len)
 		len = ASYNC_STEPS * step;
 		send_priv(s)->ss_asked = off + (off_t)len;
 	}
-	/* Its end says nothing about the pages before the last one. */
+	/* A completed fetch proves only that the last page of each step has arrived. */
 	file_priv(s->snd_file)->fp_each = true;
 	error = async_fetch(s->snd_loop, send_priv(s)->ss_own,
 	    &send_priv(s)->ss_waiter, s->snd_file->fil_fd, off, len, step);

@@ -9,12 +9,12 @@
 
 #define PIPE_SIZE  ((size_t)128 << 10)
 #define PIPES_KEPT 64
-#define PIPES_MAX  512 /* a slow client holds one, and two descriptors */
+#define PIPES_MAX  512 /* most pipes, of two descriptors each */
 
 struct pipes {
 	SLIST_HEAD(, pipe) pps_free;
 	unsigned pps_nfree;
-	unsigned pps_count; /* of all */
+	unsigned pps_count; /* number of all pipes, free or in use */
 };
 
 struct pipes *

@@ -14,7 +14,7 @@
 
 struct pipe {
 	int pp_fds[2];	/* [0] to read, [1] to write */
-	size_t pp_held; /* bytes in the pipe, kept by its holder */
+	size_t pp_held; /* bytes in the pipe, set by the transmission */
 	SLIST_ENTRY(pipe) pp_link;
 };
 

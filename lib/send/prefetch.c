@@ -1,7 +1,7 @@
 /*
- * prefetch: what the paths nodiskio, uring and splice have in common.  A step checks whether the
- * next chunk is resident, and sends it; if it is not, the path fetches the window and the
- * transmission is pending until then.  The paths differ in how they fetch and send.
+ * prefetch: the common part of the paths nodiskio, uring and splice.  A step checks whether the
+ * next chunk is resident, and sends it; if it is not, the path fetches the window, and the
+ * transmission is pending until that arrives.  The paths differ in how they fetch and send.
  *
  * A chunk that was evicted between its fetch and its check means that memory is short.  Then only
  * that chunk is fetched; if it is evicted again, a pool thread sends it after a pause.
@@ -21,7 +21,7 @@
 #include "lib/send/sink.h"
 #include "lib/util/clock.h"
 
-#define FETCHES 2 /* of the same bytes, before the pool sends them */
+#define FETCHES 2 /* fetches of the same bytes before the pool sends them */
 
 static bool
 prefetch_may_be_pinned(const struct pw_send *s)
@@ -41,7 +41,7 @@ prefetch_is_pinned(struct pw_send *s)
 	send_unpin(s);
 	key = pins_key(s->snd_file);
 	*pn = pins_take(pool_pins(s->snd_loop->lp_pool), &key, s->snd_off);
-	/* A sink that is offered ranges sends pages of the file. */
+	/* A sink that accepts ranges sends pages of the file, not copies. */
 	if (pins_copy(*pn, s->snd_off) != NULL && sink_takes_ranges(s))
 		send_unpin(s);
 	return *pn != NULL;
@@ -83,7 +83,7 @@ prefetch_done(struct pw_waiter *w)
 	}
 	if (error == 0) {
 		send_priv(s)->ss_fetches++;
-		/* One that has not shown that it reads does not keep it from others. */
+		/* A client that may not read at all must not hold the budget of a bounded loop. */
 		if (s->snd_rate == 0)
 			send_room_settle(s, true);
 	}
@@ -181,7 +181,10 @@ prefetch_again(struct pw_send *s, send_fetch_f fetch)
 	return prefetch_range(s, from, end, fetch);
 }
 
-/* Returns false for a copy that expired because its client was slow: its window is read again. */
+/*
+ * Returns true if the next byte was fetched and evicted.  Returns false for a copy that expired because
+ * its client was slow; then its window is read again.
+ */
 static bool
 prefetch_was_evicted(const struct pw_send *s)
 {
@@ -200,7 +203,10 @@ prefetch_await(struct pw_send *s, send_fetch_f fetch)
 				       : prefetch_window(s, fetch);
 }
 
-/* Checks the next chunk, and a shorter one if that is not resident.  Skips what RWF_NOWAIT refused. */
+/*
+ * Returns true if the next chunk is resident.  If it is not, shortens it to SEND_CHUNK and checks
+ * again, unless RWF_NOWAIT has refused one of these bytes.
+ */
 static bool
 prefetch_is_resident(struct pw_send *s)
 {
@@ -236,6 +242,7 @@ prefetch_was_sent_by_pool(struct pw_send *s)
 /*
  * Limits the chunk where sockets and pages share a memory limit: allocating for the socket may evict
  * pages of the chunk, but not the SEND_CHUNK_HELD bytes to which sendfile(2) has references by then.
+ * Returns true if the chunk was limited.
  */
 static bool
 prefetch_hold_chunk(struct pw_send *s, send_call_f call)
@@ -259,7 +266,7 @@ prefetch_forget_ready(struct pw_send *s)
 	send_priv(s)->ss_full = false;
 }
 
-/* Sends what is resident.  Sets *missed if the next byte is not. */
+/* Sends the resident part of the next chunk.  Sets *missed if the next byte is not resident. */
 static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 {
@@ -279,7 +286,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 		*missed = !prefetch_is_resident(s);
 		if (*missed)
 			return PW_SEND_PENDING;
-		/* Sends only the head, which needs memory too; the file is checked again after it. */
+		/* Sends only the head, whose memory may evict pages; the next step checks again. */
 		if (held && s->snd_mem_len > 0)
 			return send_window(s, s->snd_off, call);
 		completion_count(s->snd_loop, COUNTED_RESIDENT);

@@ -1,7 +1,7 @@
 /*
- * readahead: the next windows of a transmission are fetched while the last one is being
- * sent.  A fetch has its own reference to the file, and a pointer back that is cleared
- * when the transmission ends before it.  Windows become the transmission's in their order.
+ * readahead: fetches the next windows of a transmission while it sends the last one.  A
+ * fetch has its own reference to the file, and a pointer to the transmission that is cleared
+ * if the transmission ends first.  The transmission takes windows in the order of the file.
  */
 #include <stdlib.h>
 
@@ -11,20 +11,22 @@
 #include "lib/send/holder.h"
 #include "lib/send/path.h"
 
-#define READAHEAD_DEPTH 4 /* windows, where they are pinned */
+#define READAHEAD_DEPTH 4 /* most windows in flight, if they are pinned */
 
 struct ahead {
-	struct pw_waiter ah_waiter; /* first: found by it */
-	struct pw_send *ah_send;    /* NULL once the transmission has ended */
+	/* first member, since the callback casts it */
+	struct pw_waiter ah_waiter;
+	struct pw_send *ah_send; /* NULL once the transmission has ended */
 	struct pw_file *ah_file;
-	struct ahead *ah_next; /* fetch of the window behind it */
+	struct ahead *ah_next; /* fetch of the next window, or NULL */
 	off_t ah_from;
 	off_t ah_end;
 	bool ah_arrived;
 	int ah_error;	/* result of the fetch, if ah_arrived */
 	bool ah_direct; /* the window was read past the page cache */
-	bool ah_waited; /* ah_send is pending until this comes */
-	bool ah_drops;	/* drop the window if the transmission has ended */
+	bool ah_waited; /* ah_send is pending until this fetch ends */
+	/* the window is dropped, as its transmission has ended */
+	bool ah_drops;
 };
 
 static size_t
@@ -40,7 +42,7 @@ readahead_free(struct ahead *ah)
 	free(ah);
 }
 
-/* Moves the window's budget to the transmission.  Ignores an error, since the next fetch meets it. */
+/* Moves the window and its budget to the transmission.  Ignores an error: the next fetch reports it. */
 static void
 readahead_take(struct ahead *ah, struct pw_send *s)
 {
@@ -50,7 +52,7 @@ readahead_take(struct ahead *ah, struct pw_send *s)
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
 		send_brought_in(s, ah->ah_from, ah->ah_end);
 	}
-	/* Not if the transmission waits for a window behind this one, or the window before it failed. */
+	/* ss_asked stays if the transmission waits for a later window, or an earlier one failed. */
 	if (ah->ah_error == 0 && !s->snd_pending &&
 	    ah->ah_from <= send_priv(s)->ss_asked &&
 	    ah->ah_end > send_priv(s)->ss_asked) {
@@ -148,7 +150,10 @@ readahead_start(struct pw_send *s, off_t from, off_t end)
 	return true;
 }
 
-/* Allows several windows ahead only where they are pinned, since others would be evicted unsent. */
+/*
+ * Returns true if the window at *from should be fetched.  Allows several windows ahead only if they are
+ * pinned, since they would otherwise be evicted unsent.
+ */
 static bool
 readahead_is_due(const struct pw_send *s, off_t *from)
 {
@@ -171,7 +176,7 @@ readahead_is_due(const struct pw_send *s, off_t *from)
 	       !send_priv(s)->ss_short && !send_priv(s)->ss_follows;
 }
 
-/* Starts no fetch, and sets ss_follows, if the next chunk is resident. */
+/* Fetches the next window if that is due.  Sets ss_follows instead if its first chunk is resident. */
 static bool
 readahead_next(struct pw_send *s)
 {

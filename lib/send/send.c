@@ -14,7 +14,7 @@
 #include "lib/util/check.h"
 #include "lib/util/offset.h"
 
-#define WINDOW_ASKED ((size_t)1 << 30) /* bytes: no window is larger */
+#define WINDOW_ASKED ((size_t)1 << 30) /* largest window of a caller, bytes */
 
 /* In order of preference: the first that works here is the default. */
 static const struct pw_send_path *const paths[] = {
@@ -182,7 +182,7 @@ send_step_too_early(struct pw_send *s)
 	return PW_SEND_ERROR;
 }
 
-/* Changes ss_copies only between reads of the path and results of pool threads. */
+/* Updates ss_copies, unless the path has data in ss_own or a pool thread's result is unreported. */
 static void
 send_choose_copies(struct pw_send *s)
 {

@@ -1,7 +1,8 @@
 /*
- * sink: what is resident is copied and given to a pw_sink, or offered to one that sends it
- * itself; what is missing is fetched by the pool, as nodiskio does.  Where nothing can be read without waiting, or what was fetched is
- * evicted again and again, it is read into memory of the transmission's own, as aio does.
+ * sink: sends to a pw_sink.  Resident data is copied and passed to the sink, or offered as a
+ * range to a sink that sends ranges itself.  The pool fetches missing data, as for the path
+ * nodiskio.  Data that cannot be read without waiting, or is evicted again and again, is read
+ * into the transmission's own memory, as the path aio does.
  */
 #include <errno.h>
 
@@ -38,7 +39,10 @@ sink_is_read_apart(const struct pw_send *s)
 	       file_priv(file)->fp_ask != OS_ASK_NEVER_COLD;
 }
 
-/* Reads what RWF_NOWAIT refused into memory: a second check has the same result, and may start a read. */
+/*
+ * If RWF_NOWAIT refuses a page, reads into memory as the path aio does, since a second residency check
+ * has the same result, and may start a read.
+ */
 static enum pw_send_status
 sink_send_what_is_resident(struct pw_send *s)
 {

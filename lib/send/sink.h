@@ -25,21 +25,21 @@ sink_copies(const struct pw_send *s)
 	return s->snd_sink != NULL || send_priv(s)->ss_copies;
 }
 
-/* Returns true if a sink is offered ranges of the file, and reads them itself. */
+/* Returns true if the sink accepts ranges of the file, and reads them itself. */
 static inline bool
 sink_takes_ranges(const struct pw_send *s)
 {
 	return s->snd_sink != NULL && s->snd_sink->sk_ops->take_range != NULL;
 }
 
-/* As os_send. */
+/* Sends memory to the sink or, as os_send, to the socket. */
 static inline int
 sink_send(
     struct pw_send *s, const char *mem, size_t len, bool more, size_t *sent)
 {
 	struct pw_sink *sk = s->snd_sink;
 
-	/* Never sets MSG_MORE on a bounded socket: a segment that waits keeps it full. */
+	/* Never sets MSG_MORE on a bounded socket, as a segment that waits keeps the socket full. */
 	if (sk == NULL)
 		return os_send(s->snd_sock, mem, len,
 		    more && !send_priv(s)->ss_copies, sent);
@@ -47,7 +47,7 @@ sink_send(
 	return sink_error(sk->sk_ops->take(sk, mem, len, more, sent));
 }
 
-/* As os_unacked. */
+/* Returns the bytes that the client has not acknowledged, or a negative number if unknown. */
 static inline long
 sink_unacked(const struct pw_send *s)
 {

@@ -8,7 +8,7 @@
 #include "lib/send/send_private.h"
 #include "lib/send/stalled.h"
 
-#define LOOKS 256 /* transmissions of a tick: less than a millisecond */
+#define LOOKS 256 /* most transmissions per tick: less than a millisecond */
 
 void
 stalled_yield(struct pw_loop *lp, uint64_t now_us)
@@ -22,7 +22,7 @@ stalled_yield(struct pw_loop *lp, uint64_t now_us)
 		if (s == NULL)
 			return;
 		pw_send_yield(s);
-		/* If the data is evicted now, the budget is not too large for it. */
+		/* An eviction of the data from now on must not shrink the budget. */
 		send_priv(s)->ss_asked = s->snd_off;
 	}
 }

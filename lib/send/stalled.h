@@ -1,8 +1,8 @@
 /*
- * stalled: clients that take nothing keep no budget that others wait for.
+ * stalled: returns the budget of stalled clients while other transfers wait for budget.
  *
- * A transmission whose client acknowledges nothing for HOLDER_STALLED returns its part.  Its data stays
- * in the page cache, and is fetched again if it was evicted.  The loop's thread.
+ * A client is stalled if it acknowledges nothing for HOLDER_STALLED.  The fetched data stays in the
+ * page cache, and is fetched again if it was evicted.  Loop's thread.
  */
 #ifndef LIB_SEND_STALLED_H
 #define LIB_SEND_STALLED_H
@@ -11,7 +11,7 @@
 
 #include "lib/pagewise.h"
 
-/* Call a few times a second.  Does nothing while no transfer waits for the budget. */
+/* Returns the budget of stalled clients while a transfer waits for it.  Call a few times a second. */
 void stalled_yield(struct pw_loop *, uint64_t now_us);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * transfer: what the send paths have in common: a chunk is sent, a completion is on its
- * way, a window or a chunk ends somewhere.
+ * transfer: functions that all send paths share: they send a chunk, begin and end a wait for
+ * a completion, and compute the end of a window or a chunk.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ send_pending_fail(struct pw_send *s, int error)
 	return PW_SEND_ERROR;
 }
 
-/* Returns how a full queue treats the job (rule 6). */
+/* Returns how a full queue treats a job of the transmission. */
 static enum admit
 transfer_admit(const struct pw_send *s)
 {
@@ -64,7 +64,7 @@ transfer_admit(const struct pw_send *s)
 }
 
 struct send_job {
-	struct job sj_job; /* first: freed as one */
+	struct job sj_job; /* first member, since the job is freed */
 	struct pw_send *sj_send;
 	int (*sj_run)(struct pw_send *);
 };
@@ -109,8 +109,8 @@ send_limited(const struct pw_send *s, uint64_t bytes)
 }
 
 /*
- * Ends at ss_asked, since what follows may be in flight, but not before ss_offered, since a sink may
- * send all that it was offered.
+ * The chunk ends at ss_asked, since bytes behind it may be in flight, but not before ss_offered, since
+ * a sink may send all bytes that it was offered.
  */
 off_t
 send_chunk_end(const struct pw_send *s)

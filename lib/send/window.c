@@ -1,6 +1,6 @@
 /*
- * window: how large the next window of a transmission is, and its part of the
- * budget for what was fetched and not sent.
+ * window: chooses the size of a transmission's next window, and returns the budget
+ * of bytes that were sent.
  */
 #include <errno.h>
 
@@ -11,12 +11,12 @@
 #include "lib/send/window_size.h"
 #include "lib/util/clock.h"
 
-#define SLOW	 ((uint64_t)2 << 20) /* bytes/s: a second for a window */
-#define MEASURED ((off_t)256 << 10)  /* bytes: what a client has buffers for */
-#define SPAN	 250000		     /* microseconds */
+#define SLOW	 ((uint64_t)2 << 20) /* rate of a slow client, bytes/s */
+#define MEASURED ((off_t)256 << 10)  /* least bytes of a measurement */
+#define SPAN	 250000		     /* least time for fewer, microseconds */
 #define STEP	 ((size_t)32 << 10)  /* bytes of budget returned at a time */
 
-/* Moves the loop's estimate of the median rate.  In a mean one fast client hides a thousand slow ones. */
+/* Moves the loop's estimate of the median rate.  A mean would follow a single fast client. */
 static void
 window_remember(struct pw_loop *lp, uint64_t rate)
 {
@@ -29,8 +29,8 @@ window_remember(struct pw_loop *lp, uint64_t rate)
 }
 
 /*
- * Measures by acknowledged bytes.  Waits for MEASURED bytes or SPAN, because less fits into a client's
- * buffers at any rate.
+ * Measures the rate of acknowledged bytes.  Waits for MEASURED bytes or SPAN, because fewer bytes fit
+ * into a client's buffers at any rate.
  */
 void
 send_rate_measure(struct pw_send *s)
@@ -73,7 +73,7 @@ send_window_choose(struct pw_send *s)
 			wf.wf_rate = s->snd_pace;
 		wf.wf_guess = wf.wf_plenty = false;
 	}
-	/* A bounded loop has clients that do not read; an unknown one starts small. */
+	/* Clients of a bounded loop may not read, so a new one starts with a small window. */
 	if (send_bound(s) > 0)
 		wf.wf_plenty = false;
 	size =
@@ -105,7 +105,7 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 	return error;
 }
 
-/* Gives back all of the budget but this many bytes. */
+/* Returns all but this many bytes to the budget. */
 static void
 window_send_room_keep(struct pw_send *s, size_t bytes)
 {
@@ -123,14 +123,14 @@ window_unpin(struct pw_send *s)
 	send_priv(s)->ss_ready = -1;
 }
 
-/* Returns budget in steps of STEP bytes, since each takes a lock. */
+/* Returns budget in steps of STEP bytes, since each return takes a lock. */
 void
 send_room_settle(struct pw_send *s, bool full)
 {
 	off_t left = send_priv(s)->ss_asked - s->snd_off;
 	size_t unsent = left > 0 ? (size_t)left : 0;
 
-	/* Otherwise clients that do not read would hold the budget, and others would wait. */
+	/* Returns all, since clients that do not read would hold the budget while others wait. */
 	if (full && send_bound(s) > 0) {
 		unsent = 0;
 		window_unpin(s);

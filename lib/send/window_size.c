@@ -3,9 +3,9 @@
  */
 #include "lib/send/window_size.h"
 
-#define HORIZON 500000 /* microseconds */
+#define HORIZON 500000 /* minimum time that a window lasts, microseconds */
 
-/* Returns the bytes that the client takes in us microseconds, at most most. */
+/* Returns the number of bytes that a client of this rate reads in that time, limited to most. */
 static size_t
 window_size_of_rate(uint64_t rate, uint64_t us, size_t most)
 {

@@ -1,12 +1,11 @@
 /*
  * window_size: how much of a file to fetch at once, and how early.  Pure.
  *
- * A large window is one large request to the disk; a client that takes it slowly
- * keeps it in memory for long.  So while memory is plenty a window is WINDOW_MOST;
- * otherwise it is the data that the client takes in half a second, or in four times the
- * device's time for a window, if that is longer (`readahead = auto').  The rate includes
- * waits for the device: so a transfer that mostly waits gets a larger window, one that
- * mostly drains does not.
+ * A large window is one large request to the disk, but stays in memory for long if the
+ * client is slow.  So if the budget has plenty left, a window is WINDOW_MOST.  Otherwise
+ * it is the data that the client reads in half a second, or in four times the device's
+ * time for a window, if that is longer (`readahead = auto').  The rate includes waits for
+ * the device, so only a transfer that mostly waits for it gets a larger window.
  */
 #ifndef LIB_SEND_WINDOW_SIZE_H
 #define LIB_SEND_WINDOW_SIZE_H
@@ -16,24 +15,24 @@
 #include <stdint.h>
 
 #define WINDOW_LEAST ((size_t)64 << 10)
-#define WINDOW_GUESS ((size_t)256 << 10) /* for an unknown rate */
+#define WINDOW_GUESS ((size_t)256 << 10) /* largest window for a guessed rate */
 #define WINDOW_MOST  ((size_t)2 << 20)
 
 struct window_facts {
-	uint64_t wf_rate;    /* bytes/s of the client; 0 if unknown */
+	uint64_t wf_rate;    /* rate of the client, bytes/s; 0 if unknown */
 	bool wf_guess;	     /* wf_rate is the median of other clients */
-	uint64_t wf_latency; /* microseconds of a fetch and its queue */
+	uint64_t wf_latency; /* time of a fetch with its queue, microseconds */
 	bool wf_plenty;	     /* the budget has plenty left */
 };
 
 /* Returns the size of the next window in bytes, a power of two. */
 size_t window_size(const struct window_facts *);
 
-#define WINDOW_LEAD 4 /* windows */
+#define WINDOW_LEAD 4 /* maximum lead, windows */
 
 /*
- * Fetch the next window when no more than this is left: the data that the client takes in twice the
- * time of a fetch, at most WINDOW_LEAD windows of that size.
+ * Returns the number of bytes left to send at which the next window is fetched: the data that the
+ * client reads in twice the time of a fetch, at most WINDOW_LEAD windows.
  */
 size_t window_lead(const struct window_facts *, size_t window);
 

@@ -1,5 +1,5 @@
 /*
- * cacheline: memory of one thread in cache lines that it shares with no other.
+ * cacheline: memory in whole cache lines, so that two threads' data never share a line.
  */
 #ifndef LIB_UTIL_CACHELINE_H
 #define LIB_UTIL_CACHELINE_H

@@ -1,7 +1,7 @@
 /*
- * check: two kinds of rules.  PW_CHECK's are the library's own, looked at in builds with
- * PW_DEBUG (those with sanitizers and the debug one), and nothing at all in others.
- * PW_MUST's are those of its callers where to go on would ruin memory: in every build.
+ * check: two kinds of assertions.  PW_CHECK checks the library itself, only in builds with
+ * PW_DEBUG (the debug build and those with sanitizers); in others it does nothing.
+ * PW_MUST checks callers of the library in every build, where going on would corrupt memory.
  */
 #ifndef LIB_UTIL_CHECK_H
 #define LIB_UTIL_CHECK_H
@@ -12,7 +12,7 @@
 			check_failed(__func__, sentence); \
 	} while (0)
 
-/* Prints on stderr what the function's caller did wrong, and aborts. */
+/* Prints the function and the sentence, which says what its caller did wrong, on stderr, and aborts. */
 _Noreturn void check_failed(const char *function, const char *sentence);
 
 #ifdef PW_DEBUG

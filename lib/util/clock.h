@@ -10,6 +10,6 @@
 
 uint64_t clock_now(void);
 struct timespec clock_timespec(uint64_t us);
-void clock_cond_init(pthread_cond_t *); /* timed waits use that clock */
+void clock_cond_init(pthread_cond_t *); /* timed waits use CLOCK_MONOTONIC */
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * counter: written by one thread, read by any.
+ * counter: counters that one thread writes and any thread may read.
  */
 #ifndef LIB_UTIL_COUNTER_H
 #define LIB_UTIL_COUNTER_H

@@ -39,7 +39,7 @@ hash_take(struct state *st, uint64_t word)
 	st->v0 ^= word;
 }
 
-/* Reads a word in the machine's byte order, as a table does not depend on it. */
+/* Reads words in the machine's byte order, since tables do not depend on the values of hashes. */
 uint64_t
 hash_bytes(const struct seed *se, uint64_t salt, const void *bytes, size_t len)
 {
@@ -54,7 +54,7 @@ hash_bytes(const struct seed *se, uint64_t salt, const void *bytes, size_t len)
 	size_t left = len;
 	int i;
 
-	/* No thread has drawn the key yet. */
+	/* The seed must be drawn first (seed_draw). */
 	PW_CHECK(se->se_0 != 0 || se->se_1 != 0);
 	for (; left >= sizeof(word); left -= sizeof(word), p += sizeof(word)) {
 		memcpy(&word, p, sizeof(word));

@@ -1,7 +1,7 @@
 /*
- * hash: of what clients choose, for tables with chains.  SipHash-1-3 (Aumasson, Bernstein:
- * "SipHash: a fast short-input PRF", 2012) under a secret of the table's own:
- * without it a client cannot choose names that meet in one chain.
+ * hash: hashes names that clients choose, for tables with chains.  SipHash-1-3 (Aumasson,
+ * Bernstein: "SipHash: a fast short-input PRF", 2012) with a secret seed for each table:
+ * clients do not know it, so they cannot choose names that share a chain.
  */
 #ifndef LIB_UTIL_HASH_H
 #define LIB_UTIL_HASH_H
@@ -13,7 +13,10 @@ struct seed {
 	uint64_t se_0, se_1;
 };
 
-/* salt identifies what the bytes belong to, and is not chosen by clients; or 0. */
+/*
+ * Returns the hash of the bytes.  salt, which clients must not choose, makes the hashes of equal bytes
+ * differ, for example of paths below different roots; it may be 0.
+ */
 uint64_t hash_bytes(
     const struct seed *, uint64_t salt, const void *bytes, size_t len);
 

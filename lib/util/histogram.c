@@ -1,9 +1,9 @@
 /*
- * histogram: pagewise.h's, of times.
+ * histogram: struct pw_histogram of pagewise.h.
  */
 #include "lib/pagewise.h"
 
-/* As counter_add.  The field is no atomic type, since C++ programs include its header. */
+/* Adds as counter_add does.  The fields have no atomic type, since C++ programs include pagewise.h. */
 static void
 histogram_add(uint64_t *counter, uint64_t n)
 {

@@ -16,14 +16,14 @@ offset_add(off_t off, uint64_t len, off_t end)
 	return len < (uint64_t)(end - off) ? off + (off_t)len : end;
 }
 
-/* Returns the first multiple of step behind off, or end if that is less.  Requires step > 0. */
+/* Returns the first multiple of step after off, or end if that is less.  Requires step > 0. */
 static inline off_t
 offset_next(off_t off, off_t step, off_t end)
 {
 	return offset_add(off, (uint64_t)(step - off % step), end);
 }
 
-/* Returns the first multiple of step at off or behind it, or end if that is less. */
+/* Returns the first multiple of step at or after off, or end if that is less. */
 static inline off_t
 offset_round_up(off_t off, off_t step, off_t end)
 {

@@ -1,6 +1,6 @@
 /*
- * accept_error: a libevent listener that cannot accept, for want of descriptors, pauses for a
- * second: it would be called again at once, and complain.
+ * accept_error: pauses a libevent listener for a second when accept fails, for example without free
+ * descriptors.  Otherwise accept would fail again at once.
  */
 #ifndef SERVER_ADMIN_ACCEPT_ERROR_H
 #define SERVER_ADMIN_ACCEPT_ERROR_H

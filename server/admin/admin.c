@@ -23,9 +23,9 @@
 #include "server/admin/agent.h"
 #include "server/content/health.h"
 
-#define MAX_HEAD (16 << 10) /* bytes */
-#define MAX_BODY (16 << 10) /* maximum body, which is then refused */
-#define TIMEOUT	 60	    /* seconds without a byte */
+#define MAX_HEAD (16 << 10) /* maximum request head, bytes */
+#define MAX_BODY (16 << 10) /* maximum request body, bytes */
+#define TIMEOUT	 60	    /* timeout without a byte, seconds */
 
 extern const char admin_page[]; /* admin.html */
 
@@ -41,13 +41,13 @@ struct admin {
 	struct evhttp *adm_http;
 	struct agent *adm_agent; /* NULL if off */
 	struct event *adm_word;
-	int adm_pipe
-	    [2]; /* a byte starts accepting; end of file stops the thread */
+	/* a byte starts accepting; end of file stops the thread */
+	int adm_pipe[2];
 	pthread_t adm_thread;
 	bool adm_started;
 };
 
-/* ---------------------------------------------------------------- answers */
+/* ---------------------------------------------------------------- responses */
 
 static void
 admin_add_header(
@@ -224,7 +224,7 @@ admin_order_undrain(struct admin *adm, struct evhttp_request *req)
 static const struct path {
 	const char *path;
 	bool is_order;
-	bool is_popular; /* true if it exists only with popular */
+	bool is_popular; /* true if the path exists only with popular */
 	void (*answer)(struct admin *, struct evhttp_request *);
 } paths[] = {
     {"/", false, false, admin_send_page},
@@ -302,7 +302,7 @@ admin_on_word(evutil_socket_t fd, short what, void *arg)
 			    adm->adm_listeners[i].li_listener);
 		agent_accept(adm->adm_agent);
 		break;
-	default: /* libevent calls it again */
+	default: /* libevent calls this function again */
 		break;
 	}
 }

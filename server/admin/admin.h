@@ -1,7 +1,7 @@
 /*
- * admin: separate listeners for the operator: /metrics, and a page that draws them; and for
- * balancers: agent.h.  It has its own thread and event base, so it responds while a worker
- * stalls.  It uses libevent's evhttp, as little depends on its performance.
+ * admin: separate listeners for the operator (/metrics, and a page that draws the metrics) and for
+ * balancers (agent.h).  It has its own thread and event base, so it responds while a worker stalls.
+ * It uses libevent's evhttp, since its performance matters little.
  *
  * On a Unix socket it also accepts POST /drain and POST /undrain (pagewise drain).
  *

@@ -22,11 +22,11 @@
 #include "server/content/health.h"
 #include "server/worker/worker.h"
 
-#define LINE	     512 /* bytes with the NUL */
+#define LINE	     512 /* maximum bytes of a line, with the NUL */
 #define QUEUES	     256
 #define LINGER_US    ((uint64_t)2000000) /* time for the client to close */
-#define LINGERING    256 /* maximum; further ones are closed at once */
-#define ACCEPTS	     64	 /* per period of a sample */
+#define LINGERING    256 /* maximum; further connections are closed at once */
+#define ACCEPTS	     64	 /* connections accepted per sample period */
 #define READY_US     ((uint64_t)60000000)
 #define LATE_TICK_US ((uint64_t)500000) /* two periods of a loop's tick */
 
@@ -36,7 +36,7 @@ struct seen_queue {
 	const char *sq_queue;
 	uint64_t sq_jobs;
 	uint64_t sq_wait;    /* total wait, microseconds */
-	uint64_t sq_working; /* last completion, or last time it was idle */
+	uint64_t sq_working; /* time of the last completion or idle sample */
 };
 
 struct seen_loop {
@@ -59,10 +59,10 @@ struct agent {
 	const struct health *ag_health;
 	struct evconnlistener *ag_listener;
 	struct event *ag_timer;
-	unsigned ag_accepted; /* since the last sample */
+	unsigned ag_accepted; /* connections since the last sample */
 	struct event_base *ag_base;
 	struct weight ag_weight;
-	uint64_t ag_ready_until; /* 0 until a check after a drain */
+	uint64_t ag_ready_until; /* end of "up ready", us; 0 before a check */
 	uint64_t ag_checks;
 	LIST_HEAD(, lingering)
 	ag_lingering;
@@ -72,7 +72,7 @@ struct agent {
 	struct seen_loop ag_loops[]; /* array of conf_workers */
 };
 
-/* ------------------------------------------------------------------- what it lacks */
+/* ------------------------------------------------------------------- weight */
 
 static double
 agent_minimum(double a, double b)
@@ -224,9 +224,9 @@ agent_on_sample(evutil_socket_t fd, short what, void *arg)
 	weight_add(&ag->ag_weight, part);
 }
 
-/* ---------------------------------------------------------------------- the answer */
+/* ---------------------------------------------------------------------- response */
 
-/* Returns true if the line must have "ready".  The minute begins with the first check. */
+/* Returns true if the line must have "ready": for READY_US from the first check after a drain. */
 static bool
 agent_is_ready(struct agent *ag, uint64_t now)
 {
@@ -293,7 +293,7 @@ agent_on_end(struct bufferevent *bev, short what, void *arg)
 	agent_end(arg);
 }
 
-/* Returns NULL if the connection is closed without lingering. */
+/* Starts to linger.  Returns NULL if the caller must close the connection at once. */
 static struct lingering *
 agent_linger(struct agent *ag, int fd)
 {
@@ -343,7 +343,7 @@ agent_on_connection(struct evconnlistener *listener, evutil_socket_t fd,
 		agent_end(lg);
 }
 
-/* ------------------------------------------------------------------------ its life */
+/* ------------------------------------------------------------------------ creation and end */
 
 void
 agent_metrics(const struct agent *ag, struct evbuffer *out)

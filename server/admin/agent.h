@@ -1,6 +1,6 @@
 /*
- * agent: answers HAProxy's agent-check (its configuration manual, 5.2, "agent-check") on the
- * admin thread: sends one line on each connection, and closes it.
+ * agent: responds to HAProxy's agent-check (HAProxy's configuration manual, 5.2, "agent-check") on the
+ * admin thread: sends one line on each connection, and closes the connection.
  *
  *	up 75%                      the node's weight: weight.h
  *	up ready 75%                the same, for a minute after a drain may have ended: a balancer

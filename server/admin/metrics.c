@@ -231,7 +231,7 @@ metrics_write_sleeps_of(struct evbuffer *out, const char *name, unsigned worker,
 	}
 }
 
-/* Leaves out calls in which no loop has slept, except the first suspect. */
+/* Omits calls in which the worker's loop has not slept, except sendfile. */
 static void
 metrics_write_sleeps(const struct metrics *mt, struct evbuffer *out)
 {

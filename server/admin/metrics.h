@@ -1,6 +1,6 @@
 /*
- * metrics: what the server counts, as text for Prometheus (exposition format
- * 0.0.4).  Each metric is described in docs/reference/metrics.md.
+ * metrics: writes the server's metrics as text for Prometheus (exposition format
+ * 0.0.4).  docs/reference/metrics.md describes each metric.
  */
 #ifndef SERVER_ADMIN_METRICS_H
 #define SERVER_ADMIN_METRICS_H

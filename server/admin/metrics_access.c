@@ -1,5 +1,5 @@
 /*
- * metrics_access: see metrics.h.  Requests that were refused by a rate, and what verifies
+ * metrics_access: see metrics.h.  Writes the requests refused by rate limits, and the verification of
  * passwords.
  */
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * metrics_certificates: when certificates expire, as cert-manager and others name it.
+ * metrics_certificates: writes when certificates expire, in a metric named like that of cert-manager.
  */
 #include "server/admin/metrics_priv.h"
 

@@ -1,6 +1,5 @@
 /*
- * metrics_disk: what was in memory, what was fetched, and how the disks are: the
- * library's figures.
+ * metrics_disk: writes the library's figures of the page cache, the budget and the disk queues.
  */
 #include <stdio.h>
 #include <string.h>
@@ -87,7 +86,7 @@ metrics_disk_device_labels(
 	snprintf(text, size, "device=\"%s\",queue=\"%s\"", dev, ds->ds_queue);
 }
 
-/* A figure of each queue, with the field that has it. */
+/* A metric of each queue, with the field that has its value. */
 struct figure {
 	const char *fig_name;
 	const char *fig_type;
@@ -150,8 +149,8 @@ metrics_disk_write_figure(struct evbuffer *out, const struct figure *fig,
 }
 
 /*
- * Writes the file system as a metric of its own, not as a label of the others: it is known late,
- * and a series keeps its labels.
+ * Writes the file system as a metric of its own, not as a label of other metrics: the file system is
+ * known late, and the labels of a series must not change.
  */
 static void
 metrics_disk_write_info(

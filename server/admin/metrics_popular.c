@@ -1,6 +1,5 @@
 /*
- * metrics_popular: the paths that are asked for most, of all workers: see
- * server/content/popular.h.
+ * metrics_popular: writes the most requested paths of all workers: see server/content/popular.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>

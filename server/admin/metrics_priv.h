@@ -1,8 +1,8 @@
 /*
- * metrics_priv: what the metrics*.c files share.  No other file includes this.
+ * metrics_priv: declarations that the metrics*.c files share.  No other file includes this.
  *
- *   metrics.c          the workers' figures, and the order of all
- *   metrics_disk.c     the library's: memory and disks
+ *   metrics.c          the workers' figures, and the order of all metrics
+ *   metrics_disk.c     the library's figures: memory and disks
  *   metrics_access.c   refused clients: rate limits, passwords
  *   metrics_popular.c  the most requested paths
  *   metrics_process.c  the process

@@ -1,5 +1,5 @@
 /*
- * metrics_process: the figures that every process has in Prometheus.
+ * metrics_process: writes Prometheus' standard metrics of a process.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #define SECOND ((uint64_t)1000000)
 
-/* Opened early, as the sandbox refuses it later. */
+/* Opened early, as the sandbox forbids an open later. */
 static DIR *descriptors;
 static int statm = -1;
 

@@ -1,5 +1,5 @@
 /*
- * prometheus: the lines of Prometheus' text format.  A metric's family precedes its
+ * prometheus: writes lines of Prometheus' text format.  A metric's family precedes its
  * values.  Labels are "{name=\"value\"}", or "" for none; only prometheus_label escapes
  * their values.
  */

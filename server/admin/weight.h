@@ -1,7 +1,7 @@
 /*
- * weight: how much of its share of requests a node asks a balancer for, in percent.  Pure.
+ * weight: computes a node's weight for a balancer, in percent of its usual share of requests.  Pure.
  *
- * Each resource that can be short gives a part of 1, and the smallest one counts:
+ * Each resource that can be short has a part from 0 to 1, and the smallest part counts:
  *
  *	budget    for bytes that are fetched and not sent yet: 1 up to half of it, then less,
  *	          a quarter when all is used, as the node still works
@@ -36,7 +36,7 @@ double weight_of_lag(uint64_t us);
 /* Sets the weight to 100 %. */
 void weight_init(struct weight *);
 
-/* Adds the smallest part.  Call once per period. */
+/* Adds a sample, the smallest part of all resources.  Call once per WEIGHT_PERIOD_US. */
 void weight_add(struct weight *, double part);
 
 #endif

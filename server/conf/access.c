@@ -8,7 +8,7 @@
 
 #include "server/conf/conf_priv.h"
 
-#define REALM_MOST 128 /* bytes */
+#define REALM_MOST 128 /* maximum bytes of a realm */
 
 int
 conf_set_block(struct conf_scope *scope, struct cidr_list *cl, const char *text,

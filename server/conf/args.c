@@ -165,7 +165,7 @@ conf_args_complain(const char *option, const char *cause)
 	return CONF_EXIT_USAGE;
 }
 
-/* Reports an unknown option.  In "--NAME=VALUE" only the name counts; -x has no other letters. */
+/* Reports an unknown option, with a similar one if there is any.  Ignores VALUE of "--NAME=VALUE". */
 static enum conf_action
 conf_args_unknown(const char *written)
 {
@@ -204,7 +204,7 @@ conf_args_bad_option(int c, char **argv)
 		return conf_args_complain(
 		    strncmp(written, "--", 2) == 0 ? written : letter,
 		    "the value is missing");
-	/* optind has not advanced in the middle of "-xt", so optopt names the letter. */
+	/* In the middle of a group such as "-xt", optind has not advanced; optopt is the bad letter. */
 	if (optopt <= UCHAR_MAX && isprint(optopt) &&
 	    strchr(short_options, optopt) == NULL)
 		return conf_args_complain(letter, UNKNOWN);
@@ -263,7 +263,7 @@ conf_args_parse(int argc, char **argv, struct conf_args *args)
 	}
 	conf_args_find_options();
 	opterr = 0;
-	optind = 0; /* restarts, even after the middle of "-tx" */
+	optind = 0; /* restarts getopt, even in the middle of "-tx" */
 	while (action == CONF_RUN && (c = getopt_long(argc, argv, short_options,
 					  options, &index)) != -1) {
 		if (c == '?' || c == ':')

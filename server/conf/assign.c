@@ -1,6 +1,6 @@
 /*
- * assign: a value's text becomes a field of struct conf or of struct settings: what the
- * rows of key.c name.  Addresses are in listen.c, users in user.c, sites in site.c.
+ * assign: functions that the rows of key.c name.  Each one sets a field of struct conf or struct
+ * settings from a text.  Addresses are in listen.c, users in user.c, sites in site.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,6 @@ conf_assign_field(struct conf_scope *scope, const struct key *key)
 	return base + key->key_offset;
 }
 
-/* Parses a number in the key's range.  hint is ", or auto", or empty. */
 int
 conf_in_range(const struct key *key, const char *text, const char *hint,
     uint64_t *value, struct conf_why *why)
@@ -161,7 +160,7 @@ conf_set_mime_types(struct conf_scope *scope, const struct key *key,
 	return conf->conf_mime != NULL ? 0 : -EINVAL;
 }
 
-/* Sets a path in the normalised form in which request paths are compared. */
+/* Sets *field to a path in the normalised form of request paths, or to NULL for "off". */
 static int
 conf_assign_set_path(struct conf_scope *scope, const char *text, char **field,
     struct conf_why *why)

@@ -1,6 +1,6 @@
 /*
- * conf: defaults, then the file's top level, then the command line, then the
- * sites, which inherit the result.
+ * conf: builds the configuration from the defaults, the top level of the files, the command line, and
+ * the sites, in this order.  Sites inherit the top level.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -71,9 +71,7 @@ conf_complete_top(struct conf_scope *top)
 	return conf->conf_mime != NULL ? 0 : conf_out_of_memory();
 }
 
-/*
- * Derives the fields of one set of settings that requests can use.  Call once all rules are known.
- */
+/* Derives fields of one set of settings, and checks it.  Call once all keys are set. */
 static int
 conf_complete_settings(
     struct conf *conf, struct settings *set, struct conf_why *why)
@@ -99,7 +97,7 @@ conf_complete_settings(
 	return error;
 }
 
-/* Completes settings and logs a fault, but only once for a line that several sections inherit. */
+/* Completes settings.  Logs a fault, but only once if several sections inherit the faulty line. */
 static int
 conf_complete_settings_once(struct conf *conf, struct settings *set,
     const char *name, const char **place)
@@ -164,7 +162,7 @@ conf_certificates_are_good(const struct conf *conf)
 	return good;
 }
 
-/* Makes the fields and error pages of responses that belong to no site. */
+/* Completes the settings of responses that belong to no site. */
 static void
 conf_complete_no_site(struct conf *conf, const struct settings *top)
 {
@@ -235,7 +233,7 @@ conf_build(const struct conf_args *args, const struct conf_files *files,
 	return conf->conf_faults == 0 ? CONF_RUN : CONF_EXIT_ERROR;
 }
 
-/* Runs -t or -T. */
+/* Makes the final checks and prints the report of -t or -T. */
 static enum conf_action
 conf_report(const struct conf_args *args, const struct conf_checks *checks,
     const struct conf *conf)
@@ -258,7 +256,7 @@ conf_report(const struct conf_args *args, const struct conf_checks *checks,
 			checks->ck_print(conf);
 		conf_summary(conf);
 	}
-	/* Fails on a write error: a report that is lost proves nothing. */
+	/* A write error must fail the check, as the report would be incomplete. */
 	if (error == 0 && fflush(stdout) != 0)
 		error = -errno;
 	if (error == 0)

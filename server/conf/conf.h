@@ -3,8 +3,8 @@
  * pagewise.conf(5).
  *
  * The main thread builds it once before the workers start.  It is immutable after that, so that
- * every thread may read it.  struct conf owns the strings and arrays; a site and its locations may
- * share those of their settings.
+ * every thread may read it.  struct conf owns the strings and arrays.  A site and its locations may
+ * share the strings and arrays of their settings.
  */
 #ifndef SERVER_CONF_CONF_H
 #define SERVER_CONF_CONF_H
@@ -30,27 +30,31 @@
 
 enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_DIGEST, ETAG_OFF };
 
-/* The server's own fields that a rule removed or replaced. */
+/* Flags of set_changed: the server's own fields that a rule removed or replaced. */
 #define HEADER_NO_LAST_MODIFIED 0x01u
 #define HEADER_NO_ACCEPT_RANGES 0x02u
 #define HEADER_CACHE_CONTROL	0x04u
 
-#define RATE_REQUEST UINT64_C(3600) /* units per request: an hour in seconds */
+/* Units of a token bucket per request, so that one request per hour is one unit per second. */
+#define RATE_REQUEST UINT64_C(3600)
 
-/* Blocks of addresses.  cl_set may be true with an empty list. */
+/* A list of address blocks.  cl_set is true if the list has a block, or if allow was set to {}. */
 struct cidr_list {
 	bool cl_set;
 	size_t cl_count;
 	struct cidr *cl_list;
 };
 
-/* A rule for moved paths: one path, or the text around one '*'.  Every text ends with a NUL. */
+/*
+ * A rule that redirects one path, or all paths that match a pattern with one '*'.  Every s_ptr that
+ * is not NULL points into a NUL-terminated string.
+ */
 struct redirect {
 	struct str rd_before; /* text before the '*', or the whole path */
 	struct str rd_after;  /* text after the '*'; s_ptr NULL if no '*' */
-	struct str rd_scheme; /* target text before $host; s_ptr NULL if none */
+	struct str rd_scheme; /* target text before $host; NULL if no $host */
 	struct str rd_to;     /* target text after $host, up to the '*' */
-	struct str rd_rest;   /* target text after '*'; s_ptr NULL if none */
+	struct str rd_rest;   /* target text after '*'; s_ptr NULL if no '*' */
 	struct str rd_fragment;
 	bool rd_query; /* true if rd_to or rd_rest has a '?' */
 	int rd_status;
@@ -58,20 +62,20 @@ struct redirect {
 
 struct redirects;
 
-/* A section that sets request_rate.  All settings that inherit the rule share its count. */
+/* A section that sets request_rate.  All settings that inherit the rule share rr_refused. */
 struct request_rule {
 	struct request_rule *rr_next; /* next in conf_request_rules */
-	const char *rr_place;	 /* identity of the section, as a pointer */
+	const char *rr_place;	 /* unique per section; compare the pointer */
 	const char *rr_site;	 /* name of the site; empty at the top level */
-	const char *rr_location; /* title of the location; empty for the site */
-	_Atomic uint64_t rr_refused; /* requests that got 429 */
+	const char *rr_location; /* title; empty outside a location */
+	_Atomic uint64_t rr_refused; /* number of requests refused with 429 */
 };
 
 /* A response body for a range of statuses. */
 struct error_page {
 	int ep_first;
 	int ep_last;
-	char *ep_name;	    /* path of its file; NULL if given as text */
+	char *ep_name;	    /* path of the body's file; NULL for text: */
 	struct str ep_type; /* Content-Type field with CRLF */
 	struct str ep_body;
 };
@@ -84,31 +88,32 @@ struct settings {
 	bool set_autoindex;
 	bool set_dotfiles; /* true if all names with a leading dot are served */
 	char **set_dotnames; /* dot names to serve, NULL-terminated; or NULL */
-	bool set_closed;  /* true with allow, deny, password or signed link */
-	bool set_guarded; /* true if set_closed or a rate: content/access.h */
-	char **set_index; /* names to try in a directory, NULL-terminated */
+	bool set_closed;     /* true if access is restricted in any way */
+	bool set_guarded;    /* true if set_closed or a rate limit is set */
+	char **set_index;    /* names to try in a directory, NULL-terminated */
 	char set_listing_header[256]; /* text above a listing, or empty */
 	size_t set_root;	      /* index in conf_roots */
-	size_t set_strip; /* leading bytes of the path that the root omits */
+	size_t set_strip; /* leading bytes to strip from paths (alias) */
 
 	enum etag_kind set_etag;
-	bool set_digest;   /* send Repr-Digest for files that have a digest */
-	char *set_charset; /* charset of text types; NULL if none */
-	char *set_default_type;	 /* type of unknown extensions */
-	char **set_types;	 /* lines in the format of mime_types */
-	char **set_headers;	 /* rules in the syntax of header.c */
-	char *set_cache_control; /* value of the field; NULL if none */
+	bool set_digest;	/* true if stored digests go into Repr-Digest */
+	char *set_charset;	/* charset of text types; NULL if none */
+	char *set_default_type; /* type of unknown extensions */
+	char **set_types;	/* lines in the format of mime_types */
+	char **set_headers;	/* rules in the syntax of header.c */
+	char *set_cache_control; /* Cache-Control; NULL if none */
 	bool set_security_headers;
 	bool set_redirect_https;
-	struct str set_hsts; /* field for TLS clients, or empty */
+	struct str set_hsts; /* Strict-Transport-Security, or empty */
 	bool set_hsts_chosen;
 	char **set_cors;	   /* origins, or "*"; NULL if none */
 	unsigned set_cors_max_age; /* seconds */
 
 	struct token_rate set_rate;	   /* bytes/s per connection */
 	struct token_rate set_client_rate; /* bytes/s per client and rule */
-	const void *set_client_rule; /* rule that shares set_client_rate */
-	struct token_rate set_request_rate; /* RATE_REQUEST units per request */
+	const void *set_client_rule; /* identity of the rule, as a pointer */
+	/* Request rate in units per second.  A request takes RATE_REQUEST units. */
+	struct token_rate set_request_rate;
 	struct request_rule *set_request_rule; /* rule that counts refusals */
 	uint64_t set_burst;		       /* bytes */
 	unsigned set_request_burst;
@@ -118,8 +123,8 @@ struct settings {
 	const struct htpasswd *set_htpasswd; /* NULL if no password is needed */
 	char *set_realm;
 	struct str set_challenge; /* WWW-Authenticate field for set_realm */
-	const struct link_keys
-	    *set_link_keys;		 /* NULL if links need no signature */
+	/* NULL if links need no signature */
+	const struct link_keys *set_link_keys;
 	struct redirects *set_redirects; /* NULL if none */
 	char **set_try; /* steps, NULL-terminated; NULL if none */
 	struct error_page *set_pages;
@@ -133,28 +138,26 @@ struct settings {
 	uint8_t set_codings[CODINGS]; /* codings of siblings, best first */
 	unsigned set_ncodings;
 
-	/* Derived once all keys are read.  Each line includes its CRLF. */
+	/* Derived from the fields above once all keys are set.  Each header field includes its CRLF. */
 	const struct mime *set_mime; /* table of set_types; NULL if none */
 	struct str set_server;	     /* Server field, or empty */
 	struct str set_lines;  /* fields of responses with a status below 400 */
 	struct str set_always; /* fields of responses with status >= 400 */
 	struct str set_preflight; /* fields of a CORS preflight response */
-	bool set_by_scheme; /* true if responses differ between TLS and plain */
-	bool set_origins;   /* true if responses depend on the Origin field */
-	bool set_by_client; /* true if clients must not share responses */
+	bool set_by_scheme;	  /* true if responses depend on TLS */
+	bool set_origins;     /* true if responses depend on the Origin field */
+	bool set_by_client;   /* true if clients must not share responses */
 	unsigned set_changed; /* HEADER_ flags */
-	/*
-	 * Validators set by rules.  s_ptr is NULL if no rule sets one and the file's own applies.
-	 */
+	/* Validators set by rules.  If s_ptr is NULL, the file's own validator is sent. */
 	struct str set_last_modified;
 	struct str set_entity_tag;
 
-	const struct conf_place *set_places; /* origins of keys; NULL if none */
+	const struct conf_place *set_places; /* file lines of keys, or NULL */
 };
 
 enum location_kind { LOCATION_EXACT, LOCATION_GLOB, LOCATION_PREFIX };
 
-/* Settings for matching paths.  Paths are compared decoded. */
+/* Settings for the paths that match loc_path.  Paths are decoded before they are compared. */
 struct location {
 	enum location_kind loc_kind;
 	char *loc_key;	/* one byte for the kind, then the path */
@@ -170,12 +173,12 @@ struct site {
 	size_t site_nnames;
 	char *site_root; /* one of conf_roots; NULL until root is set */
 	struct settings site_set;
-	bool site_closed; /* true if any settings of the site are closed */
-	struct location *site_locations; /* by precedence, highest first */
+	bool site_closed; /* true if set_closed in any settings of the site */
+	struct location *site_locations; /* sorted, highest precedence first */
 	size_t site_nlocations;
-	struct text_index site_paths; /* indices of locations by loc_key */
+	struct text_index site_paths; /* every loc_key, to find duplicates */
 	struct tls_site site_tls;
-	bool site_owns_identities; /* false if another site owns them */
+	bool site_owns_identities; /* true if this site loaded its identities */
 };
 
 struct listen_addr {
@@ -183,8 +186,8 @@ struct listen_addr {
 	socklen_t la_len;
 	char *la_text;	/* text as given, or the path of a Unix socket */
 	mode_t la_mode; /* mode of a Unix socket's file */
-	bool la_proxy;	/* connections begin with a PROXY header */
-	bool la_tls;	/* TLS handshake, after any PROXY header */
+	bool la_proxy;	/* true if connections begin with a PROXY header */
+	bool la_tls;	/* true if clients use TLS, after any PROXY header */
 };
 
 /* Requests that are left out of the access log. */
@@ -203,7 +206,7 @@ struct conf_types {
 	struct mime *ct_mime;
 };
 
-#define TCP_MEMORY_AUTO UINT64_MAX /* half of the kernel's low threshold */
+#define TCP_MEMORY_AUTO UINT64_MAX /* half of tcp_mem's low threshold */
 #define HOT_SET_AUTO	UINT64_MAX /* 16 MiB, less under a small memory limit */
 
 struct conf {
@@ -214,70 +217,70 @@ struct conf {
 	size_t conf_nadmin;
 	struct listen_addr conf_agent; /* agent address; la_text NULL if none */
 	struct cidr_list conf_trusted; /* trusted proxies */
-	enum forwarded conf_client_address; /* header field for the address */
+	enum forwarded conf_client_address; /* field of the client's address */
 	unsigned conf_workers; /* at least 1, after auto is resolved */
 	unsigned conf_threads; /* prefetch threads per device */
 	char *conf_access_log; /* path, "-" for stdout, NULL for off */
-	const char *conf_access_log_place; /* "FILE:LINE: ", or empty */
+	const char *conf_access_log_place; /* "FILE:LINE: " of the key, or "" */
 	enum log_format conf_log_format;
 	struct log_fields conf_log_fields;
 	struct log_exclude conf_log_exclude;
 	enum log_level conf_log_level;
-	unsigned conf_stall_log; /* milliseconds; 0 is off */
-	unsigned conf_busy_poll; /* microseconds; 0 is off */
+	unsigned conf_stall_log; /* shortest stall to log, ms; 0 disables */
+	unsigned conf_busy_poll; /* polling time, microseconds; 0 disables */
 	struct mime *conf_mime;
 	struct conf_types *conf_types; /* tables that settings share */
 	size_t conf_ntypes;
 
-	/* The user that the process switches to once everything is open (sandbox.h). */
-	char *conf_user; /* NULL if not given and not started as root */
+	/* The user that the process switches to once all files and sockets are open (sandbox.h). */
+	char *conf_user; /* name; NULL if not set and not started as root */
 	bool conf_user_chosen;
-	char *conf_group; /* NULL if not given */
+	char *conf_group; /* name; NULL if not set */
 	uid_t conf_uid;
 	gid_t conf_gid;	     /* gid of conf_group, else conf_user_gid */
 	gid_t conf_user_gid; /* gid of the user; -1 if unknown */
 	gid_t *conf_groups;  /* conf_gid and the supplementary groups */
 	size_t conf_ngroups;
-	char *conf_chroot; /* NULL if none */
+	char *conf_chroot; /* path; NULL if none */
 	bool conf_sandbox;
 	bool conf_keep_fowner;
 
 	unsigned conf_head_timeout;	 /* seconds */
-	unsigned conf_keepalive_timeout; /* seconds; 0 disables keep-alive */
-	unsigned conf_send_timeout;	 /* seconds without progress */
-	unsigned conf_disk_timeout;	 /* seconds without a response */
+	unsigned conf_keepalive_timeout; /* idle time, seconds; 0 disables */
+	unsigned conf_send_timeout;	 /* time without progress, seconds */
+	unsigned conf_disk_timeout;	 /* longest wait for a disk, seconds */
 	unsigned conf_shutdown_timeout;	 /* seconds */
 	size_t conf_max_head;		 /* bytes */
 	size_t conf_max_target;		 /* bytes */
 	size_t conf_max_fields;
 	size_t conf_max_ranges;
-	unsigned conf_max_requests;	 /* per connection; 0 is unlimited */
+	unsigned conf_max_requests;	 /* limit per connection; 0 is none */
 	bool conf_http2;		 /* true if HTTP/2 is offered */
-	unsigned conf_http2_max_streams; /* per connection */
-	unsigned conf_max_connections;	 /* 0 means up to descriptors */
-	unsigned conf_max_per_address;	 /* connections; 0 is unlimited */
-	unsigned conf_min_send_rate;	 /* bytes/s; 0 is off */
+	unsigned conf_http2_max_streams; /* limit per connection */
+	unsigned conf_max_connections;	 /* 0 is as many as descriptors allow */
+	unsigned conf_max_per_address;	 /* limit of connections; 0 is none */
+	unsigned conf_min_send_rate;	 /* lowest rate, bytes/s; 0 is off */
 	uint64_t conf_tcp_memory;	 /* bytes, or TCP_MEMORY_AUTO */
 	unsigned conf_open_files;	 /* descriptors cached per worker */
 	uint64_t conf_hot_set; /* bytes per worker, or HOT_SET_AUTO; 0 is off */
 	unsigned conf_popular; /* number of paths to list; 0 is off */
 
-	char *conf_live; /* path of server/content/health.h; NULL if none */
+	char *conf_live; /* path of the liveness check; NULL if none */
 	char *conf_ready;
 
-	struct settings
-	    conf_no_site; /* top-level settings, for responses of no site */
-	struct site *conf_sites; /* the first one is the default */
+	/* settings of responses that belong to no site */
+	struct settings conf_no_site;
+	struct site *conf_sites; /* sites; the first one is the default */
 	size_t conf_nsites;
 	char **conf_roots; /* directories; absolute or relative to the cwd */
 	size_t conf_nroots;
 	struct text_index conf_root_index;
-	struct text_index conf_titles;	  /* names of sites */
+	struct text_index conf_titles;	  /* indices of sites by name */
 	struct text_index conf_hosts;	  /* indices of sites by host name */
-	struct conf_block *conf_memory;	  /* for settings: keep.c */
-	struct link_keys *conf_link_keys; /* owned, for settings */
-	struct htpasswd *conf_htpasswds;  /* owned, for settings */
-	struct request_rule *conf_request_rules; /* owned, for settings */
+	struct conf_block *conf_memory;	  /* memory of settings (keep.c) */
+	struct link_keys *conf_link_keys; /* all key files, owned */
+	struct htpasswd *conf_htpasswds;  /* all password files, owned */
+	struct request_rule *conf_request_rules; /* all rules, owned */
 	enum tls_profile conf_tls_profile;
 	enum tls_ktls conf_ktls;
 	bool conf_session_tickets;
@@ -286,8 +289,8 @@ struct conf {
 	const struct identity **conf_identities;
 	size_t conf_nidentities;
 	unsigned conf_faults;	     /* number of faults found in the files */
-	struct conf_dump *conf_dump; /* NULL unless -T needs it (dump.c) */
-	bool conf_rates;	     /* true if any location has client_rate */
+	struct conf_dump *conf_dump; /* values as given, for -T; else NULL */
+	bool conf_rates;	     /* true if any rate is per client */
 };
 
 enum conf_action {
@@ -297,20 +300,21 @@ enum conf_action {
 	CONF_EXIT_ERROR, /* fault of file or host, message written: exit(1) */
 };
 
-/* Calls of -t and -T; each may be NULL. */
+/* Callbacks of -t and -T.  Each may be NULL. */
 struct conf_checks {
-	/* An extra check, the last one.  Returns 0, or -1 after a message. */
+	/* Makes the last check.  Returns 0, or -1 after a message. */
 	int (*ck_try)(const struct conf *);
-	/* Prints what else -t says, to stdout. */
+	/* Prints additional lines of -t to stdout. */
 	void (*ck_print)(const struct conf *);
 };
 
 /*
  * Parses argv and the configuration file that it names.  Command-line settings override top-level
- * ones in the file; --root defines one site that replaces those of the file.  Checks everything
+ * ones in the file; --root defines one site that replaces the sites of the file.  Checks everything
  * that needs neither binding nor starting: types, ranges, unknown keys, addresses, that roots are
- * readable directories, that the send path exists on this host; with -t and -T also that clients
- * would accept the certificates, and then makes the calls of checks, which may be NULL.  Writes messages to stderr:
+ * readable directories, that the send path exists on this host.  With -t and -T also checks that
+ * clients would accept the certificates, and then calls checks, which may be NULL.  Writes messages
+ * to stderr:
  *     pagewise: pagewise.conf:12: threads: 0 is out of range (1 to 256)
  *     pagewise: --threads: 0 is out of range (1 to 256)
  * Not reentrant, as getopt(3) is not.
@@ -329,31 +333,32 @@ const struct settings *conf_settings(
     const struct site *, const char *path, size_t len);
 
 /*
- * Returns the rule for a decoded path: the one that equals the path, else the first one in the
- * file's order that matches.  Returns NULL if there is none.  Sets star to the text that '*'
+ * Returns the redirect whose path equals this decoded path, else the first one in the file's order
+ * whose pattern matches.  Returns NULL if no redirect matches.  Sets *star to the text that '*'
  * matched.
  */
 const struct redirect *conf_redirect(
     const struct settings *, struct str path, struct str *star);
 
 /*
- * Returns host, a Host value, without its port if the site has this name or has no names.
- * Otherwise returns the site's first name that is no wildcard, or an empty text if there is none.
+ * Returns the host name of a Host value, without its port, if the site has this name or has no
+ * names.  Otherwise returns the site's first name that is no wildcard, or an empty text.
  */
 struct str conf_host(const struct site *, struct str host);
 
-#define CONF_MEDIA_TYPE 192 /* bytes of any media type with its charset */
+#define CONF_MEDIA_TYPE 192 /* buffer size for a media type with its charset */
 
 /* Writes the media type for a file name, with its charset. */
 void conf_media_type(const struct conf *, const struct settings *,
     const char *name, char *text, size_t size);
 
-/*
- * Returns the page for a status, or NULL.  A page for this one status precedes one for its class.
- */
+/* Returns the error page for exactly this status, else the page for its class, else NULL. */
 const struct error_page *conf_error_page(const struct settings *, int status);
 
-/* Implements conf_logs.  path is decoded; its s_ptr is NULL if the request had none. */
+/*
+ * Returns true if this decoded path or this status is excluded.  path.s_ptr is NULL if the request
+ * had no path.
+ */
 bool conf_is_excluded(const struct log_exclude *, struct str path, int status);
 
 /* Returns true if a response to a request for this path belongs in the access log. */
@@ -368,7 +373,8 @@ conf_logs(const struct conf *conf, struct str path, int status)
 bool conf_has_tls(const struct conf *);
 
 /*
- * Returns true if clients would accept all certificates now.  Logs each one that they would refuse.
+ * Returns true if clients would accept all certificates now.  Logs each certificate that clients
+ * would refuse.
  */
 bool conf_certificates_are_good(const struct conf *);
 

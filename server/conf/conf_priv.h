@@ -1,33 +1,33 @@
 /*
- * conf_priv: what the conf*.c files share while a configuration is built.
- * No other file includes this.
+ * conf_priv: declarations that the files of server/conf share while they build the configuration.
+ * No other file of the server includes this header.
  *
- *   conf.c        the order of things, and conf_destroy
+ *   conf.c        the order of the steps, and conf_destroy
  *   args.c   the command line
  *   text.c   a file as text: comments and strings; messages with a line number
- *   syntax.c  its statements and sections
- *   foreign.c  other servers' names for keys
+ *   syntax.c  statements and sections of a file
+ *   foreign.c  equivalents of other servers' directives
  *   unescape.c  the text of a word or string
- *   file.c   what the values of a file set
- *   include.c  the file, and those that it includes
- *   key.c    a row for each key, for file and command line alike
+ *   file.c   sets the values of a file
+ *   include.c  the main file and the files that it includes
+ *   key.c    the table of keys, for files and the command line
  *   assign.c sets a field from a text
  *   header.c fields of responses
  *   types.c  media types
  *   access.c  access control
  *   rate.c   rate limits
  *   tls.c    certificates, and settings of TLS
- *   redirect.c  paths that have moved
- *   error_page.c  bodies of errors
- *   try.c    files to look for
+ *   redirect.c  redirects
+ *   error_page.c  bodies of error responses
+ *   try.c    the key try: files to look for in order
  *   logging.c  settings of logs
- *   listen.c addresses to listen on, and admin's
+ *   listen.c addresses of listen, admin and agent
  *   proxies.c  proxies in front of this server
  *   user.c   the user to run as
  *   text_index.c  finds a name among many
- *   site.c   sites and locations: built here, looked up here
- *   value.c  one value from its text
- *   place.c  file and line of keys whose fault shows late
+ *   site.c   builds and looks up sites and locations
+ *   value.c  parses single values
+ *   place.c  file and line of keys that are checked late
  *   keep.c   memory that is freed as a whole
  *   glob.c   patterns of paths
  *   dump.c   the configuration as text
@@ -47,10 +47,10 @@ struct conf_why {
 	char why_text[512];
 	/* Key at fault.  Set by checks that run after all keys are set. */
 	const char *why_key;
-	size_t why_after; /* number of list values after the one at fault */
+	size_t why_after; /* number of list values after the faulty one */
 };
 
-/* Writes the cause and returns error, so that a caller can return its result. */
+/* Writes the cause.  Returns error, so that a caller can end with return conf_why(...). */
 int conf_why(struct conf_why *, int error, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -62,7 +62,7 @@ int conf_no_memory(struct conf_why *);
  * Convert text to a value.  Return 0, -EINVAL (malformed) or -ERANGE (too large).
  */
 int conf_number(const char *text, uint64_t *);
-int conf_size(const char *text, uint64_t *); /* accepts K, M or G: times 1024 */
+int conf_size(const char *text, uint64_t *); /* accepts a suffix K, M or G */
 /* Parses a number of seconds, or a number with s, m, h, d, w or y; at most 2^31 - 1 s. */
 int conf_time(const char *text, uint64_t *seconds);
 int conf_bool(const char *text, bool *);
@@ -101,19 +101,19 @@ void conf_strv_free(char ***);
  * Return zeroed memory that lives until conf_keep_free, or NULL if memory is short.
  */
 void *conf_keep(struct conf *, size_t);
-void *conf_keep_in(struct conf_block **, size_t); /* list starts as NULL */
+void *conf_keep_in(struct conf_block **, size_t); /* *list is NULL at first */
 char *conf_keep_text(struct conf *, const char *, size_t len);
 
 /*
- * Returns the array of n elements of size bytes with space for one more: list itself or a new
- * array.  Only for lists that have a single writer.  Returns NULL if memory is short.
+ * Makes space for one more element in an array of n elements of size bytes.  Returns list itself or
+ * a larger copy, or NULL if memory is short.  Only for lists that have a single writer.
  */
 void *conf_keep_room(struct conf *, void *list, size_t n, size_t size);
 
 /* Replaces the array by a copy that the caller may add to.  Returns 0 or -ENOMEM. */
 int conf_keep_copy(struct conf *, char ***);
 
-/* Appends to a NULL-terminated array that has a single owner.  Returns 0 or -ENOMEM. */
+/* Appends a copy of a text to a NULL-terminated array with a single owner.  Returns 0 or -ENOMEM. */
 int conf_keep_add(struct conf *, char ***, const char *);
 void conf_keep_free(struct conf_block **);
 
@@ -150,7 +150,7 @@ key_set_f conf_set_default_type;
 key_set_f conf_set_etag;
 key_set_f conf_set_types;
 void conf_clear_types(struct conf_scope *);
-/* Makes set_mime once all keys are set. */
+/* Sets set_mime.  Call once all keys are set.  Returns 0, or -errno and why. */
 int conf_complete_types(struct conf *, struct settings *, struct conf_why *);
 
 key_set_f conf_set_header;
@@ -159,16 +159,19 @@ key_set_f conf_set_expires;
 key_set_f conf_set_cache_control;
 key_set_f conf_set_cors;
 void conf_clear_cors(struct conf_scope *);
-/* Makes set_lines and the other fields once all keys are set.  Returns 0, or -errno and why. */
+/*
+ * Sets set_lines and the other settings that header rules determine.  Call once all keys are set.
+ * Returns 0, or -errno and why.
+ */
 int conf_complete_headers(struct conf *, struct settings *, struct conf_why *);
 
 key_set_f conf_set_rate;
 key_set_f conf_set_client_rate;
 key_set_f conf_set_request_rate;
-/* Sets the bursts once all keys are set. */
+/* Sets the depths of the token buckets, and conf_rates.  Call once all keys are set. */
 void conf_complete_rates(struct conf *, struct settings *);
 
-/* Adds a block of addresses. */
+/* Parses a block of addresses and adds it to a list.  Returns 0, or -errno and why. */
 int conf_set_block(struct conf_scope *, struct cidr_list *, const char *text,
     struct conf_why *);
 key_set_f conf_set_allow;
@@ -180,13 +183,13 @@ key_set_f conf_set_htpasswd;
 key_set_f conf_set_realm;
 void conf_free_access(struct conf *);
 /*
- * Sets set_guarded, set_by_client and set_challenge once all keys are set.  Returns 0, or -errno
- * and why.
+ * Sets set_closed, set_guarded, set_by_client and set_challenge.  Call once all keys are set.
+ * Returns 0, or -errno and why.
  */
 int conf_complete_access(struct conf *, struct settings *, struct conf_why *);
 /*
- * Sets site_closed, and warns of globs that open a closed location.  Call once all settings of the
- * site are complete.
+ * Sets site_closed.  Warns if a glob allows access to paths below a restricted location.  Call once
+ * all settings of the site are complete.
  */
 void conf_complete_site(struct site *);
 key_set_f conf_set_live;
@@ -197,7 +200,7 @@ key_set_f conf_set_try;
 void conf_clear_try(struct conf_scope *);
 key_set_f conf_set_error_page;
 void conf_clear_error_page(struct conf_scope *);
-/* Sets the media types of the pages once all keys are set. */
+/* Sets the media types of the error pages.  Call once all keys are set. */
 int conf_complete_pages(struct conf *, struct settings *, struct conf_why *);
 
 key_set_f conf_set_certificate;
@@ -209,15 +212,18 @@ key_set_f conf_set_ktls;
 key_set_f conf_set_verify_client;
 key_set_f conf_set_client_ca;
 key_set_f conf_set_hsts;
-/* Sets set_by_scheme and adds the field of security_headers once all keys are set. */
+/*
+ * Sets set_by_scheme, and set_hsts if security_headers implies it.  Checks send_path and
+ * redirect_https.  Call once all keys are set.
+ */
 int conf_complete_scheme(struct conf *, struct settings *, struct conf_why *);
 /*
- * Loads a site's certificates once all keys are set.  conf_check_tls then checks that the first
- * site has one.
+ * conf_complete_tls loads a site's certificates once all keys are set.  If an address uses TLS,
+ * conf_check_tls then checks that the first site has a certificate, and sets conf_identities.
  */
 int conf_complete_tls(struct conf *, struct site *, struct conf_why *);
 int conf_check_tls(struct conf *, struct conf_why *);
-/* Returns the place where a certificate's file is named, in the format of conf_place. */
+/* Returns the file and line that name a certificate's file, in the format of conf_place. */
 const char *conf_identity_place(const struct conf *, const struct identity *);
 void conf_free_tls(struct conf *);
 
@@ -229,26 +235,30 @@ void conf_clear_admin(struct conf_scope *);
 void conf_free_admin(struct conf *);
 key_set_f conf_set_agent;
 void conf_free_agent(struct conf *);
-/* Checks, once all keys are set, that no other listener has the address. */
+/* Check, once all keys are set, that no other listener uses the address. */
 int conf_check_admin(const struct conf *, struct conf_why *);
 int conf_check_agent(const struct conf *, struct conf_why *);
 
 key_set_f conf_set_trusted_proxies;
 void conf_clear_trusted_proxies(struct conf_scope *);
 key_set_f conf_set_client_address;
-/* Checks, once all keys are set, that client_address comes with trusted_proxies. */
+/* Checks, once all keys are set, that trusted_proxies is set if client_address is. */
 int conf_check_proxies(const struct conf *, struct conf_why *);
 /* Checks, once all keys are set, that live and ready are different paths. */
 int conf_check_health(const struct conf *, struct conf_why *);
+/* Checks, once all keys are set, that trusted_proxies is set if an address expects PROXY headers. */
 int conf_check_listen(const struct conf *, struct conf_why *);
 
 key_set_f conf_set_user;
 key_set_f conf_set_group;
 key_set_f conf_set_chroot;
-/* Finds the groups once all keys are set.  Selects user nobody if root started without a user. */
+/*
+ * Looks up the user's groups.  Selects user nobody if root started the server and user is not set.
+ * Call once all keys are set.
+ */
 int conf_complete_user(struct conf *, struct conf_why *);
 
-key_set_f conf_set_include; /* does nothing, as include.c opened the files */
+key_set_f conf_set_include; /* checks the path; include.c reads the files */
 void conf_clear_include(struct conf_scope *);
 key_set_f conf_set_root;
 key_set_f conf_set_alias;
@@ -257,7 +267,8 @@ void conf_clear_names(struct conf_scope *);
 
 /*
  * ---------------------------------------------------------------- dump
- * Do nothing if conf_dump is NULL.  text is NULL when a list is emptied.
+ * Record the configuration for -T.  conf_dump_value and conf_dump_section do nothing if conf_dump is
+ * NULL.  text is NULL when a list is emptied.
  */
 int conf_dump_begin(struct conf *); /* returns 0 or -errno */
 void conf_dump_value(
@@ -270,20 +281,23 @@ void conf_summary(const struct conf *);
 /*
  * ---------------------------------------------------------------- sites
  */
-/* Add a section that inherits.  The pointer is valid until the next section is added. */
+/*
+ * Add a site that inherits the top level, or a location that inherits its site.  The pointer is
+ * valid until the next site or location is added.
+ */
 int conf_site_add(const struct conf_scope *top, const char *name,
     struct site **, struct conf_why *);
 int conf_location_add(
     struct site *, const char *title, struct location **, struct conf_why *);
 
-/* Sorts the locations of a site by precedence.  Call after the last one.  Returns 0 or -ENOMEM. */
+/* Sorts all locations of a site by precedence.  Call once all are added.  Returns 0 or -ENOMEM. */
 int conf_site_sort(struct site *);
 void conf_site_free(struct site *);
 
 /*
  * ---------------------------------------------------------------- globs
- * '*' matches any text, '?' one byte, every other byte itself.  Matching takes at most len times
- * the length of the glob.
+ * '*' matches any text, '?' any byte, every other byte only itself.  Matching takes at most len times
+ * strlen(glob) steps.
  */
 #define GLOB_MAX 128 /* maximum bytes of a glob */
 
@@ -298,64 +312,68 @@ struct conf_file;
 
 /*
  * Logs a fault in a line of a file: "pagewise: PATH:LINE: " and the text, in which each control
- * character (a key or value may contain one) becomes '?'.  Counts it in conf_faults; after ten
- * faults it only counts.
+ * character (a key or value may contain one) becomes '?'.  Counts the fault in conf_faults.  Logs only
+ * the first ten faults.
  */
 void conf_say(struct conf *, const char *path, int line, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void conf_vsay(struct conf *, const char *path, int line, const char *fmt,
     va_list) __attribute__((format(printf, 4, 0)));
-/* Logs a fault at a place in the format of conf_place.  Does not count it if conf is NULL. */
+/* Logs a fault at a place in the format of conf_place.  Does not count the fault if conf is NULL. */
 void conf_say_at(struct conf *, const char *place, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Keeps the place of a key if it has KEY_LATE.  Call before the key is set. */
+/* Records the file and line of a key that has KEY_LATE.  Call before the key is set. */
 void conf_place_add(struct conf_scope *, const struct key *);
 
 /*
  * Returns "FILE:LINE: " of the key that is in effect in these settings.  Returns an empty text if
- * the key was set on the command line or nowhere.  after counts the list values after the wanted
- * one.  The configuration owns the text.
+ * the key was set on the command line or nowhere.  after is the number of list values after the
+ * wanted one.  The configuration owns the text.
  */
 const char *conf_place(const struct settings *, const char *name, size_t after);
 
 /*
- * Reads the file and appends a newline; the caller frees text.  Returns 0 or -errno: -EFBIG if it
- * is larger than 16 MiB, -EILSEQ if it has a NUL, else as text_file_open.
+ * Reads a file and appends a newline; the caller frees text.  Returns 0 or -errno: -EFBIG if the
+ * file is larger than 16 MiB, -EILSEQ if it has a NUL, or an error of text_file_open.
  */
 int conf_text_read(const char *path, char **text);
 
 /*
- * Overwrites comments with spaces, so that only a space can separate two words.
+ * Overwrites comments with spaces, so that the parser only has to skip white space.
  * Returns 0, or -EINVAL with the line and why if a string or comment has no end.
  */
 int conf_text_strip(char *text, int *line, struct conf_why *);
 
 /*
- * Returns the end of the string, comment or word at p, or of the one character that is none.  Adds
- * the newlines in it to line.  Returns NULL if it has no end, and its kind in what.
+ * Returns the end of the token at p: a string, comment, word or single character.  Blanks a comment.
+ * Adds the newlines in the token to *line.  If a string or comment is not terminated, returns NULL
+ * and sets *what to "string" or "comment".
  */
 char *conf_text_token(char *p, int *line, const char **what);
 
 /*
- * Returns the text of a word or string, in memory.  A NUL ends the text that the token is part of.
- * Returns NULL and why if an escape sequence is wrong, or a variable is not set and has no default.
- * On entry line is the token's; on return it is that of the token's end or of the fault.  An
- * escaped NUL ends the text.
+ * Returns the text of a word or string, allocated from memory.  The token must be part of a
+ * NUL-terminated text.  Returns NULL and why if an escape sequence is wrong, or a variable is not set
+ * and has no default.  *line is the token's line on entry, and on return the line of its end or of
+ * the fault.  An escaped NUL ends the returned text.
  */
 char *conf_unescape(
     struct conf_block **memory, struct str token, int *line, struct conf_why *);
 
 /*
- * Reads a file.  Logs and counts faults of its text and values, and continues.  Returns -errno
- * after a message if a file cannot be read.
+ * Reads and parses a file.  Logs and counts syntax faults, and continues.  Returns 0, or -errno after
+ * a message if the file cannot be read.
  */
 int conf_file_open(struct conf *, const char *path, struct conf_file **);
 const char *conf_file_path(const struct conf_file *);
 const char *conf_file_dir(const struct conf_file *);
 void conf_file_top(const struct conf_file *, struct conf_scope *);
 void conf_file_sites(const struct conf_file *, const struct conf_scope *);
-/* Returns the n-th value of the key include, and its line.  Returns false if there are fewer. */
+/*
+ * Finds value number n of the key include, counted from 0, and its line.  Returns false if there are
+ * fewer values.
+ */
 bool conf_file_include(
     const struct conf_file *, unsigned n, const char **text, int *line);
 void conf_file_close(struct conf_file **);
@@ -384,14 +402,15 @@ struct conf_args {
 	struct conf_arg *arg_sets;
 };
 
-/* Returns CONF_RUN if the caller should continue. */
+/* Parses the command line.  Returns CONF_RUN if the caller must continue, else how it must exit. */
 enum conf_action conf_args_parse(int argc, char **argv, struct conf_args *);
 
 /* Returns false after a message if the arguments name neither a directory nor a file. */
 bool conf_args_serve(const struct conf_args *);
 
 /*
- * Set the keys; then the site of arg_root, if there is one.  Return 0, or -errno after a message.
+ * conf_args_apply sets the keys that the options name.  conf_args_site adds the site of arg_root,
+ * which must not be NULL.  Both return 0, or -errno after a message.
  */
 int conf_args_apply(const struct conf_args *, struct conf_scope *);
 int conf_args_site(const struct conf_args *, const struct conf_scope *);

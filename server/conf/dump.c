@@ -1,7 +1,7 @@
 /*
- * dump: the whole configuration as text that can be read back (-T).  While the configuration is
- * built, values are written down as they were given, with absolute paths, and where a section
- * begins.  What is not written down has its default, or is inherited.
+ * dump: prints the whole configuration as a file that can be read back (-T).  While the configuration
+ * is built, dump records each value as given, but with absolute paths, and the start of each section.
+ * Keys without a record have their default, or inherit a value.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "server/conf/conf_priv.h"
 
-/* A value; or an emptied list, without text; or a section, without key. */
+/* A record: a value; a list that was emptied (sd_text is NULL); or a section (sd_key is NULL). */
 struct said {
 	struct said *sd_next;
 	const struct key *sd_key;
@@ -57,7 +57,7 @@ conf_dump_add(struct conf *conf)
 	return said;
 }
 
-/* Returns true for "off" and other words that key_values lists after its first one. */
+/* Returns true for "off" and other words that follow a '|' in key_values. */
 static bool
 conf_dump_is_word(const struct key *key, const char *text)
 {
@@ -220,9 +220,9 @@ conf_dump_is_twin(const struct key *key, const struct key *other)
 }
 
 /*
- * Returns the last value of a key; the start of its last list; or the start of its first list if
- * lists add up.  Returns NULL if the key was not set.  May return a value of the twin that
- * overrides the key.
+ * Finds the record to print for a key: its last value, the start of its last list, or of its first
+ * list if it has KEY_ADDS.  Returns the record of its twin if the twin was set last.  Returns NULL
+ * if neither was set.
  */
 static const struct said *
 conf_dump_find(
@@ -248,7 +248,7 @@ conf_dump_default(const struct key *key)
 	int len = (int)strlen(key->key_default);
 
 	if (key->key_default[0] == '(') {
-		/* The twin's line sets it when the dump is read back. */
+		/* When the dump is read back, the twin's line sets the field of both keys. */
 		if (key->key_twin == NULL)
 			printf("# %s: %.*s\n", key->key_name, len - 2,
 			    key->key_default + 1);

@@ -1,7 +1,7 @@
 /*
- * error_page: bodies of error responses: "STATUS FILE" or "STATUS text: TEXT".  They are read here,
- * once, so that no response waits for a device: least of all the one that reports that a device does
- * not respond.
+ * error_page: bodies of error responses: "STATUS FILE" or "STATUS text: TEXT".  The files are read
+ * once, with the configuration, so that an error response never waits for a device, which may itself
+ * be the cause of the error.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "server/conf/conf_priv.h"
 #include "server/util/text_file.h"
 
-#define LARGEST	  ((size_t)256 << 10) /* bytes of a page */
+#define LARGEST	  ((size_t)256 << 10) /* maximum bytes of a page */
 #define MAX_PAGES 64
 
 /* Parses "404", or "4xx" for all statuses of the class that have no page of their own. */

@@ -1,6 +1,6 @@
 /*
- * file: the configuration file.  syntax.c reads its values.  They are interpreted once all are
- * read, in the order of conf_keys, so that the order of keys in the file does not matter.
+ * file: the configuration file.  syntax.c reads all values first; file.c then sets them in the order
+ * of conf_keys, so that the order of keys in the file does not matter.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -223,7 +223,7 @@ conf_file_read_site(const struct conf_file *file, const struct section *sec,
 	scope.cs_site = site;
 	scope.cs_set = &site->site_set;
 	conf_file_each_key(file, sec, &scope);
-	/* A missing root may have been in a line that has a fault. */
+	/* A missing root is not reported after a fault, as the faulty line may have set root. */
 	if (site->site_root == NULL && top->cs_conf->conf_faults == 0) {
 		conf_why(&why, -EINVAL,
 		    "root is missing: add root = \"DIR\" to this site");

@@ -1,5 +1,5 @@
 /*
- * foreign: names that nginx and Caddy have for what a key of ours does.  Pure.
+ * foreign: directives of nginx and Caddy, with the equivalent keys of pagewise.conf.  Pure.
  */
 #ifndef SERVER_CONF_FOREIGN_H
 #define SERVER_CONF_FOREIGN_H
@@ -10,10 +10,10 @@ struct foreign {
 	const char *fo_ours;	/* the equivalent in pagewise.conf */
 };
 
-/* All names, ended by a NULL name.  Excludes names that are also keys here. */
+/* All directives, ended by a NULL name, except those whose names are also keys of pagewise.conf. */
 extern const struct foreign foreign_names[];
 
-/* Returns NULL if there is none. */
+/* Returns the directive with this name, or NULL. */
 const struct foreign *foreign_find(const char *name);
 
 #endif

@@ -12,8 +12,8 @@ conf_is_glob(const char *text)
 }
 
 /*
- * Matches a path.  On a mismatch the last '*' takes one more byte; earlier ones need no
- * backtracking.
+ * Matches a path.  On a mismatch extends the text of the last '*' by one byte; an earlier '*' needs
+ * no backtracking.
  */
 bool
 conf_glob(const char *glob, const char *path, size_t len)

@@ -1,11 +1,11 @@
 /*
- * header: the fields of responses: rules in the order in which they were given, those of a site before
- * those of its locations, become lines that are ready to be sent.
+ * header: turns rules into response fields that are ready to be sent.  Applies the rules in the order
+ * of the file, the rules of a site before the rules of its locations.
  *
- *	"Name: value"	in place of others of this name
- *	"+Name: value"	besides them
- *	"-Name"		none of this name
- *	"always ..."	the same, also for answers with a status of 400 and more
+ *	"Name: value"	replaces all fields of this name
+ *	"+Name: value"	adds a field
+ *	"-Name"		removes all fields of this name
+ *	"always ..."	applies the rule also to responses with a status of 400 or more
  */
 #include <ctype.h>
 #include <errno.h>
@@ -26,17 +26,17 @@ struct field {
 	const char *fd_name;
 	size_t fd_len; /* length of the name */
 	const char *fd_value;
-	bool fd_always; /* sent on errors as well */
-	bool fd_errors; /* sent on errors only: a rule replaced it below 400 */
+	bool fd_always; /* true if sent on errors as well */
+	bool fd_errors; /* true if a rule removed it below status 400 */
 };
 
 struct fields {
 	struct field fds_list[MAX_FIELDS];
 	size_t fds_count;
 	bool fds_full;
-	bool fds_server; /* true if the server's own field is sent */
+	bool fds_server; /* true if the server's own Server field is sent */
 	unsigned fds_changed;
-	/* Validators: sent with the representation, not with every response. */
+	/* Validators, which are sent with the representation, not with every response. */
 	const char *fds_last_modified;
 	const char *fds_etag;
 };
@@ -57,7 +57,7 @@ conf_header_skip(const char **text, const char *what)
 	return true;
 }
 
-/* Parses a rule.  Returns false if text is none. */
+/* Parses a rule.  Returns false if text is not a rule. */
 static bool
 conf_header_rule_parse(const char *text, struct rule *ru)
 {
@@ -81,7 +81,7 @@ conf_header_rule_parse(const char *text, struct rule *ru)
 }
 
 /*
- * Returns true if text has no control character but tab.  A line break would start another field or
+ * Returns true if text has no control character except tab.  A line break would start another field or
  * end the head.
  */
 static bool
@@ -108,8 +108,8 @@ conf_header_is_named(const struct field *fd, const char *name)
 }
 
 /*
- * Returns why a rule may not set a field that framing or meaning of the message depends on, or
- * NULL.
+ * Returns why rules may not set this field, or NULL if they may.  Fields that determine the framing
+ * or meaning of the message are reserved.
  */
 static const char *
 conf_header_reserved(const struct field *fd)
@@ -140,7 +140,7 @@ conf_header_reserved(const struct field *fd)
 	return NULL;
 }
 
-/* Refuses validators that no client could send back in a condition. */
+/* Refuses a validator that clients could not send back in a conditional request. */
 static int
 conf_header_check_validator(const struct rule *ru, struct conf_why *why)
 {
@@ -204,8 +204,8 @@ conf_set_header(struct conf_scope *scope, const struct key *key,
 }
 
 /*
- * Keeps inherited rules, which precede the section's own.  Ignores a lack of memory: the next call
- * reports it.
+ * Copies the inherited rules, so that the section's own rules follow them.  Ignores a lack of memory,
+ * which the next conf_set_header reports.
  */
 void
 conf_clear_header(struct conf_scope *scope)
@@ -347,8 +347,8 @@ conf_header_add_own(
 }
 
 /*
- * Sets a validator.  A response has at most one of each, so that "+" replaces it too.  Returns
- * false for any other field.
+ * Sets a validator.  A response has at most one ETag and one Last-Modified, so "+" replaces as well.
+ * Returns false for any other field.
  */
 static bool
 conf_header_apply_validator(struct fields *fds, const struct field *fd)
@@ -414,8 +414,8 @@ conf_header_add_short_forms(struct fields *fds, const struct settings *set)
 }
 
 /*
- * Makes the lines for errors, or those for all other responses.  Returns false if memory is short
- * or they exceed LINES bytes.
+ * Writes the field lines of error responses, or of all other responses, to *out.  Returns false if
+ * memory is short or the lines exceed LINES bytes.
  */
 static bool
 conf_header_lines(

@@ -1,6 +1,6 @@
 /*
- * include: the configuration file and those that it names with `include`, each with a
- * grammar, line numbers and a directory of its own.
+ * include: the configuration file and the files that it includes.  Each file is parsed separately,
+ * with its own line numbers and its own directory for relative paths.
  */
 #include <errno.h>
 #include <glob.h>
@@ -157,7 +157,7 @@ conf_files_sites(const struct conf_files *files, const struct conf_scope *top)
 		scope.cs_file = conf_file_path(files->cfs_files[i]);
 		conf_file_sites(files->cfs_files[i], &scope);
 	}
-	/* A missing site may have been in a part that has a fault. */
+	/* A missing site is not reported after a fault, as the faulty part may define a site. */
 	if (conf->conf_nsites > 0 || conf->conf_faults > 0)
 		return;
 	conf->conf_faults++;

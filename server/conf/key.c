@@ -1,5 +1,5 @@
 /*
- * key: the rows, and what is asked about them.
+ * key: the table of keys, and functions that look up keys and set their values.
  */
 #include "server/conf/key.h"
 
@@ -311,7 +311,7 @@ const struct key conf_keys[] = {
 
 _Static_assert(sizeof(conf_keys) / sizeof(*conf_keys) <= KEY_MAX, "KEY_MAX");
 
-/* Sections, which share the name space of keys. */
+/* Sections, and where each is allowed.  Sections and keys share one name space. */
 static const struct {
 	const char *sec_name;
 	unsigned sec_where;

@@ -1,5 +1,5 @@
 /*
- * key: every key of the configuration, a row for each.  The grammar of the file, the
+ * key: the table of all configuration keys, one row per key.  The grammar of the file, the
  * options of the command line, the defaults, -h and --keys all come from these rows;
  * tests/http/test_keys.py compares the manuals and the sample with them.
  *
@@ -25,17 +25,17 @@ struct key;
 #define KEY_SITE      0x02u /* allowed in a site */
 #define KEY_LOCATION  0x04u /* allowed in a location */
 #define KEY_INHERITED (KEY_TOP | KEY_SITE | KEY_LOCATION)
-#define KEY_ANYWHERE  KEY_INHERITED /* a mask */
+#define KEY_ANYWHERE  KEY_INHERITED /* mask of all sections */
 #define KEY_OPTION    0x08u /* also a command-line option with a value */
 #define KEY_SWITCH    0x10u /* also a command-line switch for "true" */
 #define KEY_FILLED    0x20u /* an empty list is an error */
 #define KEY_ADDS      0x40u /* setting the list keeps earlier values */
-#define KEY_LATE      0x80u /* faults may show later: conf_place has the line */
+#define KEY_LATE      0x80u /* conf_place has the line, for late checks */
 
 /* The part of a value that is a path, which may be relative. */
 enum key_path {
 	KEY_PATH_NONE,
-	KEY_PATH,	 /* whole value, unless a word of key_values: off */
+	KEY_PATH,	 /* whole value, except words such as off */
 	KEY_PATH_SECOND, /* "404 PATH", but not "404 text: TEXT" */
 	KEY_PATH_UNIX,	 /* "unix:PATH" */
 	KEY_PATH_SLASH,	 /* whole value, if it has a slash */
@@ -47,8 +47,8 @@ struct conf_scope {
 	struct conf *cs_conf;
 	struct site *cs_site;	      /* NULL at the top level */
 	struct location *cs_location; /* NULL outside a location */
-	struct settings
-	    *cs_set;	     /* settings of the top level, site or location */
+	/* settings of the top level, site or location */
+	struct settings *cs_set;
 	const char *cs_dir;  /* base of relative paths; NULL is the cwd */
 	const char *cs_file; /* file being read; NULL is the command line */
 	int cs_line;
@@ -65,16 +65,16 @@ struct key {
 	 * key.
 	 */
 	const char *key_default;
-	const char *key_values; /* syntax of the values, "N|auto" */
+	const char *key_values; /* syntax of the values, as in "N|auto" */
 	const char *key_help;	/* one line, no full stop */
 	key_set_f *key_set;	/* returns 0, or -errno and why */
 	enum key_path key_path;
-	/* Key that sets the same field.  The later one of the two takes effect. */
+	/* Name of another key that sets the same field, or NULL.  The last one set takes effect. */
 	const char *key_twin;
 	/* Empties a list before its members are set one by one; NULL for keys that are no list. */
 	void (*key_clear)(struct conf_scope *);
-	/* Location of a field that is set by its type: */
-	bool key_in_settings; /* in struct settings, not in struct conf */
+	/* Position of the field that conf_set_number or conf_set_bool sets: */
+	bool key_in_settings; /* true in struct settings, else struct conf */
 	size_t key_offset;
 	size_t key_width; /* size of a number: 4 or 8 bytes */
 	/* Range and parser of a number: */
@@ -89,7 +89,7 @@ struct key {
 /* All rows, ended by a NULL name. */
 extern const struct key conf_keys[];
 
-/* Returns NULL if there is no such key. */
+/* Returns the key of this name, or NULL. */
 const struct key *conf_key(const char *name);
 
 /*
@@ -105,12 +105,12 @@ void conf_key_clear(struct conf_scope *, const char *name);
 /* Sets the default of every top-level key that has one.  Returns 0, or -errno after a message. */
 int conf_key_defaults(struct conf_scope *);
 
-/* Checks a list that was set to {}.  Returns 0, or -EINVAL and why. */
+/* Checks that the list of a key may be empty.  Returns 0, or -EINVAL and why. */
 int conf_key_empty(const char *name, struct conf_why *);
 
 /*
- * Returns where a key or section belongs that is not allowed in section (KEY_TOP, ...), for the end
- * of a message.  Returns NULL if it belongs nowhere.
+ * Returns advice on where to move a key or section that is not allowed in section (KEY_TOP, ...), for
+ * the end of a message.  Returns NULL if the name is unknown or allowed there.
  */
 const char *conf_key_place(const char *name, unsigned section);
 

@@ -1,5 +1,5 @@
 /*
- * listen: where to listen, and where to be looked at (admin), or asked (agent).
+ * listen: the addresses of the keys listen, admin and agent.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,7 +18,7 @@ conf_listen_is_listed(
 {
 	static const in_port_t any;
 
-	/* sin6_port has the same offset.  Port 0 is a different port each time. */
+	/* sin6_port has the same offset.  Port 0 never conflicts, as each bind gets another port. */
 	if (memcmp((const char *)&la->la_addr +
 		       offsetof(struct sockaddr_in, sin_port),
 		&any, sizeof(any)) == 0)
@@ -59,7 +59,7 @@ conf_listen_unix_address(const struct conf_scope *scope, const char *text,
 	return 0;
 }
 
-/* Parses an address of the sites.  The caller owns la_text. */
+/* Parses an address of the key listen.  The caller owns la_text. */
 static int
 listen_address(const struct conf_scope *scope, const char *text,
     struct listen_addr *la, struct conf_why *why)
@@ -130,7 +130,7 @@ conf_listen_add_address(struct listen_addr **list, size_t *n,
 	struct listen_addr *grown;
 	int error;
 
-	/* SO_REUSEPORT would let both binds succeed. */
+	/* The kernel would not refuse duplicates, as SO_REUSEPORT lets both binds succeed. */
 	if (conf_listen_is_listed(*list, *n, la)) {
 		error =
 		    conf_why(why, -EEXIST, "%s is listed twice", la->la_text);
@@ -304,7 +304,7 @@ conf_listen_covers(
 	    other->la_addr.ss_family == AF_UNIX)
 		return la->la_len == other->la_len &&
 		       memcmp(&la->la_addr, &other->la_addr, la->la_len) == 0;
-	/* sin6_port has the same offset.  Port 0 is a different port each time. */
+	/* sin6_port has the same offset.  Port 0 never conflicts, as each bind gets another port. */
 	if (a->sin_port != b->sin_port || a->sin_port == 0)
 		return false;
 	if (la->la_addr.ss_family == AF_INET && a->sin_addr.s_addr == 0)

@@ -1,6 +1,6 @@
 /*
- * logging: what the access log has of a request, of which requests; and which messages are
- * written.
+ * logging: the format and fields of the access log, the requests that it excludes, and the level of
+ * log messages.
  */
 #include <errno.h>
 #include <stdio.h>

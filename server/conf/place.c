@@ -1,6 +1,6 @@
 /*
- * place: where a key was set whose fault shows only when all is set, or at the start.  Settings
- * have a list, newest first.  Settings that inherit others inherit their list.
+ * place: file and line of keys whose faults are found only once all keys are set, or at startup.
+ * Each struct settings has a list of places, newest first, and inherits the list with its values.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct conf_place {
 	char pl_text[];	     /* "FILE:LINE: "; empty for the command line */
 };
 
-/* Ignores a lack of memory: the message then has no place. */
+/* Records nothing if memory is short; the message then has no file and line. */
 void
 conf_place_add(struct conf_scope *scope, const struct key *key)
 {

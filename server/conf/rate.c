@@ -1,12 +1,12 @@
 /*
- * rate: how fast clients are served, and how often.
+ * rate: rate limits, in bytes/s and in requests.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "server/conf/conf_priv.h"
 
-#define LEAST	      ((uint64_t)1024) /* bytes/s */
+#define LEAST	      ((uint64_t)1024) /* minimum rate, bytes/s */
 #define REQUESTS_MOST UINT64_C(1000000)
 
 static int
@@ -48,7 +48,7 @@ conf_set_client_rate(struct conf_scope *scope, const struct key *key,
 	return set->set_client_rule != NULL ? 0 : conf_no_memory(why);
 }
 
-/* Parses "10/s".  *rate is in units of RATE_REQUEST per request. */
+/* Parses a rate such as "10/s".  Sets *rate in units per second; a request is RATE_REQUEST units. */
 static int
 conf_rate_frequency(const char *text, uint64_t *rate)
 {
@@ -70,7 +70,7 @@ conf_rate_frequency(const char *text, uint64_t *rate)
 	return *rate > 0 ? 0 : -EINVAL;
 }
 
-/* Returns the title of a location as the file has it.  Returns NULL if memory is short. */
+/* Returns the title of a location as written in the file, or NULL if memory is short. */
 static const char *
 conf_rate_title_of(struct conf *conf, const struct location *loc)
 {
@@ -87,7 +87,7 @@ conf_rate_title_of(struct conf *conf, const struct location *loc)
 	return text;
 }
 
-/* Returns the rule of this section.  Returns NULL if memory is short. */
+/* Finds or creates the request rule of a section.  Returns NULL if memory is short. */
 static struct request_rule *
 conf_rate_request_rule(const struct conf_scope *scope)
 {

@@ -1,6 +1,6 @@
 /*
- * redirect: paths that have moved: "FROM TO STATUS".  A rule is a path, or has one '*',
- * which makes it two comparisons; rules without '*' are found by bisection.
+ * redirect: the key redirect, with rules "FROM TO STATUS".  A rule without '*' is found by bisection.
+ * A rule with a '*' takes two comparisons, of the text before and after the '*'.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define STATUS 302 /* default; browsers keep a 301 indefinitely */
 
 struct redirects {
-	struct redirect **rds_exact; /* without '*', shortest first */
+	struct redirect **rds_exact; /* rules without '*', shortest first */
 	size_t rds_nexact;
 	struct redirect **rds_globs; /* rules with '*', in file order */
 	size_t rds_nglobs;
@@ -54,7 +54,7 @@ conf_redirect_set_from(struct conf *conf, struct redirect *rd, const char *from,
 		    "\"..\" above the root",
 		    from);
 	rd->rd_before = tgt.tgt_path;
-	/* A dot segment after the '*' removes it, and an escape can create one. */
+	/* Normalisation removes a '*' before a "/..", and decodes "%2A" to a '*'. */
 	if ((star == NULL) != (strchr(path, '*') == NULL))
 		return conf_why(why, -EINVAL,
 		    "%s is not a valid path: write '*' not as \"%%2A\", and "

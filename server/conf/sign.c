@@ -132,7 +132,7 @@ conf_sign_escaped(const char *url, size_t len)
 	return copy;
 }
 
-/* Returns the length of the part before the path: "https://example.org". */
+/* Returns the length of the part before the path, such as "https://example.org". */
 static size_t
 conf_sign_origin_length(const char *url)
 {

@@ -1,5 +1,5 @@
 /*
- * similar: which name was meant.  Pure.
+ * similar: finds the name that a misspelt word resembles most.  Pure.
  */
 #ifndef SERVER_CONF_SIMILAR_H
 #define SERVER_CONF_SIMILAR_H
@@ -7,15 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The best match offered so far.  The caller zeroes it first. */
+/* The best match so far.  Zero the structure before the first similar_offer. */
 struct similar {
 	const char *sim_name; /* NULL if no name is near enough */
 	size_t sim_distance;
 };
 
 /*
- * Keeps a pointer to the name if it has a smaller edit distance (insertions, removals,
- * replacements) than the best one so far.  Accepts a distance of at most two, and of at most a
+ * Stores a pointer to name if its edit distance to text (insertions, removals, replacements) is
+ * smaller than that of the best name so far.  Accepts a distance of at most two, and of at most a
  * third of the text's length.
  */
 void similar_offer(struct similar *, const char *text, const char *name);

@@ -1,6 +1,6 @@
 /*
- * site: sites and their locations: how they are put together from what
- * they inherit, and how a request finds its own.
+ * site: builds sites and locations from the settings that they inherit, and finds the site and
+ * location of a request.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "server/conf/conf_priv.h"
 
-/* Returns an array of n with space for one more.  Doubles it when n is a power of two. */
+/* Makes space for one more element in an array of n elements.  Doubles it when n is a power of 2. */
 static void *
 conf_site_grow(void *array, size_t n, size_t size)
 {
@@ -62,7 +62,7 @@ conf_site_check_root(const char *path, struct conf_why *why)
 	if (fd == -1)
 		goto fail;
 	close(fd);
-	/* Read permission is not enough, as files are looked up in the directory. */
+	/* The server also needs search permission, to open files in the directory. */
 	if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == -1)
 		goto fail;
 	return 0;
@@ -71,7 +71,8 @@ fail:
 }
 
 /*
- * Finds or adds a directory.  *place is its index in conf_roots, so that each one is opened once.
+ * Finds or adds a directory in conf_roots, so that each directory is opened once.  Sets *place to
+ * its index.
  */
 static int
 conf_site_add_root(struct conf *conf, const char *path, size_t *place)
@@ -103,7 +104,7 @@ conf_set_root(struct conf_scope *scope, const struct key *key, const char *root,
 	int error;
 
 	(void)key;
-	/* Joining would turn an empty path into the file's directory. */
+	/* conf_path would turn an empty path into the file's directory. */
 	if (root[0] == '\0')
 		return conf_why(why, -EINVAL, "the path is empty");
 	path = conf_path(scope->cs_dir, root);
@@ -122,8 +123,8 @@ conf_set_root(struct conf_scope *scope, const struct key *key, const char *root,
 }
 
 /*
- * Sets the root and strips the location's path.  Requires a final '/', as "/i../x" would otherwise
- * escape the directory.
+ * Sets the root and strips the location's path.  Requires a final '/' in that path, as in a location
+ * "/i" the request path "/i../x" would escape the directory.
  */
 int
 conf_set_alias(struct conf_scope *scope, const struct key *key,
@@ -189,7 +190,7 @@ conf_site_exact_name(
 	return text_index_find(&conf->conf_hosts, host, len, true, site);
 }
 
-/* Finds the longest wildcard that covers host, by trying its dots from the left. */
+/* Finds the longest wildcard that covers host.  Tries the domains of host, the longest one first. */
 static bool
 conf_site_wildcard_name(
     const struct conf *conf, const char *host, size_t len, size_t *site)
@@ -220,7 +221,7 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 	char *copy, **names;
 
 	(void)key;
-	/* Nothing but a final dot may be removed here. */
+	/* Refuses a port: conf_site_host_length may have removed only a final dot. */
 	if (!conf_site_host_valid(conf_site_is_wildcard(name) ? name + 2 : name,
 		conf_site_is_wildcard(name) ? len - 2 : len) ||
 	    n + 1 < len)
@@ -259,7 +260,7 @@ conf_clear_names(struct conf_scope *scope)
 	(void)scope;
 }
 
-/* Returns false for paths that normalised request paths never contain. */
+/* Returns false if path has text that normalised request paths never contain. */
 static bool
 conf_site_is_reachable(const char *path)
 {
@@ -267,7 +268,7 @@ conf_site_is_reachable(const char *path)
 	       strstr(path, "/../") == NULL;
 }
 
-/* Parses a title: "= /x" is exactly that path, "*.mp4" a glob, "/video/" a prefix. */
+/* Returns the path in a title, and its kind: "= /x" is exact, "*.mp4" a glob, "/video/" a prefix. */
 static const char *
 conf_site_location_path(const char *title, enum location_kind *kind)
 {
@@ -357,7 +358,7 @@ conf_location_add(struct site *site, const char *title, struct location **out,
 
 struct rank {
 	const struct location *rk_location;
-	size_t rk_place; /* file order; the first of equals takes precedence */
+	size_t rk_place; /* position in the file, which decides ties */
 };
 
 static int

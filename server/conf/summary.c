@@ -1,5 +1,5 @@
 /*
- * summary: what will be served where: for a check of the configuration (-t).
+ * summary: the list of addresses, sites and locations that -t prints.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,15 +8,15 @@
 #include "server/conf/conf_priv.h"
 
 /*
- * Maximum bytes of output, so that it fits into a pipe: a master that tests a program before an
- * upgrade reads only the first line.
+ * Maximum bytes of output, so that the output fits into a pipe.  A master that tests a program before
+ * an upgrade reads only the first line.
  */
 #define LIMIT 32768
 
 struct summary {
 	int sm_bytes; /* bytes written */
 	bool sm_full;
-	bool sm_within; /* true if it became full within a line */
+	bool sm_within; /* true if the output ends within a line */
 };
 
 static void conf_summary_say(struct summary *, const char *fmt, ...)
@@ -63,7 +63,7 @@ conf_summary_say_addresses(struct summary *sm, const struct conf *conf)
 	}
 }
 
-/* Writes " (listing, password)", or "". */
+/* Writes notes on the settings, such as " (listing, password)", or "".  Returns text. */
 static const char *
 conf_summary_notes(const struct settings *set, char *text, size_t size)
 {

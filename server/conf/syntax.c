@@ -19,7 +19,7 @@ struct token {
 	char *tk_at;
 	size_t tk_len;
 	int tk_line;
-	char tk_kind; /* 'w' for word or string, '\0' at the end; or itself */
+	char tk_kind; /* 'w' (word or string), '\0' (end), or the symbol */
 };
 
 struct scan {
@@ -31,7 +31,7 @@ struct scan {
 	int sc_end_line; /* line where the previous token ends */
 	int sc_line;	 /* line where sc_now ends */
 	bool sc_logged;	 /* true if a fault of this statement was logged */
-	bool sc_broken;	 /* true if the statement's end is unknown */
+	bool sc_broken;	 /* true if the rest of the statement must be skipped */
 	int sc_error;	 /* 0 or -ENOMEM */
 	unsigned sc_depth;
 	struct section **sc_last;	 /* link for the next section */
@@ -141,7 +141,7 @@ syntax_set(struct scan *sc, const struct key *key, char *text)
 	sec->sec_last = &value->val_next;
 }
 
-/* ----------------------------------------------------- the rest of what is wrong */
+/* ---------------------------------------------------- skipping faulty statements */
 
 static void
 syntax_skip_block(struct scan *sc)
@@ -248,7 +248,7 @@ syntax_no_end(struct scan *sc, const struct token *name)
 	    (int)name->tk_len, name->tk_at);
 }
 
-/* Reports a token that is no value, no comma and no end of the list. */
+/* Reports an unexpected token in a list.  Skips the rest of the list, unless it is not closed. */
 static void
 syntax_bad_list(struct scan *sc, const struct token *name)
 {
@@ -295,7 +295,7 @@ syntax_list(struct scan *sc, const struct token *name, const struct key *key)
 		    sc, name->tk_line, "%s: %s", key->key_name, why.why_text);
 }
 
-/* Reads a value after the '='.  key is NULL if it is unknown. */
+/* Reads a value or list after the '='.  key is NULL if the key is unknown. */
 static void
 syntax_value(struct scan *sc, const struct token *name, const struct key *key)
 {
@@ -322,7 +322,7 @@ syntax_value(struct scan *sc, const struct token *name, const struct key *key)
 		    (int)name->tk_len, name->tk_at);
 }
 
-/* Refuses a word that follows a value in its line and begins no statement: `expires = 1 day'. */
+/* Refuses a word that follows a value in its line and begins no statement, as in `expires = 1 day'. */
 static void
 syntax_check_words(struct scan *sc, const struct token *name)
 {
@@ -360,7 +360,7 @@ syntax_twice(struct scan *sc, const struct token *name, const struct key *key)
 		    key->key_name, *line);
 }
 
-/* Reads a setting after the key's name.  key is NULL if it is unknown, which was logged. */
+/* Reads a setting after the key's name.  key is NULL if the key is unknown, which was logged. */
 static void
 syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
 {
@@ -432,7 +432,7 @@ syntax_name(unsigned where)
 	return where == KEY_SITE ? "site" : "location";
 }
 
-/* Opens a section after its name, which is allowed here. */
+/* Reads the title of a section and opens it.  Call after the word site or location. */
 static void
 syntax_open(struct scan *sc, const struct token *name, unsigned where)
 {
@@ -530,7 +530,7 @@ syntax_statement(struct scan *sc)
 	}
 }
 
-/* Reports an unclosed section: only the outermost one, as inner ones may be complete. */
+/* Reports the outermost section that is not closed, as inner sections may be complete. */
 static void
 syntax_end(struct scan *sc)
 {

@@ -1,6 +1,6 @@
 /*
  * syntax: the statements of a configuration file: KEY = VALUE, KEY = {VALUE, ...}, and the sections
- * site and location.  Reads the values of each section, with their lines; what they mean is file.c's.
+ * site and location.  Reads the values of each section, with their lines; file.c interprets them.
  */
 #ifndef SERVER_CONF_SYNTAX_H
 #define SERVER_CONF_SYNTAX_H
@@ -22,9 +22,9 @@ struct value {
 struct section {
 	struct section *sec_next;
 	unsigned sec_where; /* one of KEY_TOP, KEY_SITE, KEY_LOCATION */
-	int sec_line;	    /* line of its first byte */
+	int sec_line;	    /* line where the section begins */
 	char *sec_title;
-	struct value *sec_values; /* in file order */
+	struct value *sec_values; /* values in file order */
 	struct value **sec_last;
 };
 
@@ -37,8 +37,8 @@ struct syntax {
 };
 
 /*
- * Reads a text that conf_text_strip accepted.  Logs one fault per statement and skips a statement
- * that has one.  Returns 0 or -ENOMEM; the caller frees sy_memory in both cases.
+ * Reads a text that conf_text_strip accepted.  Logs at most one fault per statement, and skips
+ * statements with a fault.  Returns 0 or -ENOMEM; the caller frees sy_memory in both cases.
  */
 int syntax_read(struct conf *, const char *path, char *text, struct syntax *);
 

@@ -116,7 +116,7 @@ conf_text_blank_line(char *p)
 	return p + len;
 }
 
-/* Blanks a comment.  Returns its end, or NULL if it has none. */
+/* Blanks a comment.  Returns its end, or NULL if the comment is not terminated. */
 static char *
 conf_text_blank_block(char *p, int *line)
 {
@@ -142,7 +142,7 @@ conf_text_skip_variable(char *p)
 	return end != NULL ? end + 1 : p + 1;
 }
 
-/* Skips a string.  Returns NULL if it has no end. */
+/* Skips a string.  Returns NULL if the string is not terminated. */
 static char *
 conf_text_skip_string(char *p, int *line)
 {

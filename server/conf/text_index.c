@@ -12,7 +12,7 @@
 
 #define ROOM 16
 
-/* Returns FNV-1a of the text in lower case. */
+/* Returns the FNV-1a hash of the text in lower case. */
 static size_t
 text_index_hash(const char *text, size_t len)
 {

@@ -1,5 +1,5 @@
 /*
- * tls: certificates of sites, and how TLS is spoken.
+ * tls: the keys of TLS, and the certificates of sites.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -145,7 +145,7 @@ conf_set_certificate(struct conf_scope *scope, const struct key *key,
 	    scope, &scope->cs_set->set_certificates, text, why);
 }
 
-/* Also clears the keys in a site: certificates and keys belong together. */
+/* In a site also clears the inherited private keys, which belong to the inherited certificates. */
 void
 conf_clear_certificate(struct conf_scope *scope)
 {
@@ -169,7 +169,7 @@ conf_clear_certificate_key(struct conf_scope *scope)
 	scope->cs_set->set_certificate_keys = NULL;
 }
 
-/* ------------------------------------------------------------ when all is set */
+/* ------------------------------------------------------ once all keys are set */
 
 static size_t
 conf_tls_count(char *const *list)
@@ -244,7 +244,7 @@ conf_tls_load(struct conf *conf, struct site *site, struct conf_why *why)
 	return 0;
 }
 
-/* Refuses send paths that avoid copies: encryption without kTLS must copy. */
+/* Refuses send paths that avoid copies, as encryption without kernel TLS must copy. */
 static int
 conf_tls_check_send_path(
     const struct conf *conf, const struct settings *set, struct conf_why *why)
@@ -352,7 +352,7 @@ conf_tls_by_file(const void *a, const void *b)
 	return strcmp((*one)->id_file, (*other)->id_file);
 }
 
-/* Removes duplicates: several sites may name the same file. */
+/* Sorts by file and removes duplicates, as several sites may name the same file. */
 static void
 conf_tls_leave_out_doubles(struct conf *conf)
 {

@@ -1,5 +1,5 @@
 /*
- * try: files to look for, one after the other.
+ * try: the key try, a list of files to look for in order.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -19,8 +19,8 @@ struct unescape {
 };
 
 /*
- * Returns the end of a variable at p, or NULL.  The end is past the token if that is a word with a
- * $.
+ * Returns the '}' of a variable at p, or NULL if no variable begins there.  The '}' may be past the
+ * end of the token.
  */
 static const char *
 unescape_brace(const struct unescape *un, const char *p)
@@ -91,7 +91,7 @@ unescape_variable(struct unescape *un, const char *brace)
 	return 0;
 }
 
-/* Adds the byte whose n digits follow a prefix. */
+/* Adds the byte whose value is written in n digits after the prefix of an escape sequence. */
 static int
 unescape_byte(struct unescape *un, size_t prefix, size_t n, int base)
 {

@@ -1,7 +1,7 @@
 /*
- * user: the user to run as, and the directory of chroot.  The user is looked up here, before
- * the switch: libc loads libraries for it, which must be loaded when the program is
- * locked in memory.
+ * user: the user to run as, and the directory of chroot.  The user is looked up here, before the
+ * switch, because libc loads libraries for the lookup, which must happen before the program is locked
+ * in memory.
  */
 #include <errno.h>
 #include <grp.h>
@@ -14,7 +14,7 @@
 #include "server/conf/conf_priv.h"
 
 #define NO_GROUP ((gid_t)-1)
-#define NOBODY	 65534 /* fallback without passwd(5) */
+#define NOBODY	 65534 /* uid and gid if passwd(5) lacks user nobody */
 
 static int
 conf_user_replace(char **field, const char *text, struct conf_why *why)

@@ -1,5 +1,5 @@
 /*
- * value: one value from its text, and a range to text.  Defaults are in key.c.
+ * value: parses single values, and writes the range of a key as text.  Defaults are in key.c.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -35,7 +35,7 @@ conf_no_memory(struct conf_why *why)
 	return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
 }
 
-/* Parses decimal digits: no sign, no space. */
+/* Parses decimal digits, without sign or space, and advances *text past them. */
 static int
 conf_value_digits(const char **text, uint64_t *out)
 {

@@ -4,7 +4,8 @@
 #include "server/conn/conn_priv.h"
 
 /*
- * Closes the socket and forgets its descriptor, which another client may get before the disk answers.
+ * Closes the socket and forgets its descriptor, which another client may get before the completion
+ * arrives.
  */
 static void
 conn_abort_close_socket(struct conn *c)
@@ -13,7 +14,7 @@ conn_abort_close_socket(struct conn *c)
 	transport_close(&c->cn_transport);
 }
 
-/* Keeps the memory of the wait until the disk answers, which may be never. */
+/* Keeps the memory of the wait until the completion, which may never arrive. */
 void
 conn_abort(struct conn *c)
 {
@@ -25,14 +26,14 @@ conn_abort(struct conn *c)
 	/* A disk that hangs occupies memory, but no slot. */
 	limits_leave(c->cn_worker->wk_clients, c->cn_client);
 	transport_cut(&c->cn_transport);
-	/* No pool thread sends on the socket for an HTTP/2 stream. */
+	/* No disk thread sends on the socket for an HTTP/2 stream. */
 	if (c->cn_h2 != NULL)
 		conn_abort_close_socket(c);
 }
 
 /*
- * Avoids the hash of a password guess whose client has reset the connection.  A client that has only
- * closed its end may still read the response; its password is verified last.
+ * Avoids hashing a password whose client has reset the connection.  A client that has only closed
+ * its end may still read the response; its password is verified last.
  */
 bool
 conn_client_stays(struct conn *c)
@@ -58,9 +59,9 @@ conn_abort_forget_input(struct conn *c)
 }
 
 /*
- * Closes the client's socket at once, so that its descriptor is free, unless a pool thread sends on
- * it.  The memory of the wait stays until the disk answers, which may be never.  A response that has
- * begun can only be aborted.  A disk that is only busy gets more time.
+ * Closes the client's socket at once, so that its descriptor is free, unless a disk thread sends on
+ * it.  The memory of the wait stays until the completion, which may never arrive.  A response that
+ * has begun can only be aborted.  A disk that is only busy gets more time.
  */
 void
 conn_give_up(struct conn *c)

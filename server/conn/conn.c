@@ -1,7 +1,6 @@
 /*
- * conn: the life of a connection and the order of things on it: read a head,
- * find the file, send the response, discard the body, again.  What is read is in
- * read.c, what is sent in send.c.
+ * conn: the life of a connection and the order of its steps: read a head, find the file, send the
+ * response, discard the body, and begin again.  Input is in read.c, output in send.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +35,10 @@ conn_free(struct conn *c)
 void
 conn_close(struct conn *c)
 {
-	/* No response is in flight, so TLS closes in order, even if a timer or the worker closes. */
+	/*
+	 * No response is in flight, so TLS ends with a close_notify, even if a timer or the worker
+	 * closes.
+	 */
 	if (c->cn_state == CONN_READ || c->cn_state == CONN_SKIP)
 		transport_say_end(&c->cn_transport);
 	if (c->cn_h2 != NULL)
@@ -252,8 +254,8 @@ static const struct conn_ops conn_ops = {
 
 /*
  * Queues downloads that are in progress, so that they share the loop in time slices.  Runs other
- * connections at once, unless this loop iteration has been long already: thousands of clients may
- * close at the same moment, too, and a close takes 15 us.
+ * connections at once, unless this loop iteration has been long already, because thousands of
+ * clients may close at the same moment, and each close takes 15 us.
  */
 static void
 conn_on_event(evutil_socket_t fd, short what, void *arg)
@@ -318,7 +320,7 @@ conn_end_idle(struct conn *c)
 }
 
 /*
- * Restarts the timer while the client takes the last response; once the client has taken it,
+ * Restarts the timer while the client accepts the last response; once the client has all of it,
  * TIMER_IDLE begins.  Returns false if the connection must close.
  */
 static bool
@@ -444,8 +446,8 @@ conn_unacked(const struct sched_item *it)
 	const struct conn *c = conn_of(it);
 
 	/*
-	 * A connection with streams is not idle, and one of its streams may be what needs the
-	 * descriptor.
+	 * A connection with streams is not idle, and one of its streams may be the one that needs
+	 * the descriptor.
 	 */
 	if (c->cn_h2 != NULL && h2_is_responding(c->cn_h2->ch_session))
 		return UINT64_MAX;

@@ -1,9 +1,9 @@
 /*
  * conn: a connection, from accept to close.
  *
- * Only conn.c frees a connection.  While a completion is pending for it (ex_pending), its
- * memory, socket and file stay: closing the connection then only shuts the socket down, and
- * the completion frees it.
+ * Only conn.c frees a connection.  While a completion is pending for it (ex_pending), its memory,
+ * socket and file stay: closing the connection then only shuts the socket down, and the completion
+ * frees it.
  *
  *   state   what it has           what it waits for: the timer            then
  *   PROXY   cn_in, if any came    a proxy's header: HEAD                  TLS, READ
@@ -22,15 +22,15 @@
  *   while the worker drains, the timer is GRACE in PROXY and READ before a first byte, HTTP2, LINGER
  *   dying   cn_ex                 a completion (ex_pending): no timer     freed
  *
- * A connection that waits for nothing is on sc_run_queue: it continues when the others have had
- * their time slices.  So each connection has a timer, is on sc_run_queue, is dying, or has streams
+ * A connection that waits for nothing is on sc_run_queue: it continues after the time slices of the
+ * other connections.  So each connection has a timer, is on sc_run_queue, is dying, or has streams
  * (HTTP/2: see stream.h), and none is forgotten.  A close by the client, a socket error, a timer
  * that ends and the shutdown of the server lead from each state to the close, or to dying where
  * ex_pending.
  *
  * wk_sched owns struct conn.  The connection owns cn_ex and what cn_ex holds (file, texts, buffers,
  * the request's slices of cn_in), and the event until the connection is dying.  The library owns
- * what a completion brings until the callback.
+ * the result of a completion until the callback.
  */
 #ifndef SERVER_CONN_CONN_H
 #define SERVER_CONN_CONN_H
@@ -47,10 +47,10 @@
 
 enum conn_state {
 	CONN_READ,   /* the next request's head is being received */
-	CONN_LOOKUP, /* its file is being found */
-	CONN_SEND,   /* its response is being sent */
-	CONN_SKIP,   /* its body is being discarded */
-	CONN_LINGER, /* our end is shut down; the client must close */
+	CONN_LOOKUP, /* the request's file is being found */
+	CONN_SEND,   /* the response is being sent */
+	CONN_SKIP,   /* the request's body is being discarded */
+	CONN_LINGER, /* our end is shut down; the client has yet to close */
 	CONN_PROXY,  /* a PROXY header is being received */
 	CONN_TLS,    /* a TLS handshake runs */
 	CONN_HTTP2,  /* HTTP/2, until the connection closes */
@@ -69,16 +69,16 @@ struct conn {
 	struct sched_item cn_item; /* must be first: see conn_of */
 	enum conn_state cn_state;
 	struct transport cn_transport;
-	bool cn_readable; /* set by an edge; cleared once the socket is empty */
-	bool cn_writable; /* set by an edge; cleared once the socket is full */
-	bool cn_drained;  /* the last recv returned less than it had room for */
-	bool cn_hup;	  /* the client has closed its end */
-	bool cn_dying;	  /* closed; the pending completion frees it */
-	bool cn_proxied;  /* its peer is trusted to name clients */
-	bool cn_secure;	  /* the connection uses TLS */
-	bool cn_shaking;  /* a handshake step is pending on a thread */
-	bool cn_ending;	  /* our end is not shut down yet: socket was full */
-	enum tcp_level cn_level; /* memory level that its socket has */
+	bool cn_readable; /* true from an edge until the socket is empty */
+	bool cn_writable; /* true from an edge until the socket is full */
+	bool cn_drained;  /* true if the last recv emptied the socket */
+	bool cn_hup;	  /* true once the client has closed its end */
+	bool cn_dying;	  /* true if closed; the pending completion frees it */
+	bool cn_proxied;  /* true if the peer is trusted to name clients */
+	bool cn_secure;	  /* true if the connection uses TLS */
+	bool cn_shaking;  /* true while a thread runs a handshake step */
+	bool cn_ending;	  /* true while the socket is too full to shut down */
+	enum tcp_level cn_level; /* memory level that was set for the socket */
 	struct unacked_item cn_unacked;
 	unsigned cn_requests; /* requests whose response has begun */
 	struct worker *cn_worker;
@@ -87,13 +87,13 @@ struct conn {
 	struct body cn_body; /* the rest of the request's body, to discard */
 
 	/* The next request.  An idle connection holds only these fields: see exchange.h. */
-	struct buf cn_in; /* received, from the request's first byte on */
+	struct buf cn_in; /* input from the request's first byte on */
 	struct head cn_head;
-	uint64_t cn_slice_sent; /* response bytes that ended in this slice */
+	uint64_t cn_slice_sent; /* bytes of responses ended in this slice */
 	struct known_header cn_known_header; /* fields of the last request */
-	uint64_t cn_unseen; /* bytes sent since the last look at unacked ones */
-	uint64_t cn_left;   /* bytes unacked at the last look; 0 without one */
-	uint64_t cn_since;  /* time of the last look, microseconds */
+	uint64_t cn_unseen; /* bytes sent since the last check (see cn_left) */
+	uint64_t cn_left;   /* unacked bytes at the last check; 0 if none */
+	uint64_t cn_since;  /* time of the last check, microseconds */
 	struct token_bucket cn_bucket; /* see pace.h */
 	uint64_t cn_rate; /* client's throughput, bytes/s, or 0: see pw_send */
 	struct client *cn_client; /* NULL if not counted: connection_limits.h */

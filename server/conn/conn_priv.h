@@ -1,12 +1,12 @@
 /*
- * conn_priv: what the files of a connection share; for server/conn/ only.
+ * conn_priv: declarations that the files of a connection share; for server/conn/ only.
  */
 #ifndef SERVER_CONN_CONN_PRIV_H
 #define SERVER_CONN_CONN_PRIV_H
 
 #include "server/conn/conn.h"
 
-#define LINGER_READS 8 /* reads of BUF_SIZE in one time slice */
+#define LINGER_READS 8 /* maximum reads of BUF_SIZE in one time slice */
 
 /* The result of a step of the connection. */
 enum next {
@@ -35,7 +35,7 @@ conn_log_tls(const struct conn *c)
 	return c->cn_secure ? &c->cn_transport.tr_tls->tl_log : NULL;
 }
 
-/* Limits what the connection's socket may hold.  Call before the connection sends. */
+/* Applies the worker's memory level to the connection's socket.  Call before the connection sends. */
 static inline void
 conn_bound(struct conn *c)
 {
@@ -50,10 +50,10 @@ conn_bound(struct conn *c)
 
 /* --------------------------------------------------------------- state.c */
 
-/* Starts this timer, or TIMER_GRACE, which is short, if the worker drains. */
+/* Starts this timer, or the short TIMER_GRACE if the worker drains. */
 void conn_patience(struct conn *, enum timer);
 
-/* Sets cn_proxied: whether the peer is trusted to name clients.  Call when cn_peer is set. */
+/* Sets cn_proxied for the peer.  Call when cn_peer is set. */
 void conn_know_peer(struct conn *);
 
 /* Creates the exchange of the request at the front of cn_in.  Returns false if memory is short. */
@@ -66,8 +66,8 @@ enum next conn_linger(struct conn *);
 void conn_await_disk(struct conn *);
 
 /*
- * Call when a response has ended.  Returns NEXT_AGAIN if the connection has used up its time slice and
- * may have input, else NEXT_GO.
+ * Returns NEXT_AGAIN if the connection has used up its time slice and may have input, else NEXT_GO.
+ * Call when a response has ended.
  */
 enum next conn_ended(const struct conn *);
 
@@ -80,8 +80,8 @@ bool conn_has_news(const struct conn *);
 /* ------------------------------------------------------------ handshake.c */
 
 /*
- * Enters CONN_TLS or CONN_READ: the first state, or the one after CONN_PROXY.  Returns false if memory
- * is short.
+ * Enters CONN_TLS or CONN_READ: the first state, or the state after CONN_PROXY.  Returns false if
+ * memory is short.
  */
 bool conn_open(struct conn *);
 
@@ -101,12 +101,12 @@ enum next conn_proxy(struct conn *);
 
 /* ----------------------------------------------------------- read.c */
 
-/* Counts and returns true if memory is too short for another request. */
+/* Returns true, and counts the refusal, if memory is too short for another request. */
 bool conn_lacks_memory(struct conn *);
 
 /*
- * Returns NEXT_GO with *got bytes received, NEXT_WAIT if none are pending, or NEXT_CLOSE at the
- * client's end and on errors.
+ * Receives at most room bytes.  Returns NEXT_GO with *got bytes received, NEXT_WAIT if none are
+ * pending, or NEXT_CLOSE at the client's end and on errors.
  */
 enum next conn_receive(struct conn *, char *to, size_t room, size_t *got);
 
@@ -129,38 +129,35 @@ enum next conn_send(struct conn *);
 /* ------------------------------------------------------------ abort.c */
 
 /*
- * Closes a connection with a pending completion.  Discards the result of the wait; the memory stays
- * until the completion, which frees it.
+ * Closes a connection with a pending completion.  Discards the result; the memory of the connection
+ * stays until the completion, which frees it.
  */
 void conn_abort(struct conn *);
 
 /*
- * Call when the client has closed its end, or may have, while its password waits to be verified
- * (exchange_verifies).  Returns false if the client has reset the connection, which the caller must
- * then close.
+ * Makes a password that waits to be verified the last in the queue if the client has closed its
+ * end.  Call when that may be so (exchange_verifies).  Returns false if the client has reset the
+ * connection, which the caller must then close.
  */
 bool conn_client_stays(struct conn *);
 
-/*
- * Aborts a request whose disk has not answered in time, with 503 if possible, unless the wait is
- * extended.
- */
+/* Handles a disk timeout: aborts the request, with 503 if possible, unless the wait is extended. */
 void conn_give_up(struct conn *);
 
 /* ----------------------------------------------------------- min_rate.c */
 
 /*
- * Starts TIMER_SEND: the socket is full, and the client has to take something.  Returns false if the
- * client has taken less than min_send_rate over a send_timeout of time with a full socket; the caller
- * must then close the connection.
+ * Starts TIMER_SEND.  Call when the socket is full.  Returns false if the client has accepted less
+ * than min_send_rate over a send_timeout of time with a full socket; the caller must then close the
+ * connection.
  */
 bool min_rate_full(struct conn *);
 
-/* Stops TIMER_SEND when the socket has room: the wait for a time slice does not count. */
+/* Stops TIMER_SEND when the socket has room, because the wait for a time slice does not count. */
 void min_rate_room(struct conn *);
 
 /*
- * Call when TIMER_SEND has ended.  Returns true, and restarts the timer, if the client has taken
+ * Call when TIMER_SEND has ended.  Returns true, and restarts the timer, if the client has accepted
  * enough meanwhile, its socket has room, or its data waits for a disk.  Returns false if the caller
  * must close the connection.
  */
@@ -169,11 +166,11 @@ bool min_rate_late(struct conn *);
 /* Call when a response has ended.  Returns the timer for an idle client: TIMER_REST or TIMER_IDLE. */
 enum timer min_rate_ended(struct conn *);
 
-/* State of the last response in the kernel. */
+/* The part of the last response that the client has not acknowledged. */
 enum rest {
-	REST_NONE, /* nothing, or only our FIN */
-	REST_SOME, /* some, and the client takes it fast enough */
-	REST_LOST, /* some, and the client is too slow: close */
+	REST_NONE, /* no data, or only our FIN */
+	REST_SOME, /* data that the client accepts fast enough */
+	REST_LOST, /* data that the client accepts too slowly: close */
 };
 
 /* Checks the rest of the last response.  Call when TIMER_REST, TIMER_IDLE or TIMER_LINGER has ended. */

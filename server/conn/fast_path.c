@@ -42,7 +42,7 @@ fast_path_match_all(
 	return n;
 }
 
-/* ------------------------------------------------------------------- answers */
+/* -------------------------------------------------------------- responses */
 
 static long
 fast_path_send_all(struct conn *c, const struct known *matches, int n)
@@ -139,7 +139,7 @@ fast_path_go_on(
 	if (!conn_begin(c))
 		return FAST_PATH_FAILED;
 	c->cn_ex->ex_since = since;
-	/* Copies the address: another block may replace this one in the cache. */
+	/* Copies the address, because another block may replace this block in the cache. */
 	if (c->cn_proxied)
 		exchange_asked_for(c->cn_ex, &fl->fl_client);
 	rq = &c->cn_ex->ex_request;

@@ -13,8 +13,8 @@ struct conn;
 
 enum fast_path {
 	FAST_PATH_NONE, /* the request at the front of the input is not known */
-	FAST_PATH_SENT, /* one or more responses were sent, no other has begun */
-	FAST_PATH_BEGUN,  /* the first remaining one has an exchange */
+	FAST_PATH_SENT, /* responses were sent; no other has begun */
+	FAST_PATH_BEGUN,  /* the first request left over has an exchange */
 	FAST_PATH_FAILED, /* memory is short */
 };
 

@@ -1,6 +1,6 @@
 /*
- * handshake: the begin of a connection that speaks TLS.  Its steps run on threads
- * (handshaker.h); the connection waits for each as it waits for a disk.
+ * handshake: the start of a TLS connection.  Its steps run on threads (handshaker.h); the
+ * connection waits for each as it waits for a disk.
  */
 #include <errno.h>
 

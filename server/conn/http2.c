@@ -1,6 +1,6 @@
 /*
- * http2: a connection of HTTP/2: what is received goes to its session, what that has to say goes
- * out, and the timers that are the connection's: the streams have their own.
+ * http2: a connection of HTTP/2: passes input to the session, sends the frames of the session, and
+ * sets the timers of the connection.  The streams have timers of their own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,18 +10,18 @@
 #include "server/conn/conn_priv.h"
 #include "server/conn/http2.h"
 
-#define READS	 8    /* in one time slice */
-#define RUNS	 32   /* of streams, in one time slice */
-#define RECEIVED 8192 /* bytes per read, and bytes kept of it at most */
-#define GIVEN	 (4 * H2_FRAME + 1024) /* bytes per slice: RESPONSE_SLICE */
+#define READS	 8    /* maximum reads in one time slice */
+#define RUNS	 32   /* maximum runs of the streams in one time slice */
+#define RECEIVED 8192 /* maximum bytes per read */
+#define GIVEN	 (4 * H2_FRAME + 1024) /* maximum bytes sent per time slice */
 
 _Static_assert(GIVEN >= H2_ROOM, "h2_gather wants more");
 
-/* --------------------------------------------------------------- what comes */
+/* ------------------------------------------------------------------ input */
 
 /*
- * Returns true if the socket is empty and frames are pending.  A reset may have arrived behind the
- * input, with the same event; only the next call to send or to receive sees it.
+ * Returns true if the socket is empty and frames wait to be sent.  A reset may have arrived behind
+ * the input, with the same event; only the next call to send or to receive sees it.
  */
 static bool
 conn_http2_is_drained(const struct conn *c)
@@ -56,11 +56,11 @@ conn_http2_read_frames(struct conn *c)
 	return next;
 }
 
-/* ---------------------------------------------------------------- what goes */
+/* ----------------------------------------------------------------- output */
 
 /*
- * Keeps data that the socket refused, to be sent first the next time.  Returns false if memory is
- * short.
+ * Stores data that the socket refused, which is sent first the next time.  Returns false if memory
+ * is short.
  */
 static bool
 conn_http2_keep(struct conn_http2 *ch, const char *data, size_t len)
@@ -134,7 +134,7 @@ conn_http2_send_new(struct conn *c)
 	struct conn_http2 *ch = c->cn_h2;
 	char data[GIVEN];
 	/*
-	 * Data that the socket refuses is kept: one frame at most while the socket's memory is
+	 * Data that the socket refuses is stored, so gathers less while the socket's memory is
 	 * limited.
 	 */
 	size_t room = c->cn_level == TCP_ALL ? sizeof(data) : H2_ROOM,
@@ -253,7 +253,10 @@ conn_http2(struct conn *c)
 
 	if (came == NEXT_CLOSE)
 		return NEXT_CLOSE;
-	/* A connection with a stream is not idle, and a lookup may close idle connections. */
+	/*
+	 * Ends TIMER_IDLE of a connection with a stream, because a lookup may close idle
+	 * connections.
+	 */
 	conn_http2_set_timer(c);
 	conn_http2_end_grace(c);
 	more = conn_http2_run_streams(c);
@@ -287,7 +290,10 @@ void
 conn_http2_drain(struct conn *c)
 {
 	c->cn_h2->ch_draining = true;
-	/* A request whose event is still to come is read before the GOAWAY. */
+	/*
+	 * Makes the next step look for requests before it sends the GOAWAY: their event may not
+	 * have come yet.
+	 */
 	c->cn_readable = true;
 	if (c->cn_h2->ch_rest == NULL)
 		conn_timer(c, TIMER_GRACE);

@@ -15,8 +15,8 @@ struct conn_http2 {
 	char *ch_rest; /* frames that the socket refused so far, or NULL */
 	size_t ch_at;
 	size_t ch_len;
-	uint64_t ch_given; /* bytes given to the socket */
-	bool ch_draining;  /* GOAWAY pending: see conn_http2_tell_drain */
+	uint64_t ch_given; /* bytes sent to the socket */
+	bool ch_draining;  /* true if a GOAWAY is due: conn_http2_tell_drain */
 	struct pace ch_pace;
 };
 
@@ -35,24 +35,24 @@ conn_http2_waits(const struct conn *c)
  */
 bool conn_speaks_http2(const struct conn *);
 
-/* Enters CONN_HTTP2, and gives the session the input.  Returns NEXT_CLOSE if memory is short. */
+/* Enters CONN_HTTP2, and passes the input to the session.  Returns NEXT_CLOSE if memory is short. */
 enum next conn_begin_http2(struct conn *);
 
 /* --------------------------------------------------------- http2_input.c */
 
 /*
- * Gives the session received bytes.  Keeps those that the session does not accept yet, in memory of
- * its own.  Returns false if the session cannot continue.
+ * Passes received bytes to the session.  Stores the bytes that the session does not accept yet.
+ * Returns false if the session cannot continue.
  */
 bool conn_http2_give(struct conn *, const char *, size_t len);
 
 /*
- * Gives the session the frames that were kept.  Returns false if some are still kept, or if the
- * session cannot continue.
+ * Passes the stored frames to the session.  Returns false if some are left, or if the session
+ * cannot continue.
  */
 bool conn_http2_go_on(struct conn *);
 
-/* Returns true if frames are kept that the session accepts now.  No event comes for them. */
+/* Returns true if the session accepts stored frames now.  No event announces that. */
 static inline bool
 conn_http2_may_go_on(const struct conn *c)
 {

@@ -1,6 +1,6 @@
 /*
- * http2_input: what was received on a connection of HTTP/2 and its session does not take yet, since
- * its streams hold heads enough.
+ * http2_input: stores the input of an HTTP/2 connection that the session does not accept yet,
+ * because its streams hold too many heads.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * invariants: the rules of conn.h, looked at while the server runs.  For builds with
- * PW_DEBUG, which are those with sanitizers and the debug one.
+ * invariants: checks the rules of conn.h while the server runs.  For builds with PW_DEBUG, which
+ * are the debug build and those with sanitizers.
  */
 #ifdef PW_DEBUG
 #include <stdio.h>
@@ -226,7 +226,7 @@ conn_check(const struct conn *c)
 	RULE(c, c->cn_item.it_timer != TIMER_GRACE || wk->wk_draining);
 	RULE(c, c->cn_dying == !event_pending(&c->cn_event,
 				   EV_READ | EV_WRITE | EV_CLOSED, NULL));
-	/* No connection is forgotten. */
+	/* Each connection has something that makes it continue. */
 	RULE(c, c->cn_item.it_timer != TIMER_NONE || c->cn_item.it_queued ||
 		    c->cn_dying || c->cn_state == CONN_HTTP2);
 	RULE(c,

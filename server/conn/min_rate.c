@@ -1,17 +1,17 @@
 /*
- * min_rate: measures how fast a client accepts its response.  Only time with a full socket counts, so
- * that neither a disk nor a busy server counts against the client.  Only acknowledged bytes count, so
- * that data in the kernel's buffers is not taken for progress, and a client that slowly empties a
- * large buffer is not taken for one that makes none.
+ * min_rate: measures how fast a client accepts its response.  Only time with a full socket counts,
+ * so that neither a disk nor a busy server counts against the client.  Only acknowledged bytes
+ * count, so that data in the kernel's buffers is no progress, but a client that slowly empties a
+ * large buffer makes progress.
  */
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 #include "server/conn/http2.h"
 
 /*
- * Returns the bytes that the client has taken of the response.  Unacknowledged bytes of earlier
- * responses make the result less, even negative: only the difference between two results means
- * something.
+ * Returns the bytes of the response that the client has acknowledged.  Unacknowledged bytes of
+ * earlier responses make the result less, even negative: only the difference between two results
+ * means something.
  */
 static int64_t
 min_rate_taken(const struct conn *c)
@@ -30,8 +30,8 @@ min_rate_pace_of(const struct conn *c)
 }
 
 /*
- * Adds the time since the socket became full, up to send_timeout: the excess is the delay of a loop
- * that was held up.
+ * Adds the time since the socket became full, up to send_timeout: any excess is the delay of a
+ * blocked event loop.
  */
 static void
 min_rate_stop(struct conn *c)
@@ -51,7 +51,7 @@ min_rate_room(struct conn *c)
 	conn_timer(c, TIMER_NONE);
 }
 
-/* Returns the bytes that min_send_rate requires in so many microseconds. */
+/* Returns the bytes that min_send_rate requires in us microseconds. */
 static int64_t
 min_rate_least(const struct conn *c, uint64_t us)
 {
@@ -139,7 +139,7 @@ min_rate_late(struct conn *c)
 	return true;
 }
 
-/* ------------------------------------------------------- after the answer */
+/* ----------------------------------------------------- after the response */
 
 static void
 min_rate_note(struct conn *c, uint64_t left)
@@ -149,7 +149,10 @@ min_rate_note(struct conn *c, uint64_t left)
 	c->cn_since = clock_now();
 }
 
-/* With a shorter keepalive_timeout, the check at the end of TIMER_IDLE is soon enough. */
+/*
+ * Returns TIMER_IDLE if TIMER_REST would last as long or longer, since the check at the end of TIMER_IDLE
+ * is then soon enough.
+ */
 enum timer
 min_rate_ended(struct conn *c)
 {
@@ -164,8 +167,8 @@ min_rate_ended(struct conn *c)
 }
 
 /*
- * Adds the time before an early check to that of the next check.  A single unacknowledged byte is our
- * FIN.
+ * Leaves cn_since unchanged before send_timeout has passed, so that the time counts in the next
+ * check.  A single unacknowledged byte is our FIN.
  */
 enum rest
 min_rate_rest(struct conn *c)

@@ -1,5 +1,5 @@
 /*
- * preface: a connection begins to speak HTTP/2.
+ * preface: switches a connection to HTTP/2.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * proxy: the header that a proxy sends in front of a connection (listen = {"... proxy"}).
- * After it the connection is as one that the proxy's client has made itself.
+ * proxy: the header that a proxy sends in front of a connection (listen = {"... proxy"}).  After
+ * the header, the connection is treated as if the proxy's client had made it.
  */
 #include <errno.h>
 
@@ -25,7 +25,7 @@ conn_proxy_tell(struct conn *c, const char *what)
 	    text, what);
 }
 
-/* Counts the connection as the named client's from now on: see listener_enter. */
+/* Makes the named client the peer, and counts the connection for that client: see listener_enter. */
 static enum next
 conn_proxy_take_over(struct conn *c, const union sockaddr_any *client)
 {
@@ -37,7 +37,7 @@ conn_proxy_take_over(struct conn *c, const union sockaddr_any *client)
 	return NEXT_CLOSE;
 }
 
-/* Peeks at the input, so that what follows the header stays in the socket for the handshake. */
+/* Peeks at the input, so that the bytes after the header stay in the socket for the handshake. */
 static enum next
 conn_proxy_look_ahead(struct conn *c)
 {
@@ -84,7 +84,8 @@ conn_proxy_receive_more(struct conn *c)
 	if (in->b_len == 0)
 		buf_release(in, conn_bufs(c));
 	/*
-	 * A connection with input at the end of the grace has no timer any more, and gets another one.
+	 * A connection that had input at the end of the grace has no timer left, and gets a new
+	 * timer.
 	 */
 	if (c->cn_item.it_timer == TIMER_NONE)
 		conn_patience(c, TIMER_HEAD);
@@ -103,7 +104,7 @@ conn_proxy_skip(struct conn *c, size_t len)
 	return true;
 }
 
-/* Reads and ignores the header of an untrusted peer, which may omit it as well. */
+/* Reads the PROXY header.  Ignores that of an untrusted peer, which may also omit it. */
 enum next
 conn_proxy(struct conn *c)
 {

@@ -1,6 +1,6 @@
 /*
- * read: what comes from a client: a head and the request that it is, up to its file;
- * the body that is discarded.
+ * read: receives from a client: heads of requests, up to the lookup of the file, and bodies, which
+ * are discarded.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 
 /*
  * Returns NEXT_GO if something was received.  A short count mostly means that the socket is empty.
- * But the client may have closed or reset the connection at the same time; no further edge comes for
- * that, and not every event backend reports it (kqueue).
+ * But the client may have closed or reset the connection at the same time; the close sets off no
+ * further edge, and not every event backend reports it (kqueue).
  */
 static enum next
 conn_read_receive(struct conn *c, char *to, size_t room, size_t *got)
@@ -162,7 +162,7 @@ conn_read_begin_request(struct conn *c)
 	head = (struct str){c->cn_in.b_data + c->cn_head.hd_skip,
 	    c->cn_head.hd_len - c->cn_head.hd_skip};
 	rq = &c->cn_ex->ex_request;
-	/* The socket held this request only: the next one comes with an edge. */
+	/* The socket held only this request; the next request will set off an edge. */
 	if (c->cn_drained)
 		c->cn_readable = false;
 	status = request_parse(rq, head, BODY_DATA, conn_bufs(c));
@@ -173,7 +173,10 @@ conn_read_begin_request(struct conn *c)
 	if (status == 0)
 		c->cn_body =
 		    rq->rq_chunked ? body_chunked() : body_sized(rq->rq_body);
-	/* The client may never send the body that it announced, or the body is too large. */
+	/*
+	 * Closes afterwards: the client may never send the body that it announced, or the body is
+	 * too large.
+	 */
 	if (status != 0 ||
 	    (rq->rq_expect.s_ptr != NULL && !body_ended(&c->cn_body)))
 		rq->rq_keepalive = false;
@@ -297,7 +300,7 @@ conn_read(struct conn *c)
 	return conn_read_begin_request(c);
 }
 
-/* Keeps the bytes behind the body, with which the next request begins. */
+/* Stores the bytes behind the body, with which the next request begins. */
 static enum next
 read_behind(struct conn *c, const char *data, size_t len)
 {

@@ -1,11 +1,13 @@
 /*
- * send: a response on its way to the client, and what follows it: the rest of the request's body, and
- * the next request.
+ * send: sends a response, and then goes on to the rest of the request's body and the next request.
  */
 #include "server/conn/conn_priv.h"
 #include "server/content/pace.h"
 
-/* Returns false if the body is malformed, so that nothing behind it may be read. */
+/*
+ * Goes on to the rest of the body, or to the next request.  Returns false if the body is malformed,
+ * so that nothing behind it may be read.
+ */
 static bool
 conn_send_next_request(struct conn *c)
 {
@@ -51,8 +53,8 @@ conn_send_may_go_on(struct conn *c)
 }
 
 /*
- * Returns NEXT_CLOSE if the client has reset the connection: a reset that came with the request has no
- * event of its own.
+ * Returns NEXT_CLOSE if the client has reset the connection, because a reset that came with the
+ * request has no event of its own.
  */
 static enum next
 conn_send_pause_begun(struct conn *c)
@@ -60,7 +62,7 @@ conn_send_pause_begun(struct conn *c)
 	return transport_is_broken(&c->cn_transport) ? NEXT_CLOSE : NEXT_WAIT;
 }
 
-/* Returns true if no other response can take the place of this one: see response_replaced. */
+/* Returns true if no other response can replace this response: see response_replaced. */
 static bool
 conn_send_is_final(const struct response *rs)
 {
@@ -70,8 +72,9 @@ conn_send_is_final(const struct response *rs)
 
 /*
  * Call when the response may wait long for its client, its disk or its rate.  Frees the request's
- * head, unless that is small, and all input if the connection ends after the response: what was
- * received of a head that is refused has no length.  A response that may be replaced needs the head.
+ * head, unless that is small, and all input if the connection ends after the response, because a
+ * refused head has no known length.  Does nothing for a response that may be replaced, which needs
+ * the head.
  */
 static void
 conn_send_settle(struct conn *c)
@@ -92,7 +95,7 @@ conn_send_settle(struct conn *c)
 		buf_fit(in, conn_bufs(c));
 }
 
-/* Settles a response that cannot be sent now.  Returns next. */
+/* Settles a response that cannot be sent now.  Returns `next`. */
 static enum next
 conn_send_put_off(struct conn *c, enum next next)
 {

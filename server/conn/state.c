@@ -1,5 +1,5 @@
 /*
- * state: questions about a connection's state that several files ask.
+ * state: functions for a connection's state that several files use.
  */
 #include <errno.h>
 #include <limits.h>

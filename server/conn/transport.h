@@ -1,8 +1,7 @@
 /*
- * transport: the socket of a connection, from accept to close: what is received from it, sent
- * to it and asked of it.  lib/send writes to tr_fd or tr_sink itself; all other output goes through
- * transport_send.  tr_tls is set with TLS.  All functions run on the worker's thread and return
- * errors as -errno.
+ * transport: receives from, sends to and queries the socket of a connection, from accept to close.
+ * lib/send writes to tr_fd or tr_sink itself; all other output goes through transport_send.  tr_tls
+ * is set with TLS.  All functions run on the worker's thread and return errors as -errno.
  */
 #ifndef SERVER_CONN_TRANSPORT_H
 #define SERVER_CONN_TRANSPORT_H
@@ -47,7 +46,10 @@ void transport_tls_opened(struct transport *);
 /* Frees the TLS session. Call if the client does not speak TLS. */
 void transport_stop_tls(struct transport *);
 
-/* Returns the bytes received, 0 at the client's end, or -EAGAIN if nothing is pending. */
+/*
+ * Receives at most room bytes.  Returns their number, 0 at the client's end, or -EAGAIN if nothing
+ * is pending.
+ */
 long transport_recv(struct transport *, void *, size_t room);
 
 /*
@@ -70,13 +72,13 @@ long transport_skip(const struct transport *, void *, size_t len);
 /* Returns true if the connection was reset, so that nothing can be sent any more. */
 bool transport_is_broken(const struct transport *);
 
-/* Returns true if no unread bytes are pending.  The client's end may be. */
+/* Returns true if no unread bytes are pending, even if the client has closed its end. */
 bool transport_nothing_came(const struct transport *);
 
 /* Returns true if the socket has more bytes than `known`, which transport_peek returned. */
 bool transport_has_more(const struct transport *, size_t known);
 
-/* Return the bytes sent, or -errno. */
+/* Send bytes.  Return the number of bytes sent, or -errno. */
 long transport_send(struct transport *, const char *, size_t len);
 long transport_sendv(struct transport *, struct iovec *, int n);
 
@@ -96,7 +98,7 @@ transport_awaits_disk(const struct transport *tr)
 	return pw_awaits_disk(tr->tr_fd);
 }
 
-/* Returns true if the socket has room now.  The event for that may be late. */
+/* Returns true if the socket has room now, even if the event for that has not come yet. */
 bool transport_has_room(const struct transport *);
 
 /*

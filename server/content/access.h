@@ -1,11 +1,12 @@
 /*
- * access: decides whether a client gets a response: by its address, its request rate, a signed link,
- * or a password.  The exchange calls it once the settings of a request are known and before its file
- * is looked up, so that a refused client does not learn which files exist; only if set_guarded.
- * Responses with such settings are not in the response cache (set_by_client).
+ * access: decides by address, request rate, signed link and password whether a client gets a
+ * response.  If set_guarded is true, the exchange calls it after it has found the request's
+ * settings and before it looks up the file, so that a refused client does not learn which files
+ * exist.  Responses with such settings are not in the response cache (set_by_client).
  *
- * Every admitted address gets a response to OPTIONS: browsers send no credentials with a preflight
- * (Fetch, CORS-preflight fetch), and the response reveals nothing about a file.
+ * An admitted address gets a response to OPTIONS without a link or password, because browsers send
+ * no credentials with a preflight (Fetch, CORS-preflight fetch).  The response reveals nothing
+ * about a file.
  */
 #ifndef SERVER_CONTENT_ACCESS_H
 #define SERVER_CONTENT_ACCESS_H
@@ -16,15 +17,15 @@ struct exchange;
 struct pending;
 
 /*
- * Checks the client's address and its rate of requests, and counts the request.  Call once for each
- * request, also for one that is refused or redirected anyway.  Returns false if the response is
- * ready: 403 or 429.
+ * Checks the client's address and request rate, and counts the request.  Call once for each
+ * request, even if another check refuses or redirects it.  Returns false if it made a 403 or 429
+ * response.
  */
 bool access_admit(struct exchange *);
 
 /*
- * Checks the link and the password of a request that access_admit admitted.  Returns as
- * exchange_respond does; access_pending describes the wait.
+ * Checks the link and the password of a request that access_admit admitted.  Returns the same
+ * values as exchange_respond.  access_pending is the wait for the password threads.
  */
 bool access_begin(struct exchange *);
 

@@ -1,7 +1,7 @@
 /*
- * account: what is counted and logged when a response has ended, of whatever kind: from memory or a
- * file, in HTTP/1 or HTTP/2.  The worker's thread calls it once for each response.  Fill in here,
- * for all of them, each log field that is added to struct log_record.
+ * account: counts and logs a response when it ends, whether it comes from memory or a file, in
+ * HTTP/1 or HTTP/2.  The worker's thread calls account_response once for each response.  Fill in
+ * each new field of struct log_record here, so that all responses have it.
  */
 #ifndef SERVER_CONTENT_ACCOUNT_H
 #define SERVER_CONTENT_ACCOUNT_H
@@ -15,11 +15,14 @@ struct account {
 	const struct log_tls *ac_tls; /* NULL without TLS */
 	const struct request_texts *ac_texts;
 	struct str ac_user;
-	time_t ac_time;	   /* request's arrival, seconds since the epoch */
-	uint64_t ac_since; /* when its head was complete, microseconds */
-	uint64_t ac_wait;  /* microseconds of waiting for a disk */
+	/* time of the request's arrival, seconds since the epoch */
+	time_t ac_time;
+	/* time when the request's head was complete, microseconds */
+	uint64_t ac_since;
+	uint64_t ac_wait; /* time spent waiting for a disk, microseconds */
 	int ac_status;
-	uint64_t ac_head; /* bytes of the head, sent or not */
+	/* length of the response's head, even if it was not sent */
+	uint64_t ac_head;
 	uint64_t ac_sent;
 	bool ac_logged; /* true if the access log gets a line */
 };
@@ -44,7 +47,7 @@ account_log(struct service *svc, const struct account *ac)
 	log_access(svc->svc_log, &rec);
 }
 
-/* Counts and logs a response.  Its bytes are counted as they are sent (sta_sent). */
+/* Counts and logs a response.  Does not count its bytes, because sta_sent grows as they are sent. */
 static inline void
 account_response(struct service *svc, const struct account *ac)
 {

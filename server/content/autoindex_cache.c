@@ -15,23 +15,23 @@
 #include "server/content/autoindex_cache.h"
 
 #define BUCKETS	      1024
-#define AGED_PER_CALL 16 /* most old pages freed per call */
+#define AGED_PER_CALL 16 /* maximum number of old pages freed per call */
 
 STAILQ_HEAD(waiting, listing);
 
 struct entry {
 	LIST_ENTRY(entry) en_hash;
-	TAILQ_ENTRY(entry) en_lru; /* oldest use first; not while en_making */
+	TAILQ_ENTRY(entry) en_lru; /* link in ls_lru; unused while en_making */
 	struct autoindex_cache *en_listings;
-	struct place en_place; /* title is en_title; path is not valid */
-	uint64_t en_at;	       /* when requested, or found too large or slow */
+	struct place en_place; /* pl_title is en_title; pl_path is invalid */
+	uint64_t en_at;	       /* start of the lifetime, microseconds */
 	uint64_t en_age;       /* lifetime from en_at, microseconds */
 	bool en_making;
 	int en_error;
 	struct text *en_text;
 	struct listing_validator en_validator;
 
-	/* used while the page is made; by a disk thread, except en_waiting */
+	/* used while the page is made, by a disk thread; only the worker uses en_waiting */
 	struct pw_task en_task;
 	const struct place *en_from; /* place of the first request */
 	struct buf en_buf;
@@ -112,8 +112,8 @@ autoindex_cache_too_old(const struct entry *en, uint64_t now_us)
 }
 
 /*
- * Caches a page.  Evicts pages to stay within the budget, and some that are too old: these get no
- * more requests and only take memory.
+ * Caches a page.  Evicts pages to stay within AUTOINDEX_CACHE_BYTES, and a few pages that are too
+ * old, since these may get no more requests and only use memory.
  */
 static void
 autoindex_cache_keep(struct autoindex_cache *ls, struct entry *en)
@@ -164,8 +164,8 @@ autoindex_cache_same_page(const struct place *a, const struct place *b)
 }
 
 /*
- * Returns the bucket for the inode and the title.  Links to itself give a directory as many titles
- * as a client likes.
+ * Returns the bucket for the inode and the title.  The title counts, too, because a directory that
+ * contains a link to itself has any number of titles.
  */
 static struct bucket *
 autoindex_cache_bucket(struct autoindex_cache *ls, const struct place *pl)
@@ -244,8 +244,8 @@ autoindex_cache_make(struct pw_task *tk)
 }
 
 /*
- * Takes ownership of the text that the disk thread left in the buffer.  Fails with -E2BIG if the
- * budget is used up.
+ * Moves the text that the disk thread made from en_buf to en_text.  Fails with -E2BIG if the text
+ * would exceed ls_most.
  */
 static int
 autoindex_cache_take_text(struct entry *en)
@@ -279,8 +279,8 @@ autoindex_cache_give(const struct entry *en, struct listing *li)
 }
 
 /*
- * Returns true if the result may be cached.  A page must be of the directory that was looked up,
- * which another one may have replaced before the open.
+ * Returns true if the result may be cached.  A page must be of the directory that was looked up;
+ * another directory may have replaced it before the open.
  */
 static bool
 autoindex_cache_worth_keeping(const struct entry *en)
@@ -301,7 +301,7 @@ autoindex_cache_made(struct pw_waiter *w)
 	    w->wt_error == 0 ? autoindex_cache_take_text(en) : w->wt_error;
 	free(en->en_buf.b_data);
 	en->en_buf = (struct buf){0};
-	/* It took long to find out that the disk is too slow, so the lifetime starts now. */
+	/* The attempt may have taken seconds, so the lifetime starts now. */
 	if (en->en_error == -E2BIG)
 		en->en_at = clock_now();
 	STAILQ_CONCAT(&waiting, &en->en_waiting);

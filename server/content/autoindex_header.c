@@ -24,7 +24,7 @@ autoindex_header_ends_in(const char *name, struct str end)
 	return str_caseeq(s, end);
 }
 
-/* Returns false if the file fills the buffer or cannot be read. */
+/* Reads the whole file.  Returns false if the file fills the buffer or cannot be read. */
 static bool
 autoindex_header_read_all(int fd, char *data, size_t size, size_t *len)
 {
@@ -75,7 +75,7 @@ autoindex_header_show(
 	free(shown.b_data);
 }
 
-/* Opens the file below the root, as for a request.  Fails with -errno if there is none. */
+/* Opens the header file below the root, as a request for it would.  Fails with -errno. */
 static int
 autoindex_header_open(const struct place *pl)
 {

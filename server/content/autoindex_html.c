@@ -1,6 +1,6 @@
 /*
- * autoindex_html: see autoindex_html.h.  Omits end tags that HTML does not need, since there are
- * thousands of rows.
+ * autoindex_html: see autoindex_html.h.  Omits optional end tags, since a page may have thousands
+ * of rows.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "server/util/utf8.h"
 
 /*
- * Limits of the heading's links: their number, and the bytes of one.  The text of all links
- * together is quadratic in the depth of the path.
+ * Limits of the links in the heading: their number, and the bytes of each.  Without them, the total
+ * length of the links would be quadratic in the depth of the path.
  */
 #define LINKED_MOST  64
 #define LINKED_BYTES 1024
@@ -30,8 +30,8 @@
 	     "d='M4 7l4-4 4 4M8 3v11'")
 
 /*
- * Fixed table layout, so that browsers show a table of any length while it arrives.  On a narrow
- * screen, size and date stand below the name.
+ * The table layout is fixed, so that browsers show a table of any length while it arrives.  On a
+ * narrow screen, size and date are shown below the name.
  */
 static const char autoindex_html_style[] =
     "<style>\n"
@@ -112,7 +112,10 @@ autoindex_html_is_space(uint32_t c)
 	return c == '\n' || c == '\t' || c == '\r';
 }
 
-/* Appends text.  Names are bytes, so bytes that are not text become U+FFFD. */
+/*
+ * Appends escaped text.  Bytes that are not valid UTF-8 become U+FFFD, as a file name may have any
+ * bytes.  If lines is true, line ends and tabs are kept.
+ */
 static void
 autoindex_html_add_text(struct buf *b, const char *text, size_t len, bool lines)
 {
@@ -143,8 +146,8 @@ autoindex_html_text(struct buf *b, const char *text, size_t len)
 
 /*
  * Appends the link of a row.  Programs parse it with regular expressions, so href comes first and
- * is the name alone.  A colon is encoded, so that no name has a scheme; a name that begins with
- * "http" gets "./", since fsspec takes it for an address.
+ * contains only the name.  Colons are encoded, so that no name looks like a URL with a scheme.  A
+ * name that begins with "http" gets the prefix "./", because fsspec would treat it as a URL.
  */
 static void
 autoindex_html_add_href(struct buf *b, const char *text, bool dir)
@@ -159,9 +162,9 @@ autoindex_html_add_href(struct buf *b, const char *text, bool dir)
 }
 
 /*
- * Appends a size with three digits, or two and a tenth; a size that rounds to 1024 of a unit is
- * written as 1.0 of the next one.  A space follows only an exact number: lftp takes it for the
- * size.
+ * Appends a size: below 100 of a unit with one decimal, else without one.  A size that rounds to
+ * 1024 of a unit is written as 1.0 of the next unit.  Only an exact number of bytes is followed by
+ * a space, because lftp reads a number before a space as the size.
  */
 static void
 autoindex_html_add_size(struct buf *b, off_t size)
@@ -222,9 +225,9 @@ autoindex_html_row(struct buf *b, const struct row *row)
 
 /*
  * Appends the start of a link to a part of the path.  Returns false if the link would be too long.
- * Programs that search for the names of this directory by regular expressions ignore it: GDAL
- * because href does not come first, fsspec because the path from the root leads out of the
- * directory.  fsspec takes "/" alone for this directory, so the root's link is "/./".
+ * Programs that search the page for names with regular expressions ignore the link: GDAL because
+ * href does not come first, fsspec because the absolute path leads out of the directory.  fsspec
+ * would treat "/" as this directory, so the root's link is "/./".
  */
 static bool
 autoindex_html_add_crumb_link(struct buf *b, const char *path, size_t len)
@@ -248,7 +251,7 @@ autoindex_html_add_crumb_text(struct buf *b, const char *name, size_t len)
 	autoindex_html_add(b, "</bdi>/");
 }
 
-/* Appends the directory of the path that begins at from, has len bytes and precedes a '/'. */
+/* Appends one directory of the path: the len bytes at from, which precede a '/'. */
 static void
 autoindex_html_add_crumb(
     struct buf *b, const char *path, const char *from, size_t len)
@@ -257,7 +260,7 @@ autoindex_html_add_crumb(
 
 	if (autoindex_html_add_crumb_link(
 		b, path, (size_t)(from - path) + len + 1)) {
-		/* The root has no name. */
+		/* The root has no name, so its text is the '/'. */
 		autoindex_html_add_text(
 		    b, root ? "/" : from, root ? 1 : len, false);
 		autoindex_html_add(b, root ? "</a>" : "</a>/");
@@ -301,9 +304,9 @@ autoindex_html_begin(struct buf *b, const char *title)
 }
 
 /*
- * Appends a column's heading.  Its button sorts by the column: names ascending, times and sizes
- * descending; if the rows are sorted by it already, the other way.  It is not a link, because
- * programs that follow all links would fetch each order.
+ * Appends a column's heading with a button that sorts by the column: names ascending, times and
+ * sizes descending, or in the opposite direction if this column already determines the order.  It
+ * is a button and not a link, because programs that follow all links would fetch each order.
  */
 static void
 autoindex_html_add_heading(struct buf *b, const struct view *order,

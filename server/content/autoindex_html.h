@@ -1,5 +1,5 @@
 /*
- * autoindex_html: a directory listing as HTML, piece by piece.  Pure: names in, text out.
+ * autoindex_html: writes a directory listing as HTML, piece by piece.  Pure.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_HTML_H
 #define SERVER_CONTENT_AUTOINDEX_HTML_H
@@ -8,15 +8,18 @@
 #include "server/util/buf.h"
 
 /*
- * All functions append, and set b_failed if memory is short.  The caller must have reserved more
- * than BUF_SIZE: such a buffer does not belong to a worker's free list, and any thread may free(3)
- * its memory.
+ * All functions append to the buffer, and set b_failed if memory is short.  The caller must have
+ * reserved more than BUF_SIZE bytes.  The memory of such a buffer does not belong to a worker's
+ * free list, so any thread may free it with free(3).
  */
 
 /* Appends the page up to its heading; title is the directory's path as the client knows it. */
 void autoindex_html_begin(struct buf *, const char *title);
 
-/* Appends the head of the table; order is how the rows are sorted, or NULL if they are not. */
+/*
+ * Appends the head of the table.  order is the view by which the rows are sorted, or NULL if they
+ * are not sorted.
+ */
 void autoindex_html_table(
     struct buf *, const char *title, const struct view *order);
 void autoindex_html_row(struct buf *, const struct row *);

@@ -1,10 +1,10 @@
 /*
- * autoindex_json: a directory listing as JSON (RFC 8259), piece by piece, for programs: an
- * array with an object for each name.  Pure.
+ * autoindex_json: writes a directory listing as JSON (RFC 8259), piece by piece: an array with an
+ * object for each name.  Pure.
  *
  *	{"name":"a b","href":"a%20b","type":"file","size":7,"mtime":"2026-11-23T09:02:11Z"}
  *
- * A file whose row has a digest has it as "digest", in the form of Repr-Digest.
+ * An object also has "digest", in the form of Repr-Digest, if its row has a digest.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_JSON_H
 #define SERVER_CONTENT_AUTOINDEX_JSON_H
@@ -12,7 +12,10 @@
 #include "server/content/autoindex_view.h"
 #include "server/util/buf.h"
 
-/* Each appends as the functions of autoindex_html.h do; first is true for the first row. */
+/*
+ * These functions append to the buffer under the conditions of autoindex_html.h.  first is true for
+ * the first row.
+ */
 void autoindex_json_begin(struct buf *);
 void autoindex_json_row(struct buf *, const struct row *, bool first);
 void autoindex_json_end(struct buf *);

@@ -16,10 +16,10 @@
 #include "server/http/coding.h"
 #include "server/http/target.h"
 
-#define ROW_HTML 120	 /* least bytes of a row, without its name twice */
-#define ROW_JSON 80	 /* least bytes of a JSON row, without its name twice */
-#define BLOCK_US 1000000 /* most time for a block */
-#define WHOLE_US 5000000 /* most time for a whole page */
+#define ROW_HTML 120	 /* minimum bytes of an HTML row without both names */
+#define ROW_JSON 80	 /* minimum bytes of a JSON row without both names */
+#define BLOCK_US 1000000 /* maximum time to read a block */
+#define WHOLE_US 5000000 /* maximum time to read a whole page */
 
 struct autoindex_names {
 	struct row *ns_rows;
@@ -54,8 +54,8 @@ autoindex_read_look_at_digest(int dirfd, struct row *row, const struct stat *st)
 }
 
 /*
- * Reads the state of a link's target, below the root as for a request.  Fails with -errno if the
- * target is unknown.
+ * Reads the state of a link's target, which must be below the root, as for a request.  Fails with
+ * -errno if the state cannot be read.
  */
 static int
 autoindex_read_follow(const struct place *pl, const char *name, struct stat *st)
@@ -108,7 +108,7 @@ autoindex_read_look_at(int dirfd, const struct place *pl, struct row *row)
 }
 
 /*
- * Returns true if the row is a compressed sibling.  Costs one more lookup, of a name that this
+ * Returns true if the row is a compressed sibling.  Looks up the name without the suffix, which the
  * listing looks up anyway.
  */
 static bool
@@ -296,7 +296,7 @@ autoindex_read_render(
 	return b->b_len > AUTOINDEX_READ_WHOLE ? -E2BIG : 0;
 }
 
-/* Fills in all rows, and moves those that are shown to the front. */
+/* Fills in all rows, and moves the rows to show to the front of ns_rows. */
 static int
 autoindex_read_look_at_names(const struct place *pl, DIR *dir,
     struct autoindex_names *ns, struct listing_validator *lv)

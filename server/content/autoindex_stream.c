@@ -8,7 +8,7 @@
 
 #include "server/content/autoindex_stream.h"
 
-#define FRAME	   10 /* bytes before the text for a chunk's size */
+#define FRAME	   10 /* bytes reserved before the text for a chunk's size */
 #define CHUNK_END  "\r\n"
 #define CHUNK_LAST "\r\n0\r\n\r\n"
 
@@ -52,8 +52,8 @@ autoindex_stream_read_block(struct autoindex_stream *st)
 }
 
 /*
- * Frames the block as a chunk.  The size is known only after the text, so it goes into the space
- * reserved before it.
+ * Frames the block as a chunk if st_chunked is true.  The size is known only when the text is
+ * complete, so it is written into the bytes reserved before the text.
  */
 static void
 autoindex_stream_frame(struct autoindex_stream *st)

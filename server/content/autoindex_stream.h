@@ -1,7 +1,8 @@
 /*
- * autoindex_stream: the listing of a directory that is too large for one page, in blocks: the pool
- * reads and renders one, the loop sends it, then the next.  Its memory is one block and what
- * readdir(3) has read ahead, about 100 KiB; a header adds up to 64 KiB.  The loop's thread only.
+ * autoindex_stream: makes the listing of a directory that is too large for one page, block by
+ * block.  A disk thread reads and renders a block, then the event loop sends it.  A stream uses
+ * about 100 KiB, for one block and the buffer of readdir(3); a header adds up to 64 KiB.  The
+ * loop's thread only.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_STREAM_H
 #define SERVER_CONTENT_AUTOINDEX_STREAM_H
@@ -16,7 +17,7 @@ struct autoindex_stream {
 	struct place st_place;
 	/* set by the caller */
 	struct pw_loop *st_loop;
-	bool st_chunked; /* framed as RFC 9112, 7.1 */
+	bool st_chunked; /* true if blocks are framed as RFC 9112, 7.1 */
 	void (*st_done)(struct autoindex_stream *);
 	void *st_arg;
 	/* the current block, valid until autoindex_stream_next */
@@ -33,8 +34,8 @@ struct autoindex_stream {
 };
 
 /*
- * Copies the place's path and title; borrows its other strings, which belong to the configuration,
- * and its root.  Returns NULL if memory is short.
+ * Creates a stream.  Copies the place's path and title.  Borrows the root, and the other strings,
+ * which belong to the configuration.  Returns NULL if memory is short.
  */
 struct autoindex_stream *autoindex_stream_create(const struct place *);
 

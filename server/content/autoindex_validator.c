@@ -7,9 +7,16 @@
 #include "lib/util/hash.h"
 #include "server/content/autoindex_validator.h"
 
-#define SETTLED 2 /* seconds; some file systems have no finer times */
+/*
+ * Age of a change in seconds from which no later change can have the same time; some file systems
+ * store whole seconds.
+ */
+#define SETTLED 2
 
-/* Not secret, so that a listing has the same tag in each process, and on each node of a fleet. */
+/*
+ * This seed is not secret, so that a listing has the same tag in each process, and on each node of
+ * a fleet.
+ */
 static const struct seed validator_seed = {1, 2};
 
 static void

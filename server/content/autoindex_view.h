@@ -1,5 +1,5 @@
 /*
- * autoindex_view: how a client wants a listing: its format and its order.  Pure.
+ * autoindex_view: the format and the order of a listing that a client requests.  Pure.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_VIEW_H
 #define SERVER_CONTENT_AUTOINDEX_VIEW_H
@@ -25,30 +25,30 @@ enum row_type { ROW_FILE, ROW_DIRECTORY, ROW_OTHER };
 struct row {
 	char *row_name;
 	enum row_type row_type;
-	bool row_known;	  /* row_size and row_mtime are valid */
-	off_t row_size;	  /* bytes of a file */
-	time_t row_mtime; /* seconds since the epoch */
+	bool row_known;	  /* true if row_size and row_mtime are valid */
+	off_t row_size;	  /* size of a file in bytes, else 0 */
+	time_t row_mtime; /* modification time, seconds since the epoch */
 	/* newest st_ctim of the name and its link's target, seconds since the epoch; 0 if unknown */
 	time_t row_changed;
 	char row_digest[DIGEST_BASE64]; /* a file's SHA-256, or empty */
 };
 
-/* Returns the name that a request uses, such as "time". */
+/* Returns the name of the order in a query, such as "time". */
 const char *view_sort_name(enum view_sort);
 
 /*
- * Parses "sort=name|time|size", "order=asc|desc" and "format=json|html" in the query: the last one
- * of each counts, and anything else is ignored.  Without a format the Accept field decides: JSON if
- * its weight there is higher than that of HTML.  Both arguments may be absent.
+ * Parses "sort=name|time|size", "order=asc|desc" and "format=json|html" in the query.  The last one
+ * of each kind counts; other members are ignored.  Without a format, the Accept field chooses JSON
+ * if its weight is higher than that of HTML.  Either argument may be absent.
  */
 struct view view_parse(struct str query, struct str accept);
 
 bool view_same(struct view, struct view);
 
 /*
- * Compares two rows: returns a negative number if the first argument comes first in the view, 0 only for
- * equal names.  Directories come first in either direction, rows without size and time last.  Rows that
- * are equal otherwise are sorted by name (natural.h).
+ * Compares two rows.  Returns a negative number if the first argument comes first in the view, 0
+ * only for equal names.  Directories come first in either direction.  If times or sizes are
+ * compared, rows without them come last.  Equal rows are sorted by name (natural.h).
  */
 int view_compare(struct view, const struct row *, const struct row *);
 

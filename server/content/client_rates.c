@@ -12,7 +12,7 @@
 #define PARTS	((size_t)64)
 #define BUCKETS ((size_t)1024) /* hash buckets of a part */
 #define EACH	(CLIENT_RATES / PARTS)
-#define LOOKS	4 /* entries checked for a victim */
+#define LOOKS	4 /* entries checked for a full bucket */
 
 struct client_rate {
 	struct token_bucket cr_bucket;
@@ -86,8 +86,8 @@ client_rates_part_of(struct client_rates *cs, uint64_t client, uintptr_t rule,
 }
 
 /*
- * Evicts a bucket that is not in use.  Returns false if there is none.  The part's lock is held, as
- * in client_rates_add.
+ * Evicts a bucket that no exchange holds.  Returns false if there is none.  The caller holds the
+ * part's lock, as for client_rates_add.
  */
 static bool
 client_rates_forget_one(struct part *pt, uint64_t now)

@@ -1,12 +1,13 @@
 /*
- * client_rates: what clients may take, together over all their connections and all workers: a
- * bucket for each client and rule, and for each of an IPv6 client's networks, which may have more
+ * client_rates: the rate limits of clients, over all their connections and all workers.  A client
+ * has a token bucket for each rule; so has each network of an IPv6 client, with a higher limit
  * (client_key.h).  The table has 64 parts with a lock each.  A lock is held while a short list is
- * searched, never across anything that waits.
+ * searched, never during a wait.
  *
- * The table holds up to CLIENT_RATES buckets of 80 bytes each.  When it is full, it evicts a full
- * bucket, which equals a new one, else the least recently requested bucket that is not in use.  If
- * all are in use, further clients of that part share one bucket: they get less, never more.
+ * The table holds up to CLIENT_RATES buckets of 80 bytes each.  When a part is full, it evicts a
+ * full bucket, which equals a new one, else the least recently used bucket that no exchange holds.
+ * If all its buckets are held, further clients of the part share one bucket, which may lower their
+ * rates but never raises them.
  */
 #ifndef SERVER_CONTENT_CLIENT_RATES_H
 #define SERVER_CONTENT_CLIENT_RATES_H
@@ -33,15 +34,16 @@ struct client_buckets {
 };
 
 /*
- * Takes the buckets of a client for a rule, which its address identifies.  The caller holds them
- * until client_rates_give.
+ * Finds or creates the buckets of a client for a rule; the pointer rule only identifies the rule.
+ * The caller holds the buckets until client_rates_give.
  */
 void client_rates_take(struct client_rates *, const struct sockaddr *,
     const void *rule, uint64_t now_ns, struct client_buckets *);
 void client_rates_give(struct client_rates *, struct client_buckets *);
 
 /*
- * Each applies token_take, token_give or token_try to all buckets; the rate is that of one client.
+ * These functions apply token_take, token_give and token_try to all buckets.  The rate is that of
+ * one client; its networks have multiples of it.
  */
 uint64_t client_buckets_take(struct client_buckets *, const struct token_rate *,
     uint64_t n, uint64_t now_ns);

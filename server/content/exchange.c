@@ -14,10 +14,11 @@
 #include "server/log/keep.h"
 #include "server/tls/session.h"
 
-#define STATUS_CUT 499	/* as in nginx: no response was begun */
-#define DISK_LOOKS 10	/* most disk_timeout periods for a slow disk */
+#define STATUS_CUT 499 /* status without a response, as in nginx */
+/* maximum number of disk_timeout periods for a slow disk */
+#define DISK_LOOKS 10
 #define USER_KEPT  256	/* bytes of a user name that exchange_settle keeps */
-#define MOST_503   8192 /* bytes of a page that an empty socket accepts */
+#define MOST_503   8192 /* page limit; an empty socket accepts this much */
 
 struct exchange *
 exchange_create(
@@ -105,8 +106,8 @@ exchange_host_of(const struct exchange *ex)
 }
 
 /*
- * Finds the site of a refused request.  Uses Host only if the connection may be used for it, else
- * the name of the handshake.
+ * Finds the site of a refused request.  Uses the requested host only if the connection may be used
+ * for it, else the name of the handshake (SNI).
  */
 static void
 exchange_locate_refused(struct exchange *ex)
@@ -157,7 +158,7 @@ exchange_respond(struct exchange *ex, int refusal)
 	struct request *rq = &ex->ex_request;
 	int status = exchange_find_target(ex);
 
-	/* An error of the method takes precedence over others. */
+	/* 405 takes precedence over all other errors. */
 	ex->ex_refusal = rq->rq_method == METHOD_OTHER ? 405 : refusal;
 	if (status != 0) {
 		if (ex->ex_refusal != 405)
@@ -272,7 +273,8 @@ exchange_cancel(struct exchange *ex)
 }
 
 /*
- * Returns true if the path alone excludes the request from the log.  Passes 0, which is no status.
+ * Returns true if the path alone excludes the request from the log.  Passes 0 to conf_logs, which
+ * is no response's status.
  */
 static bool
 exchange_is_excluded(const struct exchange *ex)
@@ -284,8 +286,8 @@ exchange_is_excluded(const struct exchange *ex)
 }
 
 /*
- * Shrinks the exchange to what the log and messages need.  The owner has sent the head, or the head
- * is the whole response.
+ * Releases the memory that the log and messages do not need.  The owner has sent the head, or the
+ * head is the whole response.
  */
 static void
 exchange_shrink(struct exchange *ex)
@@ -391,7 +393,7 @@ exchange_disk_late(struct exchange *ex)
 		    svc->svc_conf->conf_disk_timeout, ex->ex_pending_on->cure);
 }
 
-/* Makes the 503 and returns the bytes of its body.  own is a page of the configuration, or NULL. */
+/* Writes the 503 to text, and returns the length of its body.  own is a configured page, or NULL. */
 static size_t
 exchange_make_503(
     struct exchange *ex, struct buf *text, const struct error_page *own)
@@ -414,14 +416,14 @@ exchange_make_503(
 	    hw, own->ep_type, own->ep_body, true, false, wanted);
 }
 
-/* Sends the 503.  Drops what the socket does not accept at once. */
+/* Sends the 503.  Drops the bytes that the socket does not accept at once. */
 static void
 exchange_send_503(struct exchange *ex, const struct error_page *own)
 {
 	struct buf text = {0};
 	size_t body = exchange_make_503(ex, &text, own);
 
-	/* The previous response may still fill the socket. */
+	/* send_now fails if the previous response still fills the socket. */
 	if (!text.b_failed &&
 	    ex->ex_ops->send_now(ex, text.b_data, text.b_len)) {
 		ex->ex_503 = text.b_len;

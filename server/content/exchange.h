@@ -1,14 +1,15 @@
 /*
- * exchange: a request and its response, and how they are counted and logged.  It knows the sources of
- * its response, and of its connection only struct exchange_ops.  A connection of HTTP/1 has one
- * exchange at a time, from the end of a request's head to the end of its response; an idle connection
- * has none, which keeps it small.  The worker's thread only.
+ * exchange: a request and its response; counts and logs them.  An exchange knows the sources of its
+ * response; it knows its connection only through struct exchange_ops.  A connection of HTTP/1 has
+ * one exchange at a time, from the end of a request's head to the end of its response; an idle
+ * connection has none, which keeps it small.  The worker's thread only.
  *
- *	exchange_create; then the owner fills ex_request
- *	exchange_respond: the response is ready; or the disk is pending:
- *	    exchange_wait, and after ex_ops->resumed exchange_continue
- *	exchange_refuse: the response is ready
- *	response_step, until it is done; it may wait in the same way
+ * The owner calls these functions in this order:
+ *
+ *	exchange_create, then fill in ex_request
+ *	exchange_respond, or exchange_refuse; if exchange_respond returns false for a wait:
+ *	    exchange_wait, and exchange_continue after ex_ops->resumed
+ *	response_step until the response is done, with the same calls for a wait
  *	exchange_free; during a wait exchange_cancel, and exchange_free after ex_ops->resumed
  */
 #ifndef SERVER_CONTENT_EXCHANGE_H
@@ -38,8 +39,8 @@ struct token_bucket;
 /* Callbacks from an exchange to its connection. */
 struct exchange_ops {
 	/*
-	 * Called when the completion arrives.  It may be one of thousands, so the owner continues the
-	 * exchange later.  May free the exchange.
+	 * Called when the completion of a wait arrives.  Thousands may arrive at once, so the owner
+	 * continues the exchange later.  May free the exchange.
 	 */
 	void (*resumed)(struct exchange *);
 
@@ -56,88 +57,97 @@ struct exchange_ops {
 	bool (*send_now)(struct exchange *, const char *, size_t len);
 
 	/*
-	 * Reserves memory beyond what each response takes, until the exchange is freed.  Returns false
-	 * if the connection's responses hold too much of it.  NULL if reserving always succeeds.
+	 * Reserves memory for a response that needs more than most, until the exchange is freed.
+	 * Returns false if the connection's responses already hold too much.  The callback is NULL
+	 * if every reservation succeeds.
 	 */
 	bool (*reserve)(struct exchange *, size_t bytes);
 };
 
 /*
- * A wait of an exchange.  The code that begins a wait registers it with exchange_pend; the
+ * A kind of wait.  The code that starts a wait registers its kind with exchange_pend; the
  * completion calls exchange_resume.
  */
 struct pending {
 	/*
-	 * Continues after the completion, as exchange_continue does.  NULL if response_step continues.
+	 * Continues the exchange after the completion, and returns the same values as
+	 * exchange_respond.  NULL if response_step continues it.
 	 */
 	bool (*resume)(struct exchange *);
 
 	/*
-	 * Cancels the wait: the result is no longer needed.  The completion arrives all the same.  NULL
-	 * if there is nothing to do.
+	 * Cancels the wait, because the result is no longer needed.  The completion still arrives.
+	 * NULL if there is nothing to cancel.
 	 */
 	void (*cancel)(struct exchange *);
 
 	/* Returns true if the disk is slow but makes progress.  NULL if that is unknown. */
 	bool (*slow)(struct exchange *);
 
-	const char *name; /* for messages: what did not respond */
-	const char *cure; /* for messages: the remedy */
+	const char *name; /* name of the slow device or threads, for messages */
+	const char *cure; /* remedy, for messages */
 };
 
 #define PENDING_DISK .name = "the disk", .cure = "look for disk errors (dmesg)"
 
-/* How fast the client takes the response (min_rate.c), in bytes and microseconds. */
+/*
+ * State to measure how fast the client receives the response (min_rate.c), in bytes and
+ * microseconds.
+ */
 struct pace {
 	bool pc_begun;
-	uint64_t pc_since; /* when the socket became full; 0 if it is not */
-	uint64_t pc_full;  /* full before that, in this period */
-	int64_t pc_begin;  /* bytes taken at the start of the period */
-	int64_t pc_last;   /* bytes taken when TIMER_SEND was set */
+	uint64_t pc_since; /* time when the socket became full, or 0 */
+	uint64_t pc_full;  /* earlier time with a full socket, in this period */
+	int64_t pc_begin;  /* bytes acknowledged at the start of the period */
+	int64_t pc_last;   /* bytes acknowledged when TIMER_SEND was set */
 };
 
 struct exchange {
 	const struct exchange_ops *ex_ops;
 	void *ex_owner; /* the connection, for ex_ops */
 	struct service *ex_service;
-	const struct sockaddr *ex_peer; /* owner's address, or &ex_client */
-	union sockaddr_any ex_client;	/* client that a trusted proxy names */
-	int ex_sock;			/* the owner's; see pw_send */
-	struct pw_sink *ex_sink;	/* the owner's; see pw_send */
-	const struct tls *ex_tls;	/* the owner's; NULL without TLS */
-	uint64_t ex_rate; /* the client's rate, bytes/s, or 0; see pw_send */
+	/* client's address: the owner's, or ex_client */
+	const struct sockaddr *ex_peer;
+	union sockaddr_any ex_client; /* client that a trusted proxy names */
+	int ex_sock;		      /* the owner's socket; see pw_send */
+	struct pw_sink *ex_sink;      /* the owner's sink; see pw_send */
+	const struct tls *ex_tls;     /* the owner's TLS state, or NULL */
+	uint64_t ex_rate; /* client's last rate in bytes/s, or 0 if unknown */
 
-	bool ex_head_apart; /* the owner sends the head: response_head_given */
+	/* true if the owner sends the head; see response_head_given */
+	bool ex_head_apart;
 
 	bool ex_proxied; /* a trusted proxy sent the request; set by owner */
-	bool ex_no_site; /* no site is named, so no site's fields are sent */
-	int ex_refusal;	 /* status to refuse with, or 0 */
-	bool ex_open;	 /* not counted and logged yet */
+	/* true if the request names no site; the response then has no fields of a site */
+	bool ex_no_site;
+	int ex_refusal;	 /* status of the refusal, or 0 */
+	bool ex_open;	 /* true until counted and logged */
 	bool ex_pending; /* true until the completion arrives */
-	const struct pending *ex_pending_on; /* current or last wait */
-	bool ex_held; /* waits for reserve instead; the owner continues it */
-	bool ex_cancelled;   /* exchange_cancel was called */
+	/* kind of the current or last wait */
+	const struct pending *ex_pending_on;
+	bool ex_held;	     /* true during a wait for memory; see reserve */
+	bool ex_cancelled;   /* true after exchange_cancel */
 	unsigned ex_looks;   /* disk_timeout periods granted to a slow disk */
-	uint64_t ex_since;   /* when the head was complete, microseconds */
+	uint64_t ex_since;   /* time when the head was complete, microseconds */
 	time_t ex_time;	     /* head's arrival, seconds since the epoch */
-	uint64_t ex_wait;    /* microseconds of finished waits for a disk */
+	uint64_t ex_wait;    /* finished waits for a disk, microseconds */
 	uint64_t ex_waiting; /* start of the current wait, microseconds */
 	uint64_t ex_counted; /* sent bytes already in the statistics */
 	size_t ex_503;	     /* bytes of the 503 for a hung disk, or 0 */
-	size_t ex_503_body;  /* bytes of that 503's body */
+	size_t ex_503_body;  /* bytes of the body in ex_503 */
 
 	struct request ex_request;
 	struct target ex_target;
-	/* memory of ex_target; after exchange_settle, of the texts for the log */
+	/* memory for the strings of ex_target; after exchange_settle, for the texts of the log */
 	struct buf ex_path;
-	bool ex_settled;     /* see exchange_settle */
-	bool ex_unlogged;    /* settled, and the log gets no line */
+	bool ex_settled;     /* true after exchange_settle */
+	bool ex_unlogged;    /* true if ex_settled and the log gets no line */
 	struct buf ex_user;  /* user name of Basic credentials, for the log */
 	bool ex_paced;	     /* true if a rate limit applies; see pace.h */
 	uint64_t ex_allowed; /* bytes taken from the buckets */
 	uint64_t ex_not_before; /* earliest time to send, microseconds */
-	struct token_bucket *ex_bucket; /* the connection's; set by owner */
-	struct client_buckets ex_client_rate; /* used with client_rate */
+	struct token_bucket *ex_bucket; /* connection's bucket; set by owner */
+	struct client_buckets ex_client_rate; /* buckets for client_rate */
 	struct verify ex_verify;
 	struct lookup ex_lookup;
 	struct response ex_response;
@@ -153,32 +163,32 @@ struct exchange *exchange_create(
 /*
  * Makes the response to ex_request.  Returns true if it is ready to be sent.  Returns false if the
  * caller must call exchange_wait and later exchange_continue, or if ex_held is set.  refusal is 0,
- * or the status of a response that needs no file, such as 413, to a client that access control
- * admits.
+ * or the status, such as 413, that an admitted client gets in place of a file.
  */
 bool exchange_respond(struct exchange *, int refusal);
 
 /*
- * Makes the error response to a malformed request.  Its site, with its rules about addresses and
- * rates, is that of rq_target and rq_texts.qt_host as far as they are known, else that of SNI.
- * Without either, the rules of the first site apply, with the fields of the top level.
+ * Makes the error response to a malformed request.  The rules about addresses and rates are those
+ * of the site that rq_target or rq_texts.qt_host names, as far as these are known, or else the site
+ * that SNI names.  If none of them names a site, the rules of the first site apply, with the fields
+ * of the top level.
  */
 void exchange_refuse(struct exchange *, int status);
 
 /*
- * Refuses input that precedes a request, whose target and host are unknown, with this text in place
- * of an error page.
+ * Refuses input that precedes a request, so that target and host are unknown.  The response has
+ * this text in place of an error page.
  */
 void exchange_refuse_text(struct exchange *, int status, struct str text);
 
-/* Continues after the completion.  Returns as exchange_respond does. */
+/* Continues the exchange after the completion.  Returns the same values as exchange_respond. */
 bool exchange_continue(struct exchange *);
 
 /*
- * Call when the response is chosen and may wait long for its client.  Keeps what the log and
- * messages need of the request, at most `most` bytes of it, and releases the rest: ex_request and
- * ex_target no longer point into the owner's memory, which may be freed.  Returns the bytes kept.
- * Fails with -ENOMEM, with nothing changed, if memory is short.
+ * Releases the memory of the request, except up to `most` bytes that the log and messages need.
+ * Afterwards ex_request and ex_target do not point into the owner's memory, which may be freed.
+ * Call when the response is chosen and may wait long for its client.  Returns the number of bytes
+ * kept.  Fails with -ENOMEM and changes nothing if memory is short.
  */
 long exchange_settle(struct exchange *, size_t most);
 
@@ -189,8 +199,8 @@ exchange_reserve(struct exchange *ex, size_t bytes)
 }
 
 /*
- * Reads the client that the fields of a request name, if one of trusted_proxies sent it; see
- * client_address.  Returns false if they name none.
+ * Reads the client's address from the fields that a trusted proxy sets; see the key client_address.
+ * Returns false if they name no client.
  */
 bool exchange_named(
     const struct conf *, const struct request *, union sockaddr_any *);
@@ -198,7 +208,10 @@ bool exchange_named(
 /* Sets ex_client if the exchange's own request names a client. */
 void exchange_name_client(struct exchange *);
 
-/* Sets the client that a trusted proxy names; AF_UNSPEC, if it names none, changes nothing. */
+/*
+ * Sets the exchange's client to the client that a trusted proxy named.  Does nothing if the family
+ * is AF_UNSPEC, because no client was named.
+ */
 static inline void
 exchange_asked_for(struct exchange *ex, const union sockaddr_any *client)
 {
@@ -215,7 +228,7 @@ exchange_client(const struct exchange *ex)
 	return ex->ex_peer;
 }
 
-/* Registers the wait.  Returns false, so that a function can end with it. */
+/* Registers a kind of wait.  Returns false, so that callers can return the result. */
 static inline bool
 exchange_pend(struct exchange *ex, const struct pending *pn)
 {
@@ -231,7 +244,7 @@ exchange_wait(struct exchange *ex)
 	ex->ex_waiting = clock_now();
 }
 
-/* Ends the wait; the completion calls it.  May free the exchange. */
+/* Ends the wait.  The completion calls this function.  May free the exchange. */
 static inline void
 exchange_resume(struct exchange *ex)
 {
@@ -240,7 +253,7 @@ exchange_resume(struct exchange *ex)
 	ex->ex_ops->resumed(ex);
 }
 
-/* Returns true while its password is being verified, or waits to be. */
+/* Returns true while the exchange waits for its password to be verified. */
 static inline bool
 exchange_verifies(const struct exchange *ex)
 {
@@ -254,8 +267,8 @@ exchange_verifies(const struct exchange *ex)
 void exchange_cancel(struct exchange *);
 
 /*
- * Call when disk_timeout expires.  Returns true if the disk is only slow, and the exchange may wait
- * for another disk_timeout.
+ * Returns true if the disk is slow but makes progress, so that the exchange may wait for another
+ * disk_timeout.  Call when disk_timeout expires.
  */
 bool exchange_has_patience(struct exchange *);
 
@@ -265,7 +278,7 @@ void exchange_disk_late(struct exchange *);
 /* Counts the bytes sent since the last call. */
 void exchange_sent(struct exchange *);
 
-/* Counts, logs and frees an exchange; ignores NULL.  Nothing may be pending. */
+/* Counts, logs and frees an exchange; ignores NULL.  The exchange must not be pending. */
 void exchange_free(struct exchange **);
 
 /*

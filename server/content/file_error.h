@@ -9,14 +9,14 @@
 struct exchange;
 
 /*
- * Logs why the requested file cannot be sent.  Logs a lack of memory or descriptors once a minute,
- * with the number of repeats.
+ * Logs why the requested file cannot be sent.  Logs a lack of memory or descriptors at most once a
+ * minute, with the number of repeats.
  */
 void file_error_tell(struct exchange *, int error);
 
 /*
- * Logs, once a minute, that a file changed while it was sent: the response was aborted, or the client got
- * 503 if nothing had been sent.
+ * Logs at most once a minute that a file changed while it was sent.  cut is true if the response
+ * was aborted, false if the client got 503 because nothing had been sent.
  */
 void file_error_changed(struct exchange *, bool cut);
 

@@ -18,8 +18,8 @@ header_cache_create(void)
 }
 
 /*
- * Returns true if Host alone determines the response and the connection stays open.  An empty Host
- * leaves that to SNI.
+ * Returns true if Host alone determines the response and the connection stays open.  Returns false
+ * for an empty Host, because SNI then names the site.
  */
 static bool
 header_cache_plain(const struct request *rq)
@@ -39,7 +39,7 @@ header_cache_plain(const struct request *rq)
 	       pre->pre_if_range.s_ptr == NULL;
 }
 
-/* Returns true if s is absent or inside the block.  The value of a repeated field is not inside. */
+/* Returns true if s is absent or inside the block.  The joined value of a repeated field is outside. */
 static bool
 header_cache_inside(struct str s, struct str block)
 {

@@ -3,9 +3,9 @@
  * with each request; a block that was checked and parsed once is not parsed again if every byte is
  * the same.  Belongs to a worker; used by its thread only.
  *
- * It caches plain blocks only: no field in them changes the response to a GET, and none has a
- * password.  A worker with many more clients at a time than HEADER_CACHE_SLOTS, whose fields all
- * differ, evicts their blocks between two requests.
+ * Only plain blocks are cached: they have no field that changes the response to a GET, and no
+ * password.  If a worker has many more clients at a time than HEADER_CACHE_SLOTS, and their blocks
+ * differ, a block is evicted before its client's next request.
  */
 #ifndef SERVER_CONTENT_HEADER_CACHE_H
 #define SERVER_CONTENT_HEADER_CACHE_H
@@ -17,14 +17,15 @@
 #include "server/util/str.h"
 
 #define HEADER_CACHE_SLOTS 256
-#define HEADER_CACHE_MAX   1024 /* bytes of a block, its blank line included */
+/* maximum bytes of a block with its blank line */
+#define HEADER_CACHE_MAX   1024
 
 struct site;
 
 /* A cached block; the slices point into fl_text. */
 struct cached_header {
 	const struct site *fl_site;    /* site that Host names */
-	struct request_texts fl_texts; /* without the request line */
+	struct request_texts fl_texts; /* texts, except the request line */
 	uint64_t fl_accept;	       /* coding_weights of the block */
 	/* client that the block names, for a trusted proxy; AF_UNSPEC if none */
 	union sockaddr_any fl_client;
@@ -34,16 +35,17 @@ struct cached_header {
 };
 
 /*
- * The block that a connection sent with a request that got a response.  Another connection's block
- * may replace it in its slot; the number shows that.  So what was checked for this connection and
- * this host, the certificate for example, still holds.
+ * The block that a connection sent with an earlier request.  Another connection's block may replace
+ * it in its slot; kh_number then differs from the slot's fl_number.  While the numbers are equal,
+ * checks that were made for this connection and this host, such as of the certificate, remain
+ * valid.
  */
 struct known_header {
 	const struct cached_header *kh_fields; /* NULL if there is none */
 	uint64_t kh_number;
 };
 
-/* Each block has one slot, where another block may replace it. */
+/* The hash of a block determines its slot, where another block may replace it. */
 struct header_cache {
 	struct seed ft_seed;
 	uint64_t ft_count; /* blocks cached so far */
@@ -55,8 +57,8 @@ struct header_cache *header_cache_create(void);
 
 /*
  * Caches block, which is all of the request's head after its first line, and the client that it
- * names (fl_client).  Returns NULL if the block is too long or not plain.  The returned entry stays
- * where it is, but another block may replace its content, so compare before use.
+ * names (fl_client).  Returns NULL if the block is too long or not plain.  The returned pointer
+ * stays valid, but another block may replace the entry's content, so compare before use.
  */
 const struct cached_header *header_cache_remember(struct header_cache *,
     const struct request *, struct str block, const struct site *,
@@ -86,7 +88,8 @@ known_header_matches(const struct known_header *kh, const char *p, size_t len)
 }
 
 /*
- * Returns the texts as slices of a head whose block matches; line is the length of its first line.
+ * Returns the texts of a block as slices of a head whose block matches; line is the length of the
+ * head's first line.
  */
 static inline struct request_texts
 header_cache_texts(

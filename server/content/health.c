@@ -12,7 +12,7 @@
 #define SECOND_US ((uint64_t)1000000)
 #define LINE	  1024 /* bytes with the NUL; longer lines are truncated */
 
-/* Sets the first site or location that has the root. */
+/* Sets rh_site and rh_location to the first site or location that has this root. */
 static void
 health_name_root(struct root_health *rh, const struct conf *conf, size_t root)
 {

@@ -1,8 +1,8 @@
 /*
- * health: the state for balancers: the responses for the paths of the keys live and ready, and what
- * the key agent sends (server/admin/agent.h).  No response needs the disk: the threads of
- * server/process/root_probe.h find out the state of the roots.  The text of ready has a line for each
- * root:
+ * health: reports the state of the server to balancers.  Makes the responses for the paths of the
+ * keys live and ready, and holds the state that the agent sends (server/admin/agent.h).  No
+ * response reads the disk, because the threads of server/process/root_probe.h check the roots.  The
+ * text of ready has a line for each root:
  *
  *	not ready
  *	main: ok
@@ -23,27 +23,29 @@
 #include "server/conf/conf.h"
 
 #define HEALTH_SILENT \
-	((uint64_t)5000000) /* microseconds without a response: not ready */
+	((uint64_t)5000000) /* time without a response until not ready, microseconds */
 
 struct exchange;
 
 struct root_health {
-	const struct site *rh_site;	   /* first site with this root */
-	const char *rh_location;	   /* path of the location, or empty */
-	atomic_uint_fast64_t rh_responded; /* last response, microseconds */
+	const struct site *rh_site; /* first site with this root */
+	const char *rh_location;    /* path of the location, or empty */
+	/* time of the last response, microseconds */
+	atomic_uint_fast64_t rh_responded;
 	atomic_int rh_error; /* result of the last probe: 0 or -errno */
 };
 
 struct health {
-	atomic_bool hl_ending;	  /* shutdown by SIGTERM; never reset */
-	atomic_bool hl_withdrawn; /* set by pagewise drain */
-	/* true if this process, or one before, may have told balancers to drain */
+	/* true during shutdown by SIGTERM; never reset */
+	atomic_bool hl_ending;
+	atomic_bool hl_withdrawn; /* true while pagewise drain is in effect */
+	/* true if the agent must send "ready" for a while, to cancel an earlier drain */
 	atomic_bool hl_restored;
 	size_t hl_count; /* number of roots (conf_nroots) */
 	struct root_health hl_roots[];
 };
 
-/* Returns the state in which all roots have just responded, or NULL if memory is short. */
+/* Creates the state, as if all roots had just responded.  Returns NULL if memory is short. */
 struct health *health_create(const struct conf *, uint64_t now_us);
 void health_destroy(struct health **);
 
@@ -57,9 +59,7 @@ bool health_drains(const struct health *);
 bool health_is_well(
     const struct health *, uint64_t now_us, char *text, size_t size);
 
-/*
- * Returns true if the request is for one of the two paths; the response is then ready to be sent.
- */
+/* Makes the response if the path is that of live or ready.  Returns false for any other path. */
 bool health_respond(struct exchange *);
 
 #endif

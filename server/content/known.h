@@ -1,7 +1,7 @@
 /*
- * known: requests of which every byte is known: the fields are those of one that was checked and
- * parsed before (header_cache.h), and what the target names is ready (response_cache.h).  They are
- * neither parsed nor looked up.  The worker's thread only.
+ * known: finds requests that need neither parsing nor a lookup: their header block was checked and
+ * parsed before (header_cache.h), and the response for their target is cached (response_cache.h).
+ * The worker's thread only.
  */
 #ifndef SERVER_CONTENT_KNOWN_H
 #define SERVER_CONTENT_KNOWN_H
@@ -14,7 +14,7 @@
 struct exchange;
 
 struct known {
-	struct cached_response *kn_response; /* borrowed: response_cache_ref */
+	struct cached_response *kn_response; /* borrowed, without a reference */
 	const struct cached_header *kn_fields;
 	const char *kn_begin; /* start of the head */
 	size_t kn_line;	      /* bytes of the request line, without CRLF */
@@ -45,9 +45,9 @@ known_take_target(struct str *s, struct str *target)
 }
 
 /*
- * Looks for a known request at the front of in.  Returns false if there is none.  version is what
- * follows the target in the request line; the header block comes after it.  now is in microseconds.
- * Hot, so inlined.
+ * Looks for a known request at the start of in, and fills in kn.  Returns false if there is none.
+ * version is the rest of the request line after the target.  now is in microseconds.  Inlined for
+ * speed.
  */
 static inline bool
 known_find(struct service *svc, const struct known_header *known, bool tls,
@@ -80,7 +80,7 @@ known_find(struct service *svc, const struct known_header *known, bool tls,
 	return kn->kn_response != NULL;
 }
 
-/* Counts a known request that gets its response; see popular.h. */
+/* Counts a known request in svc_popular, if this is not NULL. */
 static inline void
 known_asked(struct service *svc, const struct known *kn, uint64_t now)
 {

@@ -36,7 +36,8 @@ multipart_digits(off_t number)
 }
 
 /*
- * Returns the number of digits of the positions in a part's head.  Two heads differ only in these.
+ * Returns the number of digits of the positions in a part's head.  Two heads differ only in these
+ * digits.
  */
 static unsigned
 multipart_positions(const struct range *r)

@@ -1,5 +1,6 @@
 /*
- * multipart: a response with several ranges (RFC 9110, 14.6).  Pure.
+ * multipart: heads of the parts, and length, of a response with several ranges (RFC 9110, 14.6).
+ * Pure.
  */
 #ifndef SERVER_CONTENT_MULTIPART_H
 #define SERVER_CONTENT_MULTIPART_H
@@ -11,7 +12,8 @@
 
 struct response;
 
-#define MULTIPART_HEAD (REPRESENTATION_LINES + 256) /* bytes of a part's head */
+/* maximum bytes of a part's head */
+#define MULTIPART_HEAD (REPRESENTATION_LINES + 256)
 
 /*
  * Writes the head of part i, or after the last part the closing delimiter, and returns its length.

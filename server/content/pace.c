@@ -62,7 +62,7 @@ pace_rate(const struct exchange *ex)
 	return one == 0 || (all > 0 && all < one) ? all : one;
 }
 
-/* Takes n bytes from both buckets, and returns when they may be sent, in nanoseconds. */
+/* Takes n bytes from both buckets, and returns the time from which they may be sent, in nanoseconds. */
 static uint64_t
 pace_take(struct exchange *ex, uint64_t n)
 {
@@ -94,8 +94,8 @@ pace_has_body(const struct response *rs)
 }
 
 /*
- * Returns bytes to the buckets that were taken and not sent, or takes those of a head that were
- * sent and not taken.
+ * Returns to the buckets the bytes that were taken but not sent, or takes from them the bytes that
+ * were sent but not taken, such as those of a head.
  */
 static void
 pace_settle(struct exchange *ex)

@@ -1,11 +1,12 @@
 /*
- * pace: limits how fast a response is sent (rate, client_rate, burst), and how often a client may send
- * requests (request_rate).  The limits apply to responses with a body; a response of a head alone
- * costs a request and no bytes.
+ * pace: limits how fast a response is sent (rate, client_rate, burst), and how often a client may
+ * send requests (request_rate).  The limits apply to responses with a body; a response without a
+ * body counts as a request, but its bytes do not count.
  *
- * A chunk of bytes is taken from the buckets of the connection and of the client, and the response
- * continues when both have earned it: so it wakes once for each chunk, in the order of the takes.
- * The unsent bytes of a chunk go back when the exchange ends.
+ * An exchange takes the bytes of a chunk from the buckets of its connection and of its client, and
+ * its response continues when both buckets have earned these bytes.  So the exchange wakes up once
+ * for each chunk, and exchanges of one client wake up in the order in which they took their bytes.
+ * The unsent bytes of a chunk return to the buckets when the exchange ends.
  */
 #ifndef SERVER_CONTENT_PACE_H
 #define SERVER_CONTENT_PACE_H
@@ -25,7 +26,10 @@ bool pace_admit(struct exchange *, unsigned *seconds);
 /* Sets up the rate limits of the response; they apply if it has a body. */
 void pace_begin(struct exchange *);
 
-/* Returns 0 if the response may continue, else the earliest time to continue, in microseconds. */
+/*
+ * Takes the bytes of the next chunk from the buckets if none are left.  Returns 0 if the response
+ * may continue, else the earliest time to continue, in microseconds.
+ */
 uint64_t pace_wait(struct exchange *);
 
 /* Returns the bytes that may be sent now. */
@@ -34,7 +38,10 @@ uint64_t pace_left(const struct exchange *);
 /* Returns the limit of the response's rate in bytes/s, or 0 if there is none. */
 uint64_t pace_rate(const struct exchange *);
 
-/* Call when the exchange ends.  Returns the unsent bytes to the buckets. */
+/*
+ * Returns the unsent bytes to the buckets, and releases the client's buckets.  Call when the
+ * exchange ends.
+ */
 void pace_end(struct exchange *);
 
 #endif

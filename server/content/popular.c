@@ -1,7 +1,7 @@
 /*
  * popular: see popular.h.  The counters form a heap with the lowest count on top.  A table with
- * chains finds the counter of a path by site and hash; the seed is secret, so that two paths do not
- * share a hash.
+ * chains finds the counter of a path by site and hash; the seed is secret, so that clients cannot
+ * choose paths with equal hashes.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 #define NONE UINT32_MAX
 
 struct entry {
-	struct popular_path en_path; /* without its count */
+	struct popular_path en_path; /* pp_count is unused */
 	uint32_t en_place;	     /* index in the heap */
 	uint32_t en_next;	     /* next entry of the chain */
 };
@@ -127,13 +127,16 @@ popular_rise(struct popular *po, uint32_t at)
 	popular_put(po, at, pl);
 }
 
-/* Halves all counts for each window that has passed, which keeps their order.  The lock is held. */
+/*
+ * Halves all counts once for each window that has passed; their order stays the same.  The caller
+ * holds the lock.
+ */
 static void
 popular_grow_old(struct popular *po, uint64_t now)
 {
 	uint64_t window = (now - po->po_begin) / POPULAR_WINDOW_US, times;
 
-	/* A request's start may precede that of requests counted before. */
+	/* now is the start of a request, which may precede that of a request counted before. */
 	if (now < po->po_begin || window <= po->po_window)
 		return;
 	times = window - po->po_window;
@@ -176,7 +179,7 @@ popular_unlink_entry(struct popular *po, uint32_t entry)
 	*link = po->po_entries[entry].en_next;
 }
 
-/* Gives a path an unused counter, or the lowest one, which keeps its count. */
+/* Assigns a path an unused counter, or the counter with the lowest count, which keeps this count. */
 static uint32_t
 popular_take_over(
     struct popular *po, const struct site *site, struct str path, uint64_t hash)
@@ -229,7 +232,7 @@ popular_asked(struct popular *po, const struct site *site, struct str path,
 	counter_add(&po->po_counted, 1);
 }
 
-/* ------------------------------------------------------------------ what it knows */
+/* ------------------------------------------------------------------ results */
 
 size_t
 popular_size(const struct popular *po)

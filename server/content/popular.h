@@ -1,17 +1,18 @@
 /*
- * popular: the paths that a worker is asked for most, in bounded memory: Space-Saving (Metwally,
- * Agrawal, El Abbadi: "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT
- * 2005).  There are POPULAR_FACTOR counters for each wanted path.  A path without a counter takes
- * over the lowest one with its count, so a count is too high by at most that much, which is
- * recorded.  With N counters, every path with more than 1/N of the requests has one.
+ * popular: finds the paths that clients request most from a worker, in bounded memory, with the
+ * algorithm Space-Saving (Metwally, Agrawal, El Abbadi: "Efficient Computation of Frequent and
+ * Top-k Elements in Data Streams", ICDT 2005).  There are POPULAR_FACTOR counters for each wanted
+ * path.  A path without a counter takes over the counter with the lowest count, and keeps this
+ * count.  So a count may be too high by at most that much, which pp_error records.  With N
+ * counters, every path with more than 1/N of the requests has a counter.
  *
  * All counts are halved every POPULAR_WINDOW_US, so they cover about the last two such windows.
  *
  * A path is counted as in the request: not decoded, without its query.  Paths longer than
  * POPULAR_PATH are not counted.
  *
- * The worker counts, any thread copies.  The worker never waits: requests are not counted while its
- * counters are being copied, which takes some 20 us for 100 paths.
+ * The worker counts; any thread may copy the counters.  The worker never waits: it does not count
+ * requests while another thread copies its counters, which takes some 20 us for 100 paths.
  */
 #ifndef SERVER_CONTENT_POPULAR_H
 #define SERVER_CONTENT_POPULAR_H
@@ -25,7 +26,7 @@
 #define POPULAR_MOST	  1000 /* largest number of wanted paths */
 #define POPULAR_FACTOR	  4
 #define POPULAR_LEAST	  256 /* smallest number of counters */
-#define POPULAR_PATH	  255 /* bytes */
+#define POPULAR_PATH	  255 /* maximum bytes of a path */
 #define POPULAR_WINDOW_US ((uint64_t)60000000)
 
 struct popular;
@@ -56,15 +57,16 @@ uint64_t popular_hash(const struct popular *, struct str path);
 /* Returns the number of counters. */
 size_t popular_size(const struct popular *);
 
-/* Copies the counters in use, in no order, and returns their number.  Any thread. */
+/* Copies the counters in use, unsorted, and returns their number.  Any thread. */
 size_t popular_copy(struct popular *, uint64_t now_us, struct popular_path *);
 
 /* Returns the number of counted requests.  Any thread. */
 uint64_t popular_counted(const struct popular *);
 
 /*
- * Merges several workers' lists in one array: each path of each site once, those with the most
- * certain requests (pp_count - pp_error) first.  Returns the new length.
+ * Merges the lists of several workers, which are in one array.  Afterwards the array has each path
+ * of each site once, the paths with the most certain requests (pp_count - pp_error) first.  Returns
+ * the new length.
  */
 size_t popular_merge(struct popular_path *, size_t n);
 

@@ -1,6 +1,6 @@
 /*
- * ready: finds the response of an exchange in response_cache.h, and decides whether a new one may be
- * kept there.
+ * ready: finds the response of an exchange in response_cache.h, and offers new responses to that
+ * cache.
  */
 #ifndef SERVER_CONTENT_READY_H
 #define SERVER_CONTENT_READY_H
@@ -14,8 +14,8 @@ struct representation;
 struct cached_response *ready_find(struct exchange *, const struct pw_file *);
 
 /*
- * Offers the response to the cache.  Its head must be complete and the file whole, and the response
- * must not be cached yet.
+ * Caches the response if possible.  Its head must be complete, and ready_find must have returned
+ * NULL for it.
  */
 void ready_offer(struct exchange *, struct pw_file *, struct representation *);
 

@@ -13,7 +13,10 @@
 
 struct exchange;
 
-/* Returns true if a rule of the configuration made the response. */
+/*
+ * Makes the response if a rule of the configuration matches the path.  Returns false if none
+ * matches.
+ */
 bool redirect_by_rule(struct exchange *);
 
 /*

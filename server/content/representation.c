@@ -9,7 +9,7 @@
 #include "server/http/date.h"
 #include "server/http/digest.h"
 
-#define SETTLED 2 /* seconds */
+#define SETTLED 2 /* age from which a time identifies a version, seconds */
 
 /*
  * Writes the digest that the file carries, in base64.  Returns false if there is none that matches
@@ -74,7 +74,7 @@ representation_tag_given(struct representation *rp)
 {
 	struct str given = rp->rp_set->set_entity_tag;
 
-	/* Another coding is another representation. */
+	/* Each coding is a representation of its own, with its own tag. */
 	if (rp->rp_coding == CODING_NONE)
 		representation_tag(rp, "%.*s", (int)given.s_len, given.s_ptr);
 	else
@@ -141,8 +141,8 @@ representation_line_digest(struct representation *rp, const char *hash)
 }
 
 /*
- * Writes Content-Encoding.  A sibling of a file whose format is a coding has both; the one applied
- * last comes last.
+ * Writes Content-Encoding.  A sibling of a file whose format is itself a coding has two codings;
+ * the coding applied last comes last.
  */
 static void
 representation_line_coding(struct representation *rp, enum coding format)
@@ -218,7 +218,7 @@ representation_repr_free(void *arg)
 {
 	struct representation *rp = arg;
 
-	/* NULL if memory was short. */
+	/* fil_user is NULL if memory was short. */
 	if (rp == NULL)
 		return;
 	response_cache_forget(&rp->rp_ready);

@@ -1,6 +1,6 @@
 /*
- * representation: what all responses for a file share (the representation of RFC 9110): media type,
- * validators, ready header lines.  Made once for each struct pw_file and kept with it.
+ * representation: data that all responses for a file share (the representation of RFC 9110): media
+ * type, validators, complete header lines.  Made once for each struct pw_file and stored with it.
  */
 #ifndef SERVER_CONTENT_REPRESENTATION_H
 #define SERVER_CONTENT_REPRESENTATION_H
@@ -17,16 +17,16 @@
 #define REPRESENTATION_LINES 512 /* bytes of rp_lines */
 
 struct representation {
-	const struct settings *rp_set;	/* settings that it was made for */
+	const struct settings *rp_set;	/* settings of the location */
 	struct validators rp_announced; /* validators for conditions */
 	time_t rp_made;
 	size_t rp_len;
-	enum coding rp_coding; /* coding of the file, not in its name */
+	enum coding rp_coding; /* coding if it is a sibling, else CODING_NONE */
 	size_t rp_coded;       /* offset in rp_lines after Content-Type */
-	size_t rp_digest;      /* offset after Content-Encoding */
-	size_t rp_validators;  /* offset after Repr-Digest */
-	bool
-	    rp_young; /* the file's time is recent or in the future: made anew each time */
+	size_t rp_digest;      /* offset in rp_lines after Content-Encoding */
+	size_t rp_validators;  /* offset in rp_lines after Repr-Digest */
+	/* true if the file's time is recent or in the future; such a representation is used once */
+	bool rp_young;
 	struct response_cache_count rp_asked; /* recent requests for the file */
 	struct response_cache_list rp_ready;
 	char rp_type[CONF_MEDIA_TYPE];
@@ -35,24 +35,24 @@ struct representation {
 };
 
 /*
- * Returns the file's representation, made anew if need be, also for another location.  Returns NULL
- * if memory is short.  name determines the media type; a file that has a coding is a sibling of that
- * name.
+ * Returns the file's representation.  Makes a new one if there is none, if it is young, or if it
+ * was made for other settings or another coding.  Returns NULL if memory is short.  name determines
+ * the media type; a file with a coding is a sibling of the file of that name.
  *
- * The entity tag is made of size and modification time in nanoseconds, so that two mirrors that
- * keep times agree on it; with etag = inode of the inode as well; with etag = digest of the
- * content's hash alone, if the file carries one (server/http/digest.h).  It is weak while the
- * modification is less than two seconds old, because a second one may still get the same time.
- * After that it is strong as long as a file is not rewritten in place with its size and its
- * modification time kept.
+ * The entity tag contains the size and the modification time in nanoseconds, so that two mirrors
+ * that preserve times send the same tag.  With etag = inode it also contains the inode.  With etag
+ * = digest it contains only the content's hash, if the file carries one (server/http/digest.h).
+ * The tag is weak while the modification is less than two seconds old, because another modification
+ * may still get the same time.  Later it is strong, provided that no file is rewritten in place
+ * with the same size and modification time.
  *
  * Package managers and image builders set all modification times to 0 or 1 (the Nix store, OSTree).
- * Such a time identifies no version: there is no Last-Modified, and the entity tag also has the
- * inode and the time of its last change.
+ * Such a time identifies no version, so the response has no Last-Modified, and the entity tag also
+ * contains the inode and its ctime.
  *
- * A rule of the configuration may set either field (set_last_modified, set_entity_tag).
- * Last-Modified is never later than now (RFC 9110, 8.8.2.1); conditions are compared with the time
- * itself, so that a client that has an earlier version never gets 304.
+ * A rule of the configuration may set ETag or Last-Modified (set_last_modified, set_entity_tag).
+ * Last-Modified is never later than now (RFC 9110, 8.8.2.1); conditions are compared with the
+ * file's own time, so that a client that has an earlier version never gets 304.
  */
 struct representation *representation_of(struct pw_file *, const struct conf *,
     const struct settings *, const char *name, enum coding, time_t now);

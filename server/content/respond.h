@@ -1,6 +1,6 @@
 /*
- * respond: chooses what makes the response of a client that may have one: a refusal, OPTIONS, a health
- * check, or a file.
+ * respond: makes the response for an admitted client: a refusal, OPTIONS, a health check, or a
+ * file.
  */
 #ifndef SERVER_CONTENT_RESPOND_H
 #define SERVER_CONTENT_RESPOND_H
@@ -9,7 +9,7 @@
 
 struct exchange;
 
-/* Returns as exchange_respond does. */
+/* Makes the response.  Returns the same values as exchange_respond. */
 bool respond_admitted(struct exchange *);
 
 #endif

@@ -21,7 +21,7 @@
 #include "server/http/status.h"
 
 #define ALLOW	    "Allow: GET, HEAD, OPTIONS\r\n"
-#define FREE_RANGES 16 /* ranges for which no memory is reserved */
+#define FREE_RANGES 16 /* number of ranges without a reservation of memory */
 
 /* ------------------------------------------------------------------ heads */
 
@@ -78,7 +78,7 @@ response_rules(const struct exchange *ex, struct head_writer hw,
 	head_write_text(hw, "\r\n");
 }
 
-/* Begins the head; lines are those of the rules. */
+/* Begins the head; lines are the configured fields. */
 static void
 response_head_begin_with(struct exchange *ex, int number, struct str lines)
 {
@@ -125,9 +125,9 @@ response_head_end(struct exchange *ex)
 	rs->rs_head_len = rs->rs_head.b_len;
 }
 
-/* -------------------------------------------------------- errors and others */
+/* ----------------------------------------------- responses without a file */
 
-/* Adds a page of the configuration, which lives as long as the process. */
+/* Adds a configured error page, whose memory lives as long as the process. */
 static void
 response_own_body(struct exchange *ex, const struct error_page *ep)
 {
@@ -209,7 +209,7 @@ response_options(struct exchange *ex)
 void
 response_text(struct exchange *ex, int number, struct str text)
 {
-	/* The rules are for files: how long these may be cached does not matter here. */
+	/* Configured fields for files, such as Cache-Control, do not apply to this text. */
 	response_head_begin_with(
 	    ex, number, response_settings_of(ex)->set_always);
 	response_add(ex, "Content-Type: text/plain; charset=utf-8\r\n"
@@ -338,7 +338,7 @@ response_stream(struct exchange *ex, struct autoindex_stream *st)
 
 /* ------------------------------------------------------------------- files */
 
-/* Returns true if the client does not want the digest; other clients get it. */
+/* Returns true if the representation has a digest that the client does not want. */
 static bool
 response_leaves_digest_out(
     const struct exchange *ex, const struct representation *rp)
@@ -370,7 +370,7 @@ response_multipart_begin(struct exchange *ex, const struct plan *plan,
 	size_t size = plan->pl_nranges * sizeof(*rs->rs_ranges);
 	char text[MULTIPART_HEAD];
 
-	/* The representation may be replaced while this response is in flight. */
+	/* Copy the type, as the representation may be replaced while this response is in flight. */
 	rs->rs_ranges = malloc(size + sizeof(rp->rp_type));
 	if (rs->rs_ranges == NULL)
 		return false;
@@ -378,7 +378,7 @@ response_multipart_begin(struct exchange *ex, const struct plan *plan,
 	rs->rs_nranges = plan->pl_nranges;
 	rs->rs_type = memcpy(
 	    rs->rs_ranges + rs->rs_nranges, rp->rp_type, sizeof(rp->rp_type));
-	/* An odd step passes through all 2^64 values before one repeats. */
+	/* The step is odd, so all 2^64 values occur before one repeats. */
 	ex->ex_service->svc_boundary += 0x9e3779b97f4a7c15U;
 	rs->rs_boundary = ex->ex_service->svc_boundary;
 	snprintf(text, sizeof(text),
@@ -488,7 +488,8 @@ response_multipart_fits(const struct plan *plan)
 
 /*
  * Limits the ranges, whose number the client chooses.  If a connection's responses have too many
- * together, or one is too long for its length, the file is sent as a whole (RFC 9110, 14.2).
+ * ranges together, or if the body might be longer than a file can be, the file is sent as a whole
+ * (RFC 9110, 14.2).
  */
 static void
 response_bound_ranges(struct exchange *ex, struct plan *plan)

@@ -19,7 +19,7 @@ struct autoindex_stream;
 struct text;
 
 /*
- * A time slice ends after responses, or parts of one, of more than this many bytes; other
+ * A time slice ends when more than this many bytes were sent, in one response or several; other
  * connections run next.
  */
 #define RESPONSE_SLICE ((uint64_t)64 << 10)
@@ -29,7 +29,7 @@ struct response {
 	bool rs_close;	      /* the connection closes after this response */
 	struct buf rs_head;   /* head and a small body, or a part's head */
 	size_t rs_head_len;   /* bytes of the head alone, for the log */
-	struct str rs_body;   /* memory of rs_text, rs_ready or conf */
+	struct str rs_body;   /* body in memory of rs_text, rs_ready or conf */
 	struct text *rs_text; /* one reference, or NULL */
 	struct cached_response *rs_ready;   /* one reference, or NULL */
 	struct autoindex_stream *rs_stream; /* source of blocks, or NULL */
@@ -42,14 +42,14 @@ struct response {
 	size_t rs_nranges;
 	size_t rs_piece; /* number of the piece in rs_send */
 	struct pw_send rs_send;
-	uint64_t rs_sent; /* bytes of earlier pieces */
+	uint64_t rs_sent; /* sent bytes of earlier pieces */
 };
 
-/* Writes the lines of rules, and the fields that depend on the request. */
+/* Writes the configured fields in lines, then the fields that depend on the request. */
 void response_rules(const struct exchange *, struct head_writer,
     const struct settings *, struct str lines);
 
-/* Each makes the response of the exchange ready to be sent. */
+/* The following functions make the response of the exchange ready to be sent. */
 void response_error(struct exchange *, int status);
 /* Refuses with 429; seconds is the value of Retry-After. */
 void response_too_many(struct exchange *, unsigned seconds);
@@ -57,35 +57,43 @@ void response_redirect(struct exchange *, int status, struct str location);
 void response_options(struct exchange *);
 /* Sends a copy of a plain text with Cache-Control: no-store. */
 void response_text(struct exchange *, int status, struct str text);
-/* Takes ownership of the reference; name determines the media type and appears in messages. */
+/*
+ * Sends a file.  Takes ownership of the reference.  name determines the media type and appears in
+ * messages.
+ */
 void response_file(struct exchange *, struct pw_file *, const char *name,
     const struct settings *);
-/* Makes the rest of a cached response ready, of which `sent` bytes were sent. */
+/* Makes the rest of a cached response ready to be sent, after its first `sent` bytes were sent. */
 void response_ready(struct exchange *, struct cached_response *, size_t sent);
 /*
  * Evaluates the conditions of a request for a listing.  Returns true if the response is ready
  * without the listing: 304 or 412.
  */
 bool response_condition(struct exchange *);
-/* Takes ownership of the reference. */
+/* Sends a listing.  Takes ownership of the reference to its text. */
 void response_listing(struct exchange *, struct text *);
 /*
- * Takes ownership of the stream, which has its first block.  NULL if the body is not wanted (HEAD).
+ * Sends a listing in blocks.  Takes ownership of the stream, whose first block must be ready.  The
+ * stream is NULL if the body is not wanted (HEAD).
  */
 void response_stream(struct exchange *, struct autoindex_stream *);
 
 /*
- * Call with ex_head_apart when the owner has sent the first rs_head_len bytes of rs_head.
- * response_step never sends these bytes, and they are not counted before this call.
+ * Counts the head as sent.  Call with ex_head_apart when the owner has sent the first rs_head_len
+ * bytes of rs_head, which response_step never sends.
  */
 void response_head_given(struct exchange *);
 
-/* Sends the next part, as pw_send_step does, for the response as a whole. */
+/*
+ * Sends the next bytes.  Returns the same values as pw_send_step, but PW_SEND_DONE only at the end
+ * of the whole response.
+ */
 enum pw_send_status response_step(struct exchange *);
 
 /*
- * Call after PW_SEND_ERROR.  Returns true if nothing had been sent and an error response has
- * replaced this one.  Logs errors that are the server's fault.
+ * Tries to replace a failed response with an error response.  Returns false if bytes were sent, if
+ * the client left, or if the response is a 5xx already.  Logs errors that are the server's fault.
+ * Call after PW_SEND_ERROR.
  */
 bool response_replaced(struct exchange *);
 
@@ -96,7 +104,7 @@ response_sent(const struct response *rs)
 	return rs->rs_sent + rs->rs_send.snd_sent;
 }
 
-/* Releases what the response holds.  Nothing may be pending. */
+/* Releases the memory and the references of the response.  No operation may be pending. */
 void response_finish(struct exchange *);
 
 #endif

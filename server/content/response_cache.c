@@ -17,12 +17,13 @@
 
 #define HALVED	23 /* counts are halved every 2^23 microseconds */
 #define VICTIMS 64 /* maximum number of responses to evict for a new one */
-#define MEAN	(2 << 10) /* bytes of a response, to find the number of buckets */
+/* assumed bytes of a response, for the number of buckets */
+#define MEAN	(2 << 10)
 
 LIST_HEAD(rch_bucket, cached_response);
 
 struct response_cache {
-	size_t rch_max; /* bytes */
+	size_t rch_max; /* limit of rch_used, bytes */
 	size_t rch_used;
 	uint64_t rch_mask;
 	struct seed rch_seed;
@@ -54,7 +55,7 @@ response_cache_count(
 {
 	unsigned age = (unsigned)(now_us >> HALVED), times;
 
-	/* A request's start may precede that of requests counted before. */
+	/* now_us is the start of a request, which may precede that of a request counted before. */
 	times = age > hc->hc_age ? age - hc->hc_age : 0;
 	hc->hc_n = times < 32 ? hc->hc_n >> times : 0;
 	hc->hc_age += times;
@@ -249,9 +250,9 @@ response_cache_is_whole(struct response_cache *rch, struct cached_response *rsp)
 }
 
 /*
- * Chooses the victims for so many bytes.  Returns their number, or -1 if they do not suffice or if
- * the oldest response is popular enough to stay.  Skips responses in flight, whose eviction would
- * free nothing.
+ * Chooses the victims to free size bytes of the budget.  Returns their number, or -1 if they do not
+ * suffice or if the oldest response is popular enough to stay.  Skips responses in flight, because
+ * their eviction would free nothing.
  */
 static int
 response_cache_choose(struct response_cache *rch, size_t size, unsigned asked,
@@ -324,7 +325,10 @@ response_cache_insert(struct response_cache *rch, struct cached_response *rsp)
 	TAILQ_INSERT_TAIL(&rch->rch_order, rsp, rsp_order);
 }
 
-/* Makes the entry before any victim is evicted, since the file may not be resident. */
+/*
+ * Makes a response with a copy of the file.  Called before any victim is evicted, since the copy
+ * fails if the file is not resident.
+ */
 static struct cached_response *
 response_cache_make(struct response_cache *rch, struct cached_key key,
     struct pw_file *file, struct str head)

@@ -53,7 +53,7 @@ static const struct pending response_send_block_pending = {
     PENDING_DISK,
 };
 
-/* Sends mem, then the piece's range of the file, if it has one. */
+/* Starts a piece: mem, then the piece's range of the file, if it has one. */
 static void
 response_send_piece_start(struct exchange *ex, const char *mem, size_t len)
 {
@@ -137,7 +137,7 @@ response_ready(struct exchange *ex, struct cached_response *rsp, size_t sent)
 		    ex, rs->rs_body.s_ptr + body, rs->rs_body.s_len - body);
 		return;
 	}
-	/* The cached head may get another Date while this response is in flight. */
+	/* Copy the head, as it may get another Date while this response is in flight. */
 	buf_add(&rs->rs_head, &ex->ex_service->svc_bufs, rsp->rsp_text,
 	    rsp->rsp_head);
 	if (rs->rs_head.b_failed) {
@@ -168,7 +168,7 @@ response_send_on_block(struct autoindex_stream *st)
 	exchange_resume(ex);
 }
 
-/* Starts to send the first block, which the stream came with, or to read the next one. */
+/* Starts to send the first block, which is ready in the stream, or starts to read the next block. */
 static enum pw_send_status
 response_send_next_block(struct exchange *ex)
 {
@@ -202,8 +202,8 @@ response_send_next_part(struct exchange *ex)
 }
 
 /*
- * Returns PW_SEND_DONE if the last piece was sent, PW_SEND_AGAIN if another one was started, and
- * PW_SEND_PENDING if another one will be.
+ * Ends the current piece and starts the next one.  Returns PW_SEND_DONE if there is no next piece,
+ * PW_SEND_AGAIN if it has started, and PW_SEND_PENDING if it must be read first.
  */
 static enum pw_send_status
 response_send_next_piece(struct exchange *ex)
@@ -229,7 +229,8 @@ response_send_next_piece(struct exchange *ex)
 }
 
 /*
- * Returns true if rs_head is being sent: later pieces of a listing, or of a body, use other memory.
+ * Returns true if the current piece sends from rs_head.  Later pieces of a listing, or of a body in
+ * memory, use other memory.
  */
 static bool
 response_send_sends_head(const struct exchange *ex)

@@ -1,6 +1,6 @@
 /*
- * scheme: what depends on whether a client speaks TLS: plain HTTP that is sent to HTTPS, and
- * requests on a connection of TLS that is not for their host (RFC 9110, 15.5.20).
+ * scheme: redirects plain HTTP to HTTPS, and refuses requests on a TLS connection that is not for
+ * their host (RFC 9110, 15.5.20).
  */
 #ifndef SERVER_CONTENT_SCHEME_H
 #define SERVER_CONTENT_SCHEME_H
@@ -17,7 +17,8 @@ scheme_matters(const struct exchange *ex)
 }
 
 /*
- * Returns true if it made the response to a request whose site is known: 421, or a redirect.
+ * Makes the response, 421 or a redirect, if the request's scheme requires one.  Returns false if it
+ * does not.  The site must be known.
  *
  * Refuses with 421 unless the host is the name that the client sent in the handshake, or the
  * connection's certificate covers it and its site requires the same client certificates.  A client

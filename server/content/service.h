@@ -1,6 +1,6 @@
 /*
- * service: what the responses of a worker share, and what they use of the server.  The worker's thread
- * only, except for the statistics.
+ * service: data that the responses of a worker share, and the parts of the server that they use.
+ * The worker's thread only, except for the statistics.
  */
 #ifndef SERVER_CONTENT_SERVICE_H
 #define SERVER_CONTENT_SERVICE_H
@@ -40,7 +40,8 @@ struct service {
 	const struct conf *svc_conf;
 	struct pw_loop *svc_loop;
 	struct log_writer *svc_log;
-	struct pw_root *const *svc_roots; /* of conf_roots; owned by main */
+	/* roots of conf_roots; owned by main */
+	struct pw_root *const *svc_roots;
 	struct autoindex_cache *svc_listings;
 	struct response_cache *svc_responses; /* NULL if off */
 	struct popular *svc_popular; /* NULL if off; uses the cache's seed */
@@ -49,27 +50,32 @@ struct service {
 	struct client_rates *svc_rates;	 /* owned by main; NULL if none */
 	struct verifier *svc_verifier;	 /* owned by main; NULL if unused */
 
-	/* Closes a descriptor that no request needs.  Returns false if there is none. */
+	/*
+	 * Closes a cached file or a connection, so that a request gets its descriptor.  Returns
+	 * false if there is none to close.
+	 */
 	bool (*svc_spare)(void *arg);
 	void *svc_arg;
 
 	struct buf_list svc_bufs;
 	struct exchange_list svc_exchanges;
-	struct range *svc_ranges;	      /* scratch array of RANGE_MOST */
-	uint64_t svc_boundary;		      /* last boundary of a multipart */
-	struct message_rate svc_told_files;   /* about files not opened */
-	struct message_rate svc_told_memory;  /* about shortage of memory */
-	struct message_rate svc_told_sibling; /* about siblings not sent */
-	struct message_rate svc_told_changed; /* about files that changed */
-	struct message_rate svc_told_busy;    /* about passwords not verified */
-	struct message_rate svc_told_disk; /* about disks that do not respond */
-	struct stats svc_stats;		   /* read by any thread */
+	/* scratch array of RANGE_MOST ranges */
+	struct range *svc_ranges;
+	uint64_t svc_boundary; /* last multipart boundary */
+	/* rate limits of log messages, by subject */
+	struct message_rate svc_told_files;   /* files not opened */
+	struct message_rate svc_told_memory;  /* shortage of memory */
+	struct message_rate svc_told_sibling; /* siblings not sent */
+	struct message_rate svc_told_changed; /* changed files */
+	struct message_rate svc_told_busy;    /* passwords not verified */
+	struct message_rate svc_told_disk;    /* disks that do not respond */
+	struct stats svc_stats;		      /* read by any thread */
 
 	time_t svc_time;
 	char svc_date[DATE_LEN + 1]; /* text of svc_time */
 };
 
-/* Returns the seconds since the epoch; sets svc_date to the same second. */
+/* Returns the time in seconds since the epoch.  Updates svc_time and svc_date. */
 time_t service_time(struct service *);
 
 /* Returns the limits of a request's head. */
@@ -82,7 +88,10 @@ service_head_limits(const struct service *svc)
 	    conf->conf_max_head, conf->conf_max_target, conf->conf_max_fields};
 }
 
-/* Takes memory for an exchange, not cleared, or NULL; service_give releases it. */
+/*
+ * service_take returns uninitialized memory for an exchange, or NULL if memory is short.
+ * service_give releases it.
+ */
 struct exchange *service_take(struct service *);
 void service_give(struct service *, struct exchange *);
 
@@ -90,8 +99,8 @@ void service_give(struct service *, struct exchange *);
 void service_trim(struct service *, unsigned most);
 
 /*
- * Frees the lists, the response cache and scratch memory.  Loop and listings must be destroyed
- * before.
+ * Frees the lists, the response cache and scratch memory.  The loop and the listings must be
+ * destroyed before.
  */
 void service_end(struct service *);
 

@@ -1,7 +1,7 @@
 /*
- * static_file: see static_file.h.  A path that ends in '/' is a directory: its index files are
- * tried one after the other, then the directory itself.  With the key try this is one of several
- * steps: a path that is not found leads to the next one.
+ * static_file: see static_file.h.  A path that ends in '/' names a directory: first its index files
+ * are tried, one after the other, then the directory itself.  With the key try, this is one of
+ * several steps; if no file is found, the next step follows.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -197,7 +197,10 @@ static_file_list(struct exchange *ex, struct place place)
 		place.pl_header = lk->lk_set->set_listing_header;
 	place.pl_view =
 	    view_parse(ex->ex_target.tgt_query, ex->ex_request.rq_accept);
-	/* Half of disk_timeout, so that the listing changes to blocks while the client waits. */
+	/*
+	 * Half of disk_timeout, so that a slow listing is sent in blocks before the request times
+	 * out.
+	 */
 	place.pl_patience_us =
 	    ex->ex_service->svc_conf->conf_disk_timeout * SECOND_US / 2;
 	li->li_place = place;
@@ -212,8 +215,8 @@ static_file_list(struct exchange *ex, struct place place)
 /* ------------------------------------------------------------------ lookup */
 
 /*
- * Returns true if an index file, or a step of try, has other settings by its own path and these
- * restrict access: such a file counts as not found for this request.
+ * Returns true if settings other than those of the request restrict access to lk_path, which is an
+ * index file or a step of try.  Such a file counts as not found for this request.
  */
 static bool
 static_file_is_closed(struct exchange *ex)
@@ -308,7 +311,7 @@ static_file_not_found(struct exchange *ex, int error)
 
 /* ---------------------------------------------------------------- siblings */
 
-/* Returns true if a sibling may be sent in place of the file that was found, or was not found. */
+/* Returns true if a sibling may be sent in place of the file, which may also be missing. */
 static bool
 static_file_has_siblings(
     const struct exchange *ex, const struct pw_file *file, int error)
@@ -321,7 +324,10 @@ static_file_has_siblings(
 			  : static_file_status_of(error) == 404;
 }
 
-/* Returns the untried coding that the client prefers; of equal ones, the first in the settings. */
+/*
+ * Returns the untried coding that the client prefers.  If several are equal, returns the first in
+ * the settings.
+ */
 static enum coding
 static_file_next_coding(const struct lookup *lk)
 {
@@ -381,7 +387,7 @@ static_file_look_at_sibling(
 	return true;
 }
 
-/* Handles the result of the open.  Takes ownership of the file. */
+/* Handles the result of the open.  Takes ownership of op_file. */
 static bool
 static_file_look(struct exchange *ex, int error)
 {
@@ -415,8 +421,8 @@ static_file_on_open(struct pw_waiter *w)
 }
 
 /*
- * Returns true if descriptors ran out and one was freed.  Another worker may use it first, so this
- * is tried up to ROOMS times for a lookup.
+ * Frees a descriptor if the open failed for lack of one.  Returns true if the open must be tried
+ * again.  Another worker may use the freed descriptor first, so a lookup frees up to ROOMS.
  */
 static bool
 static_file_made_room(struct exchange *ex, int error)

@@ -21,23 +21,24 @@ struct autoindex_stream;
 struct lookup {
 	struct pw_open lk_open;
 	struct pw_root *lk_root;
-	unsigned lk_rooms;  /* descriptors freed for this lookup */
+	unsigned lk_rooms;  /* number of descriptors freed for this lookup */
 	struct str lk_host; /* host passed to static_locate */
 	const struct site *lk_site;
 	const struct settings *lk_set;
-	struct buf lk_path;    /* path below the root, NUL-terminated */
-	size_t lk_base;	       /* length of lk_path without an index name */
-	unsigned lk_step;      /* next step of set_try */
-	bool lk_redirects;     /* match only a directory, then redirect */
-	bool lk_slash;	       /* lk_path ends in '/', so is a directory */
+	struct buf lk_path; /* path below the root, NUL-terminated */
+	size_t lk_base;	    /* length of lk_path without an index name */
+	unsigned lk_step;   /* next step of set_try */
+	/* true if the step of try matches only a directory, to which it redirects */
+	bool lk_redirects;
+	bool lk_slash;	       /* true if lk_path ends in '/' */
 	unsigned lk_index;     /* next index name to try */
-	bool lk_dir;	       /* no index is left: open the directory */
+	bool lk_dir;	       /* true if no index name is left to try */
 	enum coding lk_coding; /* coding of the sibling looked up or sent */
-	unsigned lk_tried;     /* codings already tried: bits */
+	unsigned lk_tried;     /* bits (1 << enum coding) of tried codings */
 	uint64_t lk_weights;   /* coding_weights; 0 without siblings */
-	size_t lk_stem;	       /* bytes of lk_path, before a sibling's suffix */
+	size_t lk_stem;	       /* length of lk_path before a sibling's suffix */
 	struct pw_file *lk_original; /* open original, or NULL */
-	int lk_error;		     /* -errno of the original's open */
+	int lk_error;		     /* 0 or -errno of the original's open */
 	struct listing lk_listing;
 	struct autoindex_stream *lk_stream; /* for a large listing, or NULL */
 };
@@ -48,7 +49,7 @@ struct lookup {
  */
 void static_locate(struct exchange *, struct str host);
 
-/* Starts the lookup.  Returns as exchange_respond does. */
+/* Starts the lookup.  Returns the same values as exchange_respond. */
 bool static_begin(struct exchange *);
 
 void static_finish(struct exchange *);

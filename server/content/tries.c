@@ -5,7 +5,7 @@
 
 #define MOST	 (UINT32_C(1) << 24)
 #define LEVELS	 3
-#define USER	 LEVELS /* salts: the levels of networks, then users */
+#define USER	 LEVELS /* salt for users; lower salts are levels of networks */
 #define WEIGHT_0 8
 
 /* Low bits of a key that a level ignores, and the weight of a try at that level. */
@@ -30,7 +30,10 @@ tries_minutes(const struct tries_cell *tc, uint32_t now_s)
 	return minutes < 31 ? minutes : 31;
 }
 
-/* Returns the count with the remainder of earlier minutes; sets *recent to the count without it. */
+/*
+ * Returns a key's count, with the halved tries of earlier minutes.  Sets *recent to the count if
+ * the last try was in this minute, else to 0.
+ */
 static uint32_t
 tries_count(const struct tries *tr, unsigned salt, uint64_t key, uint32_t now_s,
     uint32_t *recent)
@@ -53,7 +56,10 @@ tries_count(const struct tries *tr, unsigned salt, uint64_t key, uint32_t now_s,
 	return count;
 }
 
-/* Changes only the cells with the lowest count; higher ones count other keys as well. */
+/*
+ * Adds `by` to a key's count.  Changes only the key's cells with the lowest count, since its other
+ * cells also count other keys.
+ */
 static void
 tries_change(
     struct tries *tr, unsigned salt, uint64_t key, uint32_t now_s, int by)
@@ -73,8 +79,8 @@ tries_change(
 }
 
 /*
- * Returns the number of levels.  It is 1 for IPv4, since a network is shared by many clients and
- * tells nothing about their passwords.
+ * Returns the number of levels at which a client's tries count.  It is 1 for IPv4, since the
+ * clients of an IPv4 network have nothing to do with each other.
  */
 static unsigned
 tries_levels(uint64_t client)

@@ -1,11 +1,11 @@
 /*
- * tries: counts the passwords that each client tried, and those that were tried for each user, so
- * that the verifier can be fair.  The caller holds a lock.
+ * tries: counts the passwords that each client tried, and the passwords that were tried for each
+ * user, so that the verifier can be fair.  The caller holds a lock.
  *
  * The counts are a count-min sketch (Cormode, Muthukrishnan: "An Improved Data Stream Summary",
- * 2005): a key has a cell in each row, and the lowest one is its count.  So 256 KiB suffice for any
- * number of addresses; with very many a count may be too high, never too low.  Each minute without a
- * try halves a count.
+ * 2005): a key has a cell in each row, and its count is the lowest count of its cells.  So 256 KiB
+ * suffice for any number of addresses.  With very many addresses, a count may be too high, but
+ * never too low.  Each minute without a try halves a count.
  */
 #ifndef SERVER_CONTENT_TRIES_H
 #define SERVER_CONTENT_TRIES_H
@@ -18,14 +18,14 @@
 
 #define TRIES_ROWS   4
 #define TRIES_CELLS  ((size_t)8192) /* cells of a row */
-#define TRIES_MINUTE 60		    /* seconds */
+#define TRIES_MINUTE 60		    /* interval of the halving, seconds */
 
 struct tries_cell {
 	uint32_t tc_count;
 	uint32_t tc_last; /* time of the last try, seconds */
 };
 
-/* The caller zeroes it and draws the seed. */
+/* The caller zeroes the structure and draws tr_seed. */
 struct tries {
 	struct seed tr_seed;
 	struct tries_cell tr_cells[TRIES_ROWS][TRIES_CELLS];
@@ -37,9 +37,10 @@ struct tries_key {
 };
 
 /*
- * Returns the rank of a client's try before it is added; lower ranks are verified first: few tries
- * in this minute, then few ever.  An IPv6 client also has a quarter of the tries of its /56 and an
- * eighth of those of its /48.  Returns 0 if the client has tried nothing.
+ * Returns the rank of a client's next try; call before tries_add.  Lower ranks are verified first.
+ * The rank is lower for fewer tries in this minute; if these are equal, for fewer tries before.  An
+ * IPv6 client's tries count as at least a quarter of those of its /56 and an eighth of those of its
+ * /48.  The rank is 0 if the client has tried nothing.
  */
 uint64_t tries_rank(
     const struct tries *, const struct tries_key *, uint32_t now_s);
@@ -50,7 +51,7 @@ unsigned tries_for_user(
 
 void tries_add(struct tries *, const struct tries_key *, uint32_t now_s);
 
-/* Uncounts a try whose password was right. */
+/* Removes a try from the counts, because its password was right. */
 void tries_forgive(struct tries *, const struct tries_key *, uint32_t now_s);
 
 #endif

@@ -28,7 +28,8 @@
 
 struct result {
 	unsigned char rs_digest[HMAC_LEN];
-	uint64_t rs_used; /* last use or bad result, us; 0 if empty */
+	/* time of the last use, or of the bad result, microseconds; 0 if the entry is empty */
+	uint64_t rs_used;
 };
 
 struct part {
@@ -67,7 +68,7 @@ struct verifier {
 	unsigned char vr_secret[HMAC_LEN];
 };
 
-/* ----------------------------------------------------- what is remembered */
+/* --------------------------------------------------------- cached results */
 
 static struct part *
 verifier_part_of(struct verifier *vr, const unsigned char *digest)
@@ -92,8 +93,8 @@ verifier_find(struct result *list, size_t n, const unsigned char *digest)
 }
 
 /*
- * Returns VERIFIED_LATER if the result is not cached.  A good result stays good, because the file
- * is never read again.
+ * Returns the cached result, or VERIFIED_LATER if there is none.  Good results do not expire,
+ * because the file is never read again.
  */
 static enum verified
 verifier_look(struct verifier *vr, const unsigned char *digest)
@@ -144,7 +145,7 @@ verifier_job_free(struct verify_job *vj)
 }
 
 /*
- * Removes a job from the list.  vr_lock is held, as in the next functions down to
+ * Removes a job from the list.  The caller holds vr_lock, as for the next functions down to
  * verifier_job_next.
  */
 static void
@@ -198,7 +199,7 @@ verifier_seconds(void)
 
 /*
  * Returns the order of a and b: negative if a is verified first, 0 if they are equal.  The caller
- * orders equal ones by age.
+ * orders equal jobs by age.
  */
 static int
 verifier_job_order(
@@ -215,8 +216,8 @@ verifier_job_order(
 }
 
 /*
- * Frees a slot: takes off the last job in the order, of equal ones the oldest, and returns it.
- * Returns vj itself if it is the last.
+ * Frees a slot for vj.  Takes the last job in the order off the list, the oldest of equal jobs, and
+ * returns it.  Returns vj itself if vj is the last.
  */
 static struct verify_job *
 verifier_job_displace(struct verifier *vr, struct verify_job *vj)
@@ -251,8 +252,8 @@ verifier_job_create(const struct htpasswd *ht, const struct basic *bs,
 
 /*
  * Adds a job.  A job that gets no slot counts as a try as well; otherwise the clients that try most
- * would always be first.  Returns NULL if memory is short or there is no slot.  The caller ends
- * *displaced, if it is set.
+ * would always be first.  Returns NULL if memory is short or there is no slot.  The caller must
+ * call verifier_job_end for *displaced if it is set.
  */
 static struct verify_job *
 verifier_job_add(struct verifier *vr, const struct htpasswd *ht,
@@ -283,8 +284,8 @@ verifier_job_add(struct verifier *vr, const struct htpasswd *ht,
 }
 
 /*
- * Joins a request to a job with the same credentials.  Wakes the threads if all clients of the job
- * had left, as a thread may be free for this one.
+ * Joins a request to a job with the same credentials.  Wakes the threads if all earlier clients of
+ * the job had closed their ends, since the idle thread for first tries may now run the job.
  */
 static void
 verifier_job_join(struct verifier *vr, struct verify_job *vj)
@@ -311,7 +312,7 @@ verifier_job_next(struct verifier *vr, bool first)
 	return next;
 }
 
-/* Completes a job that was taken off the list.  No lock is held. */
+/* Completes the requests of a job that was taken off the list, and frees the job.  No lock is held. */
 static void
 verifier_job_end(struct verify_job *vj, enum verified result)
 {
@@ -468,7 +469,7 @@ verifier_destroy(struct verifier **vrp)
 	vr->vr_end = true;
 	pthread_cond_broadcast(&vr->vr_cond);
 	pthread_mutex_unlock(&vr->vr_lock);
-	/* A thread that is still computing keeps the memory that it uses. */
+	/* A thread that computes for longer than PATIENCE still uses the memory, so it is not freed. */
 	for (i = 0; i < vr->vr_started; i++)
 		if (!thread_join(&vr->vr_threads[i], PATIENCE))
 			return;
@@ -497,7 +498,7 @@ verifier_count(struct verifier *vr, struct verifier_counts *vc)
 
 /* ----------------------------------------------------------- the requests */
 
-/* Computes the key of a result.  The file's address identifies the file; a NUL ends the user. */
+/* Computes the key of a result.  The pointer ht identifies the file; a NUL ends the user. */
 static bool
 verifier_digest_of(const struct verifier *vr, struct hmac *hm,
     const struct htpasswd *ht, const struct basic *bs,

@@ -31,8 +31,8 @@ accept_token(struct str s)
 }
 
 /*
- * Takes the next member; a comma in quotes is text.  Returns false at the end of the list, or if a
- * quoted string is unterminated.
+ * Moves the next member from the list to *member; a comma in quotes does not separate.  Returns
+ * false at the end of the list, or if a quoted string is unterminated.
  */
 static bool
 accept_next_member(struct str *list, struct str *member)
@@ -79,8 +79,8 @@ accept_weight_of(struct str text)
 }
 
 /*
- * Takes NAME=VALUE; sets *weight if the name is "q".  Returns false on a syntax error or bad
- * weight.
+ * Skips NAME=VALUE at the front of *s; sets *weight if the name is "q".  Returns false on a syntax
+ * error or bad weight.
  */
 static bool
 accept_take_parameter(struct str *s, int *weight)
@@ -120,7 +120,9 @@ accept_parameters(struct str s)
 	}
 }
 
-/* RFC 9110, 8.4.1.3: a recipient considers x-gzip to be equivalent to gzip. */
+/*
+ * Returns true for x-gzip in the list if the name is gzip; they are equivalent (RFC 9110, 8.4.1.3).
+ */
 static bool
 accept_is_alias(struct str range, struct str name)
 {

@@ -1,6 +1,6 @@
 /*
- * accept: what a client would rather have: the lists with weights of Accept and
- * Accept-Encoding (RFC 9110, 12.4.2, 12.5.1 and 12.5.3).  Pure.
+ * accept: reads the weights that a client states in the lists of Accept and Accept-Encoding (RFC
+ * 9110, 12.4.2, 12.5.1 and 12.5.3).  Pure.
  */
 #ifndef SERVER_HTTP_ACCEPT_H
 #define SERVER_HTTP_ACCEPT_H
@@ -15,10 +15,10 @@
  * Returns the weight of a name in a field value, in thousandths.  The name is a media type
  * ("text/html") or a token ("gzip", which "x-gzip" matches as well), without parameters.  The most
  * specific member decides: the name itself, then "text/" and an asterisk, then the asterisks alone.
- * So "identity" has ACCEPT_NOT if the list has "*;q=0" and no "identity".  Among equally specific
- * members the highest weight counts; their parameters are ignored.  A member that breaks the
- * grammar ("q=2") is ignored, and so is one with an unterminated quoted string.  An absent list
- * counts as an empty one.
+ * So the weight of "identity" is ACCEPT_NOT if the list has "*;q=0" and no "identity".  Among
+ * equally specific members the highest weight counts; parameters other than "q" are ignored.  A
+ * member that breaks the grammar ("q=2") is ignored, and so is one with an unterminated quoted
+ * string.  An absent list counts as an empty one.
  */
 int accept_weight(struct str list, struct str name);
 

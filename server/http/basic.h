@@ -15,11 +15,14 @@
 struct basic {
 	char bs_text[BASIC_MOST + 1];
 	size_t bs_len;
-	const char *bs_user; /* in bs_text, like bs_password */
+	const char *bs_user; /* points into bs_text, as bs_password does */
 	const char *bs_password;
 };
 
-/* Returns false if the value has no credentials; there is nothing to wipe then. */
+/*
+ * Reads the credentials from the field value.  Returns false, with nothing left to wipe, if it has
+ * no valid ones.
+ */
 bool basic_parse(struct str authorization, struct basic *);
 
 /* Wipes the credentials. */

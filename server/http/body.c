@@ -1,6 +1,6 @@
 /*
- * body: a state machine over the bytes of a body that can stop and go on after any of them, as
- * head.c does for a head.
+ * body: a state machine over the bytes of a body.  It can stop after any byte and go on in the next
+ * call, as that of head.c can.
  */
 #include "server/http/body.h"
 

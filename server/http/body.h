@@ -1,6 +1,6 @@
 /*
- * body: where the body of a request ends.  The caller discards the data of a body; only the place
- * where the next request begins must be right.  Pure.
+ * body: finds the end of a request's body.  The caller discards the data, so only the start of the
+ * next request must be right.  Pure.
  *
  * The chunked transfer coding is read to the letter of RFC 9112, 7.1:
  * - a size is hexadecimal digits alone, and a line ends in CRLF
@@ -9,8 +9,8 @@
  * - data is followed by CRLF
  * - a trailer field has the syntax of a header field
  *
- * The limit is BODY_DATA bytes of data, and BODY_EXTRA bytes of extensions, leading zeros of sizes
- * and trailer fields.
+ * A body may have at most BODY_DATA bytes of data, and BODY_EXTRA bytes of extensions, leading
+ * zeros of sizes and trailer fields.
  */
 #ifndef SERVER_HTTP_BODY_H
 #define SERVER_HTTP_BODY_H
@@ -22,7 +22,7 @@
 #define BODY_DATA  65536
 #define BODY_EXTRA 16384
 
-/* Small, because each connection keeps one.  All zero means no body. */
+/* The state of one body; small, because each connection has one.  All zero means no body. */
 struct body {
 	uint32_t bd_left;  /* bytes of the body or chunk still to come */
 	uint32_t bd_data;  /* bytes of data in the chunks so far */
@@ -32,8 +32,8 @@ struct body {
 
 enum body_status {
 	BODY_END,  /* the next request follows */
-	BODY_MORE, /* all bytes belong to the body */
-	BODY_BAD, /* not RFC 9112, or above a limit: nothing after it may be read */
+	BODY_MORE, /* all bytes belong to the body, which goes on */
+	BODY_BAD,  /* against RFC 9112, or above a limit; read no further */
 };
 
 /* Returns a body of Content-Length bytes; length is at most BODY_DATA. */

@@ -1,6 +1,6 @@
 /*
- * chars: what a byte may be part of: a table, as every byte of a request is looked
- * up.  Pure.
+ * chars: classes of characters.  They are in a table, because every byte of a request is looked up.
+ * Pure.
  */
 #ifndef SERVER_HTTP_CHARS_H
 #define SERVER_HTTP_CHARS_H

@@ -4,7 +4,7 @@
 #include "server/http/coding.h"
 #include "server/http/accept.h"
 
-#define BITS 16 /* bits of a weight */
+#define BITS 16 /* bits of one weight among the packed weights */
 
 static const struct {
 	const char *name;

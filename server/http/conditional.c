@@ -1,7 +1,7 @@
 /*
  * conditional: conditional requests.  A list of entity tags that does not parse matches nothing:
- * If-Match then refuses and If-None-Match sends the whole representation, which is the safe result
- * of both.
+ * such an If-Match gets a 412, and such an If-None-Match the whole representation, which is safe
+ * for both.
  */
 #include "server/http/conditional.h"
 
@@ -19,7 +19,10 @@ conditional_is_etagc(unsigned char c)
 	return c > ' ' && c != '"' && c != 0x7f;
 }
 
-/* Takes the tag at the front; opaque includes the quotes. */
+/*
+ * Removes the tag at the front of the list; opaque includes the quotes.  Returns false if it is
+ * malformed.
+ */
 static bool
 conditional_next_tag(struct str *list, struct str *opaque, bool *weak)
 {
@@ -78,7 +81,10 @@ conditional_is_etag(struct str text)
 	       opaque.s_ptr + opaque.s_len - 1 == last;
 }
 
-/* Returns false for a representation without a date, which has nothing to compare with. */
+/*
+ * Parses the date in a field.  Returns false if it has none, or the representation has no date to
+ * compare it with.
+ */
 static bool
 conditional_get_date(
     struct str value, const struct validators *va, time_t now, time_t *t)

@@ -36,21 +36,21 @@ int conditional_eval(
     const struct conditional *, const struct validators *, time_t now);
 
 /*
- * Returns true if Range may be honoured: without If-Range; with an entity tag that is strong and
- * equal; with a date that equals va_modified exactly and lies at least one second back, so that it
- * is a strong validator (8.8.2.2).
+ * Returns true if Range may be honoured.  That is so if If-Range is absent, is a strong entity tag
+ * equal to va_etag, or is a date that equals va_modified and lies at least one second before now,
+ * so that it is a strong validator (8.8.2.2).
  */
 bool conditional_if_range(
     const struct conditional *, const struct validators *, time_t now);
 
 /*
  * Returns true if If-Range holds for the representation or, without that field, if If-Match lists
- * its entity tag.  An asterisk names no representation.
+ * its entity tag.  An asterisk in If-Match does not count.
  */
 bool conditional_names(
     const struct conditional *, const struct validators *, time_t now);
 
-/* Returns true for exactly one entity tag, "..." or W/"...". */
+/* Returns true if the text is exactly one entity tag, "..." or W/"...". */
 bool conditional_is_etag(struct str);
 
 #endif

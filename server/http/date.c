@@ -1,7 +1,7 @@
 /*
  * date: HTTP dates to and from seconds since the epoch.  strptime(3) and strftime(3) follow the
- * locale, so the text is read and written here.  The lock of glibc's gmtime_r(3) and timegm(3) is
- * held over I/O only when they are called first: main calls tzset(3) before any thread starts.
+ * locale, so the text is read and written here.  In glibc, gmtime_r(3) and timegm(3) hold a lock
+ * over I/O only in the first call, so main calls tzset(3) before any thread starts.
  */
 #include "server/http/date.h"
 
@@ -82,7 +82,10 @@ date_scan_digits(struct str *s, size_t n, int *v)
 	return true;
 }
 
-/* Matches one of the names by its first cut bytes.  Case matters (RFC 9110, 5.6.7). */
+/*
+ * Skips one of the names, of which the first cut bytes count, and sets *v to its index.  Case
+ * matters (RFC 9110, 5.6.7).
+ */
 static bool
 date_scan_name(
     struct str *s, const char *const *names, int count, size_t cut, int *v)
@@ -166,7 +169,10 @@ date_seconds(struct tm w)
 	return timegm(&w);
 }
 
-/* Sets the latest year with these two digits that is at most 50 years ahead. */
+/*
+ * Replaces the two digits in tm_year by the latest such year that puts the date at most 50 years
+ * ahead.
+ */
 static void
 date_complete_year(struct tm *w, time_t now)
 {

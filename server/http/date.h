@@ -18,11 +18,11 @@
 void date_format(time_t t, char buf[static DATE_LEN + 1]);
 
 /*
- * Reads any of the three formats that a server must accept (IMF-fixdate, RFC 850, asctime).  now
- * decides the century of the two digits of RFC 850: the latest one that does not put the date more
- * than 50 years ahead.  Returns false for anything that is not exactly a date, or is an impossible
- * one (31 Feb).  The name of the day must be valid, but need not match the date.  A leap second,
- * 23:59:60, is read as the second after it.
+ * Reads any of the three formats that a server must accept (IMF-fixdate, RFC 850, asctime).  The
+ * two digits of a year in RFC 850 mean the latest such year that puts the date at most 50 years
+ * after now.  Returns false for anything that is not exactly a date, or is an impossible one (31
+ * Feb).  The name of the day must be valid, but need not match the date.  A leap second, 23:59:60,
+ * is read as the second after it.
  */
 bool date_parse(struct str s, time_t now, time_t *t);
 

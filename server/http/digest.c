@@ -67,7 +67,10 @@ digest_take_digit(struct str *s, int64_t *number)
 	return true;
 }
 
-/* Takes a number that has no sign and no leading zero and fits an int64_t. */
+/*
+ * Reads a number at the front of *s.  Returns false if it has a sign or a leading zero, or does not
+ * fit an int64_t.
+ */
 static bool
 digest_take_number(struct str *s, int64_t *number)
 {
@@ -129,7 +132,7 @@ digest_base64(
 		for (have += 8; have >= 6; have -= 6)
 			*text++ = digits[bits >> (have - 6) & 63];
 	}
-	/* 256 bits make 42 digits and leave 4 bits. */
+	/* The loop wrote 42 digits and left 4 of the 256 bits. */
 	*text++ = digits[bits << (6 - have) & 63];
 	*text++ = '=';
 	*text = '\0';

@@ -1,6 +1,6 @@
 /*
- * digest: the SHA-256 of a file's content, as it is kept with the file and as it is sent
- * (Repr-Digest and Want-Repr-Digest, RFC 9530).  Pure: it hashes nothing.
+ * digest: the SHA-256 of a file's content, as it is stored with the file and as it is sent
+ * (Repr-Digest and Want-Repr-Digest, RFC 9530).  Pure: computes no hashes.
  *
  * The digest is stored in the file's extended attribute DIGEST_ATTRIBUTE, in the user namespace
  * ("user.pagewise.sha256" on Linux), as one line of text without a newline:
@@ -45,9 +45,8 @@ void digest_base64(
     const uint8_t hash[static DIGEST_HASH], char text[static DIGEST_BASE64]);
 
 /*
- * Returns true if a client with this Want-Repr-Digest, which may be absent, wants a SHA-256:
- * without the field, or if it has sha-256 with 1 to 10; of several members the last counts (RFC
- * 8941, 3.2).
+ * Returns true if the client wants a SHA-256.  That is so if Want-Repr-Digest is absent, or has
+ * sha-256 with a weight from 1 to 10; the last of several such members counts (RFC 8941, 3.2).
  */
 bool digest_is_wanted(struct str want);
 

@@ -7,7 +7,10 @@
 
 #include "server/http/chars.h"
 
-/* Returns true if the quote at s_ptr[i] is escaped, thus part of a quoted string. */
+/*
+ * Returns true if a backslash escapes the quote at s_ptr[i], so that the quote does not end a
+ * string.
+ */
 static bool
 forwarded_is_escaped(struct str s, size_t i)
 {
@@ -41,7 +44,7 @@ forwarded_last_begin(struct str list, bool quotes)
 	return i;
 }
 
-/* Takes the last member off the list.  Returns false when the list is used up. */
+/* Moves the last member from the list to *member.  Returns false if no member is left. */
 static bool
 forwarded_take_last(struct str *list, bool quotes, struct str *member)
 {
@@ -71,7 +74,10 @@ forwarded_take_token(struct str *s)
 	return token;
 }
 
-/* Takes the raw text between the quotes.  Returns false if the closing quote is missing. */
+/*
+ * Reads the quoted string at the front of *s; *text is the raw text between the quotes.  Returns
+ * false if the closing quote is missing.
+ */
 static bool
 forwarded_take_quoted(struct str *s, struct str *text)
 {
@@ -87,7 +93,7 @@ forwarded_take_quoted(struct str *s, struct str *text)
 	return true;
 }
 
-/* Takes NAME=VALUE.  Returns false on a syntax error. */
+/* Reads NAME=VALUE at the front of *s.  Returns false on a syntax error. */
 static bool
 forwarded_take_pair(struct str *s, struct str *name, struct str *value)
 {

@@ -1,9 +1,10 @@
 /*
- * forwarded: the client's address, as proxies wrote it into X-Forwarded-For or Forwarded (RFC 7239).
- * Pure.
+ * forwarded: the client's address, as proxies wrote it into X-Forwarded-For or Forwarded (RFC
+ * 7239).  Pure.
  *
- * Each proxy appends the address of its own client.  So the list is read from its end; what stands
- * before the first untrusted address may have been written by the client, and is ignored.
+ * Each proxy appends the address of its own client.  So the list is read from its end up to the
+ * first untrusted address.  The members before that one are ignored, because the client may have
+ * written them.
  */
 #ifndef SERVER_HTTP_FORWARDED_H
 #define SERVER_HTTP_FORWARDED_H
@@ -17,7 +18,7 @@ enum forwarded { FORWARDED_OFF, FORWARDED_X, FORWARDED_RFC7239 };
 /*
  * Finds the last address of the list that is not in one of n trusted blocks; if all are trusted,
  * the first.  "unknown", an obfuscated name ("_x") or a syntax error ends the search; the address
- * read before it counts.  Empty members are skipped.  A port is allowed and dropped; an IPv6
+ * read last then counts.  Empty members are skipped.  A port is allowed and dropped; an IPv6
  * address without brackets and spaces around a semicolon are allowed too.  Returns false if there
  * is no address; *client is unchanged then.  list holds all fields of the name, joined by commas;
  * an absent list counts as an empty one.

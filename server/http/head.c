@@ -1,7 +1,6 @@
 /*
- * head: a state machine over the raw bytes of a request head that can stop and
- * go on after any of them, so the verdict depends on the bytes alone and not on how the network cut
- * them.
+ * head: a state machine over the raw bytes of a request head.  It can stop after any byte and go on
+ * in the next call, so the result does not depend on how the network split the bytes.
  */
 #include "server/http/head.h"
 
@@ -51,7 +50,10 @@ head_enter(struct head *hd, enum state state, size_t at)
 	hd->hd_scanned = at;
 }
 
-/* Returns the end of the words from i on whose bytes all lie between least and '~'. */
+/*
+ * Skips machine words, from offset i on, whose bytes all lie between least and '~'.  Returns the
+ * offset after them.
+ */
 static size_t
 head_skip_words(const struct scan *sc, size_t i, unsigned char least)
 {
@@ -180,7 +182,10 @@ head_scan_field(struct scan *sc)
 	return 0;
 }
 
-/* Notes the fields that decide where this request ends and which host it is for. */
+/*
+ * Notes a field that decides where this request ends or which host it is for.  Returns 0, or 400 if
+ * the field must not occur here.
+ */
 static int
 head_note_field(struct head *hd, struct str name)
 {
@@ -397,7 +402,7 @@ head_reg_name_len(struct str s)
 	return i;
 }
 
-/* Returns the length of "[IPv6 address]" at the front, or 0 if the text is none. */
+/* Returns the length of "[IPv6 address]" at the front, or 0 if it is invalid. */
 static size_t
 head_ip_literal_len(struct str s)
 {
@@ -435,7 +440,8 @@ head_host_valid(struct str host)
 }
 
 /*
- * Takes the port off a host.  Returns it without leading zeros, or otherwise if the host has none.
+ * Removes the port from a host.  Returns the port without leading zeros, or `otherwise` if there is
+ * none.
  */
 static struct str
 head_take_port(struct str *host, struct str otherwise)

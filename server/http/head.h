@@ -23,7 +23,7 @@ struct head {
 	size_t hd_before;  /* bytes of blank lines removed; set by the caller */
 	size_t hd_scanned; /* bytes already checked; 0 for a new head */
 	size_t hd_skip;	   /* bytes of blank lines before the request line */
-	size_t hd_len; /* bytes with blank lines around; set once complete */
+	size_t hd_len; /* bytes including all blank lines; set once complete */
 	int hd_minor;  /* 0 for HTTP/1.0, 1 for later; set once complete */
 	/* private to head.c, which resets all fields except hd_before when hd_scanned is 0 */
 	int hd_state;
@@ -39,7 +39,7 @@ struct head {
 	bool hd_coded;
 };
 
-#define HEAD_BLANK 4 /* bytes of the two blank lines before a request line */
+#define HEAD_BLANK 4 /* maximum bytes of blank lines before a request line */
 
 #define HEAD_MORE (-1) /* incomplete, no error so far */
 
@@ -49,8 +49,8 @@ struct head {
  * HEAD_MORE, or the status to refuse the request with, after which the connection closes:
  *
  * 400: not RFC 9112.
- * - a LF without CR or a CR without LF; more than two blank lines (CRLF) before the request line,
- *   where 2.2 asks to skip one
+ * - a LF without CR or a CR without LF; more than two blank lines (CRLF) before the request line;
+ *   2.2 recommends to skip one
  * - not exactly METHOD SP target SP HTTP/x.y; target bytes outside 0x21-0x7E
  * - a name that is not a token or has a space before its colon; folded lines; control characters in
  *   a value
@@ -68,10 +68,10 @@ struct head {
  *
  * 505: a major version other than 1.
  *
- * Errors are found as early as the bytes that prove them, a bare LF at once, so that a client that
- * ends lines wrongly need not wait for a timeout; only the version and the values of Host,
- * Content-Length and Transfer-Encoding are judged as a whole, at the CR that ends their line.  The
- * first error in the order of the bytes decides the result, however the bytes are split over calls.
+ * An error, such as a bare LF, is returned at the first byte that proves it, so that the client
+ * need not wait for a timeout.  Only the version and the values of Host, Content-Length and
+ * Transfer-Encoding are checked as a whole, at the CR that ends their line.  The first error in the
+ * order of the bytes decides the result, however the bytes are split over calls.
  */
 int head_check(
     const char *buf, size_t len, const struct head_limits *, struct head *);
@@ -87,8 +87,9 @@ int head_check_host(struct str host);
 
 /*
  * Finds the target and host of a head that is incomplete or was refused: the target if its line is
- * correct up to the end of the target, the host if its field is complete and correct.  The pointer
- * is NULL if unknown; a repeated Host is unknown.  before is hd_before of the same head.
+ * correct up to the end of the target, the host if its field is complete and correct.  s_ptr is
+ * NULL for a part that was not found; a repeated Host counts as not found.  before is hd_before of
+ * the same head.
  */
 void head_find(const char *buf, size_t len, size_t before,
     const struct head_limits *, struct str *target, struct str *host);
@@ -100,7 +101,7 @@ void head_find(const char *buf, size_t len, size_t before,
 bool head_host_valid(struct str host);
 
 /*
- * Returns true if two such hosts name the same origin; case, a final dot, an empty port, the
+ * Returns true if two valid hosts name the same origin; case, a final dot, an empty port, the
  * scheme's default port and leading zeros of a port do not matter.
  */
 bool head_hosts_equal(struct str a, struct str b, bool https);

@@ -5,7 +5,7 @@
 
 #include "server/http/head_write.h"
 
-#define PAGE 256 /* bytes, more than any page needs */
+#define PAGE 256 /* maximum bytes of an error page */
 
 static const struct line {
 	const char *text; /* status code and reason phrase */

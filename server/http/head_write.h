@@ -1,8 +1,6 @@
 /*
  * head_write: writes the head of a response, and the page of an error.  Every response head is written
- * here.  Pure.
- *
- *	head_write_begin, lines of fields each with its CRLF, head_write_end
+ * here: call head_write_begin, append field lines, each with its CRLF, then call head_write_end.  Pure.
  */
 #ifndef SERVER_HTTP_HEAD_WRITE_H
 #define SERVER_HTTP_HEAD_WRITE_H
@@ -25,12 +23,15 @@ struct head_writer {
 	struct buf_list *hw_bufs;
 };
 
-/* Returns true if framing is lost after this status, or the client is not to be trusted. */
+/*
+ * Returns true if the connection must close after this status, because the end of the request is
+ * unknown or the client is not to be trusted.
+ */
 bool head_write_closes(int status);
 
 /*
- * Writes the status line and the fields of every response.  date is described in date.h; server is
- * a complete line, or empty.
+ * Writes the status line and the fields of every response.  date has the format of date.h; server
+ * is the complete line of Server, or empty.
  */
 void head_write_begin(
     struct head_writer, int status, const char *date, struct str server);

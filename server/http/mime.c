@@ -12,7 +12,7 @@
 #include <strings.h>
 
 #define MIME_TYPE_MAX 127	 /* maximum bytes of a type */
-#define MIME_FILE_MAX (4u << 20) /* bytes; a larger file is no table of types */
+#define MIME_FILE_MAX (4u << 20) /* maximum bytes of a table file */
 
 static const char space[] = " \t\r\v\f";
 
@@ -69,8 +69,8 @@ mime_type_valid(const char *type)
 }
 
 /*
- * Takes the type off the line, and with it any parameters after a ';'.  Replaces the spaces around
- * each ';' by one after it.
+ * Removes the type from the line, with any parameters after a ';'.  Replaces the spaces around each
+ * ';' by one after it.  Returns NULL if the line is empty.
  */
 static char *
 mime_take_type(char **line)
@@ -181,7 +181,10 @@ fail:
 	return NULL;
 }
 
-/* Reads the whole file into *text, which the caller frees.  Returns NULL, or the error text. */
+/*
+ * Reads the whole file into *text, which the caller frees.  Returns NULL on success, else the error
+ * text.
+ */
 static const char *
 mime_read_text(FILE *f, char **text)
 {

@@ -1,7 +1,6 @@
 /*
- * mime: file name extension to media type, from a table file in the format of
- * Apache's mime.types: "type ext ext ...", '#' comments.  A type may have parameters, "text/plain;
- * charset=utf-8 txt".
+ * mime: maps file name extensions to media types with a table in the format of Apache's mime.types:
+ * "type ext ext ...", '#' comments.  A type may have parameters, "text/plain; charset=utf-8 txt".
  */
 #ifndef SERVER_HTTP_MIME_H
 #define SERVER_HTTP_MIME_H

@@ -8,9 +8,9 @@
 
 #include "server/http/chars.h"
 
-#define V1_MAX	   107 /* bytes of a line with CRLF */
+#define V1_MAX	   107 /* maximum bytes of a line with CRLF */
 #define V2_FIXED   16  /* bytes before the addresses */
-#define TLV_FIXED  3   /* bytes before the value */
+#define TLV_FIXED  3   /* bytes of a field (TLV) before its value */
 #define TLV_CRC32C 3
 
 static const struct str v1 = {"PROXY ", 6};
@@ -32,7 +32,7 @@ proxy_header_begins(struct str in, struct str signature)
 
 /* ----------------------------------------------------------------- version 1 */
 
-/* Takes a word up to a space, which must be present. */
+/* Removes a word and the space after it from the line.  Returns false if there is no space. */
 static bool
 proxy_header_take_word(struct str *line, struct str *word)
 {
@@ -140,7 +140,7 @@ proxy_header_crc32c(uint32_t crc, const char *p, size_t len)
 	return crc;
 }
 
-/* Checks the checksum at offset at of the header; its own bytes count as zeros. */
+/* Verifies the checksum that starts at offset `at` of the header; its own bytes count as zeros. */
 static bool
 proxy_header_checks(struct str in, size_t at)
 {
@@ -152,7 +152,10 @@ proxy_header_checks(struct str in, size_t at)
 	       proxy_header_number(in.s_ptr + at + 2) == (crc & UINT16_MAX);
 }
 
-/* Skips the fields (type, length, value) from offset at to the end of the header. */
+/*
+ * Skips the fields (type, length, value) from offset `at` on.  Returns false if one does not fit,
+ * or has a wrong checksum.
+ */
 static bool
 proxy_header_skip_fields(struct str in, size_t at)
 {
@@ -228,7 +231,7 @@ proxy_header_read_v2(struct str in, size_t *len, union sockaddr_any *client)
 	if (in.s_len < *len)
 		return PROXY_MORE;
 	in.s_len = *len;
-	/* LOCAL: the rest is ignored. */
+	/* With the command LOCAL (0x20) the rest is ignored. */
 	if (command == 0x20 || proxy_header_parse_proxied(in, client))
 		return PROXY_DONE;
 	return PROXY_BROKEN;

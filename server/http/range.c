@@ -1,6 +1,6 @@
 /*
- * range: the Range field.  Numbers too big for an off_t saturate: such a first position lies beyond
- * every file, such a last one at its end.
+ * range: the Range field.  Numbers too big for an off_t saturate: a first position then lies beyond
+ * every file, and a last position stands for the end of the file.
  */
 #include "server/http/range.h"
 
@@ -23,7 +23,7 @@ range_skip_unit(struct str *value)
 	return true;
 }
 
-/* Takes the digits at the front.  Returns false if there are none. */
+/* Reads the number at the front of *s.  Returns false if there are no digits. */
 static bool
 range_scan_number(struct str *s, int64_t *n)
 {
@@ -86,8 +86,8 @@ struct set {
 	struct range *set_ranges; /* caller's array */
 	size_t set_n;
 	size_t set_members;  /* members read, unsatisfiable ones included */
-	bool set_overlaps;   /* two members have a byte in common */
-	bool set_descending; /* a range begins before its predecessor */
+	bool set_overlaps;   /* true if two members have a byte in common */
+	bool set_descending; /* true if a range begins before its predecessor */
 };
 
 /* A range of an unordered set, with its index in the client's order. */
@@ -103,7 +103,8 @@ range_end_of(const struct range *r)
 }
 
 /*
- * Merges r into a range that does not begin after it.  Returns false if a byte lies between them.
+ * Merges r into `first`, which does not begin after r.  Returns false if there is a gap between
+ * them.
  */
 static bool
 range_absorb(struct set *set, struct range *first, const struct range *r)

@@ -21,8 +21,8 @@ struct range {
 #define RANGE_MOST 8192
 
 enum range_verdict {
-	RANGE_IGNORE,	     /* not bytes, malformed or too many: respond 200 */
-	RANGE_OK,	     /* n ranges: respond 206 */
+	RANGE_IGNORE, /* another unit, malformed or too many: respond 200 */
+	RANGE_OK,     /* n ranges: respond 206 */
 	RANGE_UNSATISFIABLE, /* respond 416 */
 };
 

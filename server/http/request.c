@@ -11,7 +11,7 @@ struct parsing {
 	struct buf_list *ps_bufs;
 	size_t ps_size; /* bytes of the head */
 	struct str ps_name;
-	bool ps_close; /* options of Connection */
+	bool ps_close; /* true if Connection has "close" */
 	bool ps_keep;
 	bool ps_complete;
 };
@@ -46,7 +46,10 @@ static const struct method_row {
 #undef METHOD_ROW
 };
 
-/* Fields by the length of their names, as most fields of a request have none of these. */
+/*
+ * Fields that the server uses, indexed by the length of their names, because most other fields of a
+ * request have names of other lengths.
+ */
 static const struct field fields[][SAME_LENGTH] = {
     [4] = {SLICE("host", rq_texts.qt_host)},
     [5] = {SLICE("range", rq_range)},
@@ -95,8 +98,8 @@ request_is_last(const struct buf *b, struct str value)
 
 /*
  * Joins both values in rq_joined, whose memory never moves, because other slices may point into it.
- * Refuses values that do not fit: one value is at most a head, so more is an attempt to exhaust
- * memory.
+ * Returns -1 if the values do not fit: one value is shorter than the head, so more is an attempt to
+ * exhaust memory.
  */
 static int
 request_join(struct request *rq, struct buf_list *bufs, struct str *value,
@@ -117,7 +120,7 @@ request_join(struct request *rq, struct buf_list *bufs, struct str *value,
 	return 0;
 }
 
-/* Returns the number, or UINT64_MAX if it is too large. */
+/* Returns the value of the digits, or UINT64_MAX if it is too large. */
 static uint64_t
 request_number(struct str digits)
 {
@@ -153,7 +156,7 @@ request_set(struct request *rq, unsigned field, struct str value,
 			return -1;
 		return request_join(rq, bufs, to, value);
 	}
-	/* A repeated field is void; an empty value is never valid. */
+	/* Makes a repeated field invalid; an empty value is never valid. */
 	*to = STR("");
 	return 0;
 }
@@ -168,7 +171,8 @@ request_on_field(http_parser *parser, const char *at, size_t len)
 }
 
 /*
- * Reads Connection.  http-parser would miss some forms of a list, and take Proxy-Connection for it.
+ * Reads the options of Connection.  http-parser would miss some forms of the list, and would treat
+ * Proxy-Connection as Connection.
  */
 static void
 request_note_connection(struct parsing *ps, struct str list)
@@ -194,7 +198,7 @@ request_on_value(http_parser *parser, const char *at, size_t len)
 	if (str_caseeq(ps->ps_name, STR("connection")))
 		request_note_connection(ps, value);
 	else if (str_caseeq(ps->ps_name, STR("transfer-encoding")))
-		ps->ps_rq->rq_chunked = true; /* head_check allows no other */
+		ps->ps_rq->rq_chunked = true; /* the only accepted coding */
 	return 0;
 }
 
@@ -207,7 +211,7 @@ request_on_url(http_parser *parser, const char *at, size_t len)
 	return 0;
 }
 
-/* Ends the parsing: the connection reads the body, and upgrades are not supported. */
+/* Ends the parsing, because the connection reads the body itself and upgrades are not supported. */
 static int
 request_on_headers_complete(http_parser *parser)
 {
@@ -297,7 +301,7 @@ request_parse(struct request *rq, struct str head, uint64_t max_body,
 	parser.data = &ps;
 	http_parser_execute(&parser, &settings, head.s_ptr, head.s_len);
 	if (!ps.ps_complete) {
-		/* The last members, which determine the client's address, may be missing. */
+		/* The lists may lack their last members, which determine the client's address. */
 		rq->rq_x_forwarded_for = rq->rq_forwarded = (struct str){0};
 		return parser.http_errno == HPE_INVALID_METHOD ? 501 : 400;
 	}

@@ -19,7 +19,7 @@ signed_link_next_member(struct str *query)
 	return member;
 }
 
-/* Stores a value.  Returns false if it is repeated. */
+/* Stores the value of a parameter.  Returns false if it already has a value. */
 static bool
 signed_link_take(struct str *to, struct str value)
 {
@@ -49,7 +49,10 @@ signed_link_hex(char c)
 	return chars_is(c, CHAR_DIGIT) ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
-/* Decodes escapes: ':' and '/' of an address may be escaped, and so may any other byte. */
+/*
+ * Decodes percent-escapes, which may stand for any byte.  Returns false if the text is malformed or
+ * too long.
+ */
 static bool
 signed_link_decode(struct str s, char out[SIGNED_LINK_CLIENT])
 {
@@ -136,7 +139,10 @@ link_sign(struct hmac *hm, const struct link_key *lk,
 	return done;
 }
 
-/* Compares with every key, so that the time does not depend on the key that matches. */
+/*
+ * Returns true if the signature was made with one of the keys.  Tries every key, so that the time
+ * does not depend on the one that matches.
+ */
 static bool
 signed_link_is_signed(struct hmac *hm, const struct link_keys *lks,
     const struct link_query *lq, struct str path)
@@ -151,7 +157,7 @@ signed_link_is_signed(struct hmac *hm, const struct link_keys *lks,
 	return found;
 }
 
-/* Returns true if the time has passed.  digits has at most SIGNED_LINK_EXPIRES. */
+/* Returns true if the time has passed.  There are at most SIGNED_LINK_EXPIRES digits. */
 static bool
 signed_link_is_over(struct str digits, time_t now)
 {

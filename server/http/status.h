@@ -13,13 +13,13 @@
 struct plan {
 	int pl_status;		 /* 200, 206, 304, 412, 416 */
 	struct range *pl_ranges; /* caller's array of RANGE_MOST elements */
-	size_t pl_max;		 /* max of range_parse */
-	size_t pl_nranges;	 /* number of ranges, with 206 */
+	size_t pl_max;		 /* maximum number of ranges: see range_parse */
+	size_t pl_nranges;	 /* number of ranges; 0 without a 206 */
 };
 
 /*
- * Evaluates the preconditions first, then If-Range, then Range, which only GET supports (RFC 9110,
- * 13.2.2 and 14.2).
+ * Chooses pl_status and the ranges.  Evaluates the preconditions first, then If-Range, then Range,
+ * which only GET supports (RFC 9110, 13.2.2 and 14.2).
  */
 void status_decide(struct plan *, const struct request *, off_t size,
     const struct validators *, time_t now);

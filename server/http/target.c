@@ -7,7 +7,7 @@
 #include "server/http/chars.h"
 #include "server/http/head.h"
 
-/* The path as it grows; the current segment starts at pth_segment. */
+/* The normalised path so far; its last segment starts at pth_segment. */
 struct path {
 	char *pth_buf;
 	size_t pth_len;
@@ -26,7 +26,7 @@ target_hex_digit(char c)
 	return -1;
 }
 
-/* Takes one byte or one escape.  Returns the byte, or -1 for a bad escape or NUL. */
+/* Reads one byte or percent-escape.  Returns the byte, or -1 for a bad escape or NUL. */
 static int
 target_next_byte(struct str *s)
 {
@@ -48,7 +48,9 @@ target_next_byte(struct str *s)
 	return c == '\0' ? -1 : c;
 }
 
-/* Resolves the segment if it is "." or "..".  Returns false if it leaves the root. */
+/*
+ * Resolves the segment if it is "." or "..".  Returns false if the path would climb above the root.
+ */
 static bool
 target_end_segment(struct path *p)
 {
@@ -111,7 +113,10 @@ target_normalise(struct str raw, char *buf, struct str *path)
 	return true;
 }
 
-/* Returns the '/' before the next segment that begins with a dot, or NULL if there is none. */
+/*
+ * Returns the '/' before the next segment that begins with a dot, or NULL if there is none.  If
+ * first is true, ignores a leading "/.well-known".
+ */
 static const char *
 target_next_dotfile(const char *path, bool first)
 {
@@ -155,7 +160,10 @@ target_skip_prefix(struct str *s, struct str prefix)
 	return true;
 }
 
-/* Takes "http://authority" or "https://authority" off an absolute-form target. */
+/*
+ * Removes "http://authority" or "https://authority" from an absolute-form target.  Returns false if
+ * the target has no valid one.
+ */
 static bool
 target_take_origin(struct str *raw, struct target *tgt)
 {

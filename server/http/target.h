@@ -17,15 +17,15 @@ struct target {
 	 */
 	struct str tgt_path;
 	struct str tgt_query; /* raw text after '?'; s_ptr is NULL if none */
-	struct str tgt_host;  /* from an absolute-form target, else NULL */
+	struct str tgt_host;  /* of an absolute-form target, else absent */
 	/*
-	 * https in an absolute-form target.  The caller refuses it on a connection without TLS (RFC
-	 * 9110, 7.4).
+	 * True if the target has absolute form with https.  The caller refuses such a target on a
+	 * connection without TLS (RFC 9110, 7.4).
 	 */
 	bool tgt_https;
-	bool tgt_asterisk; /* "*", which only OPTIONS may have */
-	bool tgt_dotfile;  /* a segment begins with '.', except a leading
-				 "/.well-known" (RFC 8615) */
+	bool tgt_asterisk; /* true for "*", which only OPTIONS may have */
+	/* True if a segment begins with '.', except a leading "/.well-known" (RFC 8615). */
+	bool tgt_dotfile;
 };
 
 /*
@@ -38,7 +38,7 @@ struct target {
  */
 int target_parse(struct str raw, char *buf, size_t size, struct target *);
 
-/* Returns true if the segment is one of the names, a list that NULL ends.  names may be NULL. */
+/* Returns true if the segment is one of the names, a list that ends with NULL.  names may be NULL. */
 bool target_dotname(char *const *names, const char *segment, size_t len);
 
 /* Returns true if each dotfile segment of a path is one of the names. */

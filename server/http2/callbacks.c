@@ -9,7 +9,7 @@
 #include "server/http2/stream.h"
 #include "server/worker/worker.h"
 
-#define HEADS 4 /* times max_head: the limit of decoded bytes per request */
+#define HEADS 4 /* limit of decoded bytes per request, in units of max_head */
 
 static const struct conf *
 h2_callbacks_conf_of(const struct h2 *h2)
@@ -65,12 +65,12 @@ h2_callbacks_pay(struct h2 *h2, unsigned tokens)
 		h2_calm_down(h2);
 }
 
-/* -------------------------------------------------------------- what comes */
+/* --------------------------------------------------------------- received */
 
 /*
  * Returns true for a frame of a stream that has ended or was skipped (RFC 9113, 5.1 and 5.1.1).
- * Returns false once the server has reset a stream: frames in flight may belong to that one, and
- * the session does not keep which one it was.
+ * Always returns false once the server has reset a stream: frames in flight may belong to that
+ * stream, whose number the session does not store.
  */
 static bool
 h2_callbacks_is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
@@ -82,8 +82,9 @@ h2_callbacks_is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
 }
 
 /*
- * Returns true for a frame that a client pays for.  Requests and bytes of body carry their own
- * cost.  Checked here because libnghttp2 does not report all the other frames.
+ * Returns true for a frame that the client is charged for: any but those of requests and of body
+ * data, which carry their own cost.  Checked here, because libnghttp2 does not report all of these
+ * frames.
  */
 static bool
 h2_callbacks_asks_for_nothing(const struct h2_walk_frame *wf)
@@ -95,7 +96,8 @@ h2_callbacks_asks_for_nothing(const struct h2_walk_frame *wf)
 }
 
 /*
- * Catches what libnghttp2 ignores: it keeps no closed streams, and old priorities have no effect.
+ * Finds errors that libnghttp2 ignores, because it stores no closed streams and old priorities have
+ * no effect.
  */
 void
 h2_check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
@@ -138,7 +140,7 @@ h2_callbacks_on_begin_headers(
 	    frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
 	h2->h2_last = id;
-	/* Streams that were reset may still wait for a disk. */
+	/* Streams that were reset count as long as they wait for a disk. */
 	if (h2->h2_count >=
 		2 * h2_callbacks_conf_of(h2)->conf_http2_max_streams ||
 	    h2_callbacks_lacks_memory(h2)) {
@@ -180,7 +182,10 @@ h2_callbacks_on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	h2->h2_fields += name.s_len + value.s_len + 32;
 	if (h2->h2_fields <= HEADS * (limits.hl_size + BUF_SIZE))
 		return 0;
-	/* A byte may name a 4 KiB entry of the HPACK table, in trailers too: stop decoding. */
+	/*
+	 * Stops decoding: each byte may stand for a 4 KiB entry of the HPACK table, also in
+	 * trailers.
+	 */
 	h2_calm_down(h2);
 	return NGHTTP2_ERR_PAUSE;
 }
@@ -225,7 +230,7 @@ h2_callbacks_head_complete(struct h2 *h2, struct h2_stream *sm)
 	h2_refuse(h2);
 }
 
-/* Charges for a reset of a response that is not complete, unless the server reset it. */
+/* Charges the client for the reset of an incomplete response, unless the server reset the stream. */
 static void
 h2_callbacks_pay_reset(struct h2 *h2, const struct h2_stream *sm)
 {
@@ -256,7 +261,7 @@ h2_callbacks_on_invalid_frame(
     nghttp2_session *session, const nghttp2_frame *frame, int error, void *arg)
 {
 	(void)session, (void)frame;
-	/* The client may not know the limit of streams yet. */
+	/* Charges less for a refused stream, because the client may not know the limit yet. */
 	h2_callbacks_pay(arg, error == NGHTTP2_ERR_REFUSED_STREAM
 				  ? H2_FLOOD_FRAME
 				  : H2_FLOOD_RESET);
@@ -264,8 +269,8 @@ h2_callbacks_on_invalid_frame(
 }
 
 /*
- * Discards a body.  The window of the stream is not reopened, so that it limits the body; the
- * window of the connection is.
+ * Discards data of a body.  Reopens the window of the connection, but not that of the stream, which
+ * limits the body.
  */
 static int
 h2_callbacks_on_data(nghttp2_session *session, uint8_t flags, int32_t id,
@@ -296,7 +301,7 @@ h2_callbacks_on_stream_close(
 	return 0;
 }
 
-/* --------------------------------------------------------------- what goes */
+/* ------------------------------------------------------------------- sent */
 
 /* Limits DATA so that a frame with its head fits one TLS record. */
 static ssize_t
@@ -334,7 +339,7 @@ h2_callbacks_on_frame_send(
 	struct h2 *h2 = arg;
 	struct h2_stream *sm;
 
-	/* Resets that libnghttp2 sends itself come here, too. */
+	/* libnghttp2 calls this for the resets that it sends itself, too. */
 	if (frame->hd.type == NGHTTP2_RST_STREAM)
 		h2->h2_tore = true;
 	if ((frame->hd.type != NGHTTP2_DATA &&

@@ -1,6 +1,6 @@
 /*
- * callbacks: what a session does with each frame that comes or goes, as libnghttp2 calls for it, and
- * what clients pay for frames that ask for nothing (flood.h).  For server/http2/ only.
+ * callbacks: the functions that libnghttp2 calls for each frame received or sent, and the charges
+ * for frames that request nothing (flood.h).  For server/http2/ only.
  */
 #ifndef SERVER_HTTP2_CALLBACKS_H
 #define SERVER_HTTP2_CALLBACKS_H
@@ -11,8 +11,8 @@
 nghttp2_session_callbacks *h2_callbacks(void);
 
 /*
- * Checks a frame for errors that libnghttp2 ignores.  Call for each frame after the frames before
- * it were processed.
+ * Charges the client for a frame, and checks it for errors that libnghttp2 ignores.  Call for each
+ * frame after the frames before it were processed.
  */
 void h2_check_frame(struct h2 *, const struct h2_walk_frame *);
 

@@ -1,5 +1,5 @@
 /*
- * flood: limits the frames that a client sends without asking for a response.  Pure.
+ * flood: limits the frames that a client sends without requesting a response.  Pure.
  *
  * A client earns tokens with time and with the bytes that it accepts, and pays for each frame that
  * costs the server something and yields no response: a reset, a PING, SETTINGS, an empty DATA, a
@@ -19,12 +19,12 @@
 #define H2_FLOOD_RESET	   20
 #define H2_FLOOD_PER_BYTES 512 /* bytes accepted that earn one token */
 #define H2_FLOOD_RESPONSE \
-	1024 /* bytes credited per response besides its own: two updates */
+	1024 /* bytes credited per response for two window updates */
 
 struct h2_flood {
 	uint64_t fl_tokens;
 	uint64_t fl_bytes; /* bytes that have not earned a token yet */
-	uint64_t fl_since; /* microseconds; time is credited up to here */
+	uint64_t fl_since; /* end of the credited time, microseconds */
 };
 
 void h2_flood_begin(struct h2_flood *, uint64_t now_us);

@@ -1,5 +1,5 @@
 /*
- * goaway: how a session stops to take requests (RFC 9113, 6.8): see session.h.
+ * goaway: makes a session refuse new requests (RFC 9113, 6.8): see session.h.
  */
 #include "server/http2/stream.h"
 

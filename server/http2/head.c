@@ -49,7 +49,7 @@ h2_head_append(struct h2_head *hh, struct buf_list *bufs, struct str s)
 		buf_add(&hh->hh_text, bufs, s.s_ptr, s.s_len);
 }
 
-/* Sets the status of the first error. */
+/* Sets the status unless an earlier error has set one. */
 static void
 h2_head_judge(struct h2_head *hh, int status)
 {
@@ -70,7 +70,8 @@ h2_head_store(
 }
 
 /*
- * Counts the field with its size in HTTP/1, so that max_head and max_fields mean the same in both.
+ * Counts the field with its size in HTTP/1, so that max_head and max_fields mean the same in both
+ * versions.
  */
 static void
 h2_head_count(struct h2_head *hh, size_t name, size_t value,
@@ -120,7 +121,7 @@ h2_head_begin(
 		h2_head_set_host(hh, bufs, authority, limits);
 }
 
-/* Adds Host.  Next to :authority it must name the same origin (RFC 9113, 8.3.1). */
+/* Adds Host, which must name the same origin as :authority if both are present (RFC 9113, 8.3.1). */
 static void
 h2_head_add_host(struct h2_head *hh, struct buf_list *bufs, struct str host,
     const struct head_limits *limits)
@@ -139,7 +140,7 @@ h2_head_add(struct h2_head *hh, struct buf_list *bufs, struct str name,
 {
 	unsigned field;
 
-	/* The head will be refused; until then store no more than one byte above the limit. */
+	/* Stores only one byte above the limit, because the head will be refused. */
 	if (value.s_len > limits->hl_size)
 		value.s_len = limits->hl_size + 1;
 	if (name.s_len > 0 && name.s_ptr[0] == ':') {
@@ -184,7 +185,7 @@ h2_head_block(const struct h2_head *hh)
 	    hh->hh_text.b_data + line, hh->hh_text.b_len - line};
 }
 
-/* Takes the next field off the front.  Returns false if there is none. */
+/* Moves the field at the front of the block to *field and *value.  Returns false if none is left. */
 static bool
 h2_head_next(struct str *block, unsigned *field, struct str *value)
 {
@@ -200,7 +201,7 @@ h2_head_next(struct str *block, unsigned *field, struct str *value)
 	return true;
 }
 
-/* Sets all fields except Host. */
+/* Sets all fields except Host.  Returns 0, or 400 if a field cannot be set. */
 static int
 h2_head_set_fields(
     const struct h2_head *hh, struct request *rq, struct buf_list *bufs)
@@ -232,8 +233,8 @@ h2_head_host(const struct h2_head *hh)
 }
 
 /*
- * Sets the parts of the first line.  Returns the status of an error in it.  An unknown method is no
- * such error; its status goes to *unknown.
+ * Sets the parts of the first line.  Returns 0, or the status of an error in the line.  The status
+ * for an unknown method goes to *unknown instead.
  */
 static int
 h2_head_set_line(const struct h2_head *hh, const struct head_limits *limits,
@@ -269,7 +270,10 @@ h2_head_request(const struct h2_head *hh, const struct head_limits *limits,
 		status = hh->hh_status;
 	if (status == 0)
 		status = bad_host != 0 ? bad_host : unknown;
-	/* In a refused head the ends of lists, which decide, may be missing. */
+	/*
+	 * Ignores the fields of a refused head: its lists may lack their last members, which
+	 * determine the client's address.
+	 */
 	if (status == 0)
 		status = h2_head_set_fields(hh, rq, bufs);
 	return status != 0 ? status : request_check_body(rq, max_body);
@@ -282,7 +286,7 @@ h2_head_release(struct h2_head *hh, struct buf_list *bufs)
 	buf_release(&hh->hh_raw, bufs);
 }
 
-/* ----------------------------------------------------------------- answers */
+/* -------------------------------------------------------------- responses */
 
 /* Returns true for fields that HTTP/2 forbids (RFC 9113, 8.2.2). */
 static bool

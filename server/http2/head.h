@@ -1,8 +1,8 @@
 /*
  * head: the heads of HTTP/2.  The fields of a request are checked by the rules of HTTP/1
  * (server/http/head.h and request.h) as they arrive, and those that the server uses are stored.
- * The head of a response is written as HTTP/1 text, from which fields are made.  RFC 9113, 8.2 and
- * 8.3.
+ * The head of a response is written as HTTP/1 text, from which h2_head_fields makes fields.  RFC
+ * 9113, 8.2 and 8.3.
  */
 #ifndef SERVER_HTTP2_HEAD_H
 #define SERVER_HTTP2_HEAD_H
@@ -22,7 +22,7 @@
 
 enum h2_pseudo { H2_METHOD, H2_PATH, H2_AUTHORITY, H2_PSEUDOS };
 
-/* A part of hh_raw, in bytes. */
+/* A part of hh_raw: its offset and length in bytes. */
 struct h2_part {
 	uint32_t pt_at;
 	uint32_t pt_len;
@@ -58,8 +58,8 @@ bool h2_head_end(
 
 /*
  * Fills the request, whose slices point into the head.  Returns 0 or the status to refuse the
- * request with, as request_parse does.  With statuses other than 405 and 413 the caller may use
- * only the line, the method, the target and Host; a malformed one is not set.
+ * request with, as request_parse does.  With statuses other than 0, 405 and 413 the caller may use
+ * only the line, the method, the target and Host; a malformed target or Host is not set.
  */
 int h2_head_request(const struct h2_head *, const struct head_limits *,
     struct request *, uint64_t max_body, struct buf_list *);
@@ -67,8 +67,8 @@ int h2_head_request(const struct h2_head *, const struct head_limits *,
 void h2_head_release(struct h2_head *, struct buf_list *);
 
 /*
- * Makes the fields of a response head; they point into text, whose names are changed to lower case.
- * Returns their number; if it exceeds max, the rest was left out.
+ * Makes fields from the text of a response head.  They point into the text, in which names become
+ * lower case.  Returns the number of fields, of which at most max were stored.
  */
 size_t h2_head_fields(char *text, size_t len, nghttp2_nv *, size_t max);
 

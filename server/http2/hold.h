@@ -1,6 +1,7 @@
 /*
- * hold: what a stream holds of its request: the head until the response is chosen, then what the log
- * needs.  Both count towards the limits of the stream's session (session.h).
+ * hold: counts the memory that a stream holds for its request: the head until the response is
+ * chosen, then the texts for the log.  Both count towards the limits of the stream's session
+ * (session.h).
  */
 #ifndef SERVER_HTTP2_HOLD_H
 #define SERVER_HTTP2_HOLD_H
@@ -23,14 +24,15 @@ size_t h2_hold_room(const struct h2_stream *);
 /* Counts n bytes kept for the log, in place of the previous count. */
 void h2_hold_keep(struct h2_stream *, size_t);
 
-/* Reserves bytes of H2_MORE.  Returns false if not that many are left. */
+/* Reserves bytes of H2_MORE.  Returns false if fewer are left. */
 bool h2_hold_more(struct h2_stream *, size_t bytes);
 
-/* Returns the bytes of h2_hold_more to the session.  Returns true if there were any. */
+/* Releases the bytes that h2_hold_more reserved.  Returns true if there were any. */
 bool h2_hold_less(struct h2_stream *);
 
 /*
- * Returns true, and counts that, if memory is too short for one more stream beside so many others.
+ * Returns true, and counts the refusal, if memory is too short for a stream beside this number of
+ * others.
  */
 bool h2_hold_is_short(const struct h2 *, unsigned others);
 

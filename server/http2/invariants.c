@@ -1,5 +1,6 @@
 /*
- * invariants: what holds for a session and its streams between two calls, in builds for tests.
+ * invariants: checks the rules that a session and its streams obey between two calls, in builds for
+ * tests.
  */
 #include "server/http2/stream.h"
 

@@ -16,8 +16,8 @@
 #include "server/worker/worker.h"
 
 /*
- * A response head as an array for libnghttp2, which does not copy it; it lives as long as the
- * response.
+ * A response head as an array of fields, which libnghttp2 does not copy.  It lives as long as the
+ * cached response.
  */
 struct form {
 	size_t fm_n;
@@ -63,7 +63,10 @@ h2_ready_make_form(struct cached_response *rsp, uint64_t now)
 	return fm;
 }
 
-/* Returns NULL if the cache has no memory for it. */
+/*
+ * Returns the form of a cached response, with its current date.  Returns NULL if the cache has no
+ * memory for the form.
+ */
 static struct form *
 h2_ready_form_of(struct cached_response *rsp, uint64_t now)
 {
@@ -84,7 +87,10 @@ h2_ready_body_len(const struct cached_response *rsp)
 	return rsp->rsp_len - rsp->rsp_head;
 }
 
-/* Returns false if a proxy names the client, which may then be another one with each request. */
+/*
+ * Finds the cached response to a request.  Returns false if there is none, or if a proxy names the
+ * client, which may differ with each request.
+ */
 static bool
 h2_ready_find(const struct h2_stream *sm, uint64_t now, struct known *kn)
 {
@@ -104,7 +110,10 @@ h2_ready_find(const struct h2_stream *sm, uint64_t now, struct known *kn)
 		   kn->kn_fields->fl_client.sa.sa_family != AF_UNSPEC);
 }
 
-/* Frees a large head and keeps only the texts for the log, because the client may take long. */
+/*
+ * Frees a large head and keeps only the texts for the log, because the response may wait long for
+ * the client.
+ */
 static void
 h2_ready_settle(struct h2_stream *sm)
 {

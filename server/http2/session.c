@@ -89,7 +89,7 @@ h2_stop(struct h2 *h2)
 		if (!sm->sm_closed)
 			h2_stream_closed(sm);
 	}
-	/* Its calls of on_stream_close would find no stream. */
+	/* The streams are gone, so libnghttp2 must not call on_stream_close any more. */
 	nghttp2_session_del(h2->h2_session);
 	h2->h2_session = NULL;
 }
@@ -106,7 +106,7 @@ h2_destroy(struct h2 **h2p)
 	free(h2);
 }
 
-/* ------------------------------------------------------------------- calls */
+/* ------------------------------------------------------- input and output */
 
 /*
  * Passes bytes to libnghttp2.  An error is either bad HTTP/2 or a lack of memory, the only reason
@@ -129,8 +129,8 @@ h2_session_give(struct h2 *h2, const unsigned char *data, size_t len)
 }
 
 /*
- * Returns true if the head of this request is one too many; it waits, and so does all input after
- * it.
+ * Returns true if the frame begins a request while the streams hold too many heads.  The frame must
+ * then wait, with all input after it.
  */
 static bool
 h2_session_must_wait(struct h2 *h2, const struct h2_walk_frame *wf)
@@ -200,7 +200,7 @@ h2_session_put(struct h2 *h2, const uint8_t *data, size_t len)
 	h2->h2_len += len;
 }
 
-/* Gathers frames until the buffer cannot take another one. */
+/* Gathers frames until the buffer has no room for another one. */
 static void
 h2_session_gather(struct h2 *h2)
 {

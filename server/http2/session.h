@@ -1,13 +1,13 @@
 /*
- * session: HTTP/2 on one connection (RFC 9113): frames in, frames out, and its streams, each
- * with an exchange of its own.  A session has no socket: the caller passes received bytes in, and
+ * session: HTTP/2 on one connection (RFC 9113): frames in, frames out, and its streams, each with
+ * an exchange of its own.  A session has no socket: the caller passes received bytes in, and
  * fetches bytes to send.  libnghttp2 handles the frames, HPACK, the windows and the order of
  * streams (RFC 9218).  Runs on the worker's thread.
  *
  *	h2_create
  *	h2_receive, when bytes were received
- *	h2_run, then h2_gather until it returns 0: the time slice that ho_wake requests
- *	h2_is_over: everything was sent
+ *	h2_run, then h2_gather until it returns 0, in each time slice that ho_wake requests
+ *	h2_is_over: true once everything was sent
  *	h2_stop, and h2_destroy once h2_waits is false
  */
 #ifndef SERVER_HTTP2_SESSION_H
@@ -40,8 +40,8 @@ struct worker;
  * Limits of a connection's memory, in bytes.  Each stream may hold H2_LIGHT bytes of its request
  * uncounted.  Above that, all streams together may hold H2_HEADS and one head until their responses
  * are chosen, then H2_KEPT for the log.  Response heads that wait for the socket may use H2_QUEUED
- * and one head.  Large listings and responses of many ranges share H2_MORE; one that needs more
- * than is left waits, or is sent as a whole.
+ * and one head.  Large listings and responses of many ranges share H2_MORE; a response that needs
+ * more than is left waits, or is sent as a whole.
  */
 #define H2_LIGHT  1024
 #define H2_HEADS  8192
@@ -49,20 +49,20 @@ struct worker;
 #define H2_QUEUED 12288
 #define H2_MORE	  409600 /* 4 listings */
 
-/* Minimum buffer of h2_gather, enough for any next frame. */
+/* Minimum bytes of the buffer of h2_gather, enough for any frame. */
 #define H2_ROOM ((size_t)2 * H2_FRAME)
 
-/* A session's view of its connection, which outlives it. */
+/* A session's view of its connection, which outlives the session. */
 struct h2_owner {
 	void (*ho_wake)(void *);  /* requests a time slice; never runs it */
-	void (*ho_evict)(void *); /* closes at once: see sched_ops.evict */
+	void (*ho_evict)(void *); /* closes the connection: sched_ops.evict */
 	void *ho_arg;
 	struct worker *ho_worker;
 	const struct sockaddr *ho_peer;
 	const struct tls *ho_tls; /* NULL without TLS */
 	struct token_bucket *ho_bucket;
 	int ho_fd;	 /* socket, to query its state only */
-	bool ho_proxied; /* the peer is trusted to name clients */
+	bool ho_proxied; /* true if the peer is trusted to name clients */
 };
 
 TAILQ_HEAD(h2_streams, h2_stream);
@@ -77,22 +77,22 @@ struct h2 {
 	unsigned h2_pending;	  /* streams that await a completion */
 	unsigned h2_requests;	  /* requests since the start */
 	struct h2_stream *h2_heading; /* stream whose head arrives, or NULL */
-	size_t h2_fields;	      /* field section bytes (9113, 6.5.2) */
-	size_t h2_heads;	      /* head bytes held above H2_LIGHT each */
+	size_t h2_fields;	      /* decoded bytes of the arriving fields */
+	size_t h2_heads;	      /* head bytes above H2_LIGHT per stream */
 	size_t h2_more;		      /* bytes of H2_MORE in use */
-	size_t h2_kept;	  /* bytes for the log above H2_LIGHT each */
-	size_t h2_queued; /* head bytes since the queue was empty */
-	size_t h2_ahead;  /* input bytes that h2_walk looked ahead */
+	size_t h2_kept;	  /* bytes for the log, above H2_LIGHT per stream */
+	size_t h2_queued; /* response head bytes since the queue was empty */
+	size_t h2_ahead;  /* input bytes that h2_walk has read already */
 	struct h2_walk h2_walk;
 	struct h2_flood h2_flood;
 	int32_t h2_last;	      /* last stream that the client began */
 	uint64_t h2_sent;	      /* bytes of DATA sent */
-	bool h2_tore;		      /* the server has reset a stream */
-	bool h2_draining;	      /* the client knows of the coming close */
-	bool h2_refuses;	      /* the last stream's number was sent */
-	bool h2_stopped;	      /* the connection has closed */
-	bool h2_broken;		      /* nothing more can be sent */
-	bool h2_failed;		      /* nothing more can be received */
+	bool h2_tore;		      /* true once the server reset a stream */
+	bool h2_draining;	      /* true once the close is announced */
+	bool h2_refuses;	      /* true once later streams are refused */
+	bool h2_stopped;	      /* true once the connection has closed */
+	bool h2_broken;		      /* true if nothing more can be sent */
+	bool h2_failed;		      /* true if nothing more can be received */
 	struct known_header h2_known; /* known fields of the last request */
 	uint64_t h2_rate;	      /* bytes/s of the last stream (pw_send) */
 
@@ -104,10 +104,10 @@ struct h2 {
 	size_t h2_held_len;
 };
 
-/* Returns NULL if memory is short. */
+/* Creates a session, and submits its SETTINGS.  Returns NULL if memory is short. */
 struct h2 *h2_create(const struct h2_owner *);
 
-/* Closes all streams and cancels what is in flight. */
+/* Closes all streams and cancels their pending exchanges. */
 void h2_stop(struct h2 *);
 void h2_destroy(struct h2 **);
 
@@ -128,12 +128,15 @@ h2_is_laden(const struct h2 *h2)
 /* Runs streams that are due.  Returns true if streams remain for another time slice. */
 bool h2_run(struct h2 *);
 
-/* Replaces h2_run while the socket is full.  Starts no response. */
+/*
+ * Call in place of h2_run while the socket is full.  Lets due streams use the resources that they
+ * waited for, but starts no response.
+ */
 void h2_look(struct h2 *);
 
 /*
- * Writes the next frames into the buffer, of at least H2_ROOM bytes.  Returns their bytes, or 0 if
- * there are none.
+ * Writes the next frames into the buffer, of at least H2_ROOM bytes.  Returns their number of
+ * bytes, or 0 if there are no frames.
  */
 size_t h2_gather(struct h2 *, char *, size_t room);
 

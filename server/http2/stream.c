@@ -9,9 +9,9 @@
 #include "server/http2/hold.h"
 #include "server/http2/stream_priv.h"
 
-#define FIELDS 48 /* fields of a response head on the stack */
+#define FIELDS 48 /* maximum fields of a response head on the stack */
 
-/* ---------------------------------------------------------------- its head */
+/* ----------------------------------------------------------- request head */
 
 /* Frees the request head, because the response may wait long for the client. */
 static void
@@ -25,7 +25,7 @@ h2_stream_settle(struct h2_stream *sm)
 	h2_hold_free(sm);
 }
 
-/* -------------------------------------------------------------- its answer */
+/* --------------------------------------------------------------- response */
 
 static ssize_t
 h2_stream_on_read(nghttp2_session *session, int32_t id, uint8_t *buf,
@@ -35,7 +35,7 @@ h2_stream_on_read(nghttp2_session *session, int32_t id, uint8_t *buf,
 	return h2_stream_read(source->ptr, len, flags);
 }
 
-/* Returns false if memory is short or the stream has closed. */
+/* Submits a response to libnghttp2.  Returns false if memory is short or the stream has closed. */
 static bool
 h2_stream_submit_fields(
     struct h2_stream *sm, const nghttp2_nv *nv, size_t n, bool body)
@@ -121,8 +121,8 @@ h2_stream_is_in_memory(const struct response *rs)
 }
 
 /*
- * Checks whether the first bytes can be sent, and sends none, so that a read error still turns into
- * another response, as in HTTP/1.
+ * Prepares the first bytes but sends none, so that a read error can still lead to another response,
+ * as in HTTP/1.
  */
 static void
 h2_stream_first_step(struct h2_stream *sm)
@@ -175,7 +175,7 @@ h2_stream_looked_up(struct h2_stream *sm, bool ready)
 		h2_stream_await_disk(sm);
 }
 
-/* ------------------------------------------------------------- its request */
+/* ---------------------------------------------------------------- request */
 
 /*
  * Refuses the request.  Makes the method OTHER unless it is HEAD, whose response has no body (RFC
@@ -274,7 +274,7 @@ h2_stream_begin(struct h2_stream *sm)
 	h2_stream_set_due(sm);
 }
 
-/* ------------------------------------------------------------------ its turn */
+/* ------------------------------------------------------------- time slice */
 
 static void
 h2_stream_resume_body(struct h2_stream *sm)
@@ -414,13 +414,13 @@ h2_stream_closed(struct h2_stream *sm)
 		return;
 	}
 	h2_stream_timer(sm, TIMER_NONE);
-	/* A disk timeout has cancelled it already. */
+	/* A disk timeout may have cancelled the exchange already. */
 	if (!sm->sm_ex->ex_cancelled)
 		exchange_cancel(sm->sm_ex);
 	h2_hold_free(sm);
 }
 
-/* ------------------------------------------------- calls of its exchange */
+/* ---------------------------------------------- callbacks of the exchange */
 
 /* Frees the stream.  Wakes a stopped connection, which closes after its last stream. */
 static void
@@ -453,7 +453,7 @@ h2_stream_on_resumed(struct exchange *ex)
 	h2_stream_set_due(sm);
 }
 
-/* Returns false: the session announces its close itself, see h2_drain. */
+/* Returns false, because the session announces its close itself: see h2_drain. */
 static bool
 h2_stream_is_last(const struct exchange *ex)
 {

@@ -1,6 +1,6 @@
 /*
- * stream: one of a session: a request, its exchange, and what it waits for.  For server/http2/
- * only.
+ * stream: one stream of a session: a request, its exchange, and the event that the stream waits
+ * for.  For server/http2/ only.
  *
  *   state   owns                 waits for
  *   HEAD    sm_head              the rest of its head
@@ -40,13 +40,13 @@ enum h2_state {
 struct h2_ready {
 	struct cached_response *rd_response; /* NULL if none */
 	size_t rd_at;			     /* bytes of the body sent */
-	uint64_t rd_since;		     /* microseconds */
+	uint64_t rd_since;		     /* start time, microseconds */
 	time_t rd_time;
 	struct request_texts rd_texts; /* in sm_head, for the log; or absent */
 };
 
 struct h2_stream {
-	struct sched_item sm_item; /* first: its timers */
+	struct sched_item sm_item; /* must be first; has the timer */
 	struct pw_sink sm_sink;
 	struct h2 *sm_session;
 	struct exchange *sm_ex; /* NULL before it starts and after it ends */
@@ -60,10 +60,10 @@ struct h2_stream {
 	int32_t sm_id;
 	enum h2_state sm_state;
 	bool sm_due;	      /* true while on h2_due */
-	bool sm_looked;	      /* h2_stream_look ran since the last wait */
-	bool sm_closed;	      /* closed by both sides */
-	bool sm_ours;	      /* reset by the server */
-	bool sm_failed;	      /* nothing more can be sent */
+	bool sm_looked;	      /* true once h2_stream_look ran after a wait */
+	bool sm_closed;	      /* true once both sides have closed */
+	bool sm_ours;	      /* true if the server reset the stream */
+	bool sm_failed;	      /* true if nothing more can be sent */
 	uint64_t sm_body;     /* bytes received of the request's body */
 	uint64_t sm_sent;     /* bytes sent of the response's body */
 	uint64_t sm_then;     /* sm_sent when TIMER_SEND was set */
@@ -96,8 +96,8 @@ h2_stream_may_look(const struct h2_stream *sm)
 }
 
 /*
- * Call while nothing can be sent.  Makes the stream use what it waited for, such as budget for a
- * window (budget.h), which other streams may wait for.  The stream stays due.
+ * Call while nothing can be sent.  Lets the stream use the resource that it waited for, such as
+ * budget for a window (budget.h), because other streams may wait for that.  The stream stays due.
  */
 void h2_stream_look(struct h2_stream *);
 
@@ -119,7 +119,10 @@ void h2_ready_end(struct h2_stream *);
 /* Counts and discards a part of the request's body. */
 void h2_stream_discard(struct h2_stream *, size_t len);
 
-/* Call when all of the response is submitted but the client has not ended the request. */
+/*
+ * Starts TIMER_SEND for the rest of the request.  Call when the whole response was sent but the
+ * client has not ended the request.
+ */
 void h2_stream_responded(struct h2_stream *);
 
 /* Call when both sides have closed the stream.  May free it. */

@@ -1,12 +1,12 @@
 /*
- * stream_frames: a response's bytes on their way into frames of DATA: see h2_stream_read.
+ * stream_frames: copies a response's bytes into frames of DATA: see h2_stream_read.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "server/http2/stream_priv.h"
 
-#define STEPS 4 /* steps of a response per frame */
+#define STEPS 4 /* maximum steps of a response per frame */
 
 static struct h2_stream *
 h2_stream_frames_stream_of(struct pw_sink *sk)
@@ -44,7 +44,7 @@ h2_stream_frames_sink_take(
 	return 0;
 }
 
-/* Returns 0: the bytes were copied, so the page cache need not keep them. */
+/* Returns 0, because the bytes were copied and the page cache need not keep them. */
 static long
 h2_stream_frames_sink_unacked(struct pw_sink *sk)
 {
@@ -76,7 +76,7 @@ h2_stream_frames_fill(struct h2_stream *sm)
 	return status;
 }
 
-/* Fills a frame, which fits the client's windows, with what the response has now. */
+/* Fills a frame, which fits the client's windows, with the bytes that the response has now. */
 static ssize_t
 h2_stream_frames_read_response(struct h2_stream *sm, uint32_t *flags)
 {

@@ -27,7 +27,10 @@ void h2_stream_timer(struct h2_stream *, enum timer);
 /* Requests a time slice of the session, unless it is stopped. */
 void h2_stream_ask_slice(const struct h2_stream *);
 
-/* Adds the stream to h2_due and requests a time slice; the second one removes it. */
+/*
+ * h2_stream_set_due adds the stream to h2_due and requests a time slice; h2_stream_unset_due
+ * removes it.
+ */
 void h2_stream_set_due(struct h2_stream *);
 void h2_stream_unset_due(struct h2_stream *);
 
@@ -49,10 +52,10 @@ void h2_stream_give_more_back(struct h2_stream *);
 /* Ends an exchange whose response was submitted to libnghttp2. */
 void h2_stream_end_exchange(struct h2_stream *);
 
-/* Resets the stream, so that the client does not take a partial response for a whole one. */
+/* Resets the stream, so that the client does not mistake a partial response for a whole one. */
 void h2_stream_give_up(struct h2_stream *, uint32_t error);
 
-/* ------------------------------------------------------- the others' tables */
+/* -------------------------------------------------- tables of other files */
 
 extern const struct pw_sink_ops h2_stream_sink_ops;
 extern const struct sched_ops h2_stream_sched_ops;

@@ -1,5 +1,5 @@
 /*
- * stream_slice: what a stream waits for: see stream_priv.h.
+ * stream_slice: the events that a stream waits for: see stream_priv.h.
  */
 #include "server/content/pace.h"
 #include "server/http2/hold.h"

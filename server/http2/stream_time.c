@@ -1,5 +1,5 @@
 /*
- * stream_time: disks and clients that are late.
+ * stream_time: handles the timeouts of disks and clients.
  */
 #include "lib/os/os.h"
 #include "server/http2/hold.h"
@@ -71,8 +71,8 @@ h2_stream_time_least_of_stream(const struct h2_stream *sm)
 
 /*
  * Returns true if the client is too slow.  With a closed connection window the bytes of all streams
- * count, as others may have used it up.  If both windows are open, the connection is slow or its
- * time slice late; the stream is not to blame.
+ * count, because other streams may have used the window up.  If both windows are open, the stream
+ * is not to blame: the connection is slow, or its time slice is late.
  */
 static bool
 h2_stream_time_is_too_slow(const struct h2_stream *sm)
@@ -125,7 +125,7 @@ h2_stream_on_timeout(struct sched_item *it, enum timer timer)
 		h2_stream_time_client_late(sm);
 }
 
-/* Continues after a pause. */
+/* Makes the stream due after a pause. */
 static void
 h2_stream_on_slice(struct sched_item *it)
 {
@@ -139,7 +139,8 @@ h2_stream_peer(const struct sched_item *it)
 }
 
 /*
- * Returns 0 for a stopped session: its connection has closed, and its streams only wait for a disk.
+ * Returns 0 for a stopped session, because its connection has closed and its streams only wait for
+ * a disk.
  */
 static unsigned
 h2_stream_responses(const struct sched_item *it)
@@ -165,7 +166,7 @@ h2_stream_on_evict(struct sched_item *it)
 }
 
 #ifdef PW_DEBUG
-/* Checks nothing: h2_check covers the streams. */
+/* Checks nothing, because h2_check covers the streams. */
 static void
 h2_stream_on_check(const struct sched_item *it)
 {

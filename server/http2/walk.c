@@ -20,7 +20,10 @@ h2_walk_length(const struct h2_walk *wa)
 	return h2_walk_number(wa->wa_head) >> 8;
 }
 
-/* Returns the bytes of the head to read, as far as the head is known. */
+/*
+ * Returns the bytes of the head to read: more for a PRIORITY, once the fixed part of the head is
+ * known.
+ */
 static unsigned
 h2_walk_wanted(const struct h2_walk *wa)
 {
@@ -36,7 +39,7 @@ h2_walk_least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Returns true if the head is complete. */
+/* Copies the next bytes of a frame head.  Returns true if the head is complete. */
 static bool
 h2_walk_take_head(
     struct h2_walk *wa, const unsigned char *data, size_t len, size_t *at)

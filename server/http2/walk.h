@@ -1,6 +1,6 @@
 /*
- * walk: from frame to frame through what is received (RFC 9113, 4.1), beside libnghttp2, which passes
- * over some of them without a word.  Pure.
+ * walk: finds the frames in the input (RFC 9113, 4.1), because libnghttp2 does not report all of
+ * them.  Pure.
  */
 #ifndef SERVER_HTTP2_WALK_H
 #define SERVER_HTTP2_WALK_H
@@ -11,7 +11,7 @@
 
 #define H2_WALK_PREFACE 24 /* bytes before the first frame */
 #define H2_WALK_HEAD	9
-#define H2_WALK_MOST	13 /* bytes, with the stream that a PRIORITY depends on */
+#define H2_WALK_MOST	13 /* bytes of a head with a PRIORITY's dependency */
 
 /* Position in the input.  All zero at the start of a connection. */
 struct h2_walk {

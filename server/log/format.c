@@ -137,7 +137,7 @@ format_put_quoted(char *p, struct str s)
 	return p;
 }
 
-/* Writes the user without quotes, so that a space must be escaped. */
+/* Writes the user without quotes, and therefore escapes spaces. */
 static char *
 format_put_user(char *p, struct str s)
 {
@@ -175,8 +175,8 @@ format_stamp_text(time_t t, char buf[static FORMAT_STAMP])
 }
 
 /*
- * Returns the cached text of a second, because localtime_r(3) takes a lock.  Several seconds are
- * cached, as slow requests arrived earlier than quick ones that end at the same time.
+ * Returns the cached text of a second, because localtime_r(3) locks a mutex.  Caches several seconds,
+ * as slow requests arrived earlier than quick ones that end at the same time.
  */
 static const struct stamp *
 format_stamp_get(struct stamp cache[static FORMAT_STAMPS], time_t t,
@@ -212,8 +212,8 @@ format_byte_max(enum log_format format)
 }
 
 /*
- * Returns the bytes of a request line that count: JSON writes it as up to three fields, each
- * truncated on its own.
+ * Returns the maximum bytes that are logged of a request line: JSON writes it as up to three fields,
+ * each truncated on its own.
  */
 static size_t
 format_line_len(struct str line, enum log_format format)
@@ -291,7 +291,7 @@ format_put_unit(char *p, uint32_t unit)
 	return p;
 }
 
-/* Writes a character; beyond U+FFFF as a surrogate pair of UTF-16 (RFC 8259, 7). */
+/* Writes a character, above U+FFFF as a surrogate pair of UTF-16 (RFC 8259, 7). */
 static char *
 format_put_character(char *p, uint32_t c)
 {
@@ -487,7 +487,7 @@ format_tls_text(enum log_field field, const struct log_tls *lt)
 	}
 }
 
-/* Returns the text of a field that the client sent. */
+/* Returns the text of a field that is neither a number, the time nor the address. */
 static struct str
 format_text_of(enum log_field field, const struct log_record *rec)
 {
@@ -558,7 +558,7 @@ format_fields(char *buf, const struct log_record *rec, enum log_format format,
 	return (size_t)(p - buf);
 }
 
-/* Leaves quotes and backslashes as they are, since messages are not parsed. */
+/* Does not escape quotes and backslashes, since messages are not parsed. */
 size_t
 format_message(char *buf, const char *label, struct str text)
 {

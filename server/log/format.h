@@ -1,6 +1,6 @@
 /*
- * format: the text of a line in the access log and of a message.  Pure, but
- * for the time zone.  The output ends with a newline and has no other; no NUL is added.
+ * format: formats access log lines and messages.  Pure, except that it reads the time zone.  The
+ * output has one newline, at its end, and no NUL.
  */
 #ifndef SERVER_LOG_FORMAT_H
 #define SERVER_LOG_FORMAT_H
@@ -11,8 +11,8 @@
 #include "server/log/log.h"
 #include "server/util/str.h"
 
-#define FORMAT_FIELD   2048 /* bytes of a field or message before escaping */
-#define FORMAT_FIXED   512  /* bytes, more than the rest of a line needs */
+#define FORMAT_FIELD   2048 /* maximum bytes of a field before escaping */
+#define FORMAT_FIXED   512  /* bound for the rest of a line, bytes */
 #define FORMAT_MESSAGE (FORMAT_FIXED + 4 * FORMAT_FIELD)
 #define FORMAT_STAMP   64
 #define FORMAT_STAMPS  16 /* number of cached seconds */

@@ -1,6 +1,6 @@
 /*
- * journal: finds out whether journald reads a descriptor. journald takes N of a line that begins with
- * "<N>" as its priority (sd-daemon(3)).
+ * journal: finds out whether journald reads a descriptor.  For journald, "<N>" at the start of a line
+ * is the line's priority (sd-daemon(3)).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "server/log/log_priv.h"
 
-static bool journal[STDERR_FILENO + 1]; /* by descriptor */
+static bool journal[STDERR_FILENO + 1]; /* true if journald reads it */
 
 /* Compares device and inode, because the variable remains set after a redirection. */
 static bool

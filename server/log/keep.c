@@ -7,7 +7,7 @@
 #include "server/log/keep.h"
 
 #define PROTOCOL ((size_t)9)	     /* bytes of a space and HTTP/1.1 */
-#define LINE	 (FORMAT_FIELD + 64) /* a target of FORMAT_FIELD, and the rest */
+#define LINE	 (FORMAT_FIELD + 64) /* maximum length of a kept request line */
 
 static size_t
 keep_len(struct str s)

@@ -1,6 +1,6 @@
 /*
- * keep: what a record of the access log needs of a request, copied out of its head, so that the head
- * can be freed while the response is sent.  Pure.
+ * keep: copies the texts that the access log needs out of a request head, so that the head can be freed
+ * while the response is sent.  Pure.
  */
 #ifndef SERVER_LOG_KEEP_H
 #define SERVER_LOG_KEEP_H
@@ -11,14 +11,14 @@
 #include "server/http/request.h"
 #include "server/util/buf.h"
 
-/* Returns how many bytes log_keep would copy if there were no limit. */
+/* Returns the number of bytes that log_keep would copy without a limit. */
 size_t log_keep_size(struct request_texts);
 
 /*
  * Copies the texts into buf, which is empty, and makes the slices point there.  Truncates each text
  * as the log does, and the later ones further so that all together have at most `most` bytes.  A
- * request line keeps the protocol at its end.  Returns false and changes nothing if memory is
- * short.
+ * truncated request line still ends with the protocol.  Returns false and changes nothing if memory
+ * is short.
  */
 bool log_keep(struct request_texts *, size_t most, struct buf *);
 

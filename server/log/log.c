@@ -1,7 +1,7 @@
 /*
- * log: every worker has a ring of finished lines for each file they may go to,
- * so that a file that takes nothing holds back no other; the writer thread
- * hands them to the kernel from where they are.
+ * log: formats lines into the rings.  Each worker has a ring for each kind of file, so that a blocked
+ * file does not delay the lines of other files.  The writer thread writes lines directly from the
+ * rings.
  */
 
 #include <stdarg.h>
@@ -59,7 +59,7 @@ log_lane_commit(struct log_writer *w, struct lane *ln, size_t len)
 	bool above;
 
 	ring_commit(ln->ln_ring, len);
-	/* The processor may still reorder these two, but not for 50 ms. */
+	/* The processor may still delay the commit past the read of lw_idle, but not by 50 ms. */
 	atomic_signal_fence(memory_order_seq_cst);
 	above = ring_above(ln->ln_ring, ring_size(ln->ln_ring) / 2);
 	if (atomic_load_explicit(&w->lw_idle, memory_order_relaxed) &&

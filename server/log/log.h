@@ -1,10 +1,10 @@
 /*
- * log: the access log and the messages of a running server, written by one
- * thread of their own.
+ * log: the access log and the messages of a running server, which a writer thread writes to their
+ * files.
  *
  * A worker formats a record into a ring of its own (lib/os/ring.h; one producer, one consumer, no
- * lock) and goes on; the writer thread collects from all rings and writes.  Neither a full disk nor
- * a stopped terminal can block a worker: what does not fit into the ring is dropped and counted,
+ * lock) and goes on; the writer thread writes the contents of all rings.  Neither a full disk nor a
+ * stopped terminal can block a worker: a record that does not fit into the ring is dropped and counted,
  * and the writer reports the count on stderr as soon as it can, at most once a second:
  *     pagewise: access log: 12 records lost
  *     pagewise: access log: 12 records lost: PATH: No space left on device
@@ -23,11 +23,11 @@
 #include "server/http/request.h"
 
 struct log;	   /* the writer thread and its files */
-struct log_writer; /* one worker's end; used only by that worker's thread */
+struct log_writer; /* one worker's side; used only by that worker's thread */
 
 enum log_format { LOG_COMBINED, LOG_JSON };
 
-/* Levels of messages; those above the level that is set are not written. */
+/* Levels of messages.  Messages above the level that is set are not written. */
 enum log_level { LEVEL_ERROR, LEVEL_WARNING, LEVEL_NOTICE };
 
 /* Fields of an access log line, in the order of LOG_JSON. */
@@ -46,7 +46,7 @@ enum log_field {
 	FIELD_HOST,
 	FIELD_DURATION,
 	FIELD_DISK_WAIT,
-	/* not in LOG_JSON unless configured */
+	/* fields that LOG_JSON has only if configured */
 	FIELD_TLS_VERSION,
 	FIELD_TLS_CIPHER,
 	FIELD_TLS_NAME,
@@ -71,19 +71,19 @@ struct log_tls {
 	struct str lt_name;    /* name that the client requested, or absent */
 	struct str lt_session; /* "full" or "resumed" */
 	struct str lt_subject; /* client certificate's subject, or absent */
-	uint64_t lt_handshake; /* microseconds */
+	uint64_t lt_handshake; /* duration of the handshake, microseconds */
 };
 
 struct log_record {
 	const struct sockaddr *rec_peer;
 	time_t rec_time;     /* arrival of the request, seconds */
 	struct str rec_user; /* user name; verified unless 401 or 503 */
-	struct request_texts rec_texts; /* an empty line is logged as "-" */
+	struct request_texts rec_texts; /* request line and fields to log */
 	int rec_status;
 	uint64_t rec_body;     /* bytes of body handed to the kernel */
 	uint64_t rec_bytes;    /* bytes of head and body handed to the kernel */
-	uint64_t rec_duration; /* microseconds, head complete to last byte */
-	uint64_t rec_wait;     /* microseconds of disk waits: exchange.h */
+	uint64_t rec_duration; /* time from complete head to last byte, us */
+	uint64_t rec_wait;     /* total of disk waits, us: exchange.h */
 	const struct log_tls *rec_tls; /* NULL without TLS */
 };
 
@@ -100,7 +100,7 @@ int log_create(const char *access_path, enum log_format, unsigned nwriters,
 /* Selects the fields of the access log.  Call before log_start. */
 void log_set_fields(struct log *, const struct log_fields *);
 
-/* Starts the writer thread, which also writes what was logged before.  Returns 0 or -errno. */
+/* Starts the writer thread, which also writes earlier records.  Returns 0 or -errno. */
 int log_start(struct log *);
 
 /* Returns writer i, counted from 0.  The log owns it; only one thread may use it. */
@@ -115,8 +115,8 @@ bool log_access_on(const struct log_writer *);
  * LOG_COMBINED: the combined format, then bytes with the head, duration, disk wait:
  *   ADDR - USER [21/Nov/2026:02:13:54 +0000] "GET / HTTP/1.1" 200 512 "-"
  *       "curl/8" 771 153 0
- * A quote, a backslash and every byte outside 0x20-0x7E is written as \xHH, so that a client cannot
- * forge a line; a space in USER as well.
+ * A quote, a backslash, every byte outside 0x20-0x7E, and a space in USER are written as \xHH, so that
+ * a client cannot forge a line.
  *
  * LOG_JSON: an object (RFC 8259) on a line, in ASCII:
  *   {"time":"2026-11-21T02:13:54Z","remote":"192.0.2.7","user":null,
@@ -125,13 +125,13 @@ bool log_access_on(const struct log_writer *);
  *    "host":"localhost","duration_us":153,"disk_wait_us":0}
  * A field that the client did not send is null.  If the line is not a request line, method and
  * protocol are null, and the target is the whole line.  A character beyond ASCII is written as
- * \uHHHH.  A parser returns a backslash, a control character and a byte that is not UTF-8 as the
- * four characters \xHH; it returns no other backslash.
+ * \uHHHH.  In the parsed text, a backslash, a control character and a byte that is not UTF-8 are the
+ * four characters \xHH; there is no other backslash.
  *
  * Fields are truncated at 2 KiB.
  *
  * After log_set_fields LOG_JSON has the selected members, and LOG_COMBINED the selected fields,
- * separated by a space: texts from the client in quotes, "-" for those that it did not send.
+ * separated by a space.  A text from the client is in quotes, and "-" if the client did not send it.
  */
 void log_access(struct log_writer *, const struct log_record *);
 
@@ -167,8 +167,8 @@ const char *log_error_prefix(void);
 uint64_t log_access_lost(struct log *);
 
 /*
- * Writes what is in the rings, stops the thread, closes the files and frees the log.  No worker may
- * use its log_writer any more.  Gives up a file that accepts nothing for a second, and counts its
+ * Writes the contents of the rings, stops the thread, closes the files and frees the log.  No worker
+ * may use its log_writer any more.  Gives up a file that accepts nothing for a second, and counts its
  * lines as lost.  Abandons a thread that hangs in a file for a second, together with the memory
  * that it uses, after a message.
  */

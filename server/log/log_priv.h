@@ -1,5 +1,5 @@
 /*
- * log_priv: what the files of this room share.  No other file includes this.
+ * log_priv: declarations that the files of this directory share.  No other file includes this.
  *
  *   log.c      the worker's side
  *   journal.c  priorities for journald
@@ -28,17 +28,17 @@ enum kind { KIND_ACCESS, KIND_NOTICE, KIND_ERROR, NKINDS };
 struct lane {
 	struct ring *ln_ring; /* NULL if the lane is off */
 	struct sink *ln_sink;
-	bool ln_nudged; /* the writer was notified of a half-full ring */
+	bool ln_nudged; /* true if the writer was woken for a half-full ring */
 	atomic_uint_fast64_t ln_lost; /* shared: worker adds, writer reads */
 };
 
 struct log_writer {
 	/*
-	 * Shared: the writer thread is about to block and must be woken.  A worker publishes its
-	 * record, then reads this flag: without a barrier between, which would slow down every
-	 * record, it may miss a flag that was set a moment ago.  So the writer naps between setting
-	 * the flag and its last check of the rings.  Each worker has its own flag, so that workers
-	 * share no cache line.
+	 * Shared: true if the writer thread is about to block and must be woken.  A worker publishes
+	 * its record, then reads this flag.  A barrier between the two would slow down every record;
+	 * without it, the worker may miss a flag that was set a moment ago.  So the writer naps
+	 * between setting the flag and its last check of the rings.  Each worker has its own flag, so
+	 * that workers share no cache line.
 	 */
 	alignas(64) atomic_bool lw_idle;
 	struct log *lw_log;
@@ -51,15 +51,16 @@ struct log {
 	struct log_fields lg_fields;
 	struct sink lg_sinks[NKINDS];
 	uint64_t lg_told[NKINDS];    /* losses reported so far */
-	uint64_t lg_tell_at[NKINDS]; /* ms, earliest time of the next report */
-	struct log_writer *lg_writers; /* last one: the writer thread's own */
-	unsigned lg_nwriters;	       /* number of writers, with that one */
-	int lg_wake[2];		       /* os_wake_create */
+	uint64_t lg_tell_at[NKINDS]; /* earliest time of the next report, ms */
+	struct log_writer *lg_writers; /* the last is the writer thread's */
+	unsigned lg_nwriters;	       /* length of lg_writers */
+	int lg_wake[2];		       /* pair of os_wake_create */
 	struct thread lg_thread;
 	struct thread lg_last; /* reports that lg_thread hangs */
 	bool lg_started;
 	atomic_uint lg_beat; /* shared: number of returns from file calls */
-	atomic_int lg_busy;  /* shared: the kind of the current file */
+	/* shared: index in lg_sinks of the file written now or last */
+	atomic_int lg_busy;
 	atomic_bool lg_want_stop;
 };
 
@@ -84,7 +85,7 @@ log_own(struct log *lg)
 /* Returns true if STDOUT_FILENO or STDERR_FILENO leads to journald. */
 bool log_to_journal(int fd);
 
-/* Returns the lines of this kind lost so far.  Callable from any thread. */
+/* Returns the number of lines of this kind lost so far.  Callable from any thread. */
 uint64_t log_lost(struct log *, int kind);
 
 /* Runs the writer thread; arg is the log. */

@@ -1,5 +1,5 @@
 /*
- * message_rate: a message that could come a thousand times a second comes once a
+ * message_rate: limits a message that could be logged a thousand times a second to once a
  * minute.  Pure: times are microseconds of any clock that only goes forward.
  */
 #ifndef SERVER_LOG_MESSAGE_RATE_H
@@ -15,7 +15,7 @@
 struct message_rate {
 	bool lim_told;
 	uint64_t lim_since; /* time of the last message, microseconds */
-	uint64_t lim_left;  /* messages suppressed since then */
+	uint64_t lim_left;  /* messages suppressed since lim_since */
 };
 
 /* Returns true if the caller may log the message, else counts it as suppressed. */

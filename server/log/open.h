@@ -1,6 +1,6 @@
 /*
- * open: opens the files that lines are written to.  They are often opened as root, in
- * directories that other users can write to.
+ * open: opens log files.  The server often opens them as root, in directories that other users can
+ * write to.
  */
 #ifndef SERVER_LOG_OPEN_H
 #define SERVER_LOG_OPEN_H
@@ -15,7 +15,7 @@ int log_file_open(const char *path);
 
 /*
  * Returns 0 if log_file_open would probably succeed, or -errno.  Opens and creates nothing, because
- * the reader of a FIFO would see the end of it.
+ * the reader of a FIFO would see an end of file after the close.
  */
 int log_file_try(const char *path);
 

@@ -39,8 +39,8 @@ sink_open_path(struct sink *sk, const char *path)
 }
 
 /*
- * Opens the file again for O_NONBLOCK, which otherwise would also apply to our shell and our
- * stderr, as they share the open file.  Fails for pipes and terminals of another user.
+ * Opens the file again, with O_NONBLOCK.  The flag on fd itself would also apply to our shell and our
+ * stderr, which share the open file.  Fails for pipes and terminals of another user.
  */
 static int
 log_sink_open_again(int fd)
@@ -146,8 +146,8 @@ log_sink_line_len(const char *p, size_t len)
 }
 
 /*
- * Truncates the file before the incomplete line, unless another process has appended to it.  For a
- * line to come between the two calls, a full disk would have to get free space in that moment.
+ * Truncates the file before the incomplete line, unless another process has appended to the file.
+ * Another line could come between the two calls only if the full disk got free space in that moment.
  */
 static bool
 log_sink_cut_back(const struct sink *sk)

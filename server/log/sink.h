@@ -1,6 +1,6 @@
 /*
- * sink: a file that lines go to from rings, without ever waiting for
- * it.  Used by the log's writer thread alone.
+ * sink: a file that receives lines from rings.  Writes never wait for the file.  Used only by the
+ * log's writer thread.
  *
  * Once part of a line is written, its rest is written before the next line.  If the rest is lost, a
  * regular file that was opened here is truncated to the line before; in any other file, or if that
@@ -18,16 +18,16 @@
 struct sink {
 	char *sk_path;	  /* path for messages; owned */
 	int sk_fd;	  /* owned; -1 if not open */
-	bool sk_socket;	  /* send(2) accepts MSG_DONTWAIT */
-	bool sk_blocking; /* write(2) may block: poll first */
-	bool sk_shared;	  /* not a regular file: whole lines, see sink_put */
-	bool sk_ours;	  /* a regular file that was opened here */
-	bool sk_journal;  /* leads to journald: messages have a priority */
+	bool sk_socket;	  /* true for a socket: send(2) has MSG_DONTWAIT */
+	bool sk_blocking; /* true if write(2) may block, so poll(2) first */
+	bool sk_shared;	  /* true if not a regular file: see sink_put */
+	bool sk_ours;	  /* true for a regular file opened here */
+	bool sk_journal;  /* true if journald reads it: with priorities */
 
-	bool sk_full;	  /* accepted no more at the last write */
+	bool sk_full;	  /* true if it accepted no more at the last write */
 	size_t sk_begun;  /* bytes written of a line that is incomplete */
-	bool sk_torn;	  /* the file ends in a line whose rest was lost */
-	unsigned sk_next; /* next ring to write, for the caller */
+	bool sk_torn;	  /* true if it ends in a line whose rest was lost */
+	unsigned sk_next; /* number of the next ring, for the caller */
 	int sk_error;	  /* errno of the last drop of records, or 0 */
 	_Atomic uint64_t sk_dropped; /* records lost here; any thread reads */
 };
@@ -58,8 +58,8 @@ void sink_drop(struct sink *, struct ring *);
 void sink_close(struct sink *);
 
 /*
- * Writes all of it, as long as the file accepts some every second.  For messages while there is no
- * writer thread.
+ * Writes len bytes.  Stops on an error, or if the file accepts none for a second.  For messages while
+ * there is no writer thread.
  */
 void sink_write_fd(int fd, const char *p, size_t len);
 

@@ -1,5 +1,5 @@
 /*
- * start: how the log begins, with its files, rings and thread, and how it ends.
+ * start: creates the log with its files, rings and thread, and ends it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 #define LOG_RING_ACCESS	 (1024 * 1024)
 #define LOG_RING_MESSAGE (64 * 1024)
-#define LOG_HUNG	 1000000 /* us in one call before the thread is abandoned */
+#define LOG_HUNG	 1000000 /* maximum time of one write at shutdown, us */
 
 /*
  * ------------------------------------------------------ the main thread's
@@ -167,7 +167,7 @@ fail:
 	return error;
 }
 
-/* Returns false if the thread hangs in a file. */
+/* Joins the thread.  Returns false if the thread hangs in a write to a file. */
 static bool
 log_join(struct log *lg)
 {

@@ -1,5 +1,5 @@
 /*
- * writer: the writer thread: writes the lines from where they are, and logs how many were lost.
+ * writer: the writer thread, which writes lines directly from the rings and logs how many were lost.
  */
 
 #include <inttypes.h>
@@ -11,10 +11,10 @@
 
 #include "server/log/log_priv.h"
 
-#define LOG_NAP	  50   /* ms between two checks of the rings */
-#define LOG_IDLE  1000 /* ms without a record before it blocks */
-#define LOG_TELL  1000 /* ms between two reports of losses */
-#define LOG_DRAIN 1000 /* ms without progress before it stops */
+#define LOG_NAP	  50   /* time between two checks of the rings, ms */
+#define LOG_IDLE  1000 /* time without a record before it blocks, ms */
+#define LOG_TELL  1000 /* minimum time between two reports, ms */
+#define LOG_DRAIN 1000 /* time without progress before it stops, ms */
 
 static uint64_t
 log_writer_now_ms(void)
@@ -47,8 +47,8 @@ log_backlog(struct log *lg)
 }
 
 /*
- * Writes a ring's lines to the sink.  Increments lg_beat after that, so that log_destroy detects a disk
- * that hangs.
+ * Writes a ring's lines to the sink.  Increments lg_beat after the call, so that log_destroy detects a
+ * disk that hangs.  Returns false if the file accepts no more now.
  */
 static bool
 log_put(struct log *lg, struct sink *sk, struct ring *rg)
@@ -112,7 +112,7 @@ log_tell(struct log *lg, int kind, uint64_t lost)
 	sk->sk_error = 0;
 }
 
-/* Reports losses that are due.  Returns false if some must wait. */
+/* Logs the losses whose reports are due.  Returns false if a report must wait. */
 static bool
 log_report(struct log *lg, uint64_t now)
 {
@@ -178,7 +178,7 @@ log_sleep(struct log *lg)
 	log_set_idle(lg, false);
 }
 
-/* Writes the rest, but waits only LOG_DRAIN for files that accept nothing more. */
+/* Writes the remaining lines.  Drops them if all files accept nothing for LOG_DRAIN. */
 static void
 log_drain(struct log *lg)
 {

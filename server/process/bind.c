@@ -138,8 +138,9 @@ bind_add(struct listen_table *now, const struct sock *sk)
 }
 
 /*
- * Moves the old sockets of that name to now and counts them.  *sk is the last one, if any.  Checks
- * them: a server process holds them as well, and can spoil them by shutdown(2).
+ * Moves the usable old sockets of that name to now, counts them, and copies the last one to *sk.
+ * Closes sockets that no longer listen: an earlier server process shares them, and can call
+ * shutdown(2).
  */
 static int
 bind_keep_old(const char *name, struct listen_table *old,
@@ -168,8 +169,8 @@ bind_keep_old(const char *name, struct listen_table *old,
 }
 
 /*
- * Returns true if a socket of ours, such as "*", already has the address.  Binding it alone would
- * fail.
+ * Returns true if one of our sockets already covers the address, as "*" does, so that bind_alone
+ * would fail.
  */
 static bool
 bind_is_ours(const struct listen_addr *la, const struct listen_table *old,
@@ -239,8 +240,8 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
 }
 
 /*
- * Makes a name.  Port 0 may be listed several times and is a different port each time, so the names
- * get numbers.
+ * Makes the name of an address.  Port 0 may be listed several times, each time for a different
+ * port, so a repeated name gets a number ("#2").
  */
 static void
 bind_make_name(const struct listen_addr *la, const struct listen_table *now,

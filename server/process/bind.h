@@ -1,15 +1,15 @@
 /*
- * bind: the sockets that a server process listens on: those that an earlier one
- * had, and new ones for what is missing.  Runs before there are threads.
+ * bind: prepares the sockets that a server process listens on.  Keeps the sockets of an earlier
+ * process and creates the missing ones.  Runs before any thread starts.
  *
  * Each worker has its own socket for each address (SO_REUSEPORT), so that the kernel spreads
  * connections and workers share nothing.  If the number of workers shrinks, all sockets stay, as
  * connections wait in their queues.
  *
- * A socket that would accept connections meant for the serving process does not listen yet: the
- * master makes it listen (listen_listen) when this start can no longer fail.  Where such a socket
- * would make the kernel refuse clients (os_share_late), the workers share the existing sockets.  A
- * Unix socket exists once: all workers share it, and so do an old and a new process.
+ * A new socket that would accept connections meant for the serving process does not listen yet: the
+ * master makes it listen (listen_listen) when this start can no longer fail.  Where the kernel
+ * refuses clients of such a socket (os_share_late returns false), the workers share the existing
+ * sockets.  A Unix socket exists once: all workers share it, and so do an old and a new process.
  */
 #ifndef SERVER_PROCESS_BIND_H
 #define SERVER_PROCESS_BIND_H
@@ -20,20 +20,25 @@
 /*
  * Moves the usable sockets from old to now, in the order of conf_listen, and adds the missing ones.
  * The service manager's sockets replace conf_listen's default; if the operator chose addresses, a
- * given socket is used only for one of these.  Port 0 becomes the same free port for all workers,
- * and keeps its number.  Returns 0, or -1 after a message with the address, the cause and a remedy.
+ * socket of the service manager is used only for one of these addresses.  Port 0 becomes one free
+ * port for all workers, which later processes keep.  Returns 0, or -1 after a message with the
+ * address, the cause and a remedy.
  */
 int bind_sites(
     const struct conf *, struct listen_table *old, struct listen_table *now);
 
 /*
- * Does the same for conf_admin (loopback addresses or paths, mode 0660) and conf_agent.  Replaces a
- * stale socket file, and recreates a missing one.  Changes the umask briefly.
+ * Moves or creates the sockets of conf_admin (loopback addresses or paths, mode 0660) and
+ * conf_agent likewise.  Replaces a stale socket file, and recreates a missing one.  Changes the
+ * umask briefly.
  */
 int bind_admin(
     const struct conf *, struct listen_table *old, struct listen_table *now);
 
-/* Writes "http://ADDR:PORT/" of a listening socket, as a browser accepts it, or "unix:PATH". */
+/*
+ * Writes the URL of a listening socket as a browser accepts it, such as "http://ADDR:PORT/", or
+ * "unix:PATH".
+ */
 void bind_url(int fd, bool tls, char *text, size_t size);
 
 #endif

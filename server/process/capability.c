@@ -1,6 +1,6 @@
 /*
- * capability: what a process keeps of capabilities(7): none, or CAP_FOWNER alone, by
- * which cachestat(2) and mincore(2) answer for files of other users.  All calls apply to the
+ * capability: drops capabilities(7), except CAP_FOWNER if the configuration keeps it: with
+ * CAP_FOWNER, cachestat(2) and mincore(2) work on files of other users.  All calls apply to the
  * calling thread only, so they precede the start of other threads.
  */
 #include <sys/prctl.h>
@@ -16,7 +16,7 @@
 
 #define WORDS _LINUX_CAPABILITY_U32S_3
 
-/* The newest capability of Linux 5.12. */
+/* Newest capability of Linux 5.12.  capability_empty_bounding_set must drop it and all below. */
 #define SURE CAP_CHECKPOINT_RESTORE
 
 static int
@@ -48,7 +48,10 @@ capability_empty_bounding_set(void)
 	return errno == EINVAL && cap > SURE ? 0 : -errno;
 }
 
-/* Keeps capabilities across a change of the user.  Returns 1 on EPERM: securebits are locked. */
+/*
+ * Keeps capabilities across a change of the user.  Returns 0, 1 if locked securebits forbid that
+ * (EPERM), or -errno.
+ */
 static int
 capability_keep_across_change(void)
 {
@@ -75,8 +78,9 @@ sandbox_os_begin(bool keep)
 }
 
 /*
- * The ambient set follows the inheritable one.  Flags in securebits matter only to a process that
- * can change its user or execute a program, so it does not matter if they are locked.
+ * Also empties the ambient set, which the inheritable set limits.  Ignores a failure of
+ * PR_SET_KEEPCAPS: flags in securebits matter only to a process that can change its user or execute
+ * a program.
  */
 int
 capability_limit(bool keep)

@@ -62,9 +62,9 @@ channel_send(
 }
 
 /*
- * Returns the one descriptor of a message, or -1.  Padding leaves space for two descriptors on
- * Linux; with less space FreeBSD delivers none.  The protocol never sends more than one, so several
- * are closed.
+ * Returns the descriptor of a message, or -1 if there is none.  Padding leaves space for two
+ * descriptors on Linux; with less space FreeBSD delivers none.  The protocol never sends two, so if
+ * two arrive, closes both and returns -1.
  */
 static int
 channel_attached(struct msghdr *msg)

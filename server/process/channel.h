@@ -1,9 +1,9 @@
 /*
- * channel: what the master and a server process say to each other: messages on a
- * pair of sockets (unix(7), SOCK_SEQPACKET), some with a descriptor.  After an
- * upgrade the two may have different versions, so kinds are added, never changed.
+ * channel: the messages between the master and a server process, on a pair of sockets (unix(7),
+ * SOCK_SEQPACKET).  Some messages carry a descriptor.  After an upgrade the two processes may have
+ * different versions, so kinds are added, never changed.
  *
- * The receiver of a key wipes the message.
+ * The receiver must wipe a message that contains a key.
  */
 #ifndef SERVER_PROCESS_CHANNEL_H
 #define SERVER_PROCESS_CHANNEL_H
@@ -15,28 +15,31 @@
 
 enum channel_kind {
 	/* messages from the server process */
-	CHANNEL_SOCKET = 1, /* text is made by listen_pack; with the socket */
+	CHANNEL_SOCKET = 1, /* passes a socket; text is made by listen_pack */
 	/*
-	 * Its start can no longer fail, and it has sent all its sockets.  text is its
+	 * The start can no longer fail, and all sockets were sent.  text is the process's
 	 * shutdown_timeout in seconds.
 	 */
 	CHANNEL_READY = 2,
-	CHANNEL_QUIET = 3,   /* accepts no more connections */
+	CHANNEL_QUIET = 3,   /* the process accepts no more connections */
 	CHANNEL_ALIVE = 4,   /* all event loops made progress recently */
-	CHANNEL_STUCK = 5,   /* text names the stuck loop */
-	CHANNEL_TICKETS = 6, /* while starting: requests ticket keys */
+	CHANNEL_STUCK = 5,   /* a loop is stuck; text names it */
+	CHANNEL_TICKETS = 6, /* requests ticket keys, during the start */
 	/*
-	 * Text "1" drains: balancers must send no new clients.  Text "0" ends that.  The master
-	 * remembers it and forwards it to the other server processes, including later ones.
+	 * Text "1" starts draining: balancers must send no new clients.  Text "0" cancels draining.
+	 * The master remembers the text and forwards it to the serving process and to later
+	 * processes.
 	 */
 	CHANNEL_WITHDRAW = 7,
 	/* messages from the master */
-	CHANNEL_DRAIN = 16, /* another one serves: finish without deadline */
-	CHANNEL_STOP = 17,  /* stop in shutdown_timeout; twice: at once */
+	CHANNEL_DRAIN =
+	    16, /* another process serves: finish, without a deadline */
+	CHANNEL_STOP =
+	    17, /* stop within shutdown_timeout; at once if sent twice */
 	CHANNEL_SAY = 18,   /* text is a notice to log */
-	CHANNEL_SERVE = 19, /* after CHANNEL_READY: start to accept */
+	CHANNEL_SERVE = 19, /* start to accept connections */
 	CHANNEL_TICKET_KEY =
-	    20, /* text is made by ticket_key_write; newest key */
+	    20, /* text is the newest key, made by ticket_key_write */
 };
 
 struct channel_message {
@@ -55,9 +58,9 @@ int channel_send(
     int channel, enum channel_kind, const char *text, int fd, bool wait);
 
 /*
- * Reads the next message without blocking.  Returns 1, 0 if there is none, or -errno: -EPIPE if the
- * other end is closed.  The caller owns *fd, which is -1 if no descriptor came; several are closed.
- * If fd is NULL, closes any descriptor that was sent.
+ * Reads the next message without blocking.  Returns 1, 0 if there is none, -EPIPE if the other end
+ * is closed, or another -errno.  The caller owns *fd.  *fd is -1 if the message carries no
+ * descriptor, or several, which are closed.  If fd is NULL, the kernel discards any descriptor.
  */
 int channel_receive(int channel, struct channel_message *, int *fd);
 

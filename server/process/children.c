@@ -1,7 +1,7 @@
 /*
- * children: handles messages and exits of server processes.  A client may have taken over a server
- * process.  So the master believes a serving process only whether it is alive or stuck, and what
- * balancers are to be told, which it can tell them anyway.
+ * children: handles messages and exits of server processes.  An attacker may control a server
+ * process.  So the master accepts from a serving process only whether it is alive or stuck, and a
+ * drain or undrain, which the process can report to balancers anyway.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,15 +18,16 @@
 #include "server/process/sd_notify.h"
 #include "server/worker/worker.h"
 
-#define PERIOD_US  (60 * MASTER_SECOND) /* period of MASTER_DEATHS */
-#define HEAR_MOST  64 /* maximum messages in a row per process */
-#define PAUSE_MOST 30 /* seconds between failing starts */
-#define WITHDRAW_LATE_US \
-	(2 * MASTER_SECOND) /* period in which the old process may report it */
+/* Period in which MASTER_DEATHS deaths end the master. */
+#define PERIOD_US	 (60 * MASTER_SECOND)
+#define HEAR_MOST	 64 /* maximum messages in a row per process */
+#define PAUSE_MOST	 30 /* maximum pause between failing starts, seconds */
+/* time to accept CHANNEL_WITHDRAW from an old process */
+#define WITHDRAW_LATE_US (2 * MASTER_SECOND)
 
-/* ------------------------------------------------------------ one has begun */
+/* ------------------------------------------------------- starts and switches */
 
-/* Returns true if an old process may still accept clients.  One that hangs accepts none. */
+/* Returns true if an old process may still accept clients.  A process that hangs accepts none. */
 static bool
 children_accepts(const struct child *ch)
 {
@@ -59,8 +60,8 @@ children_refused(struct master *ms)
 }
 
 /*
- * Handles the death of a serving process.  The first one may be an accident, so its restart is
- * immediate.
+ * Handles the death of a serving process.  The first death may be an accident, so the restart after
+ * it is immediate; each further death within PERIOD_US delays the restart by a second more.
  */
 static void
 children_serving_died(struct master *ms)
@@ -85,7 +86,10 @@ children_serving_died(struct master *ms)
 	ms->ms_restart = now + (oldest - 1) * MASTER_SECOND;
 }
 
-/* Closes the sockets of the starting process, and removes the files that only it has made. */
+/*
+ * Closes the sockets of the starting process, and removes their files unless ms_sockets has them,
+ * too.
+ */
 static void
 children_close_next(struct master *ms)
 {
@@ -94,8 +98,8 @@ children_close_next(struct master *ms)
 }
 
 /*
- * Schedules another start.  Does not count as a death: the configuration may be wrong now and
- * corrected later.
+ * Schedules another start after a failed one, which does not count as a death: the configuration
+ * may be wrong now and corrected later.
  */
 static void
 children_try_again(struct master *ms)
@@ -181,7 +185,10 @@ children_switch(struct master *ms, struct child *ch)
 	ms->ms_served = true;
 }
 
-/* Makes a starting process serve.  It has no clients before this point, so a failure loses none. */
+/*
+ * Makes a starting process serve.  The process has no clients before this point, so a failure loses
+ * none.
+ */
 static void
 children_became_ready(struct master *ms, struct child *ch, const char *timeout)
 {
@@ -208,8 +215,8 @@ children_became_ready(struct master *ms, struct child *ch, const char *timeout)
 }
 
 /*
- * Takes a socket from a starting process.  Without a copy in the master it would close with the
- * process.
+ * Adds a socket of a starting process to ms_next.  Without this copy in the master the socket would
+ * close with the process.
  */
 static void
 children_take_socket(struct master *ms, const char *text, int fd)
@@ -240,7 +247,7 @@ children_give_tickets(struct master *ms, struct child *ch)
 		    ms, "create the keys of session tickets", "", error);
 }
 
-/* ------------------------------------------------------------------ its words */
+/* ------------------------------------------------------------------- messages */
 
 static void
 children_heard_starting(struct master *ms, struct child *ch,
@@ -259,8 +266,8 @@ children_heard_starting(struct master *ms, struct child *ch,
 }
 
 /*
- * Handles a message to drain or undrain.  Shortly after a reload the old process may still receive
- * the request; later no client can reach a draining process to send it one.  Does not remember a
+ * Handles a request to drain or undrain.  Accepts it from an old process only shortly after a
+ * reload; later no client can reach a draining process to send such a request.  Does not remember a
  * request that the serving process does not receive: the operator can repeat it.
  */
 static void
@@ -342,7 +349,7 @@ children_hear(struct master *ms, struct child *ch)
 	children_hear_some(ms, ch, HEAR_MOST);
 }
 
-/* -------------------------------------------------------------------- its end */
+/* ---------------------------------------------------------------------- exits */
 
 static void
 children_ended(struct master *ms, struct child *ch, int status)
@@ -387,7 +394,7 @@ children_find(struct master *ms, pid_t pid)
 	return NULL;
 }
 
-/* Returns a process that has exited and is not reaped yet, or 0. */
+/* Returns the pid of a process that has exited and is not reaped yet, or 0. */
 static pid_t
 children_next_ended(void)
 {
@@ -407,7 +414,10 @@ children_reap(struct master *ms)
 
 	while ((pid = children_next_ended()) > 0) {
 		ch = children_find(ms, pid);
-		/* The pid is still its own here: a bad message may make the master kill it. */
+		/*
+		 * The pid cannot be reused before waitpid, so a bad message may still make the
+		 * master kill it.
+		 */
 		if (ch != NULL && ch == ms->ms_starting)
 			children_hear_some(ms, ch, UINT_MAX);
 		if (waitpid(pid, &status, WNOHANG) != pid)

@@ -1,6 +1,6 @@
 /*
- * expiry: warns of certificates that expire soon (identity_stays_good), or that clients do not take
- * already, once a day.  For the main thread.
+ * expiry: once a day, logs a warning for each certificate that expires soon or that clients already
+ * reject (identity_stays_good).  For the main thread.
  */
 #ifndef SERVER_PROCESS_EXPIRY_H
 #define SERVER_PROCESS_EXPIRY_H
@@ -11,7 +11,8 @@ struct conf;
 struct log_writer;
 
 struct expiry {
-	uint64_t ex_next; /* next check, microseconds; 0 is at once */
+	/* time of the next check, microseconds; 0 means now */
+	uint64_t ex_next;
 };
 
 /* Returns milliseconds until the next check, or -1 if there is none. */

@@ -1,6 +1,6 @@
 /*
- * landlock: which files may be opened, landlock(7).  Everything that the
- * kernel knows how to forbid is forbidden, then reading is allowed in some places.
+ * landlock: restricts which files may be opened (landlock(7)).  The ruleset forbids everything that
+ * the kernel can forbid, then allows reading in some places.
  */
 #include <sys/syscall.h>
 
@@ -21,14 +21,17 @@
 #define READ_FILE LANDLOCK_ACCESS_FS_READ_FILE
 #define READ_TREE (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 
-/* The header may be older than the kernel.  Fields that the kernel does not know must be zero. */
+/*
+ * Copy of struct landlock_ruleset_attr, since the header may be older than the kernel.  Fields that
+ * the kernel does not know must be zero.
+ */
 struct ruleset {
 	uint64_t rs_fs;
 	uint64_t rs_net;   /* version 4: TCP bind and connect */
 	uint64_t rs_scope; /* version 6: abstract Unix sockets and signals */
 };
 
-/* The rights that each version added. */
+/* The rights that each version of Landlock added. */
 static const struct {
 	int kind_version;
 	struct ruleset kind_rights;
@@ -42,8 +45,8 @@ static const struct {
 };
 
 /*
- * Files that os_advice_limit and os_folios read when a file on a new device is opened.  Of a device
- * that is attached later only the bdi is readable, which is enough.
+ * Files that os_advice_limit and os_folios read when a file on a new device is opened.  For a
+ * device that is attached later, only the bdi is readable, which is enough.
  */
 static const char *const sys_files[] = {
     "/sys/devices/virtual/bdi",

@@ -30,7 +30,10 @@ listen_add(struct listen_table *ss, const struct sock *sk)
 	return 0;
 }
 
-/* Compares name and use.  A given socket that an earlier process did not use may serve. */
+/*
+ * Returns true if the socket has this name and use.  SOCKET_UNUSED, an inherited socket that an
+ * earlier process did not use, matches SOCKET_SERVE.
+ */
 static bool
 listen_table_is(const struct sock *sk, const char *name, enum socket_use use)
 {
@@ -160,7 +163,9 @@ listen_overlap(const struct listen_table *ss, const struct sockaddr *sa)
 	return false;
 }
 
-/* Returns true if name is that of the address, or has a number after it (bind.c). */
+/*
+ * Returns true if name is the name of the address, with or without a number such as "#2" (bind.c).
+ */
 static bool
 listen_table_is_named(const union address *addr, const char *name)
 {

@@ -1,7 +1,7 @@
 /*
- * listen_table: the listening sockets that outlive a server process.  The master keeps
- * them; a new process finds there the sockets of an earlier one, so no connection in a
- * backlog is lost.
+ * listen_table: the listening sockets that outlive a server process.  The master keeps the table.
+ * A new server process finds the sockets of an earlier one in it, so no connection in a backlog is
+ * lost.
  */
 #ifndef SERVER_PROCESS_LISTEN_TABLE_H
 #define SERVER_PROCESS_LISTEN_TABLE_H
@@ -25,14 +25,16 @@ enum socket_use {
 struct sock {
 	int sk_fd; /* owned by the table */
 	enum socket_use sk_use;
-	bool sk_given; /* from the service manager; bind no more of it */
-	bool sk_proxy; /* as la_proxy; not part of the text */
-	bool sk_tls;   /* as la_tls; not part of the text */
-	ino_t sk_ino;  /* inode of its file, checked before removal; or 0 */
+	/* true if the service manager opened it; all workers share it */
+	bool sk_given;
+	bool sk_proxy; /* copy of la_proxy; listen_pack omits it */
+	bool sk_tls;   /* copy of la_tls; listen_pack omits it */
+	/* inode of the socket's file, checked before removal; 0 if none */
+	ino_t sk_ino;
 	dev_t sk_dev;
 	/*
-	 * "127.0.0.1:80", "[::]:0", "/run/pagewise.sock" or "@abstract".  Several sockets may share
-	 * a name.
+	 * Address, such as "127.0.0.1:80", "[::]:0", "/run/pagewise.sock" or "@abstract".  Several
+	 * sockets may share a name.
 	 */
 	char sk_name[LISTEN_NAME];
 };
@@ -47,7 +49,7 @@ int listen_add(struct listen_table *, const struct sock *);
 
 /*
  * Removes the first socket with that name and use, and returns it in out.  listen_take_given
- * removes the first socket that the service manager gave.
+ * removes the first socket that the service manager opened.  Both return false if there is none.
  */
 bool listen_take(
     struct listen_table *, const char *name, enum socket_use, struct sock *out);
@@ -57,7 +59,8 @@ bool listen_has(const struct listen_table *, const char *name, enum socket_use);
 
 /*
  * Returns true if a serving socket has that address and port, or overlaps them: a wildcard overlaps
- * all addresses.  Ignores given sockets and Unix sockets; port 0 matches none.
+ * all addresses.  Ignores Unix sockets and sockets of the service manager.  Returns false for port
+ * 0.
  */
 bool listen_overlap(const struct listen_table *, const struct sockaddr *);
 
@@ -73,23 +76,26 @@ bool listen_deaf(int fd);
 int listen_hear(int fd);
 
 /*
- * Makes all sockets listen that do not.  Returns 0, or -errno and the failing socket in *which.
- * Resets SO_LINGER of all, the one socket option that the sandbox lets a server process change:
- * accepted sockets would inherit it.
+ * Makes each socket listen that does not listen yet.  Returns 0, or -errno and the failing socket
+ * in *which.  Also resets SO_LINGER and TCP_NOTSENT_LOWAT of all sockets: the sandbox lets a server
+ * process change these options, and accepted sockets would inherit them.
  */
 int listen_listen(const struct listen_table *, const struct sock **which);
 
-/* Returns true if the socket has no file, or its file exists and is its own. */
+/* Returns true if the socket has no file, or if its file still exists and belongs to it. */
 bool listen_file(const struct sock *);
 
 /* Closes all sockets and empties the table. */
 void listen_close(struct listen_table *);
 
-/* Removes the files of sockets that are not in keep, if they are still theirs. */
+/*
+ * Removes the socket files of the first table, except files of sockets in keep and files that
+ * another program replaced.
+ */
 void listen_remove_files(
     const struct listen_table *, const struct listen_table *keep);
 
-/* Writes an address as a name.  The port is the socket's, or the one that was requested. */
+/* Writes the name of an address: see sk_name. */
 void listen_name(const struct sockaddr *, char name[static LISTEN_NAME]);
 
 /*
@@ -99,7 +105,10 @@ void listen_name(const struct sockaddr *, char name[static LISTEN_NAME]);
 void listen_pack(const struct sock *, char text[static LISTEN_TEXT]);
 int listen_unpack(const char *text, struct sock *);
 
-/* Parses a number and the space after it, and advances *text. */
+/*
+ * Parses a number and the space after it, and advances *text.  Returns false if there is no such
+ * number.
+ */
 bool listen_number(const char **text, uintmax_t *number);
 
 #endif

@@ -18,7 +18,9 @@
 #include "server/process/sd_notify.h"
 #include "server/worker/worker.h"
 
-/* Margin, microseconds, in which a server process that shuts down handles a device that hangs. */
+/*
+ * Time after shutdown_timeout in which a server process handles a device that hangs, microseconds.
+ */
 #define LAST_US (10 * MASTER_SECOND)
 
 static volatile sig_atomic_t got_end, got_reload, got_upgrade;
@@ -60,14 +62,14 @@ master_take_signals(struct master *ms)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		sigaction(ours[i], &sa, NULL);
-	/* Makes write(2) fail with an error instead. */
+	/* Makes write(2) fail with an error instead of killing the process. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	/* Other servers reopen their logs on this signal; it must not kill this one. */
 	signal(SIGUSR1, SIG_IGN);
 }
 
-/* ------------------------------------------------------------------- what to do */
+/* --------------------------------------------------------------------- actions */
 
 /* Returns the longest shutdown_timeout of the processes, plus a margin, in microseconds. */
 static uint64_t
@@ -82,13 +84,16 @@ master_patience(const struct master *ms)
 	return most * MASTER_SECOND + LAST_US;
 }
 
-/* Handles another signal to shut down.  Never extends the deadline. */
+/*
+ * Handles another signal to shut down.  Returns false if it belongs to the first one; otherwise may
+ * shorten the deadline, and never extends it.
+ */
 static bool
 master_is_hurried(struct master *ms)
 {
 	uint64_t now = clock_now(), at = now + LAST_US;
 
-	/* timeout(1) and shells send it twice at once for a single request. */
+	/* timeout(1) and shells send the signal twice at once for a single request. */
 	if (now - ms->ms_asked < MASTER_SECOND)
 		return false;
 	if (at < ms->ms_kill)
@@ -115,8 +120,8 @@ master_end(struct master *ms)
 	upgrade_cancel(ms);
 	tickets_forget(ms);
 	/*
-	 * Before the last process accepts the clients that are queued there, as no process follows
-	 * it.
+	 * Precedes CHANNEL_STOP, after which the last process accepts the clients that are still
+	 * queued on these sockets, as no process follows it.
 	 */
 	listen_remove_files(&ms->ms_sockets, &(struct listen_table){0});
 	listen_close(&ms->ms_sockets);
@@ -187,8 +192,8 @@ master_is_hung(uint64_t since)
 }
 
 /*
- * Returns the time at which a pending signal gives up the current start or test, or 0 if none is
- * pending.
+ * Returns the time at which the current start or test is killed in favour of a pending signal, or 0
+ * if no signal is pending or there is nothing to kill.
  */
 static uint64_t
 master_hung_at(const struct master *ms)
@@ -214,7 +219,10 @@ master_end_hung(struct master *ms)
 				"start: starting another one; check "
 				"dmesg for a disk that hangs");
 		children_kill_starting(ms);
-		/* Also repeats the reload of an upgrade, as the upgrade may fail. */
+		/*
+		 * Repeats the interrupted reload even if the new signal requests an upgrade, which
+		 * may fail.
+		 */
 		if (ms->ms_done != NULL)
 			ms->ms_reload = true;
 		ms->ms_done = NULL;
@@ -276,7 +284,10 @@ master_next_change(const struct master *ms)
 		return ms->ms_free;
 	if (ms->ms_serving == NULL)
 		return ms->ms_restart;
-	/* An old process that hangs does not report that it is quiet. */
+	/*
+	 * An old process that hangs does not report that it is quiet, so the master checks each
+	 * second.
+	 */
 	return ms->ms_done != NULL ? clock_now() + MASTER_SECOND : 0;
 }
 
@@ -336,7 +347,7 @@ master_await(struct master *ms)
 	free(pfds);
 }
 
-/* ------------------------------------------------------------------- its life */
+/* ------------------------------------------------------------- start and exit */
 
 /* Raises the limit of descriptors: each connection needs one, and each cached file another. */
 static void
@@ -350,7 +361,10 @@ master_raise_limits(void)
 	}
 }
 
-/* Returns the path of the program as argv has it, so that a link can be switched for an upgrade. */
+/*
+ * Returns the path of the program as argv[0] names it, so that a symbolic link can be switched for
+ * an upgrade.
+ */
 static char *
 master_own_path(const char *name)
 {

@@ -1,11 +1,12 @@
 /*
- * master_priv: what the files of the master share.  No other file includes this.
+ * master_priv: declarations that the master's files share.  No other file includes this header.
  *
- *   master.c       signals, what to do when
- *   children.c  server processes' messages and exits
- *   spawn.c        server processes as the master sees them
- *   tickets.c      the keys of session tickets
- *   upgrade.c      another program in the same process
+ *   master.c    signals and timers
+ *   children.c  messages and exits of server processes
+ *   spawn.c     starts of server processes, and their list
+ *   tickets.c   keys of session tickets
+ *   upgrade.c   executes a new program in the master's process
+ *   withdraw.c  how long a drain or undrain is forwarded
  */
 #ifndef SERVER_PROCESS_MASTER_PRIV_H
 #define SERVER_PROCESS_MASTER_PRIV_H
@@ -24,18 +25,19 @@
 enum child_state {
 	CHILD_STARTING = 'n',
 	CHILD_SERVING = 's',
-	CHILD_DRAINING = 'd', /* accepts no more clients, or soon */
-	CHILD_KILLED = 'k',   /* ignored from now on, but see ms_free */
+	CHILD_DRAINING =
+	    'd', /* accepts no more clients, or soon stops accepting */
+	CHILD_KILLED = 'k', /* killed by the master; see ms_free */
 };
 
 struct child {
 	pid_t ch_pid;
 	int ch_channel; /* -1 if closed */
 	enum child_state ch_state;
-	bool ch_quiet;	     /* accepts no more clients */
-	bool ch_stuck;	     /* reported a stuck loop */
-	bool ch_tickets;     /* requested ticket keys */
-	unsigned ch_timeout; /* its shutdown_timeout, seconds */
+	bool ch_quiet;	     /* true once it accepts no more clients */
+	bool ch_stuck;	     /* true while one of its loops is stuck */
+	bool ch_tickets;     /* true if it requested ticket keys */
+	unsigned ch_timeout; /* shutdown_timeout of the process, seconds */
 	uint64_t ch_since;   /* time of the last state change, microseconds */
 	LIST_ENTRY(child) ch_entry;
 };
@@ -43,12 +45,12 @@ struct child {
 #define MASTER_DEATHS 5
 #define MASTER_SECOND ((uint64_t)1000000) /* microseconds */
 /*
- * Age of a start or test at which another signal replaces it (HUNG), or one that is pending
- * (WAITED).
+ * A start or an upgrade test that has run for MASTER_HUNG is killed when another signal arrives.
+ * One that has run for MASTER_WAITED is killed if a signal is already pending.
  */
 #define MASTER_HUNG   (5 * MASTER_SECOND)
 #define MASTER_WAITED (20 * MASTER_SECOND)
-#define MASTER_WAITS  86400 /* seconds: maximum shutdown_timeout */
+#define MASTER_WAITS  86400 /* maximum shutdown_timeout, seconds */
 
 struct master {
 	int ms_argc;
@@ -61,40 +63,45 @@ struct master {
 	struct child *ms_starting;	/* NULL if none */
 	struct child *ms_serving;	/* NULL if none */
 	struct listen_table ms_sockets; /* the listening sockets */
-	struct listen_table ms_next;	/* sockets of ms_starting so far */
-	bool ms_served;	     /* true once a server process has served */
-	bool ms_reload;	     /* reload pending until nothing starts */
-	bool ms_upgrade;     /* upgrade pending until nothing starts */
-	const char *ms_done; /* notice once old processes are quiet; or NULL */
+	/* sockets received from ms_starting so far */
+	struct listen_table ms_next;
+	bool ms_served;	 /* true once a server process has served */
+	bool ms_reload;	 /* true if a reload waits until nothing starts */
+	bool ms_upgrade; /* true if an upgrade waits until nothing starts */
+	/* notice to log once old processes are quiet, or NULL */
+	const char *ms_done;
 
-	pid_t ms_test; /* test of the program for an upgrade; or 0 */
+	pid_t ms_test; /* process that tests a new program; 0 if none */
 	int ms_test_output;
-	uint64_t ms_test_since;	  /* microseconds */
+	uint64_t ms_test_since;	  /* start of the test, microseconds */
 	struct stat ms_test_file; /* the program under test */
 
-	uint64_t ms_deaths[MASTER_DEATHS]; /* latest deaths, a ring */
+	/* ring of the times of the latest deaths */
+	uint64_t ms_deaths[MASTER_DEATHS];
 	unsigned ms_ndeaths;
-	unsigned ms_failures; /* failed starts since one served, capped */
-	uint64_t ms_restart;  /* earliest time of the next start */
+	/* number of failed starts since one succeeded, capped */
+	unsigned ms_failures;
+	uint64_t ms_restart; /* earliest time of the next start */
 
 	/*
-	 * End of a pause after the master killed a starting process, which may still have the
-	 * addresses that the next one needs.  0 once it has exited.  It may wait for a device and
-	 * never exit.
+	 * End of the pause after the master killed a starting process, microseconds; 0 once that
+	 * process has exited.  Until then it may have the addresses that the next process needs.
+	 * It may also wait for a device and never exit.
 	 */
 	uint64_t ms_free;
 
 	struct ticket_key_list *ms_tickets; /* secret memory, or NULL */
-	uint64_t ms_tickets_renew; /* time of the next renewal; 0 is never */
+	/* time of the next renewal, microseconds; 0 is never */
+	uint64_t ms_tickets_renew;
 
-	const char *ms_withdraw; /* last text of CHANNEL_WITHDRAW or NULL */
+	const char *ms_withdraw; /* last text of CHANNEL_WITHDRAW, or NULL */
 	uint64_t ms_withdrawn;	 /* time of that message, microseconds */
-	uint64_t ms_changed;	 /* time when the serving process changed */
+	uint64_t ms_changed; /* time when the serving process last changed */
 
 	bool ms_ending;
-	uint64_t ms_asked; /* start of the shutdown */
+	uint64_t ms_asked; /* time of the first signal to shut down */
 	uint64_t ms_kill;  /* deadline after which processes are killed */
-	bool ms_over;	   /* exit at once */
+	bool ms_over;	   /* true if the master must exit at once */
 	int ms_status;
 };
 
@@ -115,15 +122,17 @@ void children_reap(struct master *);
 void children_kill_starting(struct master *);
 
 /*
- * Handles a failed start: the old process stays, or the master tries again, or exits with status if
- * it was the first start.
+ * Handles a failed start.  If an old process serves, it stays.  Otherwise the master exits with
+ * status if no process has ever served, or else tries again.
  */
 void children_start_failed(struct master *, int status);
 
 /* Logs that a reload failed and the old process stays. */
 void children_refused(struct master *);
 
-/* Sends ms_done once the old processes are quiet or hang. */
+/*
+ * If all old processes are quiet or hang, sends ms_done to the serving process as a notice to log.
+ */
 void children_tell_done(struct master *);
 
 /* ------------------------------------------------------------------- spawn.c */
@@ -131,7 +140,7 @@ void children_tell_done(struct master *);
 /* Forks a server process, which becomes ms_starting.  Returns false after a message. */
 bool spawn_child(struct master *);
 
-/* Adds a process that runs already, from before an upgrade.  Returns NULL if memory is short. */
+/* Adds a process to ms_children.  Returns NULL if memory is short. */
 struct child *children_add(
     struct master *, pid_t, int channel, enum child_state);
 
@@ -139,29 +148,36 @@ struct child *children_add(
 void children_free(struct master *, struct child *);
 void children_free_all(struct master *);
 
-/* Sets the state, and the time of the change. */
+/* Sets the state, and the time of the change to now. */
 void children_become(struct child *, enum child_state);
 
 /*
- * Sends without blocking.  Returns -errno if the process does not read; its channel is then closed,
- * except after a notice.
+ * Sends a message without blocking.  Returns 0, or -errno if the process does not read.  Then
+ * closes its channel, unless the message is CHANNEL_SAY.
  */
 int children_tell(struct child *, enum channel_kind, const char *text);
 
-/* Writes "server process 123 was killed by signal 9 (Killed)", or "" after status 0. */
+/*
+ * Writes how a process ended, such as "server process 123 was killed by signal 9 (Killed)", or ""
+ * after exit status 0.
+ */
 void children_cause(pid_t, int status, char *text, size_t size);
 
 /* ----------------------------------------------------------------- tickets.c */
 
 /*
- * Sends all ticket keys to a process that requested them.  Returns 0, or -errno if there are none.
+ * Sends all ticket keys to a process that requested them, and creates them if there are none.
+ * Returns 0 or -errno.
  */
 int tickets_give(struct master *, struct child *);
 
 /* If the renewal is due, makes a new key and sends it to all processes. */
 void tickets_renew(struct master *);
 
-/* Adds a key from before an upgrade, the older one first, and sets the time of the next renewal. */
+/*
+ * Adds a key from before an upgrade, and sets the time of the next renewal.  Call for the older key
+ * first.
+ */
 void tickets_inherit(
     struct master *, const struct ticket_key *, uint64_t renew);
 
@@ -173,18 +189,21 @@ void tickets_forget(struct master *);
 /* Runs the new program with -t.  upgrade_tested handles its exit. */
 void upgrade_test(struct master *);
 
-/* Handles the exit of the test.  Becomes the new program if status is good, else logs why not. */
+/* Handles the exit of the test.  Executes the new program if it passed, else logs the cause. */
 void upgrade_tested(struct master *, int status);
 
 /* Kills the running test, if any. */
 void upgrade_cancel(struct master *);
 
-/* Closes what belongs to the test.  For a child process that is no part of it. */
+/*
+ * Closes the test's output and forgets the test, without killing it.  A new server process calls
+ * this, too.
+ */
 void upgrade_forget(struct master *);
 
 /*
- * Takes over the state that an earlier master in this process left at the start.  Returns false if
- * there was none.
+ * Takes over the state that the master's earlier program left in this process for an upgrade.
+ * Returns false if there is none, or if it cannot be read.
  */
 bool upgrade_inherit(struct master *);
 

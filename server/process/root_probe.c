@@ -15,7 +15,7 @@
 #include "server/util/thread.h"
 
 #define PERIOD_US ((uint64_t)1000000)
-#define NAMES	  64 /* number of names, which the kernel caches as absent */
+#define NAMES	  64 /* number of probed names, which the kernel caches as absent */
 #define QUEUES	  256
 
 /* The probe of one device. */
@@ -24,8 +24,9 @@ struct probe {
 	bool pr_started;
 	struct root_probe *pr_all;
 	uint64_t pr_dev;
-	uint64_t pr_jobs;    /* completed jobs at the last look */
-	uint64_t pr_working; /* last progress or free thread, microseconds */
+	uint64_t pr_jobs; /* number of completed jobs at the last check */
+	/* time of the last progress or free thread, microseconds */
+	uint64_t pr_working;
 };
 
 struct root_probe {

@@ -1,7 +1,6 @@
 /*
- * roots: the directories that sites and locations serve.  They are opened once: a symbolic
- * link that is switched, or a directory that is replaced, takes effect in the next server
- * process.
+ * roots: the directories that sites and locations serve.  Each is opened once, at the start, so a
+ * switched symbolic link or a replaced directory takes effect in the next server process.
  */
 #ifndef SERVER_PROCESS_ROOTS_H
 #define SERVER_PROCESS_ROOTS_H
@@ -9,8 +8,8 @@
 #include "server/conf/conf.h"
 
 /*
- * Opens the directories in the order of conf_roots, NULL-terminated.  May wait for devices.
- * Returns 0, or -1 after a message.
+ * Opens the directories of conf_roots into an array in the same order, with a NULL at its end.  May
+ * wait for devices.  Returns 0, or -1 after a message.
  */
 int roots_open(const struct conf *, struct pw_root ***);
 

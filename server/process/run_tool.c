@@ -16,7 +16,7 @@
 
 #define TOOL "pagewise-tool"
 
-/* main runs sign itself. */
+/* Commands that pagewise-tool runs; main runs sign itself. */
 static const char *const words[] = {
     "precompress", "digest", "drain", "undrain", "assign", "sign"};
 #define WORDS (sizeof(words) / sizeof(words[0]))

@@ -1,14 +1,15 @@
 /*
- * run_tool: the words for which another program, pagewise-tool, takes this one's place:
- * "pagewise precompress DIR".  The program is looked up in this program's directory, then in libexec
- * beside that directory: PREFIX/libexec for PREFIX/sbin.
+ * run_tool: executes pagewise-tool in place of this program for commands such as "pagewise
+ * precompress DIR".  Looks for that program in the directory of this one, then in libexec beside
+ * that directory: PREFIX/libexec for PREFIX/sbin.
  */
 #ifndef SERVER_PROCESS_RUN_TOOL_H
 #define SERVER_PROCESS_RUN_TOOL_H
 
 /*
- * Runs the tool.  Returns -1 if the first argument is no such word, nor similar to one.  Otherwise
- * returns only if the program cannot run: the exit status, after a message.
+ * Executes the tool if the first argument is one of its commands.  If the argument only resembles a
+ * command, or the tool cannot be executed, prints a message and returns the exit status.  Returns -1 for
+ * any other argument, and if there is none.
  */
 int run_tool(int argc, char **argv);
 

@@ -27,7 +27,7 @@ sandbox_fail(const char *what, const char *which, const char *remedy)
 	return -1;
 }
 
-/* Checks the user without root, which cannot change it. */
+/* Checks the configured user in a process without root, which cannot change its user. */
 static int
 sandbox_check_user(const struct conf *conf)
 {
@@ -54,7 +54,7 @@ sandbox_check_user(const struct conf *conf)
 	return 0;
 }
 
-/* Lifts the limit of locked memory, which does not bind root. */
+/* Removes the limit of locked memory, which does not apply to root but to the new user. */
 static void
 sandbox_keep_memlock(void)
 {
@@ -85,7 +85,7 @@ sandbox_change_user(const struct conf *conf)
 	gid_t gid = conf->conf_gid;
 	pid_t parent = getppid();
 
-	/* Root in a container may lack the right to change anything. */
+	/* Root in a container may lack the right to make the calls below. */
 	if (uid == 0 && conf->conf_group == NULL)
 		return 0;
 	if (uid != 0)
@@ -120,7 +120,7 @@ sandbox_change(const struct conf *conf, bool again)
 	return sandbox_change_user(conf);
 }
 
-/* Calls f for each set of settings that requests can use, until it returns an error. */
+/* Calls f for the settings of each site and location until f fails.  Returns f's last result. */
 static int
 sandbox_each_settings(
     const struct conf *conf, int (*f)(const struct settings *))
@@ -168,8 +168,8 @@ sandbox_opens_log(const struct conf *conf)
 }
 
 /*
- * Starts to drop capabilities.  Logs a missing CAP_FOWNER only for root, as other users do not
- * expect it.
+ * Starts to drop capabilities.  Sets *keep to true if CAP_FOWNER can be kept.  Logs a missing
+ * CAP_FOWNER only for root, as other users do not expect to have it.
  */
 static int
 sandbox_begin(const struct conf *conf, bool *keep)
@@ -227,8 +227,8 @@ sandbox_confine(
 }
 
 /*
- * Checks the roots as this user.  Root opened them, by paths that the user may be unable to
- * traverse.
+ * Checks that this user can read the roots.  Root opened them, by paths that the user may be unable
+ * to traverse.
  */
 static int
 sandbox_check_roots(const struct conf *conf, struct pw_root *const *roots)
@@ -262,7 +262,10 @@ sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 	if ((geteuid() == 0 ? sandbox_change(conf, again)
 			    : sandbox_check_user(conf)) == -1)
 		return -1;
-	/* A core would contain private keys.  A change of the user would reset this flag. */
+	/*
+	 * A core would contain private keys.  Follows the change of the user, which resets this
+	 * flag.
+	 */
 	if (conf_has_tls(conf)) {
 		int error = os_forbid_cores();
 

@@ -1,7 +1,7 @@
 /*
- * sandbox_freebsd: sandbox_os_confine by capsicum(4): no path, no address and no process
- * can be named any more.  What is open stays open, and below the roots openat(2) goes on
- * working, for reading: what it opens has the rights of the directory.
+ * sandbox_freebsd: sandbox_os_confine with capsicum(4).  The process can no longer open new paths,
+ * addresses or processes by name.  Open descriptors stay open.  openat(2) still works below the
+ * roots, for reading only, since a file gets the rights of its directory.
  */
 #include <sys/capsicum.h>
 
@@ -21,7 +21,7 @@ sandbox_freebsd_limit_root(int fd)
 	return cap_rights_limit(fd, &rights);
 }
 
-/* Does nothing: no right is missing here. */
+/* Does nothing: FreeBSD has no capability to keep. */
 int
 sandbox_os_begin(bool keep)
 {

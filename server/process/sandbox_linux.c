@@ -1,5 +1,5 @@
 /*
- * sandbox_linux: sandbox_os_confine: no new rights, no capabilities, Landlock, seccomp.
+ * sandbox_linux: sandbox_os_confine with no_new_privs, capabilities, Landlock and seccomp.
  */
 #include <sys/prctl.h>
 
@@ -13,11 +13,11 @@
 #include "lib/os/os.h"
 #include "server/process/sandbox_linux.h"
 
-/* The first version that restricts truncation of files. */
+/* First version of Landlock that restricts truncation of files. */
 #define TRUNCATE 3
 
 /*
- * Restrictions that older versions leave to the seccomp filter.  The filter covers all but
+ * Restrictions that older versions of Landlock lack.  The seccomp filter covers them, except
  * openat2(2) with O_TRUNC, whose flags it cannot see.
  */
 static const struct {
@@ -30,7 +30,7 @@ static const struct {
     {6, "signals"},
 };
 
-/* Returns version, or an older one that the environment of a debug build sets. */
+/* Returns version, or the older version that the environment variable sets in a debug build. */
 static int
 sandbox_linux_at_most(const char *variable, int version)
 {
@@ -141,8 +141,8 @@ sandbox_linux_limit_capabilities(bool keep, char *missing, size_t size)
 }
 
 /*
- * CAP_FOWNER permits far more than residency checks, and only the filter refuses the rest.  The
- * filter refuses capset(2) as well, so without a filter the capability can still be dropped.
+ * Drops a kept CAP_FOWNER if there is no seccomp filter: the capability permits far more than
+ * residency checks, and only the filter refuses the rest.  Without a filter, capset(2) still works.
  */
 static int
 sandbox_linux_keep_or_give_up(
@@ -169,7 +169,7 @@ sandbox_os_confine(struct os_confine *oc, char *missing, size_t size)
 	    oc->oc_keep && !oc->oc_async, missing, size);
 	if (error != 0)
 		return error;
-	/* Landlock and seccomp refuse without it. */
+	/* Landlock and seccomp require no_new_privs. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1) {
 		error = -errno;
 		sandbox_linux_append(missing, size, "no_new_privs");

@@ -1,5 +1,5 @@
 /*
- * sandbox_linux: what the files behind sandbox_os_confine share.
+ * sandbox_linux: declarations that the Linux files of sandbox_os_confine share.
  */
 #ifndef SERVER_PROCESS_SANDBOX_LINUX_H
 #define SERVER_PROCESS_SANDBOX_LINUX_H
@@ -12,7 +12,7 @@ struct os_confine;
  */
 int capability_limit(bool keep);
 
-/* Builds with sanitizers, which inspect the process, even while it exits. */
+/* True in builds with a sanitizer, which inspects the process even while it exits. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -23,9 +23,9 @@ int capability_limit(bool keep);
 #endif
 
 /*
- * Restrict the process by seccomp(2) to the system calls that serving needs, by number and
- * arguments.  seccomp_probe returns 0 if the kernel has filters, else -errno, and restricts
- * nothing.
+ * seccomp_enter restricts the process to the system calls that serving needs, by number and
+ * arguments (seccomp(2)).  seccomp_probe restricts nothing.  Returns 0 if the kernel has filters,
+ * else -errno.
  */
 int seccomp_probe(void);
 int seccomp_enter(const struct os_confine *);
@@ -34,8 +34,8 @@ int seccomp_enter(const struct os_confine *);
 bool seccomp_holds(void);
 
 /*
- * Restrict opens by landlock(7) to files below the descriptors.  landlock_version returns the
- * version, or -errno.
+ * landlock_enter restricts opens to files below the roots, and a few others (landlock(7)).  Returns
+ * 0 or -errno.  landlock_version returns the kernel's version of Landlock, or -errno.
  */
 int landlock_version(void);
 int landlock_enter(const struct os_confine *, int version);

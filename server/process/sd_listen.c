@@ -54,7 +54,7 @@ sd_listen_take_one(struct listen_table *ss, int fd)
 	}
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-	/* Accepted sockets inherit it; Unix sockets have no such option. */
+	/* Accepted sockets inherit TCP_NODELAY; Unix sockets have no such option. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	listen_name((const struct sockaddr *)&addr, sk.sk_name);
 	if (listen_add(ss, &sk) == 0)
@@ -76,7 +76,7 @@ sd_listen_take(struct listen_table *ss)
 	for (i = 0; i < n; i++)
 		if (sd_listen_take_one(ss, FIRST + (int)i) == -1)
 			return -1;
-	/* A program that an upgrade runs must not take them. */
+	/* After an upgrade the new program must not use these variables. */
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");

@@ -1,13 +1,13 @@
 /*
- * sd_listen: listening sockets that a service manager has opened for us: the protocol of
- * sd_listen_fds(3).
+ * sd_listen: receives the listening sockets that a service manager opened for this process, by the
+ * protocol of sd_listen_fds(3).
  */
 #ifndef SERVER_PROCESS_SD_LISTEN_H
 #define SERVER_PROCESS_SD_LISTEN_H
 
 #include "server/process/listen_table.h"
 
-/* Adds the given sockets.  Returns 0, or -1 after a message about an unusable one. */
+/* Adds the service manager's sockets.  Returns 0, or -1 after a message about an unusable one. */
 int sd_listen_take(struct listen_table *);
 
 #endif

@@ -14,7 +14,10 @@
 
 #include "server/process/sd_notify.h"
 
-/* Parses NOTIFY_SOCKET: a path, or a name in Linux' abstract name space with '@' for the NUL. */
+/*
+ * Parses NOTIFY_SOCKET: a path, or a name in Linux' abstract name space with '@' for the NUL.
+ * Returns the length of the address, or 0 if there is none.
+ */
 static socklen_t
 sd_notify_address(struct sockaddr_un *un)
 {

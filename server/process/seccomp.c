@@ -1,9 +1,8 @@
 /*
- * seccomp: which system calls may be made, seccomp(2) by libseccomp(3).
+ * seccomp: restricts the process to some system calls, by seccomp(2) and libseccomp(3).
  *
- * All others fail with ENOSYS.  They do not end the process: a newer libc, or a
- * library, that tries a newer call first goes on with the older one, as it would on
- * an older kernel.
+ * Other calls fail with ENOSYS and do not kill the process: a newer libc or library that tries a
+ * newer call first then falls back to the older call, as on an older kernel.
  */
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -74,11 +73,12 @@ static const int numbers[] = {451 /* cachestat */};
 static const char *const async_calls[] = {
     "io_uring_setup", "io_uring_enter", "io_uring_register"};
 
-/* Only logs are open for writing. */
+/* Calls that truncate a log.  Only logs are open for writing. */
 static const char *const cut_calls[] = {"ftruncate", "ftruncate64"};
 
 /*
- * LeakSanitizer stops all threads from a process that it clones; a report contains function names.
+ * Calls that sanitizers need.  LeakSanitizer stops all threads from a process that it clones; a
+ * report contains function names.
  */
 static const char *const sanitizer_calls[] = {"clone", "clone3", "openat",
     "open", "readlink", "readlinkat", "ptrace", "wait4", "process_vm_readv",
@@ -123,10 +123,10 @@ static const struct {
 			IS(arg1, value1), IS(arg2, value2) \
 		}                                          \
 	}
-    /* read-only */
+    /* opens for reading only */
     MASKED("openat", 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
     MASKED("open", 1, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
-    /* no MSG_FASTOPEN: that connects, unseen by Landlock */
+    /* no MSG_FASTOPEN, which connects without a check by Landlock */
     MASKED("sendto", 3, ~(uint32_t)SEND_FLAGS, 0),
     MASKED("sendmsg", 2, ~(uint32_t)SEND_FLAGS, 0),
     MASKED("send", 3, ~(uint32_t)SEND_FLAGS, 0),
@@ -136,7 +136,7 @@ static const struct {
     MASKED("mmap", 2, PROT_EXEC, 0),
     MASKED("mmap2", 2, PROT_EXEC, 0),
     MASKED("mprotect", 2, PROT_EXEC, 0),
-    /* all advice except 20 and 21, MADV_COLD and MADV_PAGEOUT: CAP_FOWNER would let them evict */
+    /* all advice except 20, 21: with CAP_FOWNER, MADV_COLD and MADV_PAGEOUT can evict pages */
     MASKED("madvise", 2, UINT32_MAX - 15, 0),
     MASKED("madvise", 2, UINT32_MAX - 3, 16),
     MASKED("madvise", 2, UINT32_MAX - 1, 22),  /* MADV_POPULATE_* */
@@ -146,9 +146,9 @@ static const struct {
     EQUAL("sched_setscheduler", 0, 0),
     BOTH("setpriority", 0, PRIO_PROCESS, 1, 0),
     BOTH("prlimit64", 0, 0, 2, 0),
-    /* resets a connection; a listening socket, which the master keeps, is not affected */
+    /* SO_LINGER resets a connection; listen_listen clears it on listening sockets */
     BOTH("setsockopt", 1, SOL_SOCKET, 2, SO_LINGER),
-    /* tcp_memory */
+    /* for the setting tcp_memory */
     BOTH("setsockopt", 1, IPPROTO_TCP, 2, TCP_NOTSENT_LOWAT),
     EQUAL("prctl", 0, PR_SET_NAME),
     BOTH("prctl", 0, PR_SET_PDEATHSIG, 1, 0),
@@ -222,14 +222,14 @@ seccomp_allow_args(scmp_filter_ctx ctx)
 		if (error != 0)
 			return error;
 	}
-	/* abort(3) */
+	/* for abort(3) */
 	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
 	    SCMP_A0(SCMP_CMP_EQ, (uint64_t)getpid()));
 }
 
 /*
- * Refuses clone3 with ENOSYS, so that libc falls back.  Skipped where clone3 is allowed or all
- * calls fail so.
+ * Refuses clone3 with ENOSYS, so that libc falls back to clone.  Ignores the error of libseccomp if
+ * clone3 is allowed, or if ENOSYS is the default already.
  */
 static int
 seccomp_forbid_softly(scmp_filter_ctx ctx)
@@ -253,7 +253,10 @@ seccomp_allow_all(scmp_filter_ctx ctx, const struct os_confine *oc)
 		    seccomp_allow_calls(ctx, async_calls, COUNT(async_calls));
 	if (error == 0 && oc->oc_cuts)
 		error = seccomp_allow_calls(ctx, cut_calls, COUNT(cut_calls));
-	/* Must come first: a call that is allowed as a whole has no arguments to check. */
+	/*
+	 * Must precede the rules for arguments: a call that is allowed as a whole has none to
+	 * check.
+	 */
 	if (error == 0 && SANITIZED)
 		error = seccomp_allow_calls(
 		    ctx, sanitizer_calls, COUNT(sanitizer_calls));
@@ -278,14 +281,16 @@ seccomp_is_wanted(const char *variable)
 #endif
 }
 
-/* Returns true if a refused call kills the process, so that tests find calls missing here. */
+/*
+ * Returns true if a refused call kills the process, so that tests find calls missing in the lists.
+ */
 static bool
 seccomp_is_strict(void)
 {
 	return seccomp_is_wanted("PAGEWISE_STRICT");
 }
 
-/* Passes NULL as program: EFAULT shows that filters may be loaded. */
+/* Passes NULL as the filter: EFAULT shows that the kernel accepts filters. */
 int
 seccomp_probe(void)
 {
@@ -315,7 +320,7 @@ seccomp_enter(const struct os_confine *oc)
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	error = seccomp_attr_set(
 	    ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	/* ThreadSanitizer already runs a thread of its own. */
+	/* Filters all threads: ThreadSanitizer has already started one of its own. */
 	if (error == 0)
 		error = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	if (error == 0)
@@ -326,7 +331,7 @@ seccomp_enter(const struct os_confine *oc)
 	return error;
 }
 
-/* EBADF would mean that the kernel checked the descriptor. */
+/* Tests the filter with fchmod(-1).  It refuses that with ENOSYS; EBADF means that the kernel ran the call. */
 bool
 seccomp_holds(void)
 {

@@ -1,5 +1,5 @@
 /*
- * serve: orders, end.  The main thread serves no clients.
+ * serve: handles the master's messages and shuts down.  The main thread serves no clients.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -20,11 +20,12 @@
 #include "server/worker/memory_plan.h"
 
 #define SECOND_US ((uint64_t)1000000)
-#define HUNG_US	  (2 * SECOND_US) /* deadline for a device at the very end */
-#define LOOK_MS	  20		  /* poll interval for workers, milliseconds */
-#define LAST_MS	  500		  /* the same when the master waits for none */
+/* timeout for a device at the end of a shutdown */
+#define HUNG_US	  (2 * SECOND_US)
+#define LOOK_MS	  20  /* poll interval for workers, milliseconds */
+#define LAST_MS	  500 /* poll interval after CHANNEL_QUIET */
 
-/* ----------------------------------------------------------------- the orders */
+/* --------------------------------------------------------- the master's messages */
 
 /* Handles CHANNEL_STOP.  The second one closes connections at once. */
 static void
@@ -59,8 +60,8 @@ serve_add_ticket_key(struct server *sv, const char *text)
 }
 
 /*
- * Applies a drain or undrain.  The admin thread has done it already if this process got the
- * request.
+ * Applies a drain or undrain.  If this process received the request, its admin thread has already
+ * applied it.
  */
 static void
 serve_obey_withdraw(struct server *sv, bool yes)
@@ -146,7 +147,7 @@ serve_loop(struct server *sv)
 	}
 }
 
-/* -------------------------------------------------------------------- the end */
+/* ------------------------------------------------------------------ shutdown */
 
 static void
 serve_tell_quiet(struct server *sv)
@@ -179,7 +180,9 @@ serve_wait_workers(struct server *sv)
 {
 	while (!serve_all_ended(sv)) {
 		serve_tell_quiet(sv);
-		/* Draining may take days: a download. */
+		/*
+		 * A long download may keep the process draining for days, so it polls less often.
+		 */
 		serve_listen_to_master(
 		    sv, sv->sv_quiet && sv->sv_end == END_DRAIN ? LAST_MS
 								: LOOK_MS);
@@ -200,15 +203,15 @@ serve_wait_hung(struct server *sv)
 
 /*
  * Shuts down in three steps: accepts no more connections; after the timeout or a second
- * CHANNEL_STOP closes the connections; then abandons those that still wait for a device.  Returns
- * false in this last case: the process must exit as it is.
+ * CHANNEL_STOP closes the connections; then abandons workers that still wait for a device.  Returns
+ * false in this last case: the process must then exit without freeing its memory.
  */
 static bool
 serve_shut_down(struct server *sv)
 {
 	unsigned i;
 
-	/* The next process responds on these sockets. */
+	/* The next process serves the admin sockets. */
 	if (sv->sv_end == END_DRAIN)
 		admin_destroy(&sv->sv_admin);
 	else if (sv->sv_health != NULL)

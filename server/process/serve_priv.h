@@ -1,8 +1,9 @@
 /*
- * serve_priv: between the files of the server process.  No other file includes this.
+ * serve_priv: declarations that the files of the server process share.  No other file includes
+ * this header.
  *
- *   serve.c        the master's messages, shutdown
- *   start.c  opens everything, then starts the threads
+ *   serve.c        handles the master's messages, shuts down
+ *   serve_start.c  opens everything, then starts the threads
  */
 #ifndef SERVER_PROCESS_SERVE_PRIV_H
 #define SERVER_PROCESS_SERVE_PRIV_H
@@ -19,20 +20,20 @@
 /* How the process shuts down, by increasing urgency. */
 enum end {
 	END_NOT,
-	END_DRAIN, /* when the last connection closes */
-	END_STOP,  /* as END_DRAIN, but by sv_deadline */
+	END_DRAIN, /* end when the last connection closes */
+	END_STOP,  /* as END_DRAIN, but at sv_deadline at the latest */
 	END_CUT,
 };
 
 struct server {
 	int sv_channel; /* -1 if the master has exited */
 	enum end sv_end;
-	uint64_t sv_deadline; /* microseconds, with END_STOP */
+	uint64_t sv_deadline; /* deadline with END_STOP, microseconds */
 	bool sv_quiet;	      /* true once CHANNEL_QUIET was sent */
 	struct conf *sv_conf;
 	struct pw_pool *sv_pool;
 	struct pw_root **sv_roots;
-	struct health *sv_health; /* NULL if off; sv_probe then too */
+	struct health *sv_health; /* NULL if off; then sv_probe is NULL, too */
 	struct root_probe *sv_probe;
 	struct connection_limits *sv_clients;
 	struct tcp_memory *sv_tcp_memory;
@@ -41,9 +42,8 @@ struct server {
 	struct verifier *sv_verifier;	  /* NULL without passwords */
 	struct handshaker *sv_handshaker; /* NULL without TLS */
 	struct ticket_keys *sv_tickets;	  /* NULL without resumption */
-	struct listen_table
-	    sv_sockets;		/* until it accepts; others then have copies */
-	struct admin *sv_admin; /* NULL if off */
+	struct listen_table sv_sockets;	  /* closed once the process accepts */
+	struct admin *sv_admin;		  /* NULL if off */
 	int sv_withdraw; /* the admin thread's copy of sv_channel, or -1 */
 	struct log *sv_log;
 	struct log_writer *sv_writer; /* writer of the main thread */
@@ -54,7 +54,7 @@ struct server {
 };
 
 /*
- * Starts the server from sv_conf: opens the roots and all else, starts all threads, and sends
+ * Starts the server from sv_conf: opens all files and sockets, starts all threads, and sends
  * CHANNEL_READY.  The threads accept no connections yet.  Moves usable sockets out of old.  again
  * is true if an earlier process served.  Returns 0, or -1 after a message; open files stay open.
  */
@@ -66,10 +66,13 @@ int serve_start(struct server *, struct listen_table *old, bool again);
  */
 int serve_try(const struct conf *);
 
-/* Starts or cancels draining, as balancers see it.  Requires sv_health.  Any thread. */
+/*
+ * Starts or cancels draining in the responses to health checks.  Requires sv_health.  Any thread
+ * may call it.
+ */
 void serve_withdraw(struct server *, bool yes);
 
-/* Starts to accept, after the master sent CHANNEL_SERVE. */
+/* Starts to accept connections.  Call after the master sent CHANNEL_SERVE. */
 void serve_accept(struct server *);
 
 /* Sends a command to all started workers. */

@@ -1,5 +1,5 @@
 /*
- * start: how a server process begins.
+ * serve_start: starts a server process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 
 #define RESERVE 8 /* descriptors kept free from connections */
 
-/* Locks the program in memory.  Continues without on failure: it only helps against stalls. */
+/* Locks the program in memory.  Continues after a failure, since locking only prevents stalls. */
 static void
 serve_start_prepare(const struct conf *conf)
 {
@@ -122,8 +122,8 @@ serve_start_open_log(struct server *sv)
 }
 
 /*
- * Creates the monitors of memory.  Unreadable TCP figures do not prevent serving; a lack of memory
- * or descriptors does.
+ * Creates the monitors of memory.  Continues if TCP's figures cannot be read; fails if memory or
+ * descriptors are short.
  */
 static int
 serve_start_watch_pressure(struct server *sv)
@@ -250,7 +250,10 @@ serve_start_same_name(const struct listen_table *ss, size_t i)
 	return n;
 }
 
-/* Gives each worker at least one of the sockets, and each socket at least one worker. */
+/*
+ * Shares the n sockets from sk on: each worker gets at least one socket, and each socket at least
+ * one worker.
+ */
 static int
 serve_start_share(struct server *sv, const struct sock *sk, size_t n)
 {
@@ -335,7 +338,7 @@ serve_start_descriptors_in_use(unsigned numbers)
 
 /*
  * Reserves descriptors for files: a connection that was accepted must be able to open its file, and
- * accept4(2) has no such limit.
+ * accept4(2) cannot be limited to fewer descriptors.
  */
 static void
 serve_start_reserve_descriptors(struct connection_limits *clients)
@@ -366,7 +369,10 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 	bound = bind_sites(sv->sv_conf, old, &sv->sv_sockets) == 0 &&
 		bind_admin(sv->sv_conf, old, &sv->sv_sockets) == 0;
 	listen_close(old);
-	/* At once: if this start fails, the master removes the files of new sockets. */
+	/*
+	 * The master gets the sockets at once: if this start fails, it removes the files of new
+	 * sockets.
+	 */
 	if (serve_start_hand_over(sv) == -1 || !bound ||
 	    serve_start_open_log(sv) == -1)
 		return -1;
@@ -566,8 +572,8 @@ serve_accept(struct server *sv)
 }
 
 /*
- * Reports to the master.  From now on the channel shows the master's exit, which may have happened
- * already.
+ * Requests ticket keys and sends CHANNEL_READY.  From now on the channel shows the master's exit,
+ * which may have happened already.
  */
 static void
 serve_start_say_ready(struct server *sv)

@@ -1,5 +1,5 @@
 /*
- * spawn: server processes as the master sees them.
+ * spawn: starts server processes and manages the master's list of them.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ upgrade_forget(struct master *ms)
 	ms->ms_test = 0;
 }
 
-/* Ignores signals that the master handles: a terminal sends them to both. */
+/* Ignores signals that the master handles: a terminal sends them to both processes. */
 static void
 spawn_ignore_signals(struct master *ms)
 {
@@ -175,7 +175,7 @@ children_tell(struct child *ch, enum channel_kind kind, const char *text)
 	error = channel_send(ch->ch_channel, kind, text, -1, false);
 	if (error == 0 || kind == CHANNEL_SAY)
 		return error;
-	/* Without a master it finishes its transfers and exits. */
+	/* Once its channel is closed, the process finishes its transfers and exits. */
 	close(ch->ch_channel);
 	ch->ch_channel = -1;
 	return error;

@@ -1,7 +1,7 @@
 /*
- * tickets: the keys of session tickets, which outlive server processes.  The master makes them
+ * tickets: the keys of session tickets, which outlive server processes.  The master makes the keys
  * when a server process that uses TLS requests them.  If a process hangs and misses a key, its
- * clients need full handshakes until the next one.
+ * clients need full handshakes until it receives the next key.
  */
 #include <errno.h>
 #include <stdio.h>

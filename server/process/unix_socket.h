@@ -1,5 +1,5 @@
 /*
- * unix_socket: a Unix socket with a path, for the sites or for admin.
+ * unix_socket: opens and checks Unix sockets that have a path.
  */
 #ifndef SERVER_PROCESS_UNIX_SOCKET_H
 #define SERVER_PROCESS_UNIX_SOCKET_H
@@ -15,8 +15,8 @@
 int unix_socket_open(const struct listen_addr *, struct sock *);
 
 /*
- * Checks a socket of an earlier process.  Returns true if it listens and its file, if it has one of
- * ours, exists and is its own.  Then sets the file's mode to la_mode.
+ * Returns true if a socket of an earlier process can stay in use: it listens, and its file, if we
+ * created one, still exists and belongs to it.  Then sets the file's mode to la_mode.
  */
 bool unix_socket_keep(const struct listen_addr *, const struct sock *);
 

@@ -1,13 +1,13 @@
 /*
- * upgrade: another program takes the master's place in the same process (SIGUSR2).
- * It reads its state from a file in memory, whose descriptor PAGEWISE_STATE names:
- * texts, each ended by NUL:
+ * upgrade: executes a new program in the master's process (SIGUSR2).  The new program reads its
+ * state from a file in memory, whose descriptor PAGEWISE_STATE names.  The state consists of texts,
+ * each with a NUL at its end:
  *     pagewise 1
- *     child PID CHANNEL STATE SECONDS   STATE: a letter, "dq": quiet
- *     socket FD TEXT                    see listen_pack
- *     withdraw 1                        as of CHANNEL_WITHDRAW, if one was received
- *     ticket_key TIME TEXT              the older one first; TIME: when the next one is due,
- *                                       clock_now(); see ticket_key_write
+ *     child PID CHANNEL STATE SECONDS   STATE is enum child_state, with "q" if ch_quiet
+ *     socket FD TEXT                    TEXT is made by listen_pack
+ *     withdraw 1                        text of CHANNEL_WITHDRAW, if one was received
+ *     ticket_key TIME TEXT              older key first; TIME is when the next key is due
+ *                                       (clock_now); TEXT is made by ticket_key_write
  * Only root and the user that started the master may open that memory.
  * Later versions must read what this one writes.
  */
@@ -132,7 +132,7 @@ upgrade_said_ok(int fd)
 	       memcmp(text, OK, sizeof(text)) == 0;
 }
 
-/* --------------------------------------------------------------------- the change */
+/* ------------------------------------------------------- the old program's state */
 
 static int
 upgrade_write_child(int fd, const struct child *ch)
@@ -201,7 +201,7 @@ upgrade_write_all(const struct master *ms, int fd)
 	return upgrade_write_ticket_keys(ms, fd);
 }
 
-/* Returns the descriptor, or -errno. */
+/* Writes the state to a file in memory.  Returns its descriptor, or -errno. */
 static int
 upgrade_write_state(const struct master *ms)
 {
@@ -230,7 +230,7 @@ upgrade_close_on_exec(const struct master *ms, int state, bool yes)
 }
 
 /*
- * Executes the new program; returns only on failure.  Signals stay blocked until the new one
+ * Executes the new program; returns only on failure.  Signals stay blocked until the new program
  * handles them.
  */
 static void
@@ -278,9 +278,11 @@ upgrade_tested(struct master *ms, int status)
 	       : "the new program or the configuration failed its test");
 }
 
-/* ---------------------------------------------------------------------- afterwards */
+/* ---------------------------------------------------------------- the new program */
 
-/* Adds a process.  Ignores a lack of memory: the process exits once its channel is closed. */
+/*
+ * Adds a server process.  Ignores a lack of memory: the process exits once its channel is closed.
+ */
 static void
 upgrade_inherit_child(struct master *ms, const char *text)
 {
@@ -288,7 +290,7 @@ upgrade_inherit_child(struct master *ms, const char *text)
 	struct child *ch;
 	const char *seconds;
 
-	/* listen_number also accepts "-1", for a channel that is closed. */
+	/* listen_number also accepts "-1", which stands for a closed channel. */
 	if (!listen_number(&text, &pid) || !listen_number(&text, &channel))
 		return;
 	if ((int)channel != -1)
@@ -362,7 +364,7 @@ upgrade_inherit_line(struct master *ms, const char *text, const char *end)
 }
 
 /*
- * Returns the whole state with a NUL at its end, which the caller frees.  Returns NULL and sets
+ * Reads the whole state and appends a NUL.  The caller frees the result.  Returns NULL and sets
  * errno on failure.
  */
 static char *

@@ -13,17 +13,18 @@ struct log_writer;
 struct worker;
 
 struct watchdog {
-	uint64_t
-	    wd_period; /* service manager's timeout, microseconds; 0 is off */
-	uint64_t wd_patience; /* silence to log, microseconds; 0 is off */
-	uint64_t wd_next;     /* time of the next check */
-	bool wd_logged;	      /* true if a stuck loop was logged */
-	bool wd_told;	      /* true if the master was told */
+	/* service manager's timeout, microseconds; 0 is off */
+	uint64_t wd_period;
+	/* longest tolerated silence, microseconds; 0 is off */
+	uint64_t wd_patience;
+	uint64_t wd_next; /* time of the next check, microseconds */
+	bool wd_logged;	  /* true if a stuck loop was logged */
+	bool wd_told;	  /* true if CHANNEL_STUCK was sent */
 };
 
 /*
- * Initialises the watchdog.  stall is stall_log in microseconds; 0 logs nothing before half of the
- * period.
+ * Initialises the watchdog.  period is the service manager's timeout and stall is stall_log, both
+ * in microseconds.  If stall is 0, a stuck loop is logged only after half of the period.
  */
 void watchdog_init(struct watchdog *, uint64_t period, uint64_t stall);
 
@@ -31,9 +32,9 @@ void watchdog_init(struct watchdog *, uint64_t period, uint64_t stall);
 int watchdog_wait(const struct watchdog *);
 
 /*
- * If a check is due, logs each worker whose loop made no progress for a second, or stall, or half
- * of the period.  With a period, sends CHANNEL_ALIVE to the master if each loop made progress
- * within half of it.  For the main thread.
+ * If a check is due, logs a worker whose loop made no progress for wd_patience.  With a period,
+ * sends CHANNEL_ALIVE to the master if each loop made progress within half of it.  For the main
+ * thread.
  */
 void watchdog_look(struct watchdog *, int channel, struct worker **,
     unsigned nworkers, struct log_writer *);

@@ -1,14 +1,16 @@
 /*
- * withdraw: how long an order to drain, or its end, is handed on; see master_priv.h.
+ * withdraw: decides how long a drain or undrain is passed to new server processes; see
+ * master_priv.h.
  */
 #include "lib/util/clock.h"
 #include "server/process/master_priv.h"
 
-#define WITHDRAW_TOLD_US (70 * MASTER_SECOND) /* agent.c: ready for 60 s */
+/* Time for which an undrain is passed on; agent.c sends "ready" for 60 s. */
+#define WITHDRAW_TOLD_US (70 * MASTER_SECOND)
 
 /*
- * An undrain of long ago is not passed on: a process that learns of it sends "up ready", which
- * would also cancel a state that the operator has set at the balancer since.
+ * Does not pass on an old undrain: a process that learns of it sends "up ready", which would also
+ * cancel a state that the operator has set at the balancer since.
  */
 const char *
 withdraw_now(const struct master *ms)

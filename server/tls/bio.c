@@ -1,6 +1,6 @@
 /*
- * bio: the socket as OpenSSL sees it in the handshake.  What came behind the client's last message
- * stays in the inbox: it is the first request.
+ * bio: lets OpenSSL use the socket during the handshake.  Bytes that follow the client's last
+ * message stay in the inbox: they are the first request.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "server/tls/context_priv.h"
 #include "server/tls/session.h"
 
-#define INBOX 4096 /* bytes per read: a hello takes 300 to 2000 */
+#define INBOX 4096 /* maximum bytes per read; a ClientHello has 300 to 2000 */
 
 static int
 bio_write(BIO *bio, const char *data, int len)
@@ -49,7 +49,10 @@ tls_bio_fill(struct tls *tl)
 	return n;
 }
 
-/* Reads from the inbox, since OpenSSL reads a header and then the rest of a record. */
+/*
+ * Reads from the inbox, which saves system calls: OpenSSL reads a header and then the rest of a
+ * record.
+ */
 static int
 bio_read(BIO *bio, char *to, int room)
 {

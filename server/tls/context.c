@@ -25,14 +25,20 @@
 	"TLS_AES_256_GCM_SHA384:" \
 	"TLS_CHACHA20_POLY1305_SHA256"
 
-/* Groups by preference.  The first list requires OpenSSL 3.5, whose macro accepts no const text. */
+/*
+ * Lists of groups by preference.  The first list requires OpenSSL 3.5.  The texts are not const,
+ * since OpenSSL's macro accepts no const text.
+ */
 static char hybrid_groups[] = "X25519MLKEM768:X25519:P-256:P-384",
 	    plain_groups[] = "X25519:P-256:P-384";
 static char *const groups[] = {hybrid_groups, plain_groups};
 
-/* Lets clients choose the cipher: those without AES in hardware choose ChaCha20. */
+/*
+ * Without SSL_OP_CIPHER_SERVER_PREFERENCE, clients choose the cipher: clients without AES in
+ * hardware choose ChaCha20.
+ */
 #define OPTIONS (SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION)
-#define SNI_MAX 256 /* bytes of a name of SNI, with the NUL */
+#define SNI_MAX 256 /* maximum bytes of an SNI name, with the NUL */
 
 static int
 tls_context_fail(char *why, size_t size, const char *what)
@@ -191,8 +197,8 @@ tls_context_set_verify(
 
 /*
  * Restricts resumption to the same site, by its name, since indexes change with a reload.  OpenSSL
- * takes the ticket keys from the context with which a connection begins, so each context has them,
- * also if its site has no tickets.
+ * uses the ticket keys of the context with which a connection begins, so each context has them,
+ * even if its site has no tickets.
  */
 static bool
 tls_context_set_sessions(

@@ -1,7 +1,7 @@
 /*
- * context: what the TLS connections of a worker have in common: OpenSSL's contexts, one for
- * each site with a certificate, and the buffer in which records are gathered.  Each worker has
- * its own, since threads that share one contend for its locks (OpenSSL 3.0).
+ * context: the state that all TLS connections of a worker share: one OpenSSL context for each site,
+ * and buffers for records.  Each worker has its own contexts, since threads that share a context
+ * contend for its locks (OpenSSL 3.0).
  *
  * Profiles are Mozilla's server side TLS guidelines, version 5.8 (2025).
  */
@@ -22,7 +22,8 @@ enum tls_verify { TLS_VERIFY_OFF, TLS_VERIFY_OPTIONAL, TLS_VERIFY_REQUIRE };
 /* TLS settings of a site, owned by the configuration. */
 struct tls_site {
 	const char *ts_name; /* sessions resume at a site with the same name */
-	struct identity *ts_identities; /* of one name; NULL for the default */
+	/* certificates; NULL uses the default site's */
+	struct identity *ts_identities;
 	enum tls_verify ts_verify;
 	const char *ts_client_ca; /* PEM file, or NULL */
 	/* Sites that verify clients do not resume sessions. */
@@ -34,12 +35,15 @@ struct tls_settings {
 	bool tc_http2;			/* true if HTTP/2 is offered */
 	struct ticket_keys *tc_tickets; /* NULL without resumption */
 	/*
-	 * Sites: the first one is the default and has a certificate.  tls_context_create copies the
-	 * list.
+	 * List of sites.  The first one is the default and has a certificate.  tls_context_create
+	 * copies the list.
 	 */
 	const struct tls_site *const *tc_sites;
 	size_t tc_nsites;
-	/* Returns the index in tc_sites of a name of SNI, which ends with a NUL. */
+	/*
+	 * Returns the index in tc_sites of the site for an SNI name, which ends with a NUL.  arg is
+	 * tc_arg.
+	 */
 	size_t (*tc_find)(const void *arg, const char *name, size_t len);
 	const void *tc_arg;
 };
@@ -55,7 +59,7 @@ const char *tls_library(void);
  */
 int tls_prepare(void);
 
-/* Returns 0, or -errno with the reason in why. */
+/* Creates the contexts of a worker.  Returns 0, or -errno with the reason in why. */
 int tls_context_create(
     const struct tls_settings *, struct tls_context **, char *why, size_t size);
 void tls_context_destroy(struct tls_context **);

@@ -1,5 +1,6 @@
 /*
- * context_priv: what the files of TLS share; for server/tls/ only.
+ * context_priv: declarations that the files of server/tls/ share.  No other file includes this
+ * header.
  */
 #ifndef SERVER_TLS_CONTEXT_PRIV_H
 #define SERVER_TLS_CONTEXT_PRIV_H
@@ -9,7 +10,8 @@
 #include "server/tls/context.h"
 #include "server/tls/record.h"
 
-#define TLS_RECORDS 5 /* records gathered at most: a head and 64 KiB */
+/* maximum number of gathered records: a head and 64 KiB */
+#define TLS_RECORDS 5
 #define TLS_GATHER  (TLS_RECORDS * (RECORD_PLAIN + RECORD_OVERHEAD))
 
 struct tls;
@@ -17,7 +19,8 @@ struct tls;
 struct tls_place {
 	SSL_CTX *pl_context;
 	const struct tls_site *pl_site;
-	const struct identity *pl_identity; /* first one, or the default's */
+	/* First certificate of the site, or the default site's. */
+	const struct identity *pl_identity;
 };
 
 struct tls_context {
@@ -33,10 +36,12 @@ struct tls_context {
 	unsigned char tx_scatter[RECORD_LONGEST];
 };
 
-/* bio.c: returns the method for the socket in the handshake, or NULL if memory is short. */
+/*
+ * Returns the BIO method for the socket during the handshake (bio.c), or NULL if memory is short.
+ */
 BIO_METHOD *tls_bio_method(void);
 
-/* stream.c */
+/* Initialises the fields that stream.c uses. */
 void tls_stream_init(struct tls *);
 
 /* Sends the KeyUpdate and the alert that are due.  Returns 0, or -EPIPE if nothing more can be sent. */

@@ -29,7 +29,7 @@ struct handshaker {
 	TAILQ_HEAD(, part) hs_queue;
 	bool hs_end;
 	atomic_uint hs_waiting;
-	/* fields of main's thread */
+	/* fields for the main thread */
 	struct thread hs_threads[THREADS];
 	unsigned hs_started;
 };

@@ -1,11 +1,11 @@
 /*
- * handshaker: threads that compute handshakes, so that no event loop does: a signature takes
- * 0.1 to 2 ms.  All workers share one handshaker.
+ * handshaker: threads that compute handshakes, since a signature would block an event loop for 0.1
+ * to 2 ms.  All workers share one handshaker.
  *
- * Fair and bounded: clients are in HANDSHAKER_PARTS parts by their IPv4 address or /48 of IPv6, and
- * the parts take turns, so that a flood from one network delays the others of its part alone.
- * HANDSHAKER_EACH may wait in a part.  The threads have a lower priority than the loops
- * (nice(2)).  Locks are held only while a list is accessed.
+ * Fair and bounded: each client belongs to one of HANDSHAKER_PARTS parts, by its IPv4 address or
+ * /48 of IPv6.  The threads serve the parts in turn, so a flood from one network delays only the
+ * other clients of its part.  At most HANDSHAKER_EACH steps wait in a part.  The threads have a
+ * lower priority than the loops (nice(2)).  Locks are held only while a list is accessed.
  */
 #ifndef SERVER_TLS_HANDSHAKER_H
 #define SERVER_TLS_HANDSHAKER_H
@@ -21,11 +21,12 @@
 
 struct handshaker;
 
-/* A step of a handshake.  Its memory must stay until wt_done. */
+/* A step of a handshake.  Its memory must stay until wt_done is called. */
 struct handshake {
-	struct pw_waiter hk_waiter;	   /* the caller sets wt_done */
-	int (*hk_run)(struct handshake *); /* on a thread; returns wt_error */
-	STAILQ_ENTRY(handshake) hk_link;   /* owned by the handshaker */
+	struct pw_waiter hk_waiter; /* the caller sets wt_done */
+	int (*hk_run)(struct handshake
+		*); /* runs the step on a thread; returns wt_error */
+	STAILQ_ENTRY(handshake) hk_link; /* owned by the handshaker */
 };
 
 /* Creates a handshaker without threads.  Returns 0 or -errno. */

@@ -52,7 +52,10 @@ tls_cause(char *text, size_t size)
 	return text;
 }
 
-/* Notes that OpenSSL wants a passphrase.  Asks no user for it: a server starts without a terminal. */
+/*
+ * Password callback.  Notes that the key has a passphrase, and refuses: a server starts without a
+ * terminal, where it could ask for the passphrase.
+ */
 static int
 identity_no_passphrase(char *to, int size, int writes, void *asked)
 {
@@ -162,7 +165,10 @@ identity_refuse_binary(
 	return identity_fail(why, size, "%s: is not text", file);
 }
 
-/* Opens a file.  With secret, refuses a file that others than its owner and group may read. */
+/*
+ * Opens a file.  If secret is true, refuses a file that users other than its owner and group may
+ * read.
+ */
 static BIO *
 identity_open_file(struct secret_file *sf, const char *file, bool secret,
     char *why, size_t size)
@@ -279,7 +285,7 @@ identity_check_key(
 }
 
 /*
- * Checks that OpenSSL accepts the certificate: that depends on its version and its configuration
+ * Checks that OpenSSL accepts the certificate, which depends on OpenSSL's version and configuration
  * (openssl.cnf).
  */
 static bool
@@ -298,8 +304,8 @@ identity_check_use(const struct identity *id, char *why, size_t size)
 }
 
 /*
- * Checks that each certificate is signed by the next.  The last one may be signed by a root that
- * clients have.
+ * Checks that the next certificate has issued each certificate.  Clients may have the root that has
+ * issued the last one.
  */
 static bool
 identity_check_chain(struct identity *id, char *why, size_t size)
@@ -322,8 +328,8 @@ identity_check_chain(struct identity *id, char *why, size_t size)
 }
 
 /*
- * Returns true if the certificate names where its issuer's certificate is (Authority Information
- * Access, RFC 5280, 4.2.2.1).
+ * Returns true if the certificate has the address of its issuer's certificate (Authority
+ * Information Access, RFC 5280, 4.2.2.1).
  */
 static bool
 identity_says_where_issuer_is(const X509 *cert)
@@ -378,7 +384,8 @@ identity_check_purpose(const struct identity *id, char *why, size_t size)
 }
 
 /*
- * Checks the chain first: if two certificates are in the wrong order, the first one is an authority's.
+ * Checks the chain before the purpose: if certificates are in the wrong order, the first one may be
+ * an authority's.
  */
 static bool
 identity_check(

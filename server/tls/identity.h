@@ -1,7 +1,7 @@
 /*
- * identity: a certificate with its chain and its private key, from PEM files, which a site shows to its
- * clients.  The user that starts the server reads it at the start; it is immutable and counted after
- * that, so any thread may use one.
+ * identity: a certificate that a site sends to its clients, with its chain and its private key,
+ * from PEM files.  The user that starts the server reads the files at the start.  After that an
+ * identity is immutable and OpenSSL counts its references, so any thread may use it.
  */
 #ifndef SERVER_TLS_IDENTITY_H
 #define SERVER_TLS_IDENTITY_H
@@ -17,20 +17,22 @@ struct stack_st_X509;
 struct x509_st;
 
 struct identity {
-	struct identity *id_next; /* next one of the site, for the owner */
+	struct identity *id_next; /* next identity of the site, for the owner */
 	char *id_file;		  /* file of the certificate */
 	struct x509_st *id_cert;
 	struct stack_st_X509 *id_chain; /* the rest of the file; may be empty */
 	struct evp_pkey_st *id_key;
 	time_t id_begins;  /* latest begin in the certificate and its chain */
 	time_t id_expires; /* earliest end in the certificate and its chain */
-	time_t id_life;	   /* lifetime of the one that ends first, seconds */
-	int id_begins_at;  /* number of the one that begins last, from 1 */
-	int id_expires_at; /* number of the one that ends first, from 1 */
-	char *id_issuer;   /* issuer that is missing in the chain, or NULL */
+	/* lifetime of the certificate that ends first, seconds */
+	time_t id_life;
+	int id_begins_at; /* number of the certificate that begins last, from 1 */
+	int id_expires_at; /* number of the certificate that ends first, from 1 */
+	/* name of the issuer that is missing in the chain, or NULL */
+	char *id_issuer;
 };
 
-#define IDENTITY_SOON 1209600 /* seconds: 14 days */
+#define IDENTITY_SOON 1209600 /* 14 days, in seconds */
 
 /*
  * Loads an identity.  The first certificate of cert_file is the site's, the others are its chain; the
@@ -61,8 +63,8 @@ bool identity_stays_good(
     const struct identity *, time_t now, char *why, size_t size);
 
 /*
- * Returns true if the file has certificates, for client_ca.  Returns false with the file and the cause
- * in why.
+ * Checks a file of authorities, for client_ca.  Returns true if it contains valid certificates,
+ * else false with the file and the cause in why.
  */
 bool identity_check_authorities(const char *file, char *why, size_t size);
 

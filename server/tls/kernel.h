@@ -1,6 +1,6 @@
 /*
- * kernel: the kernel encrypts what is sent on a socket, so that sendfile(2) works (Linux: TLS_TX of
- * Documentation/networking/tls.rst).  record.h still decrypts received records.
+ * kernel: makes the kernel encrypt the data of a socket, so that sendfile(2) works (Linux: TLS_TX
+ * of Documentation/networking/tls.rst).  record.h still decrypts received records.
  */
 #ifndef SERVER_TLS_KERNEL_H
 #define SERVER_TLS_KERNEL_H
@@ -8,14 +8,14 @@
 #include "server/tls/record_key.h"
 
 /*
- * Returns true if this kernel encrypts (TCP_ULP in tcp(7)).  If root calls it, the kernel may load the
- * module.
+ * Returns true if this kernel can encrypt records (TCP_ULP in tcp(7)).  If the caller is root, the
+ * kernel may load its module for that.
  */
 bool tls_kernel_can(void);
 
 /*
- * Makes the kernel write the records from the next byte on, without rk_cipher.  Returns false, with
- * the socket unchanged, if the kernel does not support the cipher.
+ * Makes the kernel encrypt all bytes sent from now on, so rk_cipher is not needed.  Returns false,
+ * with the socket unchanged, if the kernel does not support the cipher.
  */
 bool tls_kernel_begin(
     int fd, const struct record_key *, const struct record_material *);

@@ -1,5 +1,5 @@
 /*
- * kernel: see kernel.h.  FreeBSD's is not used: in 15.1 bodies were seen to be rewound.
+ * kernel: see kernel.h.  FreeBSD's kernel TLS is not used: in 15.1 it was seen to rewind bodies.
  */
 #include <errno.h>
 

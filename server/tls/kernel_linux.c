@@ -37,8 +37,9 @@ tls_kernel_can(void)
 }
 
 /*
- * Fills in a cipher's structure.  Those of all ciphers have the same members: the begin of the nonces
- * (salt), the rest of a nonce (iv), which is that of the first record where it is sent, and the key.
+ * Fills in the kernel's structure of a cipher.  All these structures have the same members: key,
+ * salt (the begin of each nonce), iv (the rest of a nonce) and rec_seq.  If records carry the rest
+ * of their nonce, iv is the rest for the first record.
  */
 #define FILL(ci, rk, rm, name)                                          \
 	do {                                                            \

@@ -1,6 +1,6 @@
 /*
- * receive: what is received on a session once it is open: records, in which there are data, alerts
- * (RFC 8446, 6) and requests for a new key (4.6.3).
+ * receive: reads records of a session once it is open.  They contain data, alerts (RFC 8446, 6) or
+ * requests for a new key (4.6.3).
  */
 #include <errno.h>
 #include <openssl/ssl.h>
@@ -12,7 +12,7 @@
 #include "server/tls/context_priv.h"
 #include "server/tls/session.h"
 
-/* Records in a row without data: each costs as much as one with data. */
+/* Maximum number of consecutive records without data: each costs as much as a record with data. */
 #define IDLE 32
 
 /*
@@ -69,7 +69,7 @@ tls_receive_on_alert(struct tls *tl, const struct record_text *rt)
 	return -EPROTO;
 }
 
-/* Checks the bytes of the message so far, so that errors show at once.  Returns 0 or an alert. */
+/* Checks the bytes of a KeyUpdate so far, so that errors show at once.  Returns 0 or an alert. */
 static int
 tls_receive_check_update(const unsigned char *update, size_t len)
 {
@@ -85,8 +85,8 @@ tls_receive_check_update(const unsigned char *update, size_t len)
 }
 
 /*
- * Reads a KeyUpdate.  The message must end with its record, since that is the last one with the old
- * key.
+ * Reads a KeyUpdate.  The message must end with its record, since this record is the last one with
+ * the old key.
  */
 static int
 tls_receive_on_update(struct tls *tl, const struct record_text *rt)
@@ -131,7 +131,7 @@ tls_receive_on_handshake(struct tls *tl, const struct record_text *rt)
 	return 0;
 }
 
-/* Handles the type of a record.  Returns 0 or -errno. */
+/* Handles a record by its type; leaves data to the caller.  Returns 0 or -errno. */
 static int
 tls_receive_on_record(struct tls *tl, const struct record_text *rt)
 {
@@ -219,7 +219,7 @@ struct scatter {
 	char *sc_to;
 	size_t sc_room;
 	size_t sc_taken;
-	struct record_text sc_rest; /* rest of a record that was read */
+	struct record_text sc_rest; /* rest of a decrypted record */
 };
 
 static void
@@ -236,8 +236,8 @@ tls_receive_take_text(struct scatter *sc, struct record_text *rt)
 }
 
 /*
- * Reads complete records while there is room, up to a new key, since a new key takes as long as twenty
- * records do: some 20 us.  Returns 0 or -errno.
+ * Reads complete records while there is room.  If there is data, stops at a record without data,
+ * since a new key takes as long as twenty records do: some 20 us.  Returns 0 or -errno.
  */
 static int
 tls_receive_read_records(struct tls *tl, struct scatter *sc)

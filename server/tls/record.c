@@ -7,7 +7,8 @@
 
 #include "server/tls/record.h"
 
-#define LEAST	   (1 + RECORD_TAG) /* bytes of TLS 1.3: a type and a tag */
+/* Minimum payload of a record of TLS 1.3, bytes: a type and a tag. */
+#define LEAST	   (1 + RECORD_TAG)
 #define LONGEST_13 (RECORD_PLAIN + 256)
 
 static void
@@ -145,7 +146,10 @@ record_open_sealed(struct record_key *rk, const unsigned char *nonce,
 	       EVP_DecryptFinal_ex(ctx, tag, &n) == 1;
 }
 
-/* Takes the type from the end of the plaintext, where zeros follow it as padding. */
+/*
+ * Removes the type from the end of the plaintext, with the zeros that follow it as padding.
+ * Returns 0 or an alert.
+ */
 static int
 record_take_type(struct record_text *rt)
 {

@@ -1,7 +1,7 @@
 /*
  * record: records of TLS 1.2 and 1.3 (RFC 8446, 5.2; RFC 5246, 6.2; RFC 5288; RFC 7905): the
- * server encrypts plaintext where it lies, into memory from which the records are sent; it decrypts
- * records of the client in place.
+ * server encrypts plaintext without copying it first, into the buffer from which records are sent.
+ * It decrypts records of the client in place.
  *
  * OpenSSL would copy the plaintext once before it encrypts and the record once after that,
  * which for a large file is a seventh of the cost of a response, and its session would
@@ -13,15 +13,16 @@
 #include "server/tls/record_key.h"
 
 #define RECORD_HEADER	((size_t)5)
-#define RECORD_PLAIN	((size_t)16384) /* bytes of plaintext, at most */
-#define RECORD_OVERHEAD ((size_t)32)	/* bytes that a record adds, at most */
-#define RECORD_LONGEST \
-	(RECORD_HEADER + RECORD_PLAIN + 2048) /* longest received: RFC 5246 */
+#define RECORD_PLAIN	((size_t)16384) /* maximum plaintext of a record, bytes */
+/* Maximum number of bytes that a record adds to its plaintext. */
+#define RECORD_OVERHEAD ((size_t)32)
+/* longest record of a client: RFC 5246 */
+#define RECORD_LONGEST	(RECORD_HEADER + RECORD_PLAIN + 2048)
 
 /*
- * Writes one record of len <= RECORD_PLAIN bytes.  to has room for RECORD_OVERHEAD more, and must not
- * overlap data.  Returns the length of the record, or 0 if the cipher failed, so that nothing more can
- * be sent.
+ * Writes one record of len <= RECORD_PLAIN bytes.  to must have room for len + RECORD_OVERHEAD
+ * bytes, and must not overlap data.  Returns the length of the record, or 0 if the cipher failed;
+ * then nothing more can be sent.
  */
 size_t record_write(struct record_key *, unsigned char type, const void *data,
     size_t len, unsigned char *to);
@@ -34,8 +35,8 @@ struct record_text {
 };
 
 /*
- * Returns the length of the record that begins here, even if it is incomplete, or 0 if the length
- * itself is incomplete.  A length above RECORD_LONGEST means that it is no record.
+ * Returns the length of the record that begins here, even if the record is incomplete, or 0 if its
+ * header is incomplete.  A length above RECORD_LONGEST means that these bytes are no record.
  */
 size_t record_length(const unsigned char *, size_t len);
 

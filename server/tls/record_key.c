@@ -92,7 +92,7 @@ record_key_expand(
 	return EVP_KDF_derive(ctx, to, len, params) == 1;
 }
 
-/* Derives the key, then the IV: both directions use this order. */
+/* Derives the key, then the IV, from rk_secret.  Both directions use this order. */
 static bool
 record_key_material_13(
     const struct record_key *rk, struct record_material *rm, unsigned char *iv)
@@ -191,7 +191,7 @@ record_key_derive(struct record_key *rk, const SSL *ssl, uint64_t number,
 	rk->rk_hides = SSL_version(ssl) == TLS1_3_VERSION;
 	rk->rk_explicit =
 	    !rk->rk_hides && rm->rm_cipher != algorithms.al_chacha;
-	/* Record 0 was Finished (RFC 5246, 7.4.9). */
+	/* In TLS 1.2 record 0 was Finished (RFC 5246, 7.4.9). */
 	rk->rk_number = rk->rk_hides ? number : 1;
 	if (rm->rm_cipher == NULL || rk->rk_digest == NULL)
 		return false;

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECORD_SECRET	48 /* bytes of a secret, at most: SHA-384 */
-#define RECORD_KEY	32 /* bytes of a key, at most */
+#define RECORD_SECRET	48 /* maximum length of a secret, bytes: SHA-384 */
+#define RECORD_KEY	32 /* maximum length of a key, bytes */
 #define RECORD_NONCE	12
 #define RECORD_TAG	16
 #define RECORD_EXPLICIT 8 /* bytes of the nonce that a record may carry */
@@ -25,14 +25,16 @@ struct ssl_st;
 
 struct record_key {
 	struct evp_cipher_ctx_st *rk_cipher; /* NULL before record_key_begin */
-	const struct evp_md_st *rk_digest;   /* of the handshake, in TLS 1.3 */
-	uint64_t rk_number;		     /* number of the next record */
+	/* digest of the handshake's cipher suite */
+	const struct evp_md_st *rk_digest;
+	uint64_t rk_number; /* number of the next record */
 	unsigned char rk_iv[RECORD_NONCE];
-	bool rk_reads;	  /* true for records of the client */
-	bool rk_explicit; /* TLS 1.2 with GCM: records have part of a nonce */
-	bool rk_hides;	  /* TLS 1.3: the type is encrypted */
+	bool rk_reads; /* true for records of the client */
+	/* true for TLS 1.2 with GCM: records carry part of the nonce */
+	bool rk_explicit;
+	bool rk_hides; /* true for TLS 1.3: the type is encrypted */
 	unsigned char rk_secret_len;
-	unsigned char rk_secret[RECORD_SECRET]; /* of the next key (TLS 1.3) */
+	unsigned char rk_secret[RECORD_SECRET]; /* traffic secret (TLS 1.3) */
 };
 
 /* The cipher and key for record_key_begin. */
@@ -59,9 +61,9 @@ bool record_key_prepare(void);
 void record_key_take(struct record_key *, const char *line);
 
 /*
- * Derives everything except rk_cipher, after the handshake.  number is that of the next record in TLS
- * 1.3.  Returns false if the session has another cipher or memory is short.  The caller must wipe the
- * material.
+ * Derives all fields except rk_cipher after the handshake, and the material.  number is the number
+ * of the next record in TLS 1.3.  Returns false if the cipher is not supported or memory is short.
+ * The caller must wipe the material.
  */
 bool record_key_derive(struct record_key *, const struct ssl_st *,
     uint64_t number, struct record_material *);
@@ -74,7 +76,7 @@ void record_key_end(struct record_key *);
 
 /*
  * Number of records after which a key is replaced: RFC 8446, 5.5, allows 2^24.5 full records with a
- * key of AES-GCM.  TLS 1.2 has no way to replace one.
+ * key of AES-GCM.  TLS 1.2 has no way to replace a key.
  */
 #define RECORD_MOST (UINT64_C(1) << 24)
 

@@ -6,8 +6,7 @@
 
 #include "server/tls/server_name.h"
 
-#define HEAD \
-	5 /* lengths of the list and of the name, and the type between them */
+#define HEAD 5 /* bytes before the name: list length, type, name length */
 
 bool
 server_name_parse(const unsigned char *ext, size_t len, char *name, size_t size)

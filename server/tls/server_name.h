@@ -1,5 +1,5 @@
 /*
- * server_name: the name that a client asks for, in its ClientHello (RFC 6066, 3).
+ * server_name: parses the server name that a client requests in its ClientHello (SNI: RFC 6066, 3).
  */
 #ifndef SERVER_TLS_SERVER_NAME_H
 #define SERVER_TLS_SERVER_NAME_H

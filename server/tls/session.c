@@ -1,6 +1,6 @@
 /*
- * session: see session.h.  OpenSSL's queue of errors is the thread's, and is empty between two
- * of its calls here: each that fails empties it.
+ * session: see session.h.  OpenSSL has a queue of errors for each thread.  The queue must be empty
+ * before each call of OpenSSL, so the code here empties it after each call that failed.
  */
 #include <errno.h>
 #include <openssl/err.h>
@@ -76,7 +76,7 @@ tls_session_text_of(const char *text)
 }
 
 /*
- * Returns the subject of the client's certificate as in RFC 2253, or NULL if it has shown none.  The
+ * Returns the subject of the client's certificate as in RFC 2253, or NULL if there is none.  The
  * caller frees it with free(3).
  */
 static char *
@@ -123,7 +123,7 @@ tls_session_take_over_writing(struct tls *tl, struct record_material *rm)
 {
 	if (!record_key_derive(&tl->tl_writes, tl->tl_ssl, tl->tl_records, rm))
 		return false;
-	/* The kernel always makes records of the usual length. */
+	/* The kernel cannot make records shorter than usual. */
 	tl->tl_kernel = tl->tl_context->tx_ktls &&
 			tl->tl_longest == RECORD_PLAIN &&
 			tls_kernel_begin(tl->tl_fd, &tl->tl_writes, rm);
@@ -146,8 +146,8 @@ tls_session_longest(const SSL *ssl)
 }
 
 /*
- * Takes the client's key over.  In TLS 1.3 the client has sent nothing with it yet; in TLS 1.2 it has
- * sent its Finished, maybe in pieces.
+ * Takes over the client's key from OpenSSL.  In TLS 1.3 the client has not sent anything with this
+ * key yet; in TLS 1.2 it has sent its Finished, maybe in several records.
  */
 static bool
 tls_session_take_over_reading(struct tls *tl, struct record_material *rm)
@@ -273,7 +273,10 @@ tls_session_step(struct tls *tl)
 	ERR_clear_error();
 }
 
-/* Runs a step.  Frees OpenSSL's session after the last one: what is needed of it is kept. */
+/*
+ * Runs a step.  Frees OpenSSL's session after the last step, once all that is still needed was
+ * copied.
+ */
 void
 tls_step(struct tls *tl)
 {
@@ -314,8 +317,9 @@ tls_session_nothing_follows(int fd)
 }
 
 /*
- * Checks the first message before a thread computes: so a client that sends it byte by byte, or none,
- * or plain HTTP, costs no more than one without TLS.  Returns as tls_awaits does.
+ * Checks the first message before a thread computes.  So a client that sends it byte by byte, sends
+ * nothing, or sends plain HTTP costs no more than a client without TLS.  Returns as tls_awaits
+ * does.
  */
 static int
 tls_session_first_record(int fd)
@@ -359,7 +363,7 @@ tls_awaits(const struct tls *tl)
 	return poll(&pfd, 1, 0) == 0 ? -EAGAIN : 0;
 }
 
-/* -------------------------------------------------------- begin and end */
+/* --------------------------------------------------- create and destroy */
 
 struct tls *
 tls_create(struct tls_context *tx, int fd)
@@ -396,7 +400,7 @@ tls_destroy(struct tls **tlp)
 	free(tl);
 }
 
-/* -------------------------------------------------------------- questions */
+/* ---------------------------------------------------------------- queries */
 
 bool
 tls_covers(const struct tls *tl, const char *host, size_t len)

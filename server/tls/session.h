@@ -1,14 +1,14 @@
 /*
- * session: TLS on one connection.  OpenSSL's handshake runs on the threads of
- * handshaker.h, step by step, and nothing else uses the session meanwhile.  After it, record.h
- * handles the records on the loop's thread; OpenSSL's session is freed by then.
+ * session: TLS on one connection.  The threads of handshaker.h run OpenSSL's handshake step by
+ * step; nothing else uses the session during a step.  After the handshake record.h handles the
+ * records on the loop's thread; OpenSSL's session is freed by then.
  *
- * Records are made here and sent with as few calls as possible; or by the kernel, if
- * it encrypts: then the socket is used like one without TLS, and tls_sink is NULL.
+ * The session makes the records and sends them with as few calls as possible.  If the kernel
+ * encrypts, the socket is used like one without TLS, and tls_sink returns NULL.
  *
  * Bytes that a sink takes were given to the kernel, like bytes that a socket accepts.  The session
- * keeps the rest of records that the socket did not accept whole; the caller must offer the same
- * bytes again, as to SSL_write(3), and they count as taken once the rest is sent.
+ * keeps the rest of records that the socket accepted only in part.  The caller must then offer the
+ * same bytes again, as to SSL_write(3), and they count as taken once the rest is sent.
  */
 #ifndef SERVER_TLS_SESSION_H
 #define SERVER_TLS_SESSION_H
@@ -25,7 +25,7 @@
 #include "server/util/token_bucket.h"
 
 enum tls_state {
-	TLS_HELLO,	/* nothing is computed yet */
+	TLS_HELLO,	/* waits for the ClientHello; no step has run yet */
 	TLS_WANT_READ,	/* waits for the client's next message */
 	TLS_WANT_WRITE, /* waits for room in the socket */
 	TLS_OPEN,
@@ -34,16 +34,19 @@ enum tls_state {
 
 /* Reasons why a handshake failed. */
 enum tls_failure {
-	TLS_FAILURE_ALERT, /* client's alert: it refuses our certificate, say */
+	TLS_FAILURE_ALERT, /* the client sent an alert: it refuses our certificate, say */
 	TLS_FAILURE_NONE_SHARED, /* no shared version, cipher, group or protocol */
-	TLS_FAILURE_CERTIFICATE, /* the client's certificate */
+	TLS_FAILURE_CERTIFICATE, /* the client's certificate is missing or invalid */
 	TLS_FAILURE_CLOSED,	 /* the client has closed */
-	TLS_FAILURE_BROKEN,	 /* its messages were not TLS, or damaged */
-	TLS_FAILURE_OURS,	 /* memory is short, or an internal error */
+	TLS_FAILURE_BROKEN, /* the client's messages were not TLS, or damaged */
+	TLS_FAILURE_OURS,   /* memory is short, or an internal error */
 	TLS_FAILURES
 };
 
-/* Received bytes that were not read: the rest of a record's plaintext, and the records behind it. */
+/*
+ * Received bytes that the caller has not read: the rest of a record's plaintext, then encrypted
+ * records.
+ */
 struct tls_inbox {
 	unsigned char *ib_mem; /* NULL if empty */
 	size_t ib_at;
@@ -51,7 +54,7 @@ struct tls_inbox {
 	size_t ib_raw;
 };
 
-#define TLS_UPDATE 5 /* bytes of KeyUpdate: RFC 8446, 4.6.3 */
+#define TLS_UPDATE 5 /* length of a KeyUpdate, bytes: RFC 8446, 4.6.3 */
 
 struct ssl_st; /* OpenSSL's type */
 
@@ -60,42 +63,48 @@ struct tls {
 	struct handshake tl_handshake;
 	void *tl_owner; /* for the caller */
 	struct tls_context *tl_context;
-	struct ssl_st *tl_ssl; /* NULL before the first, after the last step */
-	int tl_fd;	       /* socket of the connection */
+	/* NULL before the first and after the last step */
+	struct ssl_st *tl_ssl;
+	int tl_fd; /* socket of the connection */
 	enum tls_state tl_state;
 	enum tls_failure tl_failure;
 	const struct tls_site *tl_site;
-	size_t tl_place;     /* index of the site in its context */
-	bool tl_http2;	     /* ALPN has chosen HTTP/2; else HTTP/1 */
-	bool tl_kernel;	     /* the kernel encrypts */
-	bool tl_told;	     /* our close_notify was made */
-	bool tl_broken;	     /* nothing more can be sent */
-	bool tl_closed;	     /* the client's close_notify was received */
-	uint64_t tl_began;   /* begin of the handshake, microseconds */
-	uint64_t tl_records; /* records that OpenSSL sent with tl_writes' key */
-	uint64_t tl_finished; /* records since the client's ChangeCipherSpec */
+	size_t tl_place; /* index of the site in its context */
+	bool tl_http2;	 /* true if ALPN chose HTTP/2 */
+	bool tl_kernel;	 /* true if the kernel encrypts */
+	bool tl_told;	 /* true once our close_notify was made */
+	bool tl_broken;	 /* true if nothing more can be sent */
+	bool tl_closed;	 /* true once the client's close_notify was received */
+	uint64_t tl_began; /* begin of the handshake, microseconds */
+	/* Number of records that OpenSSL sent with the key of tl_writes. */
+	uint64_t tl_records;
+	/* number of records since the client's ChangeCipherSpec */
+	uint64_t tl_finished;
 	struct record_key tl_writes;
 	struct record_key tl_reads;
 	struct log_tls tl_log; /* set once open; points into the session */
 	char *tl_subject;      /* owned text of tl_log */
 	char *tl_name;	       /* owned text of tl_log */
-	/* receive.c */
+	/* fields of receive.c */
 	struct tls_inbox tl_inbox;
 	unsigned char tl_update[TLS_UPDATE]; /* an incomplete KeyUpdate */
 	unsigned char tl_update_len;
 	struct token_bucket tl_updates; /* rate limit of KeyUpdates */
-	unsigned char tl_idle;		/* records in a row without data */
-	bool tl_drained;		/* the last call emptied the socket */
-	bool tl_wants_update;		/* the client wants a new key of ours */
-	unsigned char tl_alert[2];	/* pending alert: level, cause; or 0 */
-	/* stream.c: the rest of records that the socket had no room for */
+	unsigned char tl_idle; /* number of consecutive records without data */
+	bool tl_drained; /* true if the last tls_recv emptied the socket */
+	/* true if the client requested a new key of ours */
+	bool tl_wants_update;
+	/* level and cause of a pending alert; or 0 */
+	unsigned char tl_alert[2];
+	/* fields of stream.c: tl_rest is the rest of records that the socket did not accept */
 	char *tl_rest;
 	size_t tl_rest_at;
 	size_t tl_rest_len;
-	size_t tl_held;	   /* plaintext bytes in tl_rest, not taken yet */
-	unsigned tl_chunk; /* records for the next call */
+	/* plaintext bytes in tl_rest, not yet counted as taken */
+	size_t tl_held;
+	unsigned tl_chunk; /* number of records to make for the next send */
 	size_t tl_longest; /* longest plaintext of a record, bytes */
-	bool tl_warm;	   /* something was sent already */
+	bool tl_warm;	   /* true once records of a response were sent */
 };
 
 /*
@@ -109,30 +118,31 @@ struct tls *tls_of_waiter(struct pw_waiter *);
 
 /*
  * Returns 0 if the next step of the handshake is due, -EAGAIN if it is not, -EPROTO if the client
- * uses plain HTTP, or -EPIPE at the client's end.  For the loop's thread.
+ * uses plain HTTP, -EPIPE if the client has closed, or another -errno.  For the loop's thread.
  */
 int tls_awaits(const struct tls *);
 
 /*
- * Returns true if the next step takes well below 0.1 ms: it reads a client's Finished of TLS 1.3.
- * Then it may run on the loop: the way to another thread and back would cost a third of it.
+ * Returns true if the next step takes well below 0.1 ms, because it only reads a client's Finished
+ * of TLS 1.3.  Such a step may run on the loop: the way to another thread and back would cost a
+ * third of its time.
  */
 bool tls_step_is_short(const struct tls *);
 void tls_step(struct tls *);
 
-/* Returns the sink of responses, or NULL if they go to the socket. */
+/* Returns the sink of responses, or NULL if they go directly to the socket. */
 struct pw_sink *tls_sink(struct tls *);
 
 /* Receives as transport_recv does, after the handshake. */
 long tls_recv(struct tls *, void *, size_t room);
 
-/* Returns true if no received bytes can be read now, as far as is known. */
+/* Returns true if, as far as is known, no received bytes can be read now. */
 bool tls_is_drained(const struct tls *);
 
 /* Returns true if bytes were received and not read yet. */
 bool tls_has_input(const struct tls *);
 
-/* Returns the bytes of records that were not given to the kernel yet. */
+/* Returns the number of record bytes that the socket has not accepted yet. */
 size_t tls_unsent(const struct tls *);
 
 /*
@@ -142,8 +152,8 @@ size_t tls_unsent(const struct tls *);
 int tls_end(struct tls *);
 
 /*
- * Returns true if the session's certificate is for this host, given without a port.  Checks the first
- * certificate of a name that has several.
+ * Returns true if the session's certificate is for this host, given without a port.  Checks only
+ * the first certificate of a site that has several.
  */
 bool tls_covers(const struct tls *, const char *host, size_t len);
 

@@ -1,5 +1,5 @@
 /*
- * stream: what is sent on a session once it is open.
+ * stream: sends data on a session once it is open.
  */
 #include <errno.h>
 #include <openssl/ssl.h>
@@ -12,8 +12,8 @@
 #include "server/tls/kernel.h"
 #include "server/tls/session.h"
 
-#define FIRST 4096   /* bytes of a response's first record: see below */
-#define REST  262144 /* bytes of tl_rest, at most */
+#define FIRST 4096   /* maximum plaintext of a response's first record, bytes */
+#define REST  262144 /* maximum size of tl_rest, bytes */
 
 static struct tls *
 tls_stream_tls_of(struct pw_sink *sk)
@@ -36,7 +36,7 @@ tls_stream_give(struct tls *tl, const char *data, size_t len, bool more)
 	return error;
 }
 
-/* Sends what was kept.  Returns 0, -EAGAIN if some of it is left, or another -errno. */
+/* Sends tl_rest.  Returns 0, -EAGAIN if a part of it is left, or another -errno. */
 static int
 tls_stream_give_rest(struct tls *tl, bool more)
 {
@@ -58,7 +58,7 @@ tls_stream_give_rest(struct tls *tl, bool more)
 	return 0;
 }
 
-/* Appends the unsent end of gathered records to what is kept already. */
+/* Appends the unsent end of gathered records to tl_rest.  Returns 0 or -errno. */
 static int
 tls_stream_keep(struct tls *tl, const char *data, size_t len)
 {
@@ -120,7 +120,7 @@ tls_stream_say_update(struct tls *tl)
 								: error;
 }
 
-/* Sends an alert about a failure (RFC 8446, 6.2) while the keys can still be used. */
+/* Also sends an alert about a failure (RFC 8446, 6.2), while the keys can still be used. */
 int
 tls_say_what_is_due(struct tls *tl)
 {
@@ -137,16 +137,16 @@ tls_say_what_is_due(struct tls *tl)
 		tl->tl_broken = true;
 	tl->tl_alert[0] = 0;
 	/*
-	 * Never returns -EAGAIN, even if the socket was full with a kernel that encrypts: nothing
+	 * Returns -EPIPE instead of -EAGAIN if the socket was full and the kernel encrypts: nothing
 	 * follows.
 	 */
 	return error == 0 ? 0 : -EPIPE;
 }
 
 /*
- * Returns the plaintext length of the next record.  A client cannot read a record before it has all of
- * it.  While the congestion window is small, the first record of a response is small, too, so that its
- * begin arrives a round trip earlier.
+ * Returns the plaintext length of the next record.  A client cannot read a record before the whole
+ * record has arrived.  While the congestion window is small, the first record of a response is
+ * small, too, so that its begin arrives a round trip earlier.
  */
 static size_t
 tls_stream_record_size(const struct tls *tl, unsigned before, size_t len)
@@ -165,7 +165,10 @@ struct gathered {
 	size_t g_end[TLS_RECORDS];
 };
 
-/* Makes records of the plaintext.  Returns their length, or 0 if the cipher has failed. */
+/*
+ * Makes records of the plaintext in tx_gather.  Returns their total length, or 0 if the cipher
+ * failed.
+ */
 static size_t
 tls_stream_make_records(
     struct tls *tl, const char *mem, size_t len, struct gathered *g)
@@ -190,8 +193,8 @@ tls_stream_make_records(
 }
 
 /*
- * Returns the plaintext bytes of the records that were sent whole, of n bytes.  Holds the rest of the
- * plaintext.
+ * Returns the plaintext bytes of the records that are complete in the n bytes sent.  Sets tl_held
+ * to the plaintext bytes of the other records.
  */
 static size_t
 tls_stream_count_taken(struct tls *tl, const struct gathered *g, size_t n)
@@ -208,8 +211,8 @@ tls_stream_count_taken(struct tls *tl, const struct gathered *g, size_t n)
 }
 
 /*
- * Adapts the records per call: more if the socket accepted all; fewer if it did not, so that less has
- * to be kept.
+ * Adapts the number of records per call: more if the socket accepted all; fewer if it did not, so
+ * that less has to be kept.
  */
 static void
 tls_stream_fit_chunk(struct tls *tl, const struct gathered *g, bool whole)
@@ -241,7 +244,7 @@ tls_stream_send_records(
 	return 0;
 }
 
-/* Counts held plaintext as taken, once its records are sent.  Returns the bytes. */
+/* Counts held plaintext as taken, after its records were sent.  Returns the number of bytes. */
 static size_t
 tls_stream_take_held(struct tls *tl, size_t len)
 {

@@ -149,7 +149,10 @@ ticket_keys_of(SSL_CTX *ctx, int *index)
 	return place == -1 ? NULL : SSL_CTX_get_ex_data(ctx, place);
 }
 
-/* Encrypts or decrypts a ticket.  Returns what SSL_CTX_set_tlsext_ticket_key_evp_cb(3) requires. */
+/*
+ * Prepares to encrypt or decrypt a ticket.  Returns the value that
+ * SSL_CTX_set_tlsext_ticket_key_evp_cb(3) requires.
+ */
 static int
 ticket_keys_on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
     EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int encrypts)
@@ -176,7 +179,8 @@ ticket_keys_on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
 	if (result == 0)
 		return -1;
 	/*
-	 * Clients use a ticket of TLS 1.3 once (RFC 8446, C.4), and get the next one when they use it.
+	 * 2 renews the ticket.  Clients use a ticket of TLS 1.3 only once (RFC 8446, C.4), so its
+	 * use always renews it.
 	 */
 	return !encrypts && (found > 0 || SSL_version(ssl) == TLS1_3_VERSION)
 		   ? 2

@@ -1,11 +1,11 @@
 /*
  * ticket_keys: the keys of session tickets (RFC 5077, RFC 8446 4.6.1), with which a client
  * resumes a session at any worker, after a reload and after an upgrade.  The master makes
- * them, keeps them in memory only, and hands them to each server process; a new one takes
- * over every TICKET_KEYS_SECONDS.  Tickets of the newest key and of the one before it are
- * accepted; those of the latter are renewed.
+ * the keys, keeps them in memory only, and sends them to each server process.  It makes a new key
+ * every TICKET_KEYS_SECONDS.  Tickets of the newest key and of the key before it are accepted;
+ * tickets of the older key are renewed.
  *
- * A key's bytes never lie in a file, nor in a core.  ticket_keys_add may be called while other
+ * A key's bytes are never written to a disk or a core.  ticket_keys_add may be called while other
  * threads use the keys: a lock is held for a copy of 80 bytes.
  */
 #ifndef SERVER_TLS_TICKET_KEYS_H
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TICKET_KEYS	    2	  /* keys kept, the newest one first */
+#define TICKET_KEYS	    2	  /* number of keys, the newest one first */
 #define TICKET_KEYS_SECONDS 43200 /* seconds between two new keys */
 
 struct ticket_key {
@@ -46,8 +46,8 @@ bool ticket_key_read(const char *text, struct ticket_key *);
 struct ticket_keys;
 
 /*
- * Creates the keys of a server process, without a key: no session is resumed until one is added.
- * Returns NULL if memory is short.
+ * Creates the keys of a server process.  No session is resumed until a key is added.  Returns NULL
+ * if memory is short.
  */
 struct ticket_keys *ticket_keys_create(void);
 
@@ -55,7 +55,7 @@ struct ticket_keys *ticket_keys_create(void);
 void ticket_keys_add(struct ticket_keys *, const struct ticket_key *);
 void ticket_keys_destroy(struct ticket_keys **);
 
-struct ssl_ctx_st; /* OpenSSL's */
+struct ssl_ctx_st; /* OpenSSL's type */
 
 /*
  * Makes a context use these keys for session tickets.  The keys must stay as long as the context.

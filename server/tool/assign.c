@@ -1,6 +1,6 @@
 /*
- * assign: see assign.h.  The walk is depth-first, so files with the same key follow each other, and
- * only sums are kept.
+ * assign: see assign.h.  The key of a file is the part of its path that HAProxy hashes.  The walk is
+ * depth-first, so files with the same key follow each other, and only sums are stored.
  */
 #include "server/tool/assign.h"
 
@@ -19,7 +19,7 @@
 
 #define USAGE	  2
 #define MAX_NODES 1024
-#define PATH_SIZE (8 << 10) /* bytes of an encoded path */
+#define PATH_SIZE (8 << 10) /* maximum bytes of an encoded path */
 
 struct sum {
 	uint64_t sum_paths;
@@ -154,7 +154,7 @@ assign_add(struct sum *to, const struct sum *sum)
 	to->sum_bytes += sum->sum_bytes;
 }
 
-/* Prints the current key and adds its sums.  Call after its last file. */
+/* Prints the current key and adds its sums to the totals.  Call after the last file of the key. */
 static void
 assign_tell(struct run *ru)
 {

@@ -1,6 +1,6 @@
 /*
- * assign: "pagewise assign": which node of a fleet serves which directory, or file, behind a
- * HAProxy that hashes paths (chash.h), and what moves when a node is added.
+ * assign: the command "pagewise assign".  Prints which node of a fleet serves each directory or file
+ * behind a HAProxy that hashes paths (chash.h), and which paths move when a node is added.
  */
 #ifndef SERVER_TOOL_ASSIGN_H
 #define SERVER_TOOL_ASSIGN_H
@@ -15,7 +15,7 @@ struct assign {
 	unsigned as_depth;
 	enum chash_ring as_ring;
 	bool as_dotfiles;
-	bool as_quiet; /* true to print no sums */
+	bool as_quiet; /* true if no sums are printed */
 };
 
 /*

@@ -1,5 +1,5 @@
 /*
- * attribute: writes an extended attribute of a file in the namespace of users; os_attribute
+ * attribute: writes an extended attribute of a file in the user namespace; os_attribute
  * (lib/os/os.h) reads it.
  */
 #ifndef SERVER_TOOL_ATTRIBUTE_H

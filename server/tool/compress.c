@@ -1,5 +1,5 @@
 /*
- * compress: see compress.h.  Each coding is a row of functions; all else is the same.
+ * compress: see compress.h.  Each coding has a row of functions; the rest of the code is common.
  */
 #include "server/tool/compress.h"
 
@@ -9,7 +9,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* brotli's prototypes declare array lengths. */
+/* brotli's prototypes declare array lengths, which -Wvla refuses. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvla"
 #include <brotli/encode.h>
@@ -17,7 +17,7 @@
 
 #define BLOCK	    ((size_t)64 << 10)
 #define ZSTD_WINDOW 23	      /* log2 of bytes: RFC 9659 */
-#define ZSTD_SMALL  19	      /* levels up to this use no larger window */
+#define ZSTD_SMALL  19	      /* highest level that uses no larger window */
 #define GZIP_WINDOW (15 + 16) /* largest window, plus a gzip header */
 #define GZIP_MEMORY 9
 
@@ -32,11 +32,11 @@ struct step {
 
 struct codec {
 	struct compress_levels co_levels;
-	/* Returns NULL if memory is short. */
+	/* Creates an encoder for a file of size bytes.  Returns NULL if memory is short. */
 	void *(*co_create)(int level, uint64_t size);
 	/*
-	 * Advances the step; returns false on failure.  Sets *done once all output of the last step
-	 * is written.
+	 * Encodes input of the step into output.  Returns false on failure.  Sets *done once all
+	 * output of the last step is written.
 	 */
 	bool (*co_step)(void *, struct step *, bool *done);
 	void (*co_destroy)(void *);
@@ -83,7 +83,7 @@ tool_compress_gzip_destroy(void *arg)
 	free(arg);
 }
 
-/* Limits the window to the file's size, as a larger one only costs memory. */
+/* Limits the window to the file's size, as a larger window only costs memory. */
 static void *
 tool_compress_br_create(int level, uint64_t size)
 {
@@ -215,7 +215,8 @@ tool_compress_read_block(struct run *ru, struct step *st)
 }
 
 /*
- * Compresses a block until its input is consumed; for the last block until all output is written.
+ * Compresses a block until its input is consumed or, if it is the last block, until all output is
+ * written.
  */
 static int
 compress_block(struct run *ru, struct step *st)

@@ -1,5 +1,5 @@
 /*
- * compress: a file through zlib, brotli or zstd, as a stream.
+ * compress: compresses a file with zlib, brotli or zstd, as a stream.
  *
  * The output is decodable by all clients: gzip (RFC 1952) without name and time, so that the same
  * file gives the same bytes; brotli (RFC 7932) with windows up to 16 MiB; zstd with windows up to 8
@@ -13,7 +13,7 @@
 
 #include "server/http/coding.h"
 
-/* The range of a coding's levels, and the default. */
+/* Range and default of a coding's compression levels. */
 struct compress_levels {
 	int cl_min, cl_max, cl_default;
 };

@@ -1,5 +1,5 @@
 /*
- * crew: threads that look at files.  The walking thread queues files, and blocks while the
+ * crew: threads that process files.  The walking thread queues files, and blocks while the
  * queue is full, so that only few directories are open at a time.
  */
 #ifndef SERVER_TOOL_CREW_H

@@ -37,7 +37,10 @@ tool_digest_wants(const struct tool *to, const char *name)
 
 /* ------------------------------------------------------------------------ hashing */
 
-/* Hashes the file.  Returns 0; -ESTALE if its length changed; -ECANCELED; -EIO, ... */
+/*
+ * Hashes the file.  Returns 0, -ESTALE if the file's length changed, -ECANCELED if the run was stopped,
+ * or another -errno.
+ */
 static int
 tool_digest_hash_blocks(struct digest_work *dw, int fd, off_t size,
     EVP_MD_CTX *ctx, unsigned char *block)
@@ -60,7 +63,7 @@ tool_digest_hash_blocks(struct digest_work *dw, int fd, off_t size,
 	return off == size ? 0 : -ESTALE;
 }
 
-/* Fetched once: EVP_sha256 would look it up by name for each file. */
+/* Fetched once, as EVP_sha256 would cost a lookup by name for each file. */
 static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
 static EVP_MD *sha256;
 
@@ -70,7 +73,7 @@ tool_digest_fetch_sha256(void)
 	sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
 }
 
-/* Hashes a file.  Advises the kernel not to keep it in the page cache for this one read. */
+/* Hashes a file.  Advises the kernel that the data is read only once (POSIX_FADV_NOREUSE). */
 static int
 tool_digest_hash_file(struct digest_work *dw, int fd, const struct stat *st,
     uint8_t hash[static DIGEST_HASH])
@@ -148,8 +151,8 @@ tool_digest_say(struct tool *to, const struct walk_file *wf, int error)
 }
 
 /*
- * Reads the digest if it matches the file's size and time.  Returns 0, -ENOENT if none does, or
- * another -errno.
+ * Reads the stored digest.  Returns 0, -ENOENT if the file has no digest that matches its size and
+ * modification time, or another -errno.
  */
 static int
 tool_digest_read(int fd, const struct stat *st, struct digest *dg)
@@ -165,7 +168,7 @@ tool_digest_read(int fd, const struct stat *st, struct digest *dg)
 	return 0;
 }
 
-/* Checks permission, so that no file is read in vain. */
+/* Checks for write permission, so that no file is read in vain.  Returns 0 or -errno. */
 static int
 tool_digest_may_write(const struct walk_file *wf)
 {

@@ -1,6 +1,6 @@
 /*
  * digest: the command that writes the SHA-256 of each file into an extended attribute, in the
- * form of server/http/digest.h, or compares it with the file's content.
+ * format of server/http/digest.h, or compares it with the file's content.
  */
 #ifndef SERVER_TOOL_DIGEST_H
 #define SERVER_TOOL_DIGEST_H
@@ -16,7 +16,7 @@ struct digest_work {
 	_Atomic uint64_t dw_read;    /* bytes read */
 };
 
-/* to_own is a struct digest_work. */
+/* Requires that to_own points to a struct digest_work. */
 extern const struct tool_command digest_command;
 
 #endif

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS 40 /* limit of links, as in Linux */
+#define LINKS 40 /* maximum links in a path, as in Linux */
 #define STEP  (O_PATH | O_NOFOLLOW | O_CLOEXEC)
 
 struct walk_to {
@@ -22,8 +22,8 @@ struct walk_to {
 };
 
 /*
- * Returns the write bits that others have.  A user's own group usually has only that user, so the
- * group counts only for root.  An ACL shows in the group bits.
+ * Returns the mode bits that let other users write.  A user's own group usually has only that user,
+ * so the group bit counts only for root.  An ACL shows in the group bits.
  */
 static mode_t
 tool_given_others(const struct stat *st)

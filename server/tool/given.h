@@ -5,10 +5,10 @@
 #define SERVER_TOOL_GIVEN_H
 
 /*
- * Opens a directory for reading.  Follows symbolic links only where root and the caller alone
- * control them: in directories that one of these owns and that are not writable for others, nor, if
- * root calls, for a group other than root's.  Returns a descriptor, or -errno: -EPERM if the path
- * leads over another link.  No other user can create one between a check and the open.
+ * Opens a directory for reading.  Follows a symbolic link only if its directory belongs to root or
+ * the caller and is not writable for others nor, if root calls, for a group other than root's; so no
+ * other user can place a link between a check and the open.  Returns a descriptor, or -errno: -EPERM
+ * if the path leads over any other link.
  */
 int given_open(const char *path);
 

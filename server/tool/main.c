@@ -1,6 +1,6 @@
 /*
  * main of pagewise-tool: its command line.  Messages use the server's program name, as
- * "pagewise precompress DIR" runs this one.
+ * "pagewise precompress DIR" runs pagewise-tool.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -19,7 +19,7 @@
 #define USAGE	  2 /* exit status */
 #define MAX_JOBS  1024
 #define MAX_DEPTH 100
-#define MIN_SIZE  256 /* bytes: a smaller file fits into one packet anyway */
+#define MIN_SIZE  256 /* default of --min-size; smaller files fit one packet */
 
 enum { OPT_DOTFILES = 256, OPT_ADD, OPT_RING };
 
@@ -251,7 +251,7 @@ tool_main_fail_option(const struct tool *to, int option, const char *given)
 	tool_main_fail(to, "unknown option %s", given);
 }
 
-/* Handles an option that all commands have.  Returns false if it is none. */
+/* Handles an option that commands share.  Returns false for any other option. */
 static bool
 tool_main_common_option(struct tool *to, int option, const char *help)
 {

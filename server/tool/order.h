@@ -1,6 +1,7 @@
 /*
- * order: "pagewise drain" and "pagewise undrain": a word to the server that runs, by the Unix
- * socket of its key admin.  Any user that may connect to the socket may drain the server.
+ * order: the commands "pagewise drain" and "pagewise undrain", which send a request to the running
+ * server through the Unix socket that its key admin names.  Any user that may connect to the
+ * socket may drain the server.
  */
 #ifndef SERVER_TOOL_ORDER_H
 #define SERVER_TOOL_ORDER_H

@@ -2,8 +2,8 @@
  * precompress: the command that makes compressed siblings: FILE.zst, FILE.br, FILE.gz.
  *
  * By the server's rule a sibling is current if it is not older than its file.  A new sibling gets
- * the file's mode, owner and modification time.  An older one is removed if a new one would not be
- * smaller than the file: the server would send it if the file itself were removed.
+ * the file's mode, owner and modification time.  An older sibling is removed if a new one would not
+ * be smaller than the file, as the server would send the old sibling if the file were removed.
  */
 #ifndef SERVER_TOOL_PRECOMPRESS_H
 #define SERVER_TOOL_PRECOMPRESS_H
@@ -15,22 +15,23 @@
 #define PRECOMPRESS_SUFFIXES 64
 
 struct precompress_count {
-	_Atomic uint64_t pc_made, pc_before, pc_after; /* files, bytes */
+	/* Number of siblings made, and bytes before and after compression. */
+	_Atomic uint64_t pc_made, pc_before, pc_after;
 };
 
 struct precompress {
 	enum coding pre_codings[CODINGS];
 	unsigned pre_ncodings;
-	int pre_levels[CODINGS + 1]; /* by enum coding */
+	int pre_levels[CODINGS + 1]; /* levels, indexed by enum coding */
 	uint64_t pre_min_size;
 	struct mime *pre_mime;
-	/* Suffixes without dot, NULL-terminated.  If empty, media types decide. */
+	/* Suffixes to select files by, without dot, NULL-terminated.  If none, media types decide. */
 	const char *pre_suffixes[PRECOMPRESS_SUFFIXES + 1];
 	struct precompress_count pre_counts[CODINGS + 1];
 	_Atomic uint64_t pre_current, pre_larger, pre_removed;
 };
 
-/* to_own is a struct precompress. */
+/* Requires that to_own points to a struct precompress. */
 extern const struct tool_command precompress_command;
 
 #endif

@@ -12,9 +12,9 @@
 
 #include "server/tool/size_text.h"
 
-#define BAR   24	/* characters */
+#define BAR   24	/* characters of the bar */
 #define WIDTH 80	/* default width of a terminal */
-#define STEP  100000000 /* nanoseconds */
+#define STEP  100000000 /* time between two redraws, nanoseconds */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
@@ -40,7 +40,7 @@ tool_progress_width(void)
 	return WIDTH;
 }
 
-/* Returns the part of the work that is done, by bytes, with 4 KiB added for each file. */
+/* Returns the fraction of the work that is done, by bytes, with 4 KiB added for each file. */
 static double
 tool_progress_part(const struct tool *to)
 {
@@ -139,7 +139,7 @@ progress_begin(const struct tool *to)
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	running = true;
-	/* The thread only reads the tool. */
+	/* The cast is safe, as the thread only reads the tool. */
 	running = pthread_create(&thread, NULL, tool_progress_run,
 		      (void *)(uintptr_t)to) == 0;
 	return running;

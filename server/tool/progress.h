@@ -1,6 +1,6 @@
 /*
- * progress: one line on standard error, if that is a terminal, drawn ten times a second by a
- * thread of its own, and the lock under which others write.
+ * progress: a progress line on standard error, if that is a terminal.  A thread of its own draws the
+ * line ten times a second.  Other threads write to the terminal under progress_lock.
  */
 #ifndef SERVER_TOOL_PROGRESS_H
 #define SERVER_TOOL_PROGRESS_H
@@ -8,12 +8,13 @@
 #include "server/tool/tool.h"
 
 /*
- * Starts the thread.  Returns false, and draws nothing, without a terminal or if the tool is quiet.
+ * Starts the thread.  Returns false, and draws nothing, if standard error is no terminal, the tool is
+ * quiet, or no thread starts.
  */
 bool progress_begin(const struct tool *);
 void progress_end(void);
 
-/* Between these calls the line is hidden, and only the caller writes. */
+/* progress_lock hides the line and excludes other writers until progress_unlock. */
 void progress_lock(void);
 void progress_unlock(void);
 

@@ -1,8 +1,8 @@
 /*
- * temporary: a file that is written under another name, and gets its own once it is whole
- * (rename(2)).  The name begins with a dot, so no listing shows it and the server does not send it.
- * The writer holds a lock on it (flock(2)), so that a leftover of a killed program can be told from
- * a file that is being written, even by another machine.
+ * temporary: a file that is written under a temporary name, and renamed once it is complete
+ * (rename(2)).  The name begins with a dot, so no listing shows the file and the server does not send
+ * it.  The writer locks the file (flock(2)), so that temporary_clean can distinguish a leftover of a
+ * killed program from a file that is being written, even by another machine.
  */
 #ifndef SERVER_TOOL_TEMPORARY_H
 #define SERVER_TOOL_TEMPORARY_H
@@ -13,7 +13,7 @@
 #define TEMPORARY_NAME 32
 
 struct temporary {
-	int tmp_dir; /* the caller's; must stay open */
+	int tmp_dir; /* descriptor of the caller; must stay open */
 	int tmp_fd;
 	char tmp_name[TEMPORARY_NAME];
 };
@@ -23,7 +23,7 @@ int temporary_create(struct temporary *, int dirfd);
 
 /*
  * Sets mode, owner and modification time to those of another file, as far as permitted, and renames
- * the file, replacing an existing one.  If the group cannot be kept, limits the group's rights to
+ * the file, replacing an existing one.  If the group cannot be set, limits the group's rights to
  * those of others.  Syncs the file before the rename, so that a power failure leaves no empty file
  * of this name.  Returns 0, or -errno after removing the file.
  */

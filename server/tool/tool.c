@@ -22,10 +22,10 @@
 #define TICK_NS	  (20 * SECOND_NS / 1000) /* two ticks of the slowest clock */
 #define COARSE_NS (2 * SECOND_NS) /* granularity of FAT, the coarsest in use */
 
-static atomic_int stopped; /* signal number, or 0; lock-free */
+static atomic_int stopped; /* number of the signal received, or 0; lock-free */
 static atomic_bool given_up;
 
-/* ------------------------------------------------------------------ its end */
+/* ----------------------------------------------------------------- stopping */
 
 static void
 tool_on_signal(int number)
@@ -150,7 +150,7 @@ tool_work_on_file(void *arg, const struct walk_file *wf)
 
 struct visit {
 	struct tool *vi_tool;
-	struct crew *vi_crew; /* NULL if it only counts */
+	struct crew *vi_crew; /* NULL if the walk only counts files */
 };
 
 static bool
@@ -234,8 +234,8 @@ tool_count_all(void *arg)
 }
 
 /*
- * Raises the limit of descriptors.  Each directory on the way down is open, and each one with a
- * queued file.
+ * Raises the limit of descriptors.  A walk keeps open every directory on its current path, and every
+ * directory that has a queued file.
  */
 static void
 tool_allow_descriptors(void)

@@ -1,7 +1,7 @@
 /*
- * tool: pagewise-tool, the program behind "pagewise precompress" and the other words: what
- * commands that walk directories share.  It walks directories and hands each file to one of several
- * threads.  It is a separate program, so that the server links no compressor.  Manual:
+ * tool: the parts that the commands of pagewise-tool share if they walk directories.  A walk hands
+ * each file to one of several threads.  pagewise-tool is the program behind "pagewise precompress" and
+ * other commands, separate from the server, so that the server links no compressor.  Manual:
  * pagewise-tool(8).
  */
 #ifndef SERVER_TOOL_TOOL_H
@@ -21,10 +21,10 @@ struct tool_command {
 	const char *tc_name;
 	/* Returns true if a file of this name is to be handled. */
 	bool (*tc_wants)(const struct tool *, const char *name);
-	/* Handles a regular file that is open for reading.  The caller keeps the descriptor. */
+	/* Handles a regular file that is open for reading.  The caller owns the descriptor. */
 	void (*tc_file)(struct tool *, const struct walk_file *, int fd,
 	    const struct stat *);
-	/* Handles a name with a leading dot, such as a leftover of a killed run; or NULL. */
+	/* Handles a name with a leading dot, such as a leftover of a killed run.  May be NULL. */
 	void (*tc_dotfile)(struct tool *, const struct walk_file *);
 	/* Prints the results. */
 	void (*tc_end)(const struct tool *);
@@ -35,7 +35,7 @@ struct tool {
 	void *to_own; /* data of the command */
 	unsigned to_jobs;
 	bool to_dotfiles;
-	bool to_force; /* true to redo current files as well */
+	bool to_force; /* true if current files are redone as well */
 	bool to_quiet;
 	/* counters, updated by any thread */
 	_Atomic uint64_t to_failed;
@@ -43,16 +43,16 @@ struct tool {
 	_Atomic uint64_t to_bytes;     /* bytes of the files handled */
 	_Atomic uint64_t to_all_files; /* files counted so far */
 	_Atomic uint64_t to_all_bytes; /* bytes of the files counted */
-	_Atomic bool to_counted;       /* true once all are counted */
+	_Atomic bool to_counted;       /* true once all files are counted */
 };
 
-/* Walks all directories.  Returns the exit status. */
+/* Runs the command on the files of all directories.  Returns the exit status. */
 int tool_run(struct tool *, char *const *dirs);
 
 /* Returns true if a signal or tool_give_up stopped the run.  Call between two lengthy steps. */
 bool tool_stopped(void);
 
-/* Starts no more files, as the others would fail as well. */
+/* Stops the run before the next file.  Call if the remaining files would fail as well. */
 void tool_give_up(void);
 
 /*
@@ -66,7 +66,7 @@ void tool_fail(struct tool *, const struct walk_dir *, const char *name,
 void tool_found(struct tool *, const struct walk_file *, const char *what);
 
 /*
- * Waits until another change of the file would have another modification time: two seconds on file
+ * Waits until a further change of the file would get a new modification time: two seconds on file
  * systems that store whole seconds, else some clock ticks.  Returns false if the run was stopped.
  */
 bool tool_settle(const struct stat *);

@@ -47,8 +47,8 @@ tool_walk_open_fd(const struct walk_dir *parent, const char *name)
 }
 
 /*
- * Opens a directory.  On success takes over the caller's reference to the parent.  Returns 0 or
- * -errno.
+ * Opens a directory.  On success takes ownership of the caller's reference to the parent.  Returns 0
+ * or -errno.
  */
 static int
 tool_walk_open_dir(
@@ -120,7 +120,7 @@ tool_walk_entry(
 	if (type != DT_DIR || !wk->wk_enter(wk->wk_arg, name))
 		return dir;
 	error = tool_walk_open_dir(dir, name, &dir);
-	/* The entry was removed, or replaced by a link, before the open. */
+	/* Ignores an entry that was removed, or replaced by a link, before the open. */
 	if (error != 0 && error != -ENOENT && error != -ENOTDIR &&
 	    error != -ELOOP)
 		wk->wk_failed(wk->wk_arg, dir, name, error);

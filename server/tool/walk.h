@@ -1,7 +1,7 @@
 /*
- * walk: all files of a tree.  No symbolic link is followed, and every step is taken from an
- * open directory, so that a concurrent rename cannot redirect it.  A level of the tree uses one
- * descriptor and one name.
+ * walk: visits all files of a tree.  Follows no symbolic link, and opens each entry relative to its
+ * open directory, so that a concurrent rename cannot redirect the walk.  Each level of the tree takes
+ * one descriptor and the memory of one name.
  */
 #ifndef SERVER_TOOL_WALK_H
 #define SERVER_TOOL_WALK_H
@@ -20,14 +20,14 @@ struct walk_dir {
 	DIR *wd_dir; /* stream of the walking thread */
 	int wd_fd;   /* descriptor for all threads */
 	atomic_uint wd_refs;
-	struct walk_dir
-	    *wd_parent; /* a reference; NULL for the given directory */
+	/* a reference; NULL for the given directory */
+	struct walk_dir *wd_parent;
 	unsigned wd_depth;
 	char wd_name[]; /* path as given, or name in the parent */
 };
 
 struct walk_file {
-	struct walk_dir *wf_dir; /* borrowed; walk_ref to keep it */
+	struct walk_dir *wf_dir; /* borrowed; call walk_ref to keep it */
 	const char *wf_name;
 };
 
@@ -44,13 +44,12 @@ struct walk {
 };
 
 /*
- * Walks a tree.  path may be, or lead over, a symbolic link, except one in a directory that a user
- * other than root and the caller owns, or that others may write (given.h).  Files may be removed or
- * replaced before they are opened.
+ * Walks a tree.  path may contain symbolic links that given_open accepts.  Files may be removed or
+ * replaced before a callback opens them.
  */
 void walk_tree(const struct walk *, const char *path);
 
-/* Returns why a directory was not walked, for a message. */
+/* Returns the text of an error that wk_failed reports, for a message. */
 const char *walk_error(int error);
 
 void walk_ref(struct walk_dir *);

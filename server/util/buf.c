@@ -6,7 +6,7 @@
 
 #include "server/util/buf.h"
 
-/* Maximum number of free blocks of each size; others go back to the system. */
+/* Maximum number of free blocks of each size; further ones are released with free(3). */
 #define LIST_MAX 4096
 
 struct block {

@@ -19,7 +19,7 @@ struct buf {
 	char *b_data; /* NULL if the buffer has no memory */
 	size_t b_len;
 	size_t b_cap;
-	bool b_failed; /* memory was short: later data is missing */
+	bool b_failed; /* true if memory was short: later data is missing */
 };
 
 /* A worker's free blocks, for its thread only. */
@@ -30,7 +30,7 @@ struct buf_list {
 	} bl_small, bl_large;
 };
 
-/* Used by buf_reserve if size exceeds the capacity. */
+/* Does the work of buf_reserve if size exceeds the capacity. */
 bool buf_grow(struct buf *, struct buf_list *, size_t size);
 
 /* Makes room for size bytes in total.  Returns false and changes nothing if memory is short. */
@@ -41,8 +41,8 @@ buf_reserve(struct buf *b, struct buf_list *bl, size_t size)
 }
 
 /*
- * Makes room for exactly size bytes in an empty buffer.  For buffers that may wait long and are
- * many.
+ * Makes room for exactly size bytes in an empty buffer.  For buffers that are many and may be kept
+ * long.
  */
 bool buf_reserve_exact(struct buf *, size_t size);
 
@@ -68,7 +68,7 @@ void buf_list_destroy(struct buf_list *);
 /* Removes the first n bytes. */
 void buf_consume(struct buf *, size_t n);
 
-/* Append data.  On failure they set b_failed, which stays set. */
+/* Append data.  If memory is short, they set b_failed, which stays set. */
 void buf_add(struct buf *, struct buf_list *, const char *data, size_t len);
 void buf_str(struct buf *, struct buf_list *, const char *text);
 void buf_uint(struct buf *, struct buf_list *, uint64_t number);

@@ -101,7 +101,7 @@ cidr_cause(const char *text)
 		   : "is not an address";
 }
 
-/* Returns false if the address is of another family. */
+/* Copies an IPv4 or IPv6 address.  Returns false if the address is of another family. */
 static bool
 cidr_words_of(const struct sockaddr *sa, uint64_t words[static 2])
 {

@@ -17,8 +17,8 @@ struct sockaddr;
 struct cidr {
 	uint64_t cd_addr[2]; /* 16 bytes in network order */
 	uint64_t cd_mask[2]; /* bits of cd_addr that count */
-	bool cd_unix; /* "unix:": all clients of this host's Unix sockets */
-	bool cd_all;  /* "all": every client */
+	bool cd_unix;	     /* true for "unix:": all clients of Unix sockets */
+	bool cd_all;	     /* true for "all": every client */
 };
 
 /*
@@ -34,12 +34,12 @@ bool cidr_parse(const char *text, struct cidr *);
 const char *cidr_cause(const char *text);
 
 /*
- * Returns true if the block has the address.  No block has NULL; only "all" has an address of
- * another family.
+ * Returns true if the block contains the address.  Returns false for NULL.  Only "all" contains an
+ * address that is neither IPv4, IPv6 nor of a Unix socket.
  */
 bool cidr_has(const struct cidr *, const struct sockaddr *);
 
-/* Returns true if one of n blocks has the address. */
+/* Returns true if one of n blocks contains the address. */
 bool cidr_has_any(const struct cidr *, size_t n, const struct sockaddr *);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * client_key: an address as clients are counted by it.  Pure; any thread.
+ * client_key: maps an address to the key by which clients are counted.  Pure; any thread.
  *
  * Each IPv4 address counts on its own, also as IPv4-mapped IPv6.  IPv6 addresses count by their
  * first 64 bits, since a host with one address has 2^64 of them.  All clients of Unix sockets share
@@ -20,7 +20,7 @@ struct sockaddr;
 
 uint64_t client_key(const struct sockaddr *);
 
-/* Returns the number of levels that a client counts on: 1 for IPv4 and Unix sockets. */
+/* Returns the number of levels on which a client counts, which is 1 for IPv4 and Unix sockets. */
 static inline unsigned
 client_levels(uint64_t key)
 {

@@ -1,6 +1,6 @@
 /*
- * command: orders to a worker's loop, from any thread, without a lock and without
- * waiting.  A command that is given again before the loop takes it counts once, and no command is
+ * command: sends commands to a worker's loop, from any thread, without a lock and without
+ * waiting.  A command that is sent again before the loop reads it counts once, and no command is
  * lost: commands are bits in a word, and the loop is woken only when the word was empty.
  */
 #ifndef SERVER_UTIL_COMMAND_H
@@ -10,10 +10,10 @@
 
 #include "lib/os/os.h"
 
-/* Commands that are taken together are executed in this order. */
+/* Commands that are read together are executed in this order. */
 enum command {
 	COMMAND_ACCEPT = 1, /* accept connections from now on, not before */
-	COMMAND_PLACE = 2,  /* with COMMAND_WISH: see connection_limits.h */
+	COMMAND_PLACE = 2,  /* a slot is free: connection_limits.h */
 	COMMAND_WISH = 4,
 	COMMAND_DRAIN = 8, /* accept no more; stop after the last connection */
 	COMMAND_STOP = 16, /* close all connections */
@@ -25,8 +25,8 @@ enum command {
 
 struct commands {
 	atomic_uint od_given;
-	int od_wake
-	    [2]; /* pair of os_wake_create; [0] is readable when commands wait */
+	/* pair of os_wake_create; [0] is readable when commands wait */
+	int od_wake[2];
 };
 
 /* Returns 0 or -errno. */
@@ -44,7 +44,7 @@ commands_destroy(struct commands *od)
 	os_wake_close(od->od_wake);
 }
 
-/* Gives a command.  Callable from any thread. */
+/* Sends a command.  Any thread may call it. */
 static inline void
 commands_give(struct commands *od, enum command order)
 {

@@ -1,5 +1,5 @@
 /*
- * debug: what the environment may change in a debug build, for tests.
+ * debug: reads numbers that tests set in the environment of a debug build.
  */
 #ifndef SERVER_UTIL_DEBUG_H
 #define SERVER_UTIL_DEBUG_H
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 /*
- * Returns the number in the environment variable, if this is a debug build and it is set, else
- * number.
+ * Returns the number in the environment variable if this is a debug build and the variable is set.
+ * Otherwise returns number.
  */
 static inline uint64_t
 debug_number(const char *variable, uint64_t number)

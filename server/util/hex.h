@@ -1,5 +1,5 @@
 /*
- * hex: bytes as lower-case hexadecimal digits.  Pure.
+ * hex: decodes lower-case hexadecimal digits.  Pure.
  */
 #ifndef SERVER_UTIL_HEX_H
 #define SERVER_UTIL_HEX_H
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /*
- * Reads digits into at most size bytes, up to the first two characters that are no pair of digits.
+ * Decodes pairs of digits into at most size bytes.  Stops at the first pair with another character.
  * Returns the number of bytes.
  */
 static inline size_t

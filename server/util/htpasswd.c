@@ -57,7 +57,7 @@ struct loading {
 	struct htpasswd *ld_file;
 	struct class ld_classes[CLASSES];
 	struct htpasswd_scratch *ld_scratch;
-	bool ld_known[KINDS]; /* kinds that this system was found to support */
+	bool ld_known[KINDS]; /* true for kinds known to be supported */
 	char ld_cause[160];
 };
 
@@ -401,7 +401,7 @@ htpasswd_verify(const struct htpasswd *ht, const char *user,
 	bool good, failed;
 
 	text = htpasswd_hash(password, setting, hs);
-	/* errno is no help: libxcrypt sets EINVAL here. */
+	/* errno does not show that memory is short: libxcrypt sets EINVAL. */
 	failed = text == NULL && htpasswd_begins(setting, "$y$");
 	good = text != NULL && strlen(text) == strlen(setting) &&
 	       hmac_same(text, setting, strlen(setting));

@@ -22,7 +22,7 @@ natural_digits(const char *s)
 	return n;
 }
 
-/* Takes both numbers and compares them: without leading zeros the longer one is the larger. */
+/* Skips both numbers and compares them: without leading zeros, the longer number is the larger one. */
 static int
 natural_compare_numbers(const char **ap, const char **bp)
 {

@@ -1,5 +1,5 @@
 /*
- * natural: the order of names in which "2" comes before "16".  Pure.
+ * natural: compares names so that "2" comes before "16".  Pure.
  */
 #ifndef SERVER_UTIL_NATURAL_H
 #define SERVER_UTIL_NATURAL_H

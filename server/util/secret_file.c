@@ -11,7 +11,7 @@
 #include "server/util/secret_file.h"
 #include "server/util/text_file.h"
 
-#define MOST ((off_t)16 << 20) /* bytes of a file */
+#define MOST ((off_t)16 << 20) /* maximum size of a file, bytes */
 
 /* Returns NULL if the file may be used, else the reason. */
 static const char *

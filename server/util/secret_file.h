@@ -15,14 +15,14 @@ struct secret_file {
 };
 
 /*
- * Reads a text file.  If closed is true, refuses a file that users other than its owner and group
- * can read, or that users other than its owner can write; else one that users other than its owner
- * and group can write.  Returns false on failure, with the reason and the path in why.
+ * Reads a text file.  Refuses a file that users other than its owner and group can write.  If closed
+ * is true, also refuses a file that the group can write, or that users other than its owner and group
+ * can read.  Returns false on failure, with the reason and the path in why.
  */
 bool secret_file_read(struct secret_file *, const char *path, bool closed,
     char *why, size_t size);
 
-/* Reads a file that need not be text.  A NUL follows its bytes. */
+/* Reads a file that need not be text, and adds a NUL after its bytes. */
 bool secret_file_read_bytes(struct secret_file *, const char *path, bool closed,
     char *why, size_t size);
 

@@ -112,7 +112,7 @@ sockaddr_text_put_in6(char *p, const struct sockaddr_in6 *in6)
 	if (IN6_IS_ADDR_V4MAPPED(addr))
 		return sockaddr_text_put_inet(p, &addr->s6_addr[12]);
 	run = sockaddr_text_longest_run(addr);
-	/* IPv4-compatible addresses, which are deprecated (RFC 4291, 2.5.5.1). */
+	/* Writes an IPv4-compatible address (deprecated: RFC 4291, 2.5.5.1) as inet_ntop(3) does. */
 	if (run.run_at == 0 && run.run_len == 6) {
 		*p++ = ':';
 		*p++ = ':';
@@ -137,7 +137,8 @@ sockaddr_text(char *p, const struct sockaddr *sa)
 }
 
 /*
- * Reads 0 to 255 without a leading zero.  Returns the position after it, or NULL if it is invalid.
+ * Reads a number from 0 to 255 without a leading zero.  Returns the position after the number, or NULL
+ * if the number is invalid.
  */
 static const char *
 sockaddr_text_take_octet(const char *p, const char *end, uint8_t *octet)
@@ -159,7 +160,7 @@ sockaddr_text_take_octet(const char *p, const char *end, uint8_t *octet)
 	return n <= 255 ? p : NULL;
 }
 
-/* Parsed by hand, because each request may have such an address. */
+/* Parses an IPv4 address; hand-written for speed, because each request may have such an address. */
 static bool
 sockaddr_text_parse_in(struct str text, uint8_t octets[static 4])
 {

@@ -1,6 +1,6 @@
 /*
- * sockaddr_text: a client's address as text, by hand because every request that is logged
- * pays for it; and back.  Pure.
+ * sockaddr_text: converts a client's address to text and back.  Hand-written for speed, as every
+ * logged request needs it.  Pure.
  */
 #ifndef SERVER_UTIL_SOCKADDR_TEXT_H
 #define SERVER_UTIL_SOCKADDR_TEXT_H
@@ -19,15 +19,15 @@ union sockaddr_any {
 };
 
 /*
- * Writes an address in the format of inet_ntop(3), without port, IPv4 also for IPv4-mapped IPv6;
- * "unix:"; or "-" for NULL or another family.  Needs INET6_ADDRSTRLEN bytes.  Returns the end of
- * the text.
+ * Writes an IP address in the format of inet_ntop(3), without port, an IPv4-mapped IPv6 address as
+ * IPv4.  Writes "unix:" for a Unix socket, and "-" for NULL or another family.  Needs INET6_ADDRSTRLEN
+ * bytes.  Returns the end of the text.
  */
 char *sockaddr_text(char *p, const struct sockaddr *);
 
 /*
- * Parses "192.0.2.7" or "2001:db8::1", as inet_pton(3) does; the port is set to 0.  Returns false
- * for other texts; *out may have changed then.
+ * Parses "192.0.2.7" or "2001:db8::1", as inet_pton(3) does, and sets the port to 0.  Returns false
+ * for other texts, and may change *out then.
  */
 bool sockaddr_parse(struct str, union sockaddr_any *out);
 

@@ -1,6 +1,7 @@
 /*
- * stats: what a worker counts, since the start.  Written by its thread alone, read by any: each
- * figure is right, but they need not be from the same moment.  Use counter_add and counter_get.
+ * stats: a worker's counters since the start.  Only the worker's thread writes them; any thread may
+ * read them.  Each figure is right, but two figures may be from different moments.  Use counter_add and
+ * counter_get.
  */
 #ifndef SERVER_UTIL_STATS_H
 #define SERVER_UTIL_STATS_H
@@ -15,8 +16,8 @@ enum timer {
 	TIMER_NONE,
 	TIMER_HEAD,   /* until a request head is complete */
 	TIMER_IDLE,   /* until the next request begins */
-	TIMER_REST,   /* until the client takes the rest of the response */
-	TIMER_SEND,   /* until the client takes some of the response */
+	TIMER_REST,   /* until the client receives the rest of the response */
+	TIMER_SEND,   /* until the client receives some of the response */
 	TIMER_DISK,   /* until a disk read completes */
 	TIMER_LINGER, /* until the client closes */
 	TIMER_PAUSE,  /* until the rate limit allows more: sched_pause */
@@ -38,7 +39,7 @@ enum phase {
 
 /* Limits on clients, by the names of their configuration keys. */
 enum cap {
-	CAP_TOTAL,	/* max_connections: pauses of accepting */
+	CAP_TOTAL,	/* max_connections: number of pauses of accepting */
 	CAP_ADDRESS,	/* max_connections_per_address: connections refused */
 	CAP_RATE,	/* min_send_rate: connections closed */
 	CAP_REQUESTS,	/* max_requests: connections closed */
@@ -58,11 +59,11 @@ enum handshake_end {
 	HANDSHAKE_NOTHING,  /* no common version, cipher, group or protocol */
 	HANDSHAKE_VERIFY,   /* client certificate refused */
 	HANDSHAKE_CLOSED,   /* closed by the client */
-	HANDSHAKE_BROKEN,   /* no TLS, or damaged */
+	HANDSHAKE_BROKEN,   /* client sent no TLS, or damaged TLS */
 	HANDSHAKE_INTERNAL, /* memory short, or a fault */
 	HANDSHAKE_PLAIN,    /* plain HTTP */
 	HANDSHAKE_TIMEOUT,
-	HANDSHAKE_BUSY, /* too many were waiting */
+	HANDSHAKE_BUSY, /* refused: too many were pending */
 	HANDSHAKES
 };
 
@@ -77,14 +78,14 @@ struct stats {
 	_Atomic uint64_t sta_cached_bytes; /* bytes cached at the last tick */
 	_Atomic uint64_t sta_sent;	   /* bytes handed to the kernel */
 	_Atomic uint64_t sta_unacked;	/* bytes held by sockets: unacked.h */
-	_Atomic uint64_t sta_disk_wait; /* microseconds, over all requests */
+	_Atomic uint64_t sta_disk_wait; /* total of all requests, us */
 	_Atomic uint64_t sta_phase[PHASES]; /* connections now */
 	_Atomic uint64_t sta_accepted;
 	_Atomic uint64_t sta_accept_failed;
 	_Atomic uint64_t sta_reclaimed; /* idle connections closed for others */
-	_Atomic uint64_t sta_evicted;	/* evicted for others, no request */
-	_Atomic uint64_t sta_passwords_refused; /* refused: too many waited */
-	_Atomic uint64_t sta_siblings_unused;	/* present, but not sent */
+	_Atomic uint64_t sta_evicted;	/* closed for others, no request */
+	_Atomic uint64_t sta_passwords_refused; /* requests refused with 503 */
+	_Atomic uint64_t sta_siblings_unused;	/* siblings not sent */
 	_Atomic uint64_t sta_timeout[TIMERS];
 	_Atomic uint64_t sta_capped[CAPS];
 	_Atomic uint64_t sta_handshakes[HANDSHAKES];

@@ -1,5 +1,5 @@
 /*
- * str: a slice of bytes with another owner.  Not NUL-terminated.
+ * str: a borrowed slice of bytes.  Not NUL-terminated.
  */
 #ifndef SERVER_UTIL_STR_H
 #define SERVER_UTIL_STR_H
@@ -36,7 +36,7 @@ str_is_ows(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* Removes the first n bytes, at most s_len. */
+/* Removes the first n bytes.  n is at most s_len. */
 static inline void
 str_advance(struct str *s, size_t n)
 {
@@ -60,7 +60,7 @@ str_trim(struct str s)
 	return s;
 }
 
-/* Takes what off the front.  Returns false if s does not begin with what. */
+/* Removes the prefix `what`.  Returns false if s does not begin with it. */
 static inline bool
 str_skip(struct str *s, struct str what)
 {
@@ -72,8 +72,8 @@ str_skip(struct str *s, struct str what)
 }
 
 /*
- * Takes the next member of a list (RFC 9110, 5.6.1), which may be empty.  Returns false when the
- * list is used up.
+ * Removes the next member, which may be empty, from a list (RFC 9110, 5.6.1), and stores it.  Returns
+ * false if the list has no more members.
  */
 static inline bool
 str_member(struct str *list, struct str *member)

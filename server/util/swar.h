@@ -1,5 +1,5 @@
 /*
- * swar: eight bytes of text looked at in one go.  Pure.
+ * swar: checks eight bytes of text at once.  Pure.
  */
 #ifndef SERVER_UTIL_SWAR_H
 #define SERVER_UTIL_SWAR_H

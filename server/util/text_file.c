@@ -65,7 +65,8 @@ text_file_open(const char *path)
 	/* Without O_NONBLOCK open(2) of a FIFO would wait for a writer. */
 	fd = text_file_open_one(path, O_NONBLOCK);
 	/*
-	 * A lease on a regular file must be released first, by an NFS server for example: fcntl(2).
+	 * If another process, such as an NFS server, has a lease on the file (fcntl(2)), waits for its
+	 * release.
 	 */
 	if (fd == -1 && errno == EWOULDBLOCK)
 		fd = text_file_open_one(path, 0);

@@ -1,6 +1,6 @@
 /*
- * text_file: files that a configuration is made of.  Each start of a server process reads them
- * again, also after SIGHUP, and must not wait for a writer: so they must be regular files.
+ * text_file: opens the files of a configuration.  Each start of a server process reads these files
+ * again, also after SIGHUP, and must not wait for a writer, so they must be regular files.
  *
  * A UTF-8 byte order mark at the start (EF BB BF) is skipped.
  */

@@ -60,7 +60,7 @@ thread_await(struct thread *th, uint64_t end_us)
 	return ended;
 }
 
-/* Joins the thread.  After its last line it may still hang while the kernel does I/O for it. */
+/* Joins the thread, until end.  A thread that has returned may still hang in I/O of the kernel. */
 static bool
 thread_reap(struct thread *th, uint64_t end)
 {

@@ -1,7 +1,7 @@
 /*
- * thread: a thread whose end can be waited for with a limit.  POSIX has no such join;
+ * thread: a thread that can be joined with a timeout.  POSIX has no such join;
  * pthread_clockjoin_np(3) is unknown to BSD and to the thread sanitizer, and
- * pthread_timedjoin_np(3) uses a clock that can be set: here it only polls.
+ * pthread_timedjoin_np(3) uses a clock that can be set, so thread_join only polls with it.
  */
 #ifndef SERVER_UTIL_THREAD_H
 #define SERVER_UTIL_THREAD_H
@@ -16,7 +16,7 @@ struct thread {
 	pthread_mutex_t th_lock;
 	pthread_cond_t th_cond;
 	bool th_ended;	/* guarded by th_lock */
-	bool th_joined; /* for the thread that started it only */
+	bool th_joined; /* true after the join; starting thread only */
 	void (*th_run)(void *);
 	void *th_arg;
 };
@@ -30,7 +30,7 @@ int thread_start(struct thread *, void (*run)(void *), void *arg);
  */
 bool thread_join(struct thread *, uint64_t timeout_us);
 
-/* Gives up joining the thread, which keeps its memory. */
+/* Detaches the thread if it was not joined.  Its memory must stay valid. */
 void thread_abandon(struct thread *);
 
 #endif

@@ -6,11 +6,11 @@
 #include "server/util/token_bucket.h"
 
 #define SECOND	UINT64_C(1000000000)
-#define SHARES	((uint64_t)8) /* shares in a second */
+#define SHARES	((uint64_t)8) /* token_share is 1/8 of a second's bytes */
 #define LEAST	((uint64_t)256 << 10)
-#define LONGEST ((uint64_t)2) /* seconds */
-#define FOREVER \
-	((uint64_t)1 << 31) /* seconds; as nanoseconds a quarter of 2^64 */
+#define LONGEST ((uint64_t)2) /* seconds whose bytes bound LEAST */
+/* longest time, seconds; below 2^61 nanoseconds */
+#define FOREVER ((uint64_t)1 << 31)
 
 /* Returns the nanoseconds in which n units are earned, at most FOREVER. */
 static uint64_t

@@ -1,10 +1,10 @@
 /*
- * token_bucket: so many units a second, and so many at once after a while without any.  Pure but
- * for atomics: any thread may use one together with others, without a lock.
+ * token_bucket: limits the units per second, with a burst after a pause.  Pure except for atomics:
+ * several threads may use a bucket at once, without a lock.
  *
- * A bucket is one number: the time at which everything taken will be earned (nanoseconds; GCRA,
- * ITU-T I.371).  0 is a full bucket.  A caller that takes more than available gets it later, in the
- * order of the calls.
+ * A bucket is one number: the time at which all taken units will be earned (nanoseconds; GCRA,
+ * ITU-T I.371).  0 is a full bucket.  A caller that takes more units than available may use them later,
+ * in the order of the calls.
  */
 #ifndef SERVER_UTIL_TOKEN_BUCKET_H
 #define SERVER_UTIL_TOKEN_BUCKET_H
@@ -40,8 +40,8 @@ bool token_try(struct token_bucket *, const struct token_rate *, uint64_t n,
     uint64_t now_ns, uint64_t *wait_ns);
 
 /*
- * Returns how many bytes to send at once: those of an eighth of a second; but, since a wake-up
- * costs as much as some 100 KiB, at least 256 KiB or, if less, the bytes of two seconds.
+ * Returns the number of bytes to send at once: the bytes of an eighth of a second, but at least 256
+ * KiB, since a wake-up costs as much as some 100 KiB, or, if less, the bytes of two seconds.
  */
 uint64_t token_share(uint64_t rate);
 

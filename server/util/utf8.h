@@ -1,5 +1,5 @@
 /*
- * utf8: text that others sent, character by character (RFC 3629).  Pure.
+ * utf8: decodes text from clients, character by character (RFC 3629).  Pure.
  */
 #ifndef SERVER_UTIL_UTF8_H
 #define SERVER_UTIL_UTF8_H
@@ -9,7 +9,7 @@
 
 /*
  * Decodes the character at the start of the len bytes at text.  Returns its length in bytes, or 0
- * if they are not UTF-8: truncated, overlong, a surrogate, above U+10FFFF.
+ * if it is not UTF-8: truncated, overlong, a surrogate, above U+10FFFF.
  */
 size_t utf8_decode(const char *text, size_t len, uint32_t *character);
 

@@ -1,6 +1,6 @@
 /*
- * asleep: when, and with which text, to log that a loop has slept outside its wait for
- * events.  Pure: times are microseconds.
+ * asleep: decides when to log that an event loop slept outside its wait for events, and formats the
+ * message.  Pure: times are microseconds.
  */
 #ifndef SERVER_WORKER_ASLEEP_H
 #define SERVER_WORKER_ASLEEP_H
@@ -11,27 +11,28 @@
 
 #include "lib/pagewise.h"
 
-#define ASLEEP_LEAST 1000 /* us between calls; less is in the metrics only */
+#define ASLEEP_LEAST 1000 /* minimum sleep between two calls to log it, us */
 
 /* Initialise with zeros. */
 struct asleep {
 	bool as_told;
 	uint64_t as_since; /* time of the last message */
 	uint64_t as_seen;  /* total sleep at the last call */
-	bool as_due;	   /* enough sleep since the last message */
+	bool as_due;	   /* true if there was enough sleep for a message */
 	struct pw_sleep as_last[PW_SLEEPS]; /* values at the last message */
-	struct pw_sleep as_more[PW_SLEEPS]; /* between the last two messages */
+	struct pw_sleep as_more[PW_SLEEPS]; /* increase at the last message */
 	size_t as_n;
 };
 
 /*
- * Call some times a second with the list of pw_loop_sleeps.  Returns 0, or, if a message is due (once
- * in MESSAGE_RATE_PERIOD), for how long the loop has slept since the last message, in microseconds.
+ * Checks whether a message is due, at most once in MESSAGE_RATE_PERIOD.  Call some times a second with
+ * the list of pw_loop_sleeps.  Returns the loop's sleep since the last message, in microseconds, or 0
+ * if no message is due.
  */
 uint64_t asleep_look(
     struct asleep *, const struct pw_sleep *list, size_t n, uint64_t now_us);
 
-/* Writes what that sleep was, the longest first: "sendfile 312.0 ms (3), page fault 0.2 ms (1)". */
+/* Writes that sleep by call, the longest first: "sendfile 312.0 ms (3), page fault 0.2 ms (1)". */
 void asleep_text(const struct asleep *, char *text, size_t size);
 
 #endif

@@ -35,17 +35,18 @@ struct part {
 };
 
 /*
- * Communication with a worker.  Each has a cache line of its own: other workers read it whenever a
- * connection closes.
+ * State of a worker that other workers use.  Each member has a cache line of its own, since other
+ * workers read it whenever a connection closes.
  */
 struct member {
 	_Alignas(CACHE_LINE) atomic_bool mb_waits;
-	atomic_bool mb_promised; /* COMMAND_PLACE given, slot not used yet */
+	atomic_bool mb_promised; /* true if a promised slot is not used yet */
 	struct commands *mb_orders;
-	_Atomic uint64_t mb_offer; /* see connection_limits_publish */
-	_Atomic uint64_t mb_asked; /* first unanswered request, us, or 0 */
+	_Atomic uint64_t mb_offer; /* rank, time: connection_limits_publish */
+	/* time of the oldest unanswered request for a slot, us, or 0 */
+	_Atomic uint64_t mb_asked;
 	_Atomic uint64_t mb_askers[LIMITS_WORKERS / 64]; /* a bit per worker */
-	uint64_t mb_until; /* bound of limits_ask, us, or 0; own thread */
+	uint64_t mb_until; /* end of limits_ask's wait, us, or 0; own thread */
 };
 
 struct connection_limits {
@@ -166,7 +167,7 @@ connection_limits_unpromise(struct connection_limits *cs, struct member *mb)
 	return connection_limits_clear(&mb->mb_promised, &cs->cs_promised);
 }
 
-/* Never exceeds the limit, not even for a moment: another worker would be refused the last slot. */
+/* Never exceeds the limit, even briefly, since another worker would then be refused the last slot. */
 bool
 limits_reserve(struct connection_limits *cs, unsigned worker)
 {
@@ -188,7 +189,8 @@ limits_reserve(struct connection_limits *cs, unsigned worker)
 }
 
 /*
- * Sets the promise before it clears the wait: the worker that cancels both must find one of them set.
+ * Sets the promise before it clears the wait, so that limits_retire, which cancels both, finds one of
+ * them set.
  */
 static bool
 connection_limits_promise(struct connection_limits *cs, struct member *mb)
@@ -202,7 +204,7 @@ connection_limits_promise(struct connection_limits *cs, struct member *mb)
 	return false;
 }
 
-/* Promises a slot that may be free to the next waiting worker, if there is one. */
+/* Promises the next waiting worker, if there is one, a slot that may be free. */
 static void
 connection_limits_pass(struct connection_limits *cs)
 {
@@ -233,8 +235,8 @@ limits_release(struct connection_limits *cs)
 }
 
 /*
- * Sets the flag before it reads the total: so either this worker sees a released slot, or the worker
- * that releases it sees the flag.
+ * Sets the flag before it reads the total, so that either this worker sees a released slot, or the
+ * worker that releases the slot sees the flag.
  */
 bool
 limits_wait(struct connection_limits *cs, unsigned worker)
@@ -338,7 +340,7 @@ limits_leave(struct connection_limits *cs, struct client *cl)
 
 /* -------------------------------------------------- one worker asks others */
 
-/* Stores the time, in milliseconds, in the upper half, and the rank in the lower. */
+/* Stores the time, in milliseconds, in the upper half of mb_offer, and the rank in the lower half. */
 static void
 connection_limits_publish(struct member *mb, uint32_t rank, uint64_t now_us)
 {
@@ -353,8 +355,8 @@ connection_limits_rank(const struct member *mb)
 
 /*
  * Returns true if the member published a moment ago that its victim ranks no higher.  An offer has 32
- * bits of milliseconds, so ages are computed in as many: the clock of a machine has more after 49
- * days.  The member may have published after now_us was read, so an age may be negative.
+ * bits of milliseconds, which the clock exceeds after 49 days, so the age is computed modulo 2^32.  The
+ * age is negative if the member published after now_us was read.
  */
 static bool
 connection_limits_has_no_better(
@@ -375,8 +377,9 @@ connection_limits_askers(struct member *mb, unsigned worker, uint64_t *bit)
 }
 
 /*
- * Asks a member.  Returns the time when its reply is late, or 0 if it is late already.  Another worker
- * may have asked the member after now_us was read.
+ * Asks a member, unless its reply to an earlier request is overdue.  Returns the time at which the
+ * reply will be overdue, or 0 if it is overdue.  Another worker may have asked the member after now_us
+ * was read.
  */
 static uint64_t
 connection_limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
@@ -394,8 +397,8 @@ connection_limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
 }
 
 /*
- * Returns true if the member has waited for the others as long as it may.  A bound that passed long
- * ago belonged to a client that has closed.
+ * Returns true if the member's wait for other workers has just reached its bound.  Ignores a bound that
+ * passed long ago, since it belonged to a client that has closed.
  */
 static bool
 connection_limits_has_waited(struct member *me, uint64_t now_us)
@@ -409,8 +412,8 @@ connection_limits_has_waited(struct member *me, uint64_t now_us)
 }
 
 /*
- * Asks all members that may have a victim of higher rank.  Returns the time when the last of them is
- * late, or 0 if none was asked.
+ * Asks all members that may have a victim of higher rank.  Returns the time at which the last reply
+ * will be overdue, or 0 if no member was asked.
  */
 static uint64_t
 connection_limits_ask_all(struct connection_limits *cs, unsigned worker,
@@ -440,7 +443,7 @@ limits_ask(struct connection_limits *cs, unsigned worker, uint32_t rank,
 	uint64_t latest = 0;
 
 	connection_limits_publish(me, rank, now_us);
-	/* Sets the flag before it asks: a worker that replies looks for members that wait. */
+	/* Sets the flag before it asks, since a worker that replies looks for waiting members. */
 	connection_limits_set(&me->mb_waits, &cs->cs_waiting);
 	if (rank == 0 || !connection_limits_has_waited(me, now_us))
 		latest = connection_limits_ask_all(cs, worker, rank, now_us);

@@ -1,9 +1,8 @@
 /*
- * connection_limits: how many connections there are, in total and from each address, and how many
- * there may be.  All workers share one object: the total is an atomic number; the addresses are
- * in a table of 64 parts with a lock each, held while a short list is searched, and never across a
- * wait.  An address costs 48 bytes while it has a connection, the table
- * 512 KiB; without a limit per address there is none.
+ * connection_limits: counts connections, in total and by address, and limits both.  All workers share
+ * one object: the total is an atomic number; the addresses are in a table of 64 parts with a lock each,
+ * which is held while a short list is searched, and never across a wait.  An address costs 48 bytes
+ * while it has a connection, the table 512 KiB; without a limit per address there is no table.
  *
  * client_key.h defines what counts as one address.
  */
@@ -17,11 +16,12 @@
 #include "server/util/command.h"
 
 struct connection_limits;
-struct client; /* an address with connections */
+struct client; /* an address that has connections */
 
 /*
- * Commands to a worker.  COMMAND_PLACE: a slot is free for this worker; it accepts until no slot is
- * free or no client waits, so two commands may become one.  COMMAND_WISH: another worker needs a slot.
+ * Commands to a worker.  COMMAND_PLACE reports that a slot is free for this worker; the worker accepts
+ * until no slot is free or no client waits, so two commands may become one.  COMMAND_WISH reports that
+ * another worker needs a slot.
  */
 
 /* Creates the limits; 0 is no limit.  Workers have numbers below `workers`.  Returns 0 or -ENOMEM. */
@@ -49,7 +49,7 @@ void limits_destroy(struct connection_limits **);
  */
 bool limits_reserve(struct connection_limits *, unsigned worker);
 
-/* Releases a reserved slot that is not used: a waiting worker gets it. */
+/* Releases a reserved slot that is not used.  A waiting worker gets the slot. */
 void limits_release(struct connection_limits *);
 
 /*
@@ -80,30 +80,30 @@ int limits_enter(
 void limits_leave(struct connection_limits *, struct client *);
 
 /*
- * A worker may ask the others to close a connection for it: COMMAND_WISH.  Each worker publishes
- * the rank of its own victim; the highest rank is closed first, and 0 means that there is none.  So
- * a worker asks only those whose rank is higher, or is older than LIMITS_FRESH_US.  The worker that
- * was asked closes a connection, whose slot goes to a worker that waits, or replies with
- * COMMAND_PLACE that its rank is not higher.  A worker with rank 0 asks all others each time, and
- * gets no reply without a slot.  A worker that does not reply within LIMITS_RESPONSE_US is not asked
- * again until it does.
+ * A worker asks other workers with COMMAND_WISH to close a connection for it.  Each worker publishes
+ * the rank of its own victim; the victim with the highest rank is closed first, and rank 0 means no
+ * victim.  So a worker asks only workers whose rank is higher, or older than LIMITS_FRESH_US.  The
+ * asked worker closes a connection, whose slot goes to a waiting worker, or replies with COMMAND_PLACE
+ * that its rank is not higher.  A worker with rank 0 asks all other workers each time, and gets a reply
+ * only with a slot.  A worker that does not reply within LIMITS_RESPONSE_US is not asked again until it
+ * does.
  */
-#define LIMITS_WORKERS	   1024 /* workers, at most */
+#define LIMITS_WORKERS	   1024 /* maximum number of workers */
 #define LIMITS_FRESH_US	   20000
 #define LIMITS_RESPONSE_US 200000
 #define LIMITS_NOBODY	   LIMITS_WORKERS
 
 /*
- * Asks the other workers for a slot.  rank is that of the worker's own victim.  Returns 0 if no other
- * worker may have a higher one.  Otherwise the worker waits as after limits_wait, and should close its
- * own victim at the returned time, unless COMMAND_PLACE comes before.  A worker with a victim waits at
- * most LIMITS_RESPONSE_US after its first request, until it has a slot, even if others reply late or
- * give their slots to third workers.
+ * Asks the other workers for a slot.  rank is the rank of the worker's own victim.  Returns 0 if no
+ * other worker may have a victim of higher rank.  Otherwise the worker waits as after limits_wait, and
+ * should close its own victim at the returned time, unless COMMAND_PLACE comes before.  A worker with a
+ * victim waits for a slot at most LIMITS_RESPONSE_US after its first request, even if other workers
+ * reply late or their slots go to third workers.
  */
 uint64_t limits_ask(struct connection_limits *, unsigned worker, uint32_t rank,
     uint64_t now_us);
 
-/* Returns true if other workers wait for a reply of this one. */
+/* Returns true if other workers wait for this worker's reply. */
 bool limits_is_asked(const struct connection_limits *, unsigned worker);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * end: when a worker's loop has nothing left to do.
+ * end: ends the loop of a draining worker that has nothing left to do.
  */
 #include "server/worker/worker.h"
 

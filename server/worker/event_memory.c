@@ -12,15 +12,15 @@
 
 #include "server/worker/event_memory.h"
 
-#define PIECE ((size_t)32)	   /* bytes */
+#define PIECE ((size_t)32)	   /* size of a piece, bytes */
 #define RUN   ((size_t)4096)	   /* bytes that a thread reserves at a time */
-#define AREA  ((size_t)1024 * RUN) /* 131072 pieces; beyond it malloc(3) */
+#define AREA  ((size_t)1024 * RUN) /* 131072 pieces; then malloc(3) is used */
 
-/* The kernel provides its pages on first use. */
+/* The kernel provides the area's pages on first use. */
 static alignas(4096) char event_area[AREA];
 static atomic_size_t event_taken;
 
-/* Pieces of a thread. */
+/* Pieces that a thread may use. */
 static _Thread_local struct {
 	void *et_free; /* list of free pieces */
 	char *et_run;

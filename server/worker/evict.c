@@ -15,9 +15,9 @@
 #define RANK_IDLE UINT32_MAX
 
 /*
- * The connection to close next.  vi_item is NULL if there is none now.  vi_rank is then half the
- * highest rank, which a connection that is too young may have: so a handshake, which ranks a quarter
- * if there are few, stays where another worker has a young connection.
+ * The connection to close next.  If there is none now, vi_item is NULL, and vi_rank is half of the
+ * highest rank, which may be the rank of a connection that is too young.  A handshake, if there are
+ * few, ranks a quarter, so it is not closed while another worker has a young connection.
  */
 struct victim {
 	struct sched_item *vi_item;
@@ -28,8 +28,8 @@ struct victim {
 /* Connections without a complete request, the oldest first. */
 struct waiting {
 	size_t wt_n;
-	size_t wt_ripe;	 /* the first of them, which are old enough */
-	uint64_t wt_due; /* when the next one is old enough; or 0 */
+	size_t wt_ripe;	 /* number of the first ones, which are old enough */
+	uint64_t wt_due; /* time when the next one is old enough, us, or 0 */
 	struct hoarded wt_list[HOARD_MAX];
 	struct sched_item *wt_items[HOARD_MAX];
 };
@@ -42,10 +42,10 @@ evict_ripe_at(const struct worker *wk, const struct sched_item *it,
 }
 
 /*
- * Returns the connection that has been idle longest and whose client has the last response.  Otherwise
- * returns one with little of it in flight, once it has had the time for the rest; with more in flight,
- * a response would be aborted.  Returns NULL if there is none, and stores in *due when one will have
- * had the time, or 0.
+ * Returns the connection that has been idle longest and whose client has the last response.  If there
+ * is none, returns one with at most LITTLE bytes in flight that has been idle for EVICT_LAST_US, or for
+ * any time with at_once; with more in flight, a response would be aborted.  Otherwise returns NULL, and
+ * stores in *due the time at which such a connection may be closed, or 0.
  */
 static struct sched_item *
 evict_longest_idle(struct worker *wk, bool at_once, uint64_t *due)
@@ -128,7 +128,7 @@ evict_collect(struct worker *wk, uint64_t now, struct waiting *wt)
 	}
 }
 
-/* Sets wk_retry to due, or to EVICT_GRACE_US from now if due has passed. */
+/* Makes wk_retry fire at due, or EVICT_GRACE_US from now if due has passed; keeps an earlier time. */
 static void
 evict_look_again(struct worker *wk, uint64_t now, uint64_t due)
 {
@@ -149,8 +149,8 @@ evict_victim_rank(const struct hoard_rank *rank)
 }
 
 /*
- * Chooses a connection without a complete request.  Sets wk_retry if there is none now but may be one
- * soon.
+ * Chooses a connection without a complete request.  Sets wk_retry if there is no victim now but may be
+ * one soon.
  */
 static struct victim
 evict_without_request(struct worker *wk, bool at_once)

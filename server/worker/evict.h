@@ -1,30 +1,31 @@
 /*
  * evict: closes a connection or a file to make room for another connection or
- * descriptor.  The worker's thread.
+ * descriptor.  Runs on the worker's thread.
  *
- * A lingering connection goes first, since its client has the last response.  Then an idle one
- * (sched_ops.unacked); if a little of its response is still in flight, only after EVICT_LAST_US.
- * Then one that has not sent a complete request, or the body of a request with a response, for
- * EVICT_GRACE_US (hoard.h), unless its socket has unread bytes.
+ * A lingering connection is closed first, since its client has the last response; then an idle
+ * connection whose client has the last response (sched_ops.unacked), or that has been idle for
+ * EVICT_LAST_US with only a little in flight; then a connection that has not sent a complete request,
+ * or the body of a request that has a response, for EVICT_GRACE_US (hoard.h), unless its socket has
+ * unread bytes.
  *
  * Each worker looks at its own connections.  A worker without a victim, or whose victim is alone at
- * its address, asks the others (limits_ask), unless they published a moment ago that their victims
- * rank no higher.
+ * its address, asks the other workers (limits_ask), unless they published a moment ago that their
+ * victims rank no higher.
  */
 #ifndef SERVER_WORKER_EVICT_H
 #define SERVER_WORKER_EVICT_H
 
 #include <stdbool.h>
 
-#define EVICT_GRACE_US 20000   /* minimum age, for a request on its way */
-#define EVICT_LAST_US  1000000 /* idle time, for the rest of a response */
+#define EVICT_GRACE_US 20000   /* minimum wait for a request, us */
+#define EVICT_LAST_US  1000000 /* minimum idle time with bytes in flight, us */
 
 struct worker;
 
 enum evicted {
 	EVICTED_ONE,
-	EVICTED_LATER, /* others were asked: COMMAND_PLACE or wk_retry comes */
-	EVICTED_NONE,  /* no victim; wk_retry comes if there may be one soon */
+	EVICTED_LATER, /* others were asked; COMMAND_PLACE or wk_retry follows */
+	EVICTED_NONE,  /* no victim; wk_retry fires if there may be one soon */
 };
 
 /* Closes a connection, or asks other workers to close one. */
@@ -34,7 +35,7 @@ enum evicted evict_connection(struct worker *);
 enum evicted evict_descriptor(struct worker *);
 
 /*
- * Frees a descriptor for a request that the server would refuse without one: asks no other worker,
+ * Frees a descriptor for a request that the server would refuse without one.  Asks no other worker,
  * and closes young connections as well.  Returns true if a descriptor is free.
  */
 bool evict_at_once(struct worker *);
@@ -48,7 +49,7 @@ void evict_for_memory(struct worker *);
 /* Handles COMMAND_WISH: closes connections for other workers, or replies that none ranks higher. */
 void evict_for_others(struct worker *);
 
-/* Call four times a second: logs how many messages were left out. */
+/* Logs the number of suppressed messages when that is due.  Call four times a second. */
 void evict_tick(struct worker *);
 
 #endif

@@ -11,7 +11,7 @@
 #include "server/util/period.h"
 #include "server/worker/heap_limit.h"
 
-#define LEAST ((uint64_t)1) /* of hl_base, which is 0 before measuring */
+#define LEAST ((uint64_t)1) /* set in hl_base, as 0 means not measured */
 
 /*
  * Opens the source of the measurement.  In a debug build, tests may name another file in the
@@ -95,7 +95,7 @@ heap_limit_most(const struct heap_limit *hl)
 					   : UINT64_MAX;
 }
 
-/* Sets a level, which ends an eighth below the bytes at which it begins.  Returns true if it begins. */
+/* Updates a level, which begins above most bytes and ends eighth bytes below.  True if it begins. */
 static bool
 heap_limit_set(
     atomic_bool *level, uint64_t bytes, uint64_t most, uint64_t eighth)

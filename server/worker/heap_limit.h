@@ -1,16 +1,15 @@
 /*
- * heap_limit: whether connections have taken too much memory of the process.
+ * heap_limit: detects that connections use too much memory of the process.
  *
- * What a connection, a stream or a listing holds has a bound each, but their number has none.  So
- * the anonymous memory of the process is measured, and above heap_limit_most new requests are
- * refused until some of the others have ended.  That includes what free(3) has not returned to the
- * kernel: above half of what connections
- * may have, free memory is returned (release.h).
+ * The memory of each connection, stream and listing is bounded, but their number is not.  So the server
+ * measures the anonymous memory of the process, and above heap_limit_most it refuses new requests until
+ * other requests have ended.  The measured memory includes memory that free(3) has not returned to the
+ * kernel; above half of the connections' limit, release.h returns it.
  *
- * Connections may have half of what the process at its start and its hot sets leave: of the control
- * group's limit, or of the machine's memory.  The rest is for pages of files.
+ * The limit of connections is half of the memory that the process at its start and its response caches
+ * leave of the control group's limit, or of the machine's memory.  The rest is for pages of files.
  *
- * One object for the process, which all workers check.  Times are microseconds.
+ * All workers of the process check one object.  Times are microseconds.
  */
 #ifndef SERVER_WORKER_HEAP_LIMIT_H
 #define SERVER_WORKER_HEAP_LIMIT_H
@@ -19,31 +18,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HEAP_PERIOD_US 5000 /* microseconds between two measurements */
-#define HEAP_FEW       8 /* responses of a connection: see heap_limit_is_high */
+#define HEAP_PERIOD_US 5000 /* minimum time between two measurements */
+#define HEAP_FEW       8    /* responses of a connection: heap_limit_is_high */
 
 struct heap_limit {
-	int hl_fd;		  /* -1 if not measurable: nothing is refused */
-	uint64_t hl_limit;	  /* bytes of the group or the machine */
-	bool hl_grouped;	  /* true for a control group */
-	uint64_t hl_kept;	  /* bytes of the hot sets */
-	_Atomic uint64_t hl_base; /* bytes at the first measurement, or 0 */
-	_Atomic uint64_t hl_bytes; /* bytes at the last measurement */
+	int hl_fd;		   /* negative if memory cannot be measured */
+	uint64_t hl_limit;	   /* memory of group or machine, bytes */
+	bool hl_grouped;	   /* true for a control group */
+	uint64_t hl_kept;	   /* size of all response caches, bytes */
+	_Atomic uint64_t hl_base;  /* memory when first measured, bytes, or 0 */
+	_Atomic uint64_t hl_bytes; /* memory when last measured, bytes */
 	_Atomic uint64_t hl_next;  /* time of the next measurement */
 	atomic_bool hl_high;
 	atomic_bool hl_short;
 };
 
 /*
- * Creates the limit.  kept is the size of all hot sets in bytes.  Opens a file.  Returns -errno, with
- * *out NULL, if memory is short or descriptors run out.
+ * Creates the limit, and opens the file that it measures with.  kept is the size of all response caches
+ * in bytes.  Returns 0, or -errno, with *out NULL, if memory is short or descriptors run out.
  */
 int heap_limit_create(uint64_t kept, struct heap_limit **out);
 void heap_limit_destroy(struct heap_limit **);
 
 /*
- * Measures at most once in HEAP_PERIOD_US, since that takes 2 us.  Returns true, to one caller, when
- * memory begins to be short.
+ * Measures the memory, at most once in HEAP_PERIOD_US, since a measurement takes 2 us.  Returns true,
+ * to one caller, when memory becomes short.
  */
 bool heap_limit_look(struct heap_limit *, uint64_t now);
 
@@ -57,8 +56,9 @@ heap_limit_is_short(const struct heap_limit *hl)
 }
 
 /*
- * Returns true above half of what connections may have.  Then free memory is returned to the kernel,
- * connections with HEAP_FEW responses get no more, and stalled connections are evicted (stalled.h).
+ * Returns true if connections use more than half of their limit.  Then free memory is returned to the
+ * kernel, connections with HEAP_FEW responses get no more, and stalled connections are evicted
+ * (stalled.h).
  */
 static inline bool
 heap_limit_is_high(const struct heap_limit *hl)

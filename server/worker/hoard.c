@@ -41,7 +41,8 @@ hoard_slot(const struct seed *seed, struct slot *slots,
 }
 
 /*
- * Raises each score to that of its network at one level.  The level of addresses also sets the counts.
+ * Raises the score of each connection to the score of its network at one level.  The level of addresses
+ * also sets the counts.
  */
 static void
 hoard_count(const struct seed *seed, const struct hoarded *list, size_t n,
@@ -71,7 +72,7 @@ hoard_before(const struct hoard_rank *a, const struct hoard_rank *b)
 	return hoard_rank(a) > hoard_rank(b);
 }
 
-/* Returns the connection that may be closed and has the highest rank, the oldest of equal ones. */
+/* Returns the connection of the highest rank that may be closed; of several, the oldest. */
 static size_t
 hoard_best(const struct hoarded *list, size_t n, const struct hoard_rank *ranks)
 {

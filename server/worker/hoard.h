@@ -2,15 +2,16 @@
  * hoard: chooses which of the connections that have not sent a complete request is closed when
  * another client needs the slot.  Pure.
  *
- * The address or network with the highest score loses one.  A connection counts 1 at its
+ * The address or network with the highest score loses a connection.  A connection counts 1 at its
  * address (client_key.h), 1/4 in its /24 or /56, 1/8 in its /16 or /48; the highest sum is the
  * score.  So many addresses of one network count like one client, and a slow client that is alone
- * at its address stays while another address has two connections.  Of equal scores the address with
- * more connections goes first, then a connection that has sent nothing, then one that has sent part
- * of a request, then one whose ClientHello was complete, then one that has sent part of a request
- * after its handshake, and last one of few handshakes.  A handshake costs a client more than a byte,
- * and takes round trips: clients that send part of a request from many addresses do not keep out a
- * client that begins a handshake.  Of equal ones the oldest is closed first.
+ * at its address stays while another address has two connections.
+ *
+ * Among equal scores, the address with more connections is first; then a connection that has sent
+ * nothing, part of a request, a complete ClientHello, or part of a request after its handshake, in
+ * this order; last is one of few handshakes.  A handshake costs a client more than a byte, and takes
+ * round trips, so clients that send part of a request from many addresses do not keep out a client
+ * that begins a handshake.  Among connections of equal rank, the oldest is closed first.
  */
 #ifndef SERVER_WORKER_HOARD_H
 #define SERVER_WORKER_HOARD_H
@@ -21,7 +22,7 @@
 
 #include "lib/util/hash.h"
 
-#define HOARD_MAX  256 /* connections that are considered */
+#define HOARD_MAX  256 /* maximum number of connections considered */
 #define HOARD_NONE SIZE_MAX
 #define HOARD_FEW  4
 
@@ -36,14 +37,15 @@ enum hoard_progress {
 struct hoarded {
 	uint64_t ho_key; /* see client_key.h */
 	enum hoard_progress ho_progress;
-	bool ho_spared; /* it counts, but must not be closed */
+	bool ho_spared; /* true if it counts, but must not be closed */
 };
 
 struct hoard_rank {
-	unsigned hr_score; /* eighths of a connection */
+	unsigned hr_score; /* score in eighths of a connection */
 	unsigned hr_count; /* connections of the address */
 	enum hoard_progress hr_progress;
-	bool hr_few; /* at most one in HOARD_FEW is as far or shakes hands */
+	/* True if a handshake began, and at most one in HOARD_FEW is in a handshake or as far. */
+	bool hr_few;
 };
 
 /* Returns the rank of a victim, or 0 for none.  The victim with the highest rank is closed first. */
@@ -61,9 +63,9 @@ hoard_rank(const struct hoard_rank *hr)
 /*
  * Chooses a victim of the n connections in list, HOARD_MAX at most, the oldest first.  The first
  * `ripe` of them may be closed; the others are too young and only count.  Returns the victim's index
- * and stores its rank.  Returns HOARD_NONE, and stores the highest rank, if the list is empty, or if
- * each that may be closed has less than half of the highest score, or if the best of them is one of
- * few handshakes and ranks below a young connection.
+ * and stores its rank.  Returns HOARD_NONE, and stores the highest rank, if the list is empty, if all
+ * connections that may be closed have less than half of the highest score, or if the best of these is
+ * one of few handshakes and ranks below a young connection.
  */
 size_t hoard_pick(const struct seed *, const struct hoarded *list, size_t n,
     size_t ripe, struct hoard_rank *rank);

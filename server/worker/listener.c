@@ -95,7 +95,7 @@ listener_tell_left_out(
 		    (unsigned long long)n);
 }
 
-/* Stops accepting.  listener_tick resumes, when descriptors may have been closed. */
+/* Stops accepting.  listener_tick resumes, as descriptors may have been closed by then. */
 static void
 listener_pause_accepting(struct worker *wk)
 {
@@ -106,7 +106,7 @@ listener_pause_accepting(struct worker *wk)
 	event_del(&ls->ls_event);
 }
 
-/* Returns true if a client waits.  Linux allocates a descriptor before it checks that. */
+/* Returns true if a client waits.  accept4 on Linux may fail without one: it allocates first. */
 static bool
 listener_client_waits(int fd)
 {
@@ -297,7 +297,7 @@ listener_admit(
 		listener_refuse(wk, sock);
 }
 
-/* The event is level-triggered: clients beyond the cap are accepted in the next iteration. */
+/* Accepts up to ACCEPTS_PER_CALL clients.  The event is level-triggered, so it fires again for more. */
 static void
 listener_on_accept(evutil_socket_t fd, short what, void *arg)
 {
@@ -395,7 +395,7 @@ listener_tick(struct worker *wk)
 	listener_tell_all_left_out(wk);
 }
 
-/* Accepts at once: if no client waits any more, the next worker gets the slot. */
+/* Accepts at once.  If no client waits any more, the next worker gets the slot. */
 void
 listener_room(struct worker *wk)
 {

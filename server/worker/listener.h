@@ -19,7 +19,7 @@ int listener_enter(
     struct worker *, const struct sockaddr *, struct client **out);
 
 /*
- * Adds a listening socket: a copy of fd.  Call before the worker starts.  With proxied, connections
+ * Adds a copy of the listening socket fd.  Call before the worker starts.  With proxied, connections
  * begin with a PROXY header; with secure, a TLS handshake follows.  Returns 0 or -errno.
  */
 int listener_take(struct worker *, int fd, bool proxied, bool secure);
@@ -27,8 +27,12 @@ int listener_take(struct worker *, int fd, bool proxied, bool secure);
 /* Creates the events, in main's thread.  The worker accepts only after listener_accept. */
 void listener_start(struct worker *);
 void listener_accept(struct worker *);
-void listener_tick(struct worker *); /* call a few times a second */
-void listener_room(struct worker *); /* call after COMMAND_PLACE */
+
+/* Resumes after a pause, ends a drain in time, logs suppressed messages.  Call a few times a second. */
+void listener_tick(struct worker *);
+
+/* Accepts into the slot of COMMAND_PLACE, or passes an unused slot to the next worker. */
+void listener_room(struct worker *);
 
 /*
  * Accepts until the backlog is empty, at most until wk_drain_until, then closes the sockets and calls

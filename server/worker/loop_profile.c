@@ -6,7 +6,7 @@
 
 #include "server/worker/loop_profile.h"
 
-#define TOLD 1000 /* microseconds of a phase that is listed */
+#define TOLD 1000 /* minimum duration of a phase to list it, microseconds */
 
 static const char *const names[LOOP_PHASES] = {
     [LOOP_ACCEPT] = "new connections",

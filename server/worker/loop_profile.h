@@ -1,7 +1,7 @@
 /*
- * loop_profile: the work of an event-loop iteration.  An iteration begins with its first
- * callback and ends with its last: waiting for events is not part of it, nor is the
- * loop's own work before the first one.  Pure: times are microseconds of one clock.
+ * loop_profile: measures the phases of an event-loop iteration.  An iteration begins with its first
+ * callback and ends with its last.  The wait for events, and the loop's own work before the first
+ * callback, are not part of it.  Pure: times are microseconds of one clock.
  */
 #ifndef SERVER_WORKER_LOOP_PROFILE_H
 #define SERVER_WORKER_LOOP_PROFILE_H
@@ -23,7 +23,7 @@ enum loop_phase {
 
 /* Initialise with zeros. */
 struct loop_profile {
-	enum loop_phase lap_kind; /* LOOP_NONE before an iteration */
+	enum loop_phase lap_kind; /* current phase; LOOP_NONE before any */
 	uint64_t lap_begin;	  /* begin of the iteration */
 	uint64_t lap_since;	  /* begin of the current phase */
 	uint64_t lap_us[LOOP_PHASES];
@@ -37,8 +37,8 @@ void profile_change(struct loop_profile *, enum loop_phase kind, uint64_t now);
 uint64_t profile_end(struct loop_profile *, uint64_t now);
 
 /*
- * Writes the phases of 1 ms or more, such as "answers 61 ms (14), requests 2 ms (3)", or, if there are
- * none, the longest one: "requests 0.7 ms (3)".
+ * Writes the phases of 1 ms or more, such as "responses 61 ms (14), requests 2 ms (3)".  If there are
+ * none, writes the longest one, such as "requests 0.7 ms (3)".
  */
 void profile_text(const struct loop_profile *, char *text, size_t size);
 

@@ -10,11 +10,11 @@
 #define LARGE  ((size_t)1 << 20)
 #define SMALL  ((size_t)16 << 10)
 #define PIECES ((size_t)8192)
-#define MISSES 16  /* pieces of each size with few resident pages */
-#define TICKS  8   /* ticks (2 s) with few connections, before it begins */
-#define HIGH   4   /* ticks before it begins where memory is high */
-#define BLOCKS 512 /* blocks per tick: 50 us */
-#define LEAST  16  /* connections that make a release worthwhile */
+#define MISSES 16  /* pieces with few resident pages before a smaller size */
+#define TICKS  8   /* ticks (2 s) with few connections before a release */
+#define HIGH   4   /* ticks before a release if memory is high */
+#define BLOCKS 512 /* items of each kind freed per tick, in 50 us */
+#define LEAST  16  /* number of connections that makes a release worthwhile */
 
 void
 release_init(struct release *rl, struct pw_loop *loop)
@@ -40,7 +40,7 @@ release_on_trimmed(struct pw_waiter *w)
 	rl->rl_trims = false;
 }
 
-/* Trims what is left of this heap, which is little, and the heaps of other threads. */
+/* Submits malloc_trim(3) for the rest of this heap, which is little, and the heaps of other threads. */
 static void
 release_begin_trim(struct release *rl)
 {
@@ -73,7 +73,7 @@ release_give_back(struct pw_task *tk)
 	return 0;
 }
 
-/* Allocates another piece and submits it.  Returns false if there is none. */
+/* Allocates another piece and submits it to a thread.  Returns false on failure. */
 static bool
 release_take(struct release *rl)
 {
@@ -86,7 +86,8 @@ release_take(struct release *rl)
 }
 
 /*
- * Continues with the next piece.  A piece with few resident pages was not memory that had been in use.
+ * Continues with the next piece.  Reduces the size after MISSES pieces with few resident pages: most of
+ * such a piece had never been in use.
  */
 static void
 release_on_done(struct pw_waiter *w)

@@ -104,7 +104,7 @@ sched_go_on(struct sched *sc, uint64_t now)
 	uint64_t tick = now / SCHED_TICK_US;
 	struct sched_item *it;
 
-	/* The loop was held up for longer than all lists: checks each list once. */
+	/* If the loop was late by more than SCHED_TICKS, checks each list only once. */
 	if (tick > sc->sc_ticked + SCHED_TICKS)
 		sc->sc_ticked = tick - SCHED_TICKS;
 	while (sc->sc_npaused > 0 && sc->sc_ticked < tick) {

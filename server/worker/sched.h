@@ -1,6 +1,6 @@
 /*
- * sched: a run queue and timers of a worker over items that are part of something
- * larger, a connection for example.  The worker's thread.
+ * sched: a worker's run queue and timers.  Their items are embedded in larger objects, such as
+ * connections.  Runs on the worker's thread.
  *
  * The worker knows an item only by its struct sched_ops.  Each call may free the item; drain and
  * close free no other item.  Times are microseconds.
@@ -24,20 +24,20 @@ struct sched_ops {
 	/* Runs the item for a time slice. */
 	void (*run)(struct sched_item *);
 
-	/* Handles the end of the item's timer, which is stopped. */
+	/* Handles the expiry of the item's timer, which is stopped already. */
 	void (*timeout)(struct sched_item *, enum timer);
 
-	/* Starts the drain: the item may have one more request, if it comes soon. */
+	/* Starts the drain.  The item may accept one more request, if it arrives soon. */
 	void (*drain)(struct sched_item *);
 	void (*close)(struct sched_item *);
 
 	/*
-	 * Returns the bytes that were given to the client and are not acknowledged yet, or UINT64_MAX
-	 * if the client has sent bytes that were not read.
+	 * Returns the bytes that were sent and that the client has not acknowledged, or UINT64_MAX if
+	 * the client has sent bytes that were not read.
 	 */
 	uint64_t (*unacked)(const struct sched_item *);
 
-	/* Returns how far the client has come towards a request. */
+	/* Returns which part of a handshake or request the client has sent. */
 	enum hoard_progress (*progress)(const struct sched_item *);
 	const struct sockaddr *(*peer)(const struct sched_item *);
 
@@ -47,16 +47,16 @@ struct sched_ops {
 	/* Resets an item that has not sent a complete request, to free its slot. */
 	void (*reset)(struct sched_item *);
 
-	/* Returns the responses that its connection has in flight, or 0 if the connection is closed. */
+	/* Returns the number of its connection's responses in flight, or 0 after a close. */
 	unsigned (*responses)(const struct sched_item *);
 
 	/* Returns the microseconds since its connection last sent data, or 0 if they are unknown. */
 	uint64_t (*sent_ago)(const struct sched_item *);
 
-	/* Evicts its connection: memory is short, and the client takes nothing. */
+	/* Evicts its connection, whose client reads nothing, because memory is short. */
 	void (*evict)(struct sched_item *);
 #ifdef PW_DEBUG
-	/* Aborts if a rule is broken. */
+	/* Aborts if the item breaks a rule. */
 	void (*check)(const struct sched_item *);
 #endif
 };
@@ -65,7 +65,7 @@ struct sched_item {
 	const struct sched_ops *it_ops;
 	enum phase it_phase; /* phase in which the statistics count the item */
 	enum timer it_timer;
-	bool it_queued; /* on the run queue */
+	bool it_queued; /* true if on the run queue */
 	uint64_t it_deadline;
 	TAILQ_ENTRY(sched_item) it_all;
 	TAILQ_ENTRY(sched_item) it_run_entry;
@@ -75,7 +75,7 @@ struct sched_item {
 TAILQ_HEAD(sched_list, sched_item);
 
 #define SCHED_TICK_US 4096
-#define SCHED_TICKS   512 /* longest pause: a longer one ends early */
+#define SCHED_TICKS   512 /* ticks of the longest pause; longer ones end early */
 
 struct sched {
 	struct event sc_again; /* pending if an item is ready or timed out */
@@ -87,10 +87,10 @@ struct sched {
 	 */
 	struct sched_list sc_timers[TIMERS];
 	uint64_t sc_timeouts[TIMERS];
-	struct sched_item *sc_cursor; /* next of a walk in parts, or NULL */
+	struct sched_item *sc_cursor; /* next item of stalled_evict, or NULL */
 	/*
-	 * Items with TIMER_PAUSE, whose lengths differ, by the tick in which they end.  sc_pause fires
-	 * with each tick while there are any.
+	 * Items with TIMER_PAUSE, whose lengths differ, by the tick in which the pause ends.  sc_pause
+	 * fires with each tick while an item is paused.
 	 */
 	struct event sc_pause;
 	struct sched_list sc_paused[SCHED_TICKS];
@@ -109,7 +109,7 @@ void sched_add(struct sched *, struct sched_item *);
 void sched_remove(struct sched *, struct sched_item *);
 
 /*
- * Adds an item that has time slices and timers but is no client: of its ops only run, timeout and
+ * Adds an item that has time slices and timers but is not a connection.  Only its ops run, timeout and
  * check are called.
  */
 void sched_add_part(struct sched *, struct sched_item *);
@@ -136,10 +136,10 @@ void sched_pause(struct sched *, struct sched_item *, uint64_t until_us);
 /* Queues the items whose pauses have ended.  Call when sc_pause has fired. */
 void sched_go_on(struct sched *, uint64_t now_us);
 
-/* Returns an item whose timer has ended, with that timer, which is stopped; or NULL. */
+/* Stops an expired timer, stores which one, and returns its item.  Returns NULL if none has expired. */
 struct sched_item *sched_expired(struct sched *, uint64_t now_us, enum timer *);
 
-/* Call drain, or close, of all items. */
+/* sched_drain calls drain of each connection; sched_close calls close. */
 void sched_drain(struct sched *);
 void sched_close(struct sched *);
 

@@ -1,6 +1,6 @@
 /*
- * sched_check: the rules of sched.h, looked at while the server runs.  For builds with
- * PW_DEBUG, which are those with sanitizers and the debug one.
+ * sched_check: checks the rules of sched.h while the server runs, in builds with PW_DEBUG (the debug
+ * build and those with sanitizers).
  */
 #ifdef PW_DEBUG
 #include <stdio.h>

@@ -10,16 +10,15 @@
 
 /* Initialise with zeros. */
 struct spin {
-	uint64_t sp_done; /* done at the last call */
-	uint64_t sp_cpu;  /* cpu at the last call */
-	uint64_t sp_now;  /* now at the last call */
+	uint64_t sp_done; /* argument done of the last call */
+	uint64_t sp_cpu;  /* argument cpu of the last call */
+	uint64_t sp_now;  /* argument now of the last call */
 };
 
 /*
- * Call some times a second.  done is a sum that grows with every byte received or sent, connection
- * accepted and wait ended; cpu is the thread's processor time, microseconds.  Returns true if the
- * thread has computed for a sixteenth or more of the time since the last call, and done has not
- * changed.
+ * Returns true if, since the last call, the thread has computed for a sixteenth or more of the time
+ * while done has not changed.  done is a sum that grows with every byte received or sent, connection
+ * accepted and wait ended; cpu is the thread's processor time, microseconds.  Call some times a second.
  */
 bool spin_look(struct spin *, uint64_t done, uint64_t cpu, uint64_t now);
 

@@ -20,7 +20,7 @@ stalled_tell(struct worker *wk, const struct sched_item *it, unsigned responses)
 	    text, responses);
 }
 
-/* Returns the item at which the walk continues.  Begins anew when all were checked. */
+/* Returns the next item of the walk, or NULL.  Begins a new walk when all items were checked. */
 static struct sched_item *
 stalled_next(struct worker *wk, uint64_t now_us)
 {
@@ -47,7 +47,7 @@ stalled_end(struct worker *wk, struct sched_item *it, unsigned responses)
 	it->it_ops->evict(it);
 }
 
-/* An eviction may free other items of the list, too: only the cursor stays valid. */
+/* An eviction may also free other items of the list, so that only the cursor stays valid. */
 void
 stalled_evict(struct worker *wk, uint64_t now_us)
 {

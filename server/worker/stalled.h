@@ -1,18 +1,18 @@
 /*
- * stalled: evicts connections whose clients take nothing of their responses, while connections have
- * too much memory (heap_limit.h).  Without it, clients that open many streams and read none of them
- * would have every other client refused until send_timeout.
+ * stalled: evicts connections whose clients read nothing of their responses, while connections use
+ * too much memory (heap_limit.h).  Otherwise, clients that open many streams and read none of them
+ * would cause the refusal of every other client until send_timeout.
  *
  * A client is stalled if its socket has been full, or the window of one of its streams closed, for
- * STALLED_US, and the connection has sent no data in that time.  While memory is only high, those with
- * HEAP_FEW responses or more are evicted.  While it is short, so are the others after a walk over all
- * that found none of these.
+ * STALLED_US, and the connection has sent no data in that time.  While memory is high, stalled clients
+ * with HEAP_FEW responses or more are evicted.  While memory is short, a walk that follows a walk
+ * without an eviction evicts all stalled clients.
  *
  * A call checks STALLED_LOOKS timers, queries STALLED_ASKS sockets and evicts STALLED_MOST connections
- * at most; the next call continues from there.  More at a time would not help: what free(3) gets back
- * counts until release_tick, and clients that connect again at once would take it.
+ * at most; the next call continues from there.  More at a time would not help: freed memory counts
+ * until release_tick returns it, and clients that connect again at once would use it.
  *
- * The worker's thread.
+ * Runs on the worker's thread.
  */
 #ifndef SERVER_WORKER_STALLED_H
 #define SERVER_WORKER_STALLED_H
@@ -28,11 +28,11 @@
 struct worker;
 
 struct stalled {
-	bool sd_any;   /* this walk also evicts those with few responses */
-	bool sd_found; /* this walk has evicted a connection */
+	bool sd_any;   /* true if this walk evicts all stalled clients */
+	bool sd_found; /* true if this walk has evicted a connection */
 };
 
-/* Call four times a second while memory is high, before release_tick. */
+/* Evicts stalled connections.  Call four times a second while memory is high, before release_tick. */
 void stalled_evict(struct worker *, uint64_t now_us);
 
 #endif

@@ -13,9 +13,9 @@
 #include "server/worker/tcp_memory.h"
 
 #define PERIOD_US 10000
-#define UNSENT	  ((size_t)128 << 10) /* bytes: two segments of the largest */
+#define UNSENT	  ((size_t)128 << 10) /* bytes: two segments of maximum size */
 #define LITTLE	  ((size_t)4 << 10)
-#define SHARE	  8 /* one part in 8 of the control group's memory */
+#define SHARE	  8 /* sockets may hold 1/8 of the control group's memory */
 
 /*
  * Opens the kernel's statistics of sockets, or in a debug build the file that PAGEWISE_SOCKSTAT names.
@@ -63,7 +63,7 @@ tcp_memory_create(uint64_t most, struct tcp_memory **out)
 	if (pr == NULL)
 		return -ENOMEM;
 	pr->pr_fd = -1;
-	/* Uses the system's limit if it is lower: a higher one would make things worse. */
+	/* Uses the system's limit if that is lower, since a higher limit would make things worse. */
 	pr->pr_unsent = limit < UNSENT ? limit : UNSENT;
 	tcp_memory_learn_limit(pr, most);
 	if (most == 0)

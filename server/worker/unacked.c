@@ -5,8 +5,8 @@
 
 #include "server/worker/unacked.h"
 
-#define ASKS	  4   /* sockets queried after bytes were given */
-#define TICK_ASKS 512 /* sockets queried per tick: 0.1 ms */
+#define ASKS	  4   /* sockets queried after a write */
+#define TICK_ASKS 512 /* sockets queried per tick, in 0.1 ms */
 
 void
 unacked_init(struct unacked *un, uint64_t share)

@@ -19,7 +19,7 @@
 
 #include "server/worker/tcp_memory.h"
 
-/* The entry of a connection. */
+/* A connection's entry in un_items. */
 struct unacked_item {
 	uint64_t ui_bytes; /* bytes counted; 0 if not in the list */
 	int ui_sock;
@@ -28,21 +28,21 @@ struct unacked_item {
 
 struct unacked {
 	uint64_t un_share; /* bytes that sockets may hold; 0 for no limit */
-	uint64_t un_bytes; /* upper bound of the bytes that they hold */
+	uint64_t un_bytes; /* upper bound of the bytes that sockets hold */
 	enum tcp_level un_level;
 	TAILQ_HEAD(, unacked_item) un_items;
 };
 
 void unacked_init(struct unacked *, uint64_t share);
 
-/* Adds bytes that were given to the socket.  Returns true if TCP_LITTLE begins. */
+/* Adds bytes that were written to the socket.  Returns true if TCP_LITTLE begins. */
 bool unacked_gave(
     struct unacked *, struct unacked_item *, int sock, uint64_t bytes);
 
-/* Call before the socket is closed. */
+/* Subtracts the socket's bytes.  Call before the socket is closed. */
 void unacked_forget(struct unacked *, struct unacked_item *);
 
-/* Call a few times a second. */
+/* Subtracts acknowledged bytes when the sum nears its bound.  Call a few times a second. */
 void unacked_tick(struct unacked *);
 
 #endif

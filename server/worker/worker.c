@@ -1,6 +1,6 @@
 /*
- * worker: the event loop and what it shares between its connections: time
- * slices, timers, the clock.  worker_start.c creates and destroys a worker.
+ * worker: runs the event loop, with its time slices, timers and periodic work.  worker_start.c creates
+ * and destroys a worker.
  */
 #include <stdio.h>
 
@@ -16,12 +16,12 @@
 #endif
 
 #define TICK_US	   250000
-#define SLICES_US  100 /* us of an iteration for responses in progress */
-#define LATE_US	   300 /* us after which new work waits for a time slice */
+#define SLICES_US  100 /* time per iteration for responses in progress, us */
+#define LATE_US	   300 /* time until new work waits for a time slice, us */
 #define LATE_LOOKS 4   /* events per read of the clock */
 #define MILLI_US   ((uint64_t)1000)
 #define SECOND_US  ((uint64_t)1000000)
-#define LESS	   ((size_t)128 << 10) /* bytes per call */
+#define LESS	   ((size_t)128 << 10) /* bytes per send */
 #define LITTLE	   ((size_t)8 << 10)
 
 bool
@@ -34,7 +34,7 @@ worker_late(struct worker *wk)
 	return wk->wk_late;
 }
 
-/* Handles expired timers until end: ten thousand clients may have gone quiet at the same moment. */
+/* Handles expired timers, but only until end, as ten thousand may expire at the same moment. */
 static void
 worker_expire(struct worker *wk, uint64_t end)
 {
@@ -342,7 +342,7 @@ worker_drain(struct worker *wk)
 	worker_maybe_end(wk);
 }
 
-/* Stops the worker.  Memory that waits for a disk stays until the disk answers: see worker_join. */
+/* Stops the worker.  Memory that a disk read uses stays until the read completes: see worker_join. */
 static void
 worker_stop(struct worker *wk)
 {
@@ -466,7 +466,7 @@ worker_iteration_ended(struct worker *wk)
 	wk->wk_late = false;
 }
 
-/* Returns true if the iteration did more than timers: after a tick, no more events are expected. */
+/* Returns true if the iteration did more than run timers, so that more events may follow soon. */
 static bool
 worker_iteration_served(const struct worker *wk)
 {
@@ -493,9 +493,9 @@ worker_stay_awake(struct worker *wk, bool served)
 }
 
 /*
- * Returns true if worker_maybe_end has ended the loop, and the rest of the same callback has begun
- * nothing more, such as dropping pages of the last response: the completion of that ends the loop
- * again.
+ * Returns true if worker_maybe_end has ended the loop for good.  The rest of the same callback may have
+ * begun more work, such as dropping pages of the last response; the completion of that work ends the
+ * loop again.
  */
 static bool
 worker_has_ended(const struct worker *wk)

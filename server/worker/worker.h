@@ -54,49 +54,51 @@ struct worker {
 	struct event_base *wk_base;
 
 	SLIST_HEAD(, listening) wk_listening;
-	bool wk_sees_end; /* EV_CLOSED reports a client's end: epoll only */
-	bool wk_paused;	  /* not accepting: no descriptor, or no slot */
+	bool wk_sees_end; /* true if EV_CLOSED reports a client's close */
+	bool wk_paused;	  /* true if not accepting: no descriptor, or no slot */
 	struct message_rate wk_told_pause;   /* messages about wk_paused */
-	struct message_rate wk_told_reclaim; /* closed idle connections */
-	struct message_rate wk_told_full;    /* about max_connections */
-	struct message_rate wk_told_address; /* about limits per address */
-	struct message_rate wk_told_proxy;   /* about missing PROXY headers */
-	struct message_rate wk_told_frames;  /* about floods of frames */
-	struct message_rate wk_told_stall;   /* about slow iterations */
-	struct message_rate
-	    wk_told_evict;	 /* about clients that sent no request */
-	struct asleep wk_asleep; /* about sleep during an iteration */
+	struct message_rate wk_told_reclaim; /* messages about evictions */
+	struct message_rate wk_told_full; /* messages about max_connections */
+	struct message_rate wk_told_address; /* messages about address limits */
+	struct message_rate wk_told_proxy;   /* messages about PROXY headers */
+	struct message_rate wk_told_frames;  /* messages about frame floods */
+	struct message_rate wk_told_stall; /* messages about slow iterations */
+	/* messages about clients without a request */
+	struct message_rate wk_told_evict;
+	struct asleep wk_asleep; /* messages about sleep in iterations */
 	struct spin wk_spin;
-	uint64_t wk_moves; /* reads of sockets, and waits that have ended */
+	uint64_t wk_moves; /* number of socket reads and completions */
 
-	struct event wk_done;	 /* wk_service.svc_loop has completions */
-	struct event wk_tick;	 /* every 250 ms */
-	struct event wk_control; /* main has sent a command */
-	struct event wk_retry; /* a connection may be closed now: see evict.h */
-	uint64_t wk_retry_at;  /* microseconds */
+	struct event wk_done;	 /* fires if svc_loop has completions */
+	struct event wk_tick;	 /* fires every 250 ms */
+	struct event wk_control; /* fires if wk_orders has a command */
+	struct event wk_retry;	 /* fires at wk_retry_at: see evict.h */
+	uint64_t wk_retry_at;	 /* time when wk_retry fires, microseconds */
 	struct seed wk_seed;
-	struct sched wk_sched; /* schedules its connections */
-	bool wk_late;	       /* see worker_late */
+	struct sched wk_sched; /* run queue and timers */
+	bool wk_late;	       /* last result of worker_late */
 	bool wk_draining;
 	bool wk_abandoned;	 /* COMMAND_ABANDON was received */
 	uint64_t wk_drain_until; /* end of the drain, microseconds */
-	uint64_t wk_awake;	 /* busy_poll: no sleep until then, us */
-	uint64_t wk_refused;	 /* last number logged; worker 0 only */
+	uint64_t wk_awake;	 /* end of polling (busy_poll), us */
+	uint64_t wk_refused;	 /* refusals logged so far; worker 0 only */
 	struct loop_profile wk_laps;
 
-	struct tcp_memory *wk_tcp_memory; /* main's */
+	struct tcp_memory *wk_tcp_memory; /* owned by main */
 	uint64_t wk_looked;		  /* sta_sent at the last worker_look */
 	uint64_t wk_look; /* bytes sent between two calls of worker_look */
 	struct unacked wk_unacked;
 	struct release wk_release;
-	struct heap_limit *wk_heap; /* main's */
+	struct heap_limit *wk_heap; /* owned by main */
 	uint64_t wk_heap_look;	    /* time of the next check, us */
-	bool wk_short;		    /* memory is short: requests are refused */
-	bool wk_high;		    /* memory is high: see heap_limit_is_high */
+	bool wk_short;		    /* last result of heap_limit_is_short */
+	bool wk_high;		    /* last result of heap_limit_is_high */
 	struct message_rate wk_told_short;
 	struct stalled wk_stalled;
-	struct message_rate wk_told_stalled;  /* clients that take nothing */
-	struct message_rate wk_told_unacked;  /* bytes in sockets */
+	/* messages about stalled clients */
+	struct message_rate wk_told_stalled;
+	/* messages about bytes in sockets */
+	struct message_rate wk_told_unacked;
 	struct header_cache *wk_header_cache; /* NULL if off */
 	struct tls_context *wk_tls;	      /* NULL without TLS */
 	struct handshaker *wk_handshaker;     /* main's; NULL without TLS */
@@ -108,11 +110,11 @@ struct worker {
 	unsigned wk_id;
 	struct thread wk_thread;
 	struct commands wk_orders;
-	atomic_bool wk_is_quiet;      /* accepts no more; main reads it */
-	atomic_uint_fast64_t wk_beat; /* the loop's progress; main reads it */
-	atomic_bool wk_spins;	      /* no progress; main reads it */
+	atomic_bool wk_is_quiet;      /* true if the worker accepts no more */
+	atomic_uint_fast64_t wk_beat; /* counter of ticks with progress */
+	atomic_bool wk_spins;	      /* true if the loop makes no progress */
 	uint64_t wk_beat_seen;	      /* last wk_beat that main read */
-	uint64_t wk_beat_at;	      /* when main saw a new one, us */
+	uint64_t wk_beat_at; /* time when main saw wk_beat change, us */
 };
 
 /* ------------------------------------------------- called by main's thread */
@@ -155,8 +157,8 @@ void worker_destroy(struct worker **);
 /* ------------------------------------------------------ called by connections */
 
 /*
- * Call when a listening socket was closed.  Notes that the worker accepts no more if it was the last
- * one.
+ * Notes that the worker accepts no more, if it has no listening socket left.  Call when a listening
+ * socket was closed.
  */
 void worker_quiet(struct worker *);
 
@@ -167,7 +169,7 @@ void worker_maybe_end(struct worker *);
 int worker_watch(struct worker *);
 void worker_main(void *);
 
-/* Call at the begin of each callback of the loop. */
+/* Begins a phase of the iteration's profile.  Call at the start of each callback of the loop. */
 static inline void
 worker_lap(struct worker *wk, enum loop_phase kind)
 {
@@ -181,7 +183,7 @@ worker_lap(struct worker *wk, enum loop_phase kind)
 	pw_loop_awake(wk->wk_service.svc_loop, now);
 }
 
-/* Call when this socket may have been given bytes: checks whether sockets hold too much. */
+/* Checks whether sockets hold too much.  Call when bytes may have been written to this socket. */
 void worker_look(struct worker *, struct unacked_item *, int sock);
 
 /* Returns true if worker_look is due: always if memory is limited, else after wk_look bytes. */
@@ -193,7 +195,7 @@ worker_may_look(const struct worker *wk)
 	       wk->wk_look;
 }
 
-/* Returns what a socket may hold now. */
+/* Returns the limit of the bytes that a socket may hold now. */
 static inline enum tcp_level
 worker_level(const struct worker *wk)
 {
@@ -211,8 +213,8 @@ worker_level(const struct worker *wk)
 bool worker_late(struct worker *);
 
 /*
- * Counts an item, in its phase.  worker_removed ends the loop after the last item of a worker that
- * drains.
+ * worker_added adds a connection to the schedule and counts it in its phase.  worker_removed reverses
+ * that, and ends the loop after the last connection of a worker that drains.
  */
 void worker_added(struct worker *, struct sched_item *);
 void worker_removed(struct worker *, struct sched_item *);

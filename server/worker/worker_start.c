@@ -22,11 +22,11 @@
 
 #define LINGER_US 5000000
 #define GRACE_US  1000000 /* TIMER_GRACE, microseconds */
-#define LISTINGS  16	  /* part of the heap limit for all listings */
+#define LISTINGS  16	  /* 1/16 of the memory is for all listings */
 #define SECOND_US ((uint64_t)1000000)
 #define HOT_SET	  ((uint64_t)16 << 20)
-#define HOT_PART  16		       /* part of the memory, for all workers */
-#define LOOK	  ((uint64_t)64 << 10) /* bytes: see tcp_memory.h */
+#define HOT_PART  16		       /* 1/16 of the memory, for all workers */
+#define LOOK	  ((uint64_t)64 << 10) /* value of wk_look, bytes */
 
 static void
 worker_start_on_device(void *arg, const char *message)
