@@ -249,7 +249,7 @@ conn_http2(struct conn *c)
 {
 	struct conn_http2 *ch = c->cn_h2;
 	enum next came = conn_http2_read_frames(c), went;
-	bool more;
+	bool more, was_full;
 
 	if (came == NEXT_CLOSE)
 		return NEXT_CLOSE;
@@ -259,10 +259,14 @@ conn_http2(struct conn *c)
 	 */
 	conn_http2_set_timer(c);
 	conn_http2_end_grace(c);
+	was_full = ch->ch_rest != NULL;
 	more = conn_http2_run_streams(c);
 	went = conn_http2_send_frames(c);
 	if (went == NEXT_CLOSE)
 		return NEXT_CLOSE;
+	/* The streams that became due meanwhile have not run, and no event follows. */
+	if (was_full && ch->ch_rest == NULL)
+		more = true;
 	if (ch->ch_rest == NULL && h2_is_over(ch->ch_session))
 		return conn_http2_end(c);
 	conn_http2_set_timer(c);
