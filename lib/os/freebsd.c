@@ -24,10 +24,9 @@
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 
-#define ADVICE       \
-	((size_t)128 \
-	    << 10) /* size of an advice, bytes; os_fetch_begin ignores it here */
-#define TRASH ((size_t)64 << 10) /* buffer of os_fetch_end, bytes */
+/* size of an advice, bytes; os_fetch_begin ignores it here */
+#define ADVICE ((size_t)128 << 10)
+#define TRASH  ((size_t)64 << 10) /* buffer of os_fetch_end, bytes */
 
 int
 os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)

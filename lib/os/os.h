@@ -381,6 +381,12 @@ void *os_secret_create(size_t size);
 void os_secret_destroy(void *, size_t size);
 
 /*
+ * Removes the process's limit of locked memory.  Returns 0 or -errno (-EPERM: CAP_SYS_RESOURCE is
+ * needed).
+ */
+int os_lift_memlock(void);
+
+/*
  * Forbids core dumps of this process, and tracing by other processes of its user.  A change of the
  * process's user cancels both.  Returns 0 or -errno.
  */

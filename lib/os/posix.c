@@ -3,6 +3,7 @@
  */
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -68,6 +69,14 @@ os_sink_open(void)
 	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	return fd == -1 ? -errno : fd;
+}
+
+int
+os_lift_memlock(void)
+{
+	static const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+
+	return setrlimit(RLIMIT_MEMLOCK, &none) == -1 ? -errno : 0;
 }
 
 int

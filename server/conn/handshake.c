@@ -10,10 +10,10 @@
 #include "server/tls/session.h"
 #include "server/util/client_key.h"
 
+static const char refusal[] =
+    "400 Bad Request: this port speaks HTTPS, not plain HTTP: use https://\n";
 static const struct str plain = {
-    .s_ptr = "400 Bad Request: this port speaks HTTPS, not plain HTTP: use "
-	     "https://\n",
-    .s_len = 70};
+    .s_ptr = refusal, .s_len = sizeof(refusal) - 1};
 
 bool
 conn_open(struct conn *c)

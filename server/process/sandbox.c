@@ -5,7 +5,6 @@
 #include <grp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,15 +53,6 @@ sandbox_check_user(const struct conf *conf)
 	return 0;
 }
 
-/* Removes the limit of locked memory, which does not apply to root but to the new user. */
-static void
-sandbox_keep_memlock(void)
-{
-	static const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
-
-	(void)setrlimit(RLIMIT_MEMLOCK, &none);
-}
-
 static bool
 sandbox_is_for_good(const struct conf *conf)
 {
@@ -88,8 +78,9 @@ sandbox_change_user(const struct conf *conf)
 	/* Root in a container may lack the right to make the calls below. */
 	if (uid == 0 && conf->conf_group == NULL)
 		return 0;
+	/* The limit of locked memory does not apply to root, but to the new user. */
 	if (uid != 0)
-		sandbox_keep_memlock();
+		(void)os_lift_memlock();
 	if (setgroups(conf->conf_ngroups, conf->conf_groups) == -1 ||
 	    setresgid(gid, gid, gid) == -1 || setresuid(uid, uid, uid) == -1)
 		return sandbox_fail("switch to user", conf->conf_user,

@@ -39,13 +39,12 @@ memory_plan_connections(uint64_t hot_sets)
 
 /* Returns the maximum bytes that are fetched and not sent yet, or 0 if memory is short. */
 static uint64_t
-memory_plan_unsent(const struct conf *conf)
+memory_plan_unsent(void)
 {
-	struct pw_pool_conf pc = {.ppc_threads = conf->conf_threads};
 	struct pw_pool_stats ps;
 	struct pw_pool *pool;
 
-	if (pw_pool_create(&pc, &pool) != 0)
+	if (pw_pool_create(NULL, &pool) != 0)
 		return 0;
 	pw_pool_stats(pool, &ps);
 	(void)pw_pool_destroy(&pool, 0);
@@ -59,13 +58,12 @@ memory_plan_unsent(const struct conf *conf)
 static void
 memory_plan_print_locked(uint64_t memory)
 {
-	static const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
 	uint64_t wanted = memory / PINS < PINS_MOST ? memory / PINS : PINS_MOST;
 	struct rlimit rl;
 
 	if (pw_send_default() == pw_send_path("native"))
 		return;
-	if (geteuid() == 0 && setrlimit(RLIMIT_MEMLOCK, &none) == 0)
+	if (geteuid() == 0 && os_lift_memlock() == 0)
 		return;
 	if (getrlimit(RLIMIT_MEMLOCK, &rl) == 0 &&
 	    rl.rlim_cur != RLIM_INFINITY && (uint64_t)rl.rlim_cur < wanted)
@@ -101,6 +99,6 @@ memory_plan_print(const struct conf *conf)
 	memory_plan_print_part(
 	    "connections, at most", memory_plan_connections(hot_sets));
 	memory_plan_print_part(
-	    "file data to be sent, at most", memory_plan_unsent(conf));
+	    "file data to be sent, at most", memory_plan_unsent());
 	memory_plan_print_locked(om.om_bytes);
 }
