@@ -204,7 +204,7 @@ const struct key conf_keys[] = {
     {"autoindex", KEY_INHERITED | KEY_SWITCH, "false", "true|false",
 	"list directories without an index", SET_BOOL(autoindex)},
     {"listing_header", KEY_INHERITED, "off", "NAME|off",
-	"file of a directory to show above its listing",
+	"name of the file whose content is shown above a directory's listing",
 	.key_set = conf_set_listing_header},
     {"dotfiles", KEY_INHERITED, "false", "true|false|NAME, ...",
 	"serve all names that begin with a dot, or only these names",

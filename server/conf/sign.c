@@ -46,6 +46,16 @@ conf_sign_fail(const char *what, const char *cause)
 	return 1;
 }
 
+static int
+conf_sign_fail_client(const char *text)
+{
+	fprintf(stderr,
+	    "pagewise: sign: \"%s\" %s: write an address (192.0.2.7) or a "
+	    "block (192.0.2.0/24, 2001:db8::/32)\n",
+	    text, cidr_cause(text));
+	return 1;
+}
+
 static bool
 conf_sign_parse_expires(const char *text, uint64_t *expires)
 {
@@ -98,11 +108,8 @@ conf_sign_parse_options(int argc, char **argv, struct signing *sg)
 		    expires, "invalid time: write 10m, 12h, 30d or @SECONDS");
 	if (sg->sg_client != NULL &&
 	    (!cidr_parse(sg->sg_client, &cd) ||
-		strlen(sg->sg_client) >= SIGNED_LINK_CLIENT)) {
-		conf_why(&why, 0, "%s: write 192.0.2.7 or 2001:db8::/32",
-		    cidr_cause(sg->sg_client));
-		return conf_sign_fail(sg->sg_client, why.why_text);
-	}
+		strlen(sg->sg_client) >= SIGNED_LINK_CLIENT))
+		return conf_sign_fail_client(sg->sg_client);
 	sg->sg_keys = link_keys_load(key, why.why_text, sizeof(why.why_text));
 	if (sg->sg_keys == NULL)
 		return conf_sign_fail("key", why.why_text);
@@ -193,7 +200,9 @@ sign_url(const struct signing *sg, const char *text)
 		cause = "the query already has expires, client or signature: "
 			"remove them, as a link can be signed only once";
 	else if (!conf_sign_print(sg, url, origin, tgt.tgt_path))
-		cause = "libcrypto cannot compute the signature";
+		cause =
+		    "libcrypto cannot compute the signature: memory is short, "
+		    "or HMAC-SHA-256 is not available";
 done:
 	free(url);
 	free(buf);

@@ -274,8 +274,9 @@ def test_sign_expires_when_it_says(keys):
     (("--key", "KEYS", "--expires", "0", "/a"), 1, "pagewise: sign: 0: invalid time"),
     (("--key", "KEYS", "--expires", "x", "/a"), 1, "pagewise: sign: x: invalid time"),
     (("--key", "KEYS", "--expires", "@" + "9" * 12, "/a"), 1, "invalid time"),
-    (("--key", "KEYS", "--client", "me", "/a"), 1, "pagewise: sign: me: is not an address"),
-    (("--key", "KEYS", "--client", "10.0.0.1/8", "/a"), 1, "sign: 10.0.0.1/8: has bits set after the prefix length"),
+    (("--key", "KEYS", "--client", "me", "/a"), 1, 'pagewise: sign: "me" is not an address: write an address'),
+    (("--key", "KEYS", "--client", "10.0.0.1/8", "/a"), 1,
+     'sign: "10.0.0.1/8" has bits set after the prefix length: write'),
 ])
 def test_sign_says_what_is_wrong(keys, args, code, cause):
     run = Finished("sign", *(str(keys) if a == "KEYS" else a for a in args))
