@@ -18,8 +18,8 @@ base64_value(char c)
 }
 
 /*
- * Decodes a group of four characters, the last pads of which are '='.  Returns false if it is
- * invalid.
+ * Decodes a group of four characters, of which the last `pads` are '='.  Returns false if the group
+ * is invalid.
  */
 static bool
 base64_group(const char *p, size_t pads, uint32_t *bits)

@@ -9,13 +9,13 @@
 
 #include "server/util/str.h"
 
-/* Length of the text for n bytes, without '='. */
+/* Length of the encoded text of n bytes, without '='. */
 #define BASE64URL_LEN(n) (((n)*4 + 2) / 3)
 
 /*
- * Decodes the standard alphabet (section 4), strictly: whole groups of four with their '=', no
- * other byte, no unused bit set.  Returns false for any other text, or if it decodes to more than
- * size bytes.
+ * Decodes text in the standard alphabet (section 4).  Accepts only whole groups of four characters,
+ * padded with '=', without other bytes and without unused bits set.  Returns false for any other
+ * text, or if the decoded bytes exceed `size`.
  */
 bool base64_decode(struct str, unsigned char *out, size_t size, size_t *len);
 

@@ -15,7 +15,7 @@
 struct sockaddr;
 
 struct cidr {
-	uint64_t cd_addr[2]; /* 16 bytes in network order */
+	uint64_t cd_addr[2]; /* address, 16 bytes in network order */
 	uint64_t cd_mask[2]; /* bits of cd_addr that count */
 	bool cd_unix;	     /* true for "unix:": all clients of Unix sockets */
 	bool cd_all;	     /* true for "all": every client */
@@ -34,8 +34,8 @@ bool cidr_parse(const char *text, struct cidr *);
 const char *cidr_cause(const char *text);
 
 /*
- * Returns true if the block contains the address.  Returns false for NULL.  Only "all" contains an
- * address that is neither IPv4, IPv6 nor of a Unix socket.
+ * Returns true if the block contains the address.  Returns false if the address is NULL.  Only the
+ * block "all" contains an address that is neither IPv4, IPv6 nor of a Unix socket.
  */
 bool cidr_has(const struct cidr *, const struct sockaddr *);
 

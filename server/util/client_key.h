@@ -34,7 +34,7 @@ client_network(uint64_t key, unsigned level)
 	return key >> (8 * level);
 }
 
-/* Returns the factor of a client's limit for a network of this level. */
+/* Returns the multiple of a client's limit that a network of this level may have. */
 static inline unsigned
 client_times(unsigned level)
 {

@@ -14,18 +14,18 @@
 enum command {
 	COMMAND_ACCEPT = 1, /* accept connections from now on, not before */
 	COMMAND_PLACE = 2,  /* a slot is free: connection_limits.h */
-	COMMAND_WISH = 4,
+	COMMAND_WISH = 4, /* another worker needs a slot: connection_limits.h */
 	COMMAND_DRAIN = 8, /* accept no more; stop after the last connection */
 	COMMAND_STOP = 16, /* close all connections */
-	COMMAND_ABANDON =
-	    32, /* stop at once; the worker must not be destroyed then */
+	/* stop at once; the worker must not be destroyed then */
+	COMMAND_ABANDON = 32,
 };
 
 #define COMMAND_LAST COMMAND_ABANDON
 
 struct commands {
 	atomic_uint od_given;
-	/* pair of os_wake_create; [0] is readable when commands wait */
+	/* descriptors of os_wake_create; od_wake[0] is readable while commands are pending */
 	int od_wake[2];
 };
 
@@ -37,7 +37,7 @@ commands_create(struct commands *od)
 	return os_wake_create(od->od_wake);
 }
 
-/* Call when no more commands follow. */
+/* Closes the descriptors.  Call when no more commands follow. */
 static inline void
 commands_destroy(struct commands *od)
 {
@@ -57,8 +57,8 @@ static inline unsigned
 commands_take(struct commands *od)
 {
 	/*
-	 * The order matters: a thread that finds the word empty after the exchange wakes the loop
-	 * again.
+	 * Clears the descriptor first: a thread that sends a command after the exchange finds the
+	 * word empty, and signals the descriptor again.
 	 */
 	os_wake_clear(od->od_wake[0]);
 	return atomic_exchange(&od->od_given, 0);

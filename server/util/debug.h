@@ -9,7 +9,7 @@
 
 /*
  * Returns the number in the environment variable if this is a debug build and the variable is set.
- * Otherwise returns number.
+ * Otherwise returns `number`.
  */
 static inline uint64_t
 debug_number(const char *variable, uint64_t number)

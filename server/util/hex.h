@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * Decodes pairs of digits into at most size bytes.  Stops at the first pair with another character.
- * Returns the number of bytes.
+ * Decodes pairs of digits into at most `size` bytes.  Stops at the first pair that has another
+ * character.  Returns the number of decoded bytes.
  */
 static inline size_t
 hex_read(const char *text, void *to, size_t size)

@@ -18,14 +18,14 @@ struct hmac;
 struct hmac *hmac_create(void);
 void hmac_destroy(struct hmac **);
 
-/* Compute the HMAC of a message: begin, add its parts, end. */
+/* hmac_begin begins a message, hmac_add adds its next part, and hmac_end computes the HMAC. */
 void hmac_begin(struct hmac *, const void *key, size_t len);
 void hmac_add(struct hmac *, const void *data, size_t len);
 
-/* Returns false if the computation failed; out is zero then. */
+/* Writes the HMAC of the message.  Returns false, and writes zeros, if the computation failed. */
 bool hmac_end(struct hmac *, unsigned char out[HMAC_LEN]);
 
-/* Compares in a time that depends only on the length. */
+/* Returns true if the bytes are equal.  The time depends only on the length. */
 bool hmac_same(const void *, const void *, size_t len);
 
 #endif

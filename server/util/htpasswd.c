@@ -46,9 +46,9 @@ static const struct kind {
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Kind and cost: the part of a hash before the salt. */
+/* A kind and a cost: the part of a hash before the salt. */
 struct class {
-	const char *cl_hash; /* hash of its first user */
+	const char *cl_hash; /* hash of the first user of the class */
 	size_t cl_len;	     /* bytes of cl_hash that define the class */
 	size_t cl_count;
 };
@@ -57,7 +57,8 @@ struct loading {
 	struct htpasswd *ld_file;
 	struct class ld_classes[CLASSES];
 	struct htpasswd_scratch *ld_scratch;
-	bool ld_known[KINDS]; /* true for kinds known to be supported */
+	/* true for kinds that crypt(3) supports for sure */
+	bool ld_known[KINDS];
 	char ld_cause[160];
 };
 
@@ -144,7 +145,8 @@ htpasswd_bcrypt_cause(const char *text)
 
 /*
  * Checks the parameters of yescrypt.  The cost is a digit of ". / 0-9 A-Z", in ASCII order; each
- * needs twice the memory of the one before.  Returns NULL if they are accepted.
+ * digit needs twice the memory of the one before.  Returns NULL if the parameters are accepted,
+ * else the reason.
  */
 static const char *
 htpasswd_yescrypt_cause(const char *text)

@@ -11,9 +11,9 @@
 
 #include <stddef.h>
 
-#define LINK_KEY_LEAST ((size_t)32)
-#define LINK_KEY_MOST  ((size_t)256)
-#define LINK_KEYS      ((size_t)8)
+#define LINK_KEY_LEAST ((size_t)32)  /* minimum length of a key, bytes */
+#define LINK_KEY_MOST  ((size_t)256) /* maximum length of a key, bytes */
+#define LINK_KEYS      ((size_t)8)   /* maximum number of keys */
 
 struct link_key {
 	size_t lk_len;
@@ -26,7 +26,10 @@ struct link_keys {
 	struct link_key lks_list[LINK_KEYS];
 };
 
-/* Returns NULL on failure, with the reason, the path and the line, if any, in why. */
+/*
+ * Reads the file.  On failure returns NULL, and writes the reason, the path and, if there is one,
+ * the number of the line to `why`.
+ */
 struct link_keys *link_keys_load(const char *path, char *why, size_t size);
 
 /* Wipes and frees the keys.  Returns lks_next. */

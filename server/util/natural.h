@@ -7,7 +7,7 @@
 /*
  * Returns less than 0, 0, or more than 0, as strcmp(3).  A sequence of digits is compared as one
  * number of any length, everything else byte by byte; names that differ only in leading zeros are
- * ordered by strcmp.  It is a total order, in time linear in the length of the names.
+ * ordered by strcmp.  The order is total, and the time is linear in the lengths of the names.
  */
 int natural_compare(const char *, const char *);
 

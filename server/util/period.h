@@ -1,5 +1,5 @@
 /*
- * period: work that one of many threads does once in a while.  Any thread.
+ * period: lets one of many threads do some work once per period.  Any thread may call it.
  */
 #ifndef SERVER_UTIL_PERIOD_H
 #define SERVER_UTIL_PERIOD_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /*
- * Returns true to one of the threads that call at or after *next, and sets *next to one period
+ * Returns true to one of the threads that call it at or after *next, and sets *next to one period
  * after now.  Times are in microseconds.
  */
 static inline bool

@@ -11,18 +11,20 @@
 struct secret_file {
 	char *sf_text;
 	size_t sf_len;
-	char *sf_rest; /* the next line */
+	char *sf_rest; /* start of the next line, or NULL if there is none */
 };
 
 /*
- * Reads a text file.  Refuses a file that users other than its owner and group can write.  If closed
- * is true, also refuses a file that the group can write, or that users other than its owner and group
- * can read.  Returns false on failure, with the reason and the path in why.
+ * Reads a text file.  Refuses a file that users other than its owner and group can write.  If
+ * `closed` is true, also refuses a file that the group can write, or that users other than its
+ * owner and group can read.  On failure returns false, and writes the path and the reason to `why`.
  */
 bool secret_file_read(struct secret_file *, const char *path, bool closed,
     char *why, size_t size);
 
-/* Reads a file that need not be text, and adds a NUL after its bytes. */
+/*
+ * Does the work of secret_file_read for a file that need not be text.  Adds a NUL after the bytes.
+ */
 bool secret_file_read_bytes(struct secret_file *, const char *path, bool closed,
     char *why, size_t size);
 

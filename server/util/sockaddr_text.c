@@ -160,7 +160,9 @@ sockaddr_text_take_octet(const char *p, const char *end, uint8_t *octet)
 	return n <= 255 ? p : NULL;
 }
 
-/* Parses an IPv4 address; hand-written for speed, because each request may have such an address. */
+/*
+ * Parses an IPv4 address.  Hand-written for speed, because each request may have such an address.
+ */
 static bool
 sockaddr_text_parse_in(struct str text, uint8_t octets[static 4])
 {

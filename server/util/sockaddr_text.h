@@ -19,9 +19,10 @@ union sockaddr_any {
 };
 
 /*
- * Writes an IP address in the format of inet_ntop(3), without port, an IPv4-mapped IPv6 address as
- * IPv4.  Writes "unix:" for a Unix socket, and "-" for NULL or another family.  Needs INET6_ADDRSTRLEN
- * bytes.  Returns the end of the text.
+ * Writes an IP address, without its port, as inet_ntop(3) does, but an IPv4-mapped IPv6 address as
+ * IPv4.  Writes "unix:" for a Unix socket, and "-" for NULL or another family.  The caller provides
+ * INET6_ADDRSTRLEN bytes.  Returns the end of the text, where the caller adds a NUL if it needs
+ * one.
  */
 char *sockaddr_text(char *p, const struct sockaddr *);
 

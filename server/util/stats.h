@@ -11,7 +11,7 @@
 #include "lib/pagewise.h"
 #include "lib/util/counter.h"
 
-/* Timers of a connection. */
+/* Timers of a connection, and what each one waits for. */
 enum timer {
 	TIMER_NONE,
 	TIMER_HEAD,   /* until a request head is complete */
@@ -20,8 +20,8 @@ enum timer {
 	TIMER_SEND,   /* until the client receives some of the response */
 	TIMER_DISK,   /* until a disk read completes */
 	TIMER_LINGER, /* until the client closes */
-	TIMER_PAUSE,  /* until the rate limit allows more: sched_pause */
-	TIMER_GRACE,  /* during shutdown, for a last request in flight */
+	TIMER_PAUSE,  /* until the rate limit allows more (sched_pause) */
+	TIMER_GRACE,  /* in a drain: replaces another timer, 1 s */
 	TIMERS
 };
 
@@ -37,17 +37,17 @@ enum phase {
 	PHASES
 };
 
-/* Limits on clients, by the names of their configuration keys. */
+/* Limits on clients, and what sta_capped counts for each. */
 enum cap {
-	CAP_TOTAL,	/* max_connections: number of pauses of accepting */
+	CAP_TOTAL,	/* max_connections: pauses of accepting */
 	CAP_ADDRESS,	/* max_connections_per_address: connections refused */
 	CAP_RATE,	/* min_send_rate: connections closed */
 	CAP_REQUESTS,	/* max_requests: connections closed */
 	CAP_FRAMES,	/* HTTP/2: connections closed for a flood */
-	CAP_TCP_MEMORY, /* tcp_memory: times the limit was exceeded */
-	CAP_MEMORY,	/* control group: times sockets held too much */
-	CAP_HEAP,	/* requests and handshakes refused: heap_limit.h */
-	CAP_STALLED,	/* connections evicted: stalled.h */
+	CAP_TCP_MEMORY, /* tcp_memory: times that it was exceeded */
+	CAP_MEMORY,	/* control group: times that sockets held too much */
+	CAP_HEAP,	/* heap_limit.h: requests and handshakes refused */
+	CAP_STALLED,	/* stalled.h: connections evicted */
 	CAPS
 };
 
@@ -60,33 +60,36 @@ enum handshake_end {
 	HANDSHAKE_VERIFY,   /* client certificate refused */
 	HANDSHAKE_CLOSED,   /* closed by the client */
 	HANDSHAKE_BROKEN,   /* client sent no TLS, or damaged TLS */
-	HANDSHAKE_INTERNAL, /* memory short, or a fault */
-	HANDSHAKE_PLAIN,    /* plain HTTP */
+	HANDSHAKE_INTERNAL, /* memory was short, or an internal error */
+	HANDSHAKE_PLAIN,    /* client sent plain HTTP */
 	HANDSHAKE_TIMEOUT,
 	HANDSHAKE_BUSY, /* refused: too many were pending */
 	HANDSHAKES
 };
 
-#define STATS_STATUS   100 /* lowest status */
+#define STATS_STATUS   100 /* first status of sta_status */
 #define STATS_STATUSES 500
 
 struct stats {
-	_Atomic uint64_t sta_status[STATS_STATUSES]; /* responses per status */
+	_Atomic uint64_t sta_status[STATS_STATUSES]; /* responses by status */
 	_Atomic uint64_t sta_cached; /* responses from the response cache */
 	_Atomic uint64_t sta_h2_connections;
 	_Atomic uint64_t sta_h2_streams;   /* HTTP/2 requests begun */
 	_Atomic uint64_t sta_cached_bytes; /* bytes cached at the last tick */
 	_Atomic uint64_t sta_sent;	   /* bytes handed to the kernel */
-	_Atomic uint64_t sta_unacked;	/* bytes held by sockets: unacked.h */
-	_Atomic uint64_t sta_disk_wait; /* total of all requests, us */
-	_Atomic uint64_t sta_phase[PHASES]; /* connections now */
+	_Atomic uint64_t sta_unacked; /* bytes held by sockets: unacked.h */
+	/* time that requests waited for disks, us */
+	_Atomic uint64_t sta_disk_wait;
+	_Atomic uint64_t sta_phase[PHASES]; /* open connections by phase */
 	_Atomic uint64_t sta_accepted;
 	_Atomic uint64_t sta_accept_failed;
-	_Atomic uint64_t sta_reclaimed; /* idle connections closed for others */
-	_Atomic uint64_t sta_evicted;	/* closed for others, no request */
+	_Atomic uint64_t sta_reclaimed; /* idle connections evicted */
+	/* connections evicted before a complete request */
+	_Atomic uint64_t sta_evicted;
 	_Atomic uint64_t sta_passwords_refused; /* requests refused with 503 */
-	_Atomic uint64_t sta_siblings_unused;	/* siblings not sent */
-	_Atomic uint64_t sta_timeout[TIMERS];
+	/* siblings that could not be sent */
+	_Atomic uint64_t sta_siblings_unused;
+	_Atomic uint64_t sta_timeout[TIMERS]; /* timers that expired */
 	_Atomic uint64_t sta_capped[CAPS];
 	_Atomic uint64_t sta_handshakes[HANDSHAKES];
 	struct pw_histogram sta_handshake_time; /* successful handshakes */

@@ -29,7 +29,7 @@ str_caseeq(struct str a, struct str b)
 	       strncasecmp(a.s_ptr, b.s_ptr, a.s_len) == 0;
 }
 
-/* Returns true for optional white space (RFC 9110, 5.6.3). */
+/* Returns true if c is optional white space (RFC 9110, 5.6.3). */
 static inline bool
 str_is_ows(char c)
 {

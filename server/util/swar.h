@@ -28,8 +28,8 @@ swar_store(char *p, uint64_t w)
 }
 
 /*
- * Returns true if every byte is in least to 0x7E; least is at most 0x7F.  A borrow or carry comes
- * only from a byte that is itself out of range, so it cannot change the result.
+ * Returns true if every byte of w is from `least` to 0x7E; `least` is at most 0x7F.  A borrow or
+ * carry comes only from a byte that is itself out of range, so it cannot change the result.
  */
 static inline bool
 swar_within(uint64_t w, unsigned char least)

@@ -11,7 +11,7 @@
 
 #include "server/util/text_file.h"
 
-/* Returns 0 or an errno value. */
+/* Returns 0 if the file is a regular one, else an errno value. */
 static int
 text_file_unfit(int fd)
 {
@@ -36,8 +36,8 @@ text_file_open_one(const char *path, int flags)
 }
 
 /*
- * Skips the mark with which some editors begin a UTF-8 file.  Returns false and sets errno on
- * failure.
+ * Skips the byte order mark that some editors write before UTF-8 text.  Returns false and sets
+ * errno on failure.
  */
 static bool
 text_file_skip_mark(int fd)
@@ -65,8 +65,8 @@ text_file_open(const char *path)
 	/* Without O_NONBLOCK open(2) of a FIFO would wait for a writer. */
 	fd = text_file_open_one(path, O_NONBLOCK);
 	/*
-	 * If another process, such as an NFS server, has a lease on the file (fcntl(2)), waits for its
-	 * release.
+	 * EWOULDBLOCK means that another process, such as an NFS server, has a lease on the file
+	 * (fcntl(2)).  The second call waits until that lease is released.
 	 */
 	if (fd == -1 && errno == EWOULDBLOCK)
 		fd = text_file_open_one(path, 0);

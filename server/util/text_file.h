@@ -1,8 +1,8 @@
 /*
- * text_file: opens the files of a configuration.  Each start of a server process reads these files
- * again, also after SIGHUP, and must not wait for a writer, so they must be regular files.
+ * text_file: opens the files of a configuration.  Each server process reads these files when it
+ * starts, also after SIGHUP, and must not wait for a writer.  So they must be regular files.
  *
- * A UTF-8 byte order mark at the start (EF BB BF) is skipped.
+ * Skips a UTF-8 byte order mark at the start (EF BB BF).
  */
 #ifndef SERVER_UTIL_TEXT_FILE_H
 #define SERVER_UTIL_TEXT_FILE_H
@@ -15,7 +15,7 @@
  */
 FILE *text_file_open(const char *path);
 
-/* Returns the text of an errno value, for a message. */
+/* Returns the reason for the errno value of text_file_open, for a message. */
 const char *text_file_cause(int error);
 
 #endif

@@ -8,7 +8,7 @@
 #include "lib/util/clock.h"
 #include "server/util/thread.h"
 
-#define NAP_NS 1000000
+#define NAP_NS 1000000 /* time between two polls, nanoseconds */
 
 static void *
 thread_run(void *arg)
@@ -60,7 +60,10 @@ thread_await(struct thread *th, uint64_t end_us)
 	return ended;
 }
 
-/* Joins the thread, until end.  A thread that has returned may still hang in I/O of the kernel. */
+/*
+ * Joins the thread before the time `end`.  A thread that has returned may still hang in I/O of the
+ * kernel.
+ */
 static bool
 thread_reap(struct thread *th, uint64_t end)
 {

@@ -1,7 +1,8 @@
 /*
- * thread: a thread that can be joined with a timeout.  POSIX has no such join;
- * pthread_clockjoin_np(3) is unknown to BSD and to the thread sanitizer, and
- * pthread_timedjoin_np(3) uses a clock that can be set, so thread_join only polls with it.
+ * thread: a thread that can be joined with a timeout.  POSIX has no such join:
+ * pthread_clockjoin_np(3) is unknown to BSD and to the thread sanitizer, and the timeouts of
+ * pthread_timedjoin_np(3) depend on a clock that can be set.  So thread_join waits for a condition
+ * variable, and uses pthread_timedjoin_np(3) only to poll.
  */
 #ifndef SERVER_UTIL_THREAD_H
 #define SERVER_UTIL_THREAD_H
@@ -15,8 +16,9 @@ struct thread {
 	pthread_t th_id;
 	pthread_mutex_t th_lock;
 	pthread_cond_t th_cond;
-	bool th_ended;	/* guarded by th_lock */
-	bool th_joined; /* true after the join; starting thread only */
+	bool th_ended; /* guarded by th_lock */
+	/* true after the join; used only by the starting thread */
+	bool th_joined;
 	void (*th_run)(void *);
 	void *th_arg;
 };
@@ -25,12 +27,12 @@ struct thread {
 int thread_start(struct thread *, void (*run)(void *), void *arg);
 
 /*
- * Waits at most timeout_us.  Returns true if the thread has ended.  Call from one thread, and only
- * after a successful thread_start; may be called again.
+ * Joins the thread.  Waits at most timeout_us.  Returns true if the thread has ended.  Call from
+ * one thread, after a successful thread_start; may be called again.
  */
 bool thread_join(struct thread *, uint64_t timeout_us);
 
-/* Detaches the thread if it was not joined.  Its memory must stay valid. */
+/* Detaches the thread if it was not joined.  The struct must stay valid. */
 void thread_abandon(struct thread *);
 
 #endif

@@ -2,9 +2,9 @@
  * token_bucket: limits the units per second, with a burst after a pause.  Pure except for atomics:
  * several threads may use a bucket at once, without a lock.
  *
- * A bucket is one number: the time at which all taken units will be earned (nanoseconds; GCRA,
- * ITU-T I.371).  0 is a full bucket.  A caller that takes more units than available may use them later,
- * in the order of the calls.
+ * A bucket is one number: the time, in nanoseconds, at which all taken units will be earned (GCRA,
+ * ITU-T I.371).  A new bucket is 0, which is full.  A caller that takes more units than available
+ * may use them later; callers get units in the order of their calls.
  */
 #ifndef SERVER_UTIL_TOKEN_BUCKET_H
 #define SERVER_UTIL_TOKEN_BUCKET_H
@@ -19,13 +19,12 @@ struct token_bucket {
 	_Atomic uint64_t tb_earned;
 };
 
-/* Rate in units per second, 1 to TOKEN_RATE_MOST, and burst in units, at most TOKEN_BURST_MOST. */
 struct token_rate {
-	uint64_t tr_rate;
-	uint64_t tr_depth;
+	uint64_t tr_rate;  /* units per second, 1 to TOKEN_RATE_MOST */
+	uint64_t tr_depth; /* burst in units, at most TOKEN_BURST_MOST */
 };
 
-/* Takes n units.  Returns the time from which they may be used; a time up to now means at once. */
+/* Takes n units.  Returns the time, perhaps a past one, from which the caller may use them. */
 uint64_t token_take(struct token_bucket *, const struct token_rate *,
     uint64_t n, uint64_t now_ns);
 
@@ -33,15 +32,16 @@ uint64_t token_take(struct token_bucket *, const struct token_rate *,
 void token_give(struct token_bucket *, const struct token_rate *, uint64_t n);
 
 /*
- * Takes n units if they are available now.  Otherwise returns false, with the time to wait in
- * *wait_ns.
+ * Takes n units and returns true if they are available now.  Otherwise returns false, and stores
+ * the time to wait in *wait_ns.
  */
 bool token_try(struct token_bucket *, const struct token_rate *, uint64_t n,
     uint64_t now_ns, uint64_t *wait_ns);
 
 /*
- * Returns the number of bytes to send at once: the bytes of an eighth of a second, but at least 256
- * KiB, since a wake-up costs as much as some 100 KiB, or, if less, the bytes of two seconds.
+ * Returns the number of bytes to send at once at this rate: the bytes of an eighth of a second, but
+ * at least 256 KiB or the bytes of two seconds, whichever is less.  A wake-up costs as much
+ * processor time as 100 KiB, so smaller sends would waste it.
  */
 uint64_t token_share(uint64_t rate);
 

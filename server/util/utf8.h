@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Decodes the character at the start of the len bytes at text.  Returns its length in bytes, or 0
- * if it is not UTF-8: truncated, overlong, a surrogate, above U+10FFFF.
+ * Decodes the character at the start of the len bytes at text.  Returns the number of its bytes, or
+ * 0 if they are not UTF-8: truncated, overlong, a surrogate, or above U+10FFFF.
  */
 size_t utf8_decode(const char *text, size_t len, uint32_t *character);
 
