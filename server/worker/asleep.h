@@ -11,28 +11,35 @@
 
 #include "lib/pagewise.h"
 
-#define ASLEEP_LEAST 1000 /* minimum sleep between two calls to log it, us */
+/* sleep between two calls that is worth a message, us */
+#define ASLEEP_LEAST 1000
 
 /* Initialise with zeros. */
 struct asleep {
-	bool as_told;
+	bool as_told;	   /* true after the first message */
 	uint64_t as_since; /* time of the last message */
 	uint64_t as_seen;  /* total sleep at the last call */
-	bool as_due;	   /* true if there was enough sleep for a message */
-	struct pw_sleep as_last[PW_SLEEPS]; /* values at the last message */
-	struct pw_sleep as_more[PW_SLEEPS]; /* increase at the last message */
-	size_t as_n;
+	/* true if a message is due after MESSAGE_RATE_PERIOD */
+	bool as_due;
+	/* totals of each call at the last message */
+	struct pw_sleep as_last[PW_SLEEPS];
+	/* increase of each call until the last message */
+	struct pw_sleep as_more[PW_SLEEPS];
+	size_t as_n; /* number of elements of as_last and as_more */
 };
 
 /*
- * Checks whether a message is due, at most once in MESSAGE_RATE_PERIOD.  Call some times a second with
- * the list of pw_loop_sleeps.  Returns the loop's sleep since the last message, in microseconds, or 0
- * if no message is due.
+ * Checks whether a message is due, at most once in MESSAGE_RATE_PERIOD.  Call four times a second
+ * with the list of pw_loop_sleeps.  Returns the loop's sleep since the last message, in
+ * microseconds, or 0 if no message is due.
  */
 uint64_t asleep_look(
     struct asleep *, const struct pw_sleep *list, size_t n, uint64_t now_us);
 
-/* Writes that sleep by call, the longest first: "sendfile 312.0 ms (3), page fault 0.2 ms (1)". */
+/*
+ * Writes the sleep that asleep_look returned, by call, the longest first: "sendfile 312.0 ms (3),
+ * page fault 0.2 ms (1)".
+ */
 void asleep_text(const struct asleep *, char *text, size_t size);
 
 #endif

@@ -42,11 +42,13 @@ struct member {
 	_Alignas(CACHE_LINE) atomic_bool mb_waits;
 	atomic_bool mb_promised; /* true if a promised slot is not used yet */
 	struct commands *mb_orders;
-	_Atomic uint64_t mb_offer; /* rank, time: connection_limits_publish */
+	/* time and rank: connection_limits_publish */
+	_Atomic uint64_t mb_offer;
 	/* time of the oldest unanswered request for a slot, us, or 0 */
 	_Atomic uint64_t mb_asked;
 	_Atomic uint64_t mb_askers[LIMITS_WORKERS / 64]; /* a bit per worker */
-	uint64_t mb_until; /* end of limits_ask's wait, us, or 0; own thread */
+	/* end of the wait in limits_ask, us, or 0; used only by this worker */
+	uint64_t mb_until;
 };
 
 struct connection_limits {
@@ -167,7 +169,10 @@ connection_limits_unpromise(struct connection_limits *cs, struct member *mb)
 	return connection_limits_clear(&mb->mb_promised, &cs->cs_promised);
 }
 
-/* Never exceeds the limit, even briefly, since another worker would then be refused the last slot. */
+/*
+ * The total never exceeds the limit, even briefly, since another worker would then be refused the
+ * last slot.
+ */
 bool
 limits_reserve(struct connection_limits *cs, unsigned worker)
 {
@@ -276,7 +281,7 @@ connection_limits_part_of(
 	return pt;
 }
 
-/* Requires the part's lock. */
+/* Counts a connection of the address.  The caller holds the lock of the part. */
 static int
 connection_limits_count_in(struct connection_limits *cs,
     struct client_list *bucket, uint64_t key, struct client **out)
@@ -354,9 +359,9 @@ connection_limits_rank(const struct member *mb)
 }
 
 /*
- * Returns true if the member published a moment ago that its victim ranks no higher.  An offer has 32
- * bits of milliseconds, which the clock exceeds after 49 days, so the age is computed modulo 2^32.  The
- * age is negative if the member published after now_us was read.
+ * Returns true if the member has published, within LIMITS_FRESH_US, that its victim ranks no
+ * higher.  An offer has 32 bits of milliseconds, which the clock exceeds after 49 days, so the age
+ * is computed modulo 2^32.  The age is negative if the member published after now_us was read.
  */
 static bool
 connection_limits_has_no_better(
@@ -378,8 +383,8 @@ connection_limits_askers(struct member *mb, unsigned worker, uint64_t *bit)
 
 /*
  * Asks a member, unless its reply to an earlier request is overdue.  Returns the time at which the
- * reply will be overdue, or 0 if it is overdue.  Another worker may have asked the member after now_us
- * was read.
+ * reply will be overdue, or 0 if it is overdue.  The time of the earlier request may be after
+ * now_us, which the caller read before.
  */
 static uint64_t
 connection_limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
@@ -397,8 +402,8 @@ connection_limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
 }
 
 /*
- * Returns true if the member's wait for other workers has just reached its bound.  Ignores a bound that
- * passed long ago, since it belonged to a client that has closed.
+ * Returns true if the member's wait for other workers has just reached its bound.  Ignores a bound
+ * that passed LIMITS_RESPONSE_US ago, since it belonged to a client that has closed.
  */
 static bool
 connection_limits_has_waited(struct member *me, uint64_t now_us)

@@ -1,8 +1,9 @@
 /*
- * connection_limits: counts connections, in total and by address, and limits both.  All workers share
- * one object: the total is an atomic number; the addresses are in a table of 64 parts with a lock each,
- * which is held while a short list is searched, and never across a wait.  An address costs 48 bytes
- * while it has a connection, the table 512 KiB; without a limit per address there is no table.
+ * connection_limits: counts connections, in total and by address, and limits both.  All workers
+ * share one object.  The total is an atomic number.  The addresses are in a table of 64 parts, each
+ * with a lock that a thread holds while it searches a short list, and never across a wait.  An
+ * address costs 48 bytes while it has a connection, the table 512 KiB; without a limit per address
+ * there is no table.
  *
  * client_key.h defines what counts as one address.
  */
@@ -24,11 +25,14 @@ struct client; /* an address that has connections */
  * another worker needs a slot.
  */
 
-/* Creates the limits; 0 is no limit.  Workers have numbers below `workers`.  Returns 0 or -ENOMEM. */
+/*
+ * Creates the limits.  A limit of 0 is no limit.  Workers have numbers below `workers`.  Returns 0
+ * or -ENOMEM.
+ */
 int limits_create(unsigned total, unsigned per_address, unsigned workers,
     struct connection_limits **);
 
-/* Lowers the total limit to most, which is not 0.  Call before the threads start. */
+/* Lowers the total limit to `most`, which is not 0.  Call before the threads start. */
 void limits_limit(struct connection_limits *, unsigned most);
 
 /* Returns the total limit, or 0 if there is none. */
@@ -65,13 +69,16 @@ bool limits_wait(struct connection_limits *, unsigned worker);
  */
 void limits_decline(struct connection_limits *, unsigned worker);
 
-/* Call when the worker accepts no more connections. */
+/*
+ * Cancels the worker's wait, and passes a slot promised to it to the next worker.  Call when the
+ * worker accepts no more connections.
+ */
 void limits_retire(struct connection_limits *, unsigned worker);
 
 /*
- * Counts a connection that was reserved and accepted.  Stores its address in *out, or NULL without a
- * limit per address and for a client of a Unix socket, which has no address.  Returns 0, -EDQUOT if
- * the address has reached its limit, or -ENOMEM.
+ * Counts an accepted connection, for which limits_reserve has returned true.  Stores its address in
+ * *out.  Stores NULL if there is no limit per address, or if the client uses a Unix socket and so
+ * has no address.  Returns 0, -EDQUOT if the address has reached its limit, or -ENOMEM.
  */
 int limits_enter(
     struct connection_limits *, const struct sockaddr *, struct client **out);
@@ -80,25 +87,25 @@ int limits_enter(
 void limits_leave(struct connection_limits *, struct client *);
 
 /*
- * A worker asks other workers with COMMAND_WISH to close a connection for it.  Each worker publishes
- * the rank of its own victim; the victim with the highest rank is closed first, and rank 0 means no
- * victim.  So a worker asks only workers whose rank is higher, or older than LIMITS_FRESH_US.  The
- * asked worker closes a connection, whose slot goes to a waiting worker, or replies with COMMAND_PLACE
- * that its rank is not higher.  A worker with rank 0 asks all other workers each time, and gets a reply
- * only with a slot.  A worker that does not reply within LIMITS_RESPONSE_US is not asked again until it
- * does.
+ * A worker asks other workers with COMMAND_WISH to close a connection for it.  Each worker
+ * publishes the rank of its own victim; the victim with the highest rank is closed first, and rank
+ * 0 means no victim.  So a worker asks only those workers whose published rank is higher than its
+ * own or older than LIMITS_FRESH_US.  The asked worker closes a connection, whose slot goes to a
+ * waiting worker, or replies with COMMAND_PLACE that its rank is not higher.  A worker with rank 0
+ * asks all other workers each time, and gets a reply only with a slot.  A worker that does not
+ * reply within LIMITS_RESPONSE_US is not asked again before it replies.
  */
-#define LIMITS_WORKERS	   1024 /* maximum number of workers */
-#define LIMITS_FRESH_US	   20000
-#define LIMITS_RESPONSE_US 200000
-#define LIMITS_NOBODY	   LIMITS_WORKERS
+#define LIMITS_WORKERS	   1024	  /* maximum number of workers */
+#define LIMITS_FRESH_US	   20000  /* age at which a rank is too old, us */
+#define LIMITS_RESPONSE_US 200000 /* time for a reply, us */
+#define LIMITS_NOBODY	   LIMITS_WORKERS /* no worker */
 
 /*
- * Asks the other workers for a slot.  rank is the rank of the worker's own victim.  Returns 0 if no
- * other worker may have a victim of higher rank.  Otherwise the worker waits as after limits_wait, and
- * should close its own victim at the returned time, unless COMMAND_PLACE comes before.  A worker with a
- * victim waits for a slot at most LIMITS_RESPONSE_US after its first request, even if other workers
- * reply late or their slots go to third workers.
+ * Asks the other workers for a slot.  `rank` is the rank of the worker's own victim.  Returns 0 if
+ * no other worker may have a victim of higher rank.  Otherwise the worker waits as after
+ * limits_wait, and should close its own victim at the returned time, unless COMMAND_PLACE arrives
+ * before.  A worker with a victim waits for a slot at most LIMITS_RESPONSE_US after its first
+ * request, even if other workers reply late or their slots go to third workers.
  */
 uint64_t limits_ask(struct connection_limits *, unsigned worker, uint32_t rank,
     uint64_t now_us);
@@ -107,9 +114,9 @@ uint64_t limits_ask(struct connection_limits *, unsigned worker, uint32_t rank,
 bool limits_is_asked(const struct connection_limits *, unsigned worker);
 
 /*
- * Replies to all askers whose rank is not below `rank`.  Returns an asker with a lower rank, or
- * LIMITS_NOBODY.  The caller closes a connection for that asker, now or later, and calls
- * limits_responded.
+ * Finds an asker whose rank is below `rank`, the rank of this worker's own victim.  Replies to the
+ * askers before that one that the rank is not higher.  Returns the asker, or LIMITS_NOBODY if there
+ * is none.  The caller closes a connection for the asker, now or later, and calls limits_responded.
  */
 unsigned limits_asker(struct connection_limits *, unsigned worker,
     uint32_t rank, uint64_t now_us);

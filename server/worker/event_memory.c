@@ -20,11 +20,11 @@
 static alignas(4096) char event_area[AREA];
 static atomic_size_t event_taken;
 
-/* Pieces that a thread may use. */
+/* Free pieces of a thread, which only this thread uses. */
 static _Thread_local struct {
-	void *et_free; /* list of free pieces */
-	char *et_run;
-	size_t et_left;
+	void *et_free;	/* list of free pieces */
+	char *et_run;	/* start of the run that is in use */
+	size_t et_left; /* unused bytes of that run */
 } event_thread;
 
 static bool

@@ -10,26 +10,28 @@
 
 #define LOOKS  16 /* sockets checked per choice */
 #define GIVES  16 /* connections closed for other workers per call */
-#define LITTLE ((uint64_t)64 << 10) /* bytes in flight that may be lost */
+#define LITTLE ((uint64_t)64 << 10) /* most bytes in flight of an idle victim */
 
-#define RANK_IDLE UINT32_MAX
+#define RANK_IDLE UINT32_MAX /* rank of a lingering or idle victim */
 
 /*
- * The connection to close next.  If there is none now, vi_item is NULL, and vi_rank is half of the
- * highest rank, which may be the rank of a connection that is too young.  A handshake, if there are
- * few, ranks a quarter, so it is not closed while another worker has a young connection.
+ * The connection to close next.  If no connection may be closed now, vi_item is NULL, and vi_rank
+ * is half of the highest rank of all connections, also of those that are too young.
  */
 struct victim {
 	struct sched_item *vi_item;
-	uint32_t vi_rank;  /* see hoard_rank; 0 for none */
-	unsigned vi_count; /* connections of its address; 0 if it is idle */
+	uint32_t vi_rank; /* see hoard_rank, evict_victim_rank; 0 for none */
+	/* connections of its address; 0 if lingering or idle */
+	unsigned vi_count;
 };
 
 /* Connections without a complete request, the oldest first. */
 struct waiting {
 	size_t wt_n;
-	size_t wt_ripe;	 /* number of the first ones, which are old enough */
-	uint64_t wt_due; /* time when the next one is old enough, us, or 0 */
+	/* number of connections, the first ones, that are old enough */
+	size_t wt_ripe;
+	/* time when the next connection is old enough, us, or 0 */
+	uint64_t wt_due;
 	struct hoarded wt_list[HOARD_MAX];
 	struct sched_item *wt_items[HOARD_MAX];
 };
@@ -42,10 +44,11 @@ evict_ripe_at(const struct worker *wk, const struct sched_item *it,
 }
 
 /*
- * Returns the connection that has been idle longest and whose client has the last response.  If there
- * is none, returns one with at most LITTLE bytes in flight that has been idle for EVICT_LAST_US, or for
- * any time with at_once; with more in flight, a response would be aborted.  Otherwise returns NULL, and
- * stores in *due the time at which such a connection may be closed, or 0.
+ * Returns the connection that has been idle longest and whose client has acknowledged the last
+ * response.  If there is none, returns a connection with at most LITTLE bytes in flight that has
+ * been idle for EVICT_LAST_US, or for any time if at_once is true.  Otherwise returns NULL, and
+ * stores in *due the time at which such a connection may be closed, or 0.  Connections with more
+ * bytes in flight stay, since their responses would be aborted.
  */
 static struct sched_item *
 evict_longest_idle(struct worker *wk, bool at_once, uint64_t *due)
@@ -72,8 +75,8 @@ evict_longest_idle(struct worker *wk, bool at_once, uint64_t *due)
 }
 
 /*
- * Returns a lingering connection whose client has the last response and our FIN, so that nothing is
- * lost, or NULL.
+ * Returns a lingering connection whose client has acknowledged the last response and our FIN, so
+ * that nothing is lost, or NULL.
  */
 static struct sched_item *
 evict_longest_lingering(struct worker *wk)
@@ -128,7 +131,10 @@ evict_collect(struct worker *wk, uint64_t now, struct waiting *wt)
 	}
 }
 
-/* Makes wk_retry fire at due, or EVICT_GRACE_US from now if due has passed; keeps an earlier time. */
+/*
+ * Makes wk_retry fire at `due`, or EVICT_GRACE_US from now if that time has passed, but not later
+ * than it would fire anyway.
+ */
 static void
 evict_look_again(struct worker *wk, uint64_t now, uint64_t due)
 {
@@ -142,6 +148,10 @@ evict_look_again(struct worker *wk, uint64_t now, uint64_t due)
 	evtimer_add(&wk->wk_retry, &tv);
 }
 
+/*
+ * Returns the rank of a victim.  One of few handshakes ranks a quarter, so that it is not closed
+ * while another worker has a young connection.
+ */
 static uint32_t
 evict_victim_rank(const struct hoard_rank *rank)
 {
@@ -224,8 +234,8 @@ evict_end(struct worker *wk, const struct victim *vi)
 }
 
 /*
- * Asks the other workers if this one has no victim, or only one that is alone at its address.  Returns
- * true if a reply or wk_retry will come.
+ * Asks the other workers for a slot if this worker has no victim, or one that is alone at its
+ * address.  Returns true if a worker was asked.
  */
 static bool
 evict_asks_others(struct worker *wk, const struct victim *vi)
@@ -242,7 +252,7 @@ evict_asks_others(struct worker *wk, const struct victim *vi)
 	return until != 0;
 }
 
-/* A client whose idle connection is closed connects again (RFC 9112, 9.5). */
+/* Eviction of an idle connection loses nothing, since its client connects again (RFC 9112, 9.5). */
 enum evicted
 evict_connection(struct worker *wk)
 {
@@ -258,7 +268,7 @@ evict_connection(struct worker *wk)
 	return EVICTED_ONE;
 }
 
-/* A cached file without a transfer can be opened again. */
+/* Closes a cached file first if no transfer uses it, since it can be opened again. */
 enum evicted
 evict_descriptor(struct worker *wk)
 {

@@ -1,31 +1,34 @@
 /*
- * evict: closes a connection or a file to make room for another connection or
- * descriptor.  Runs on the worker's thread.
+ * evict: closes a connection or a file to make room for another connection or descriptor.  Runs on
+ * the worker's thread.
  *
- * A lingering connection is closed first, since its client has the last response; then an idle
- * connection whose client has the last response (sched_ops.unacked), or that has been idle for
- * EVICT_LAST_US with only a little in flight; then a connection that has not sent a complete request,
- * or the body of a request that has a response, for EVICT_GRACE_US (hoard.h), unless its socket has
- * unread bytes.
+ * It closes connections in this order:
+ * 1. a lingering connection whose client has acknowledged the last response (sched_ops.unacked);
+ * 2. an idle connection whose client has acknowledged the last response, or that has been idle for
+ *    EVICT_LAST_US and has at most 64 KiB in flight;
+ * 3. a connection that has not sent a complete request, or the body of a request that has a
+ *    response, for EVICT_GRACE_US, unless its socket has unread bytes (hoard.h).
  *
  * Each worker looks at its own connections.  A worker without a victim, or whose victim is alone at
- * its address, asks the other workers (limits_ask), unless they published a moment ago that their
- * victims rank no higher.
+ * its address, asks the other workers (limits_ask), unless they have published within
+ * LIMITS_FRESH_US that their victims rank no higher.
  */
 #ifndef SERVER_WORKER_EVICT_H
 #define SERVER_WORKER_EVICT_H
 
 #include <stdbool.h>
 
-#define EVICT_GRACE_US 20000   /* minimum wait for a request, us */
+#define EVICT_GRACE_US 20000   /* minimum time to send a request, us */
 #define EVICT_LAST_US  1000000 /* minimum idle time with bytes in flight, us */
 
 struct worker;
 
 enum evicted {
 	EVICTED_ONE,
-	EVICTED_LATER, /* others were asked; COMMAND_PLACE or wk_retry follows */
-	EVICTED_NONE,  /* no victim; wk_retry fires if there may be one soon */
+	/* other workers were asked to close one; COMMAND_PLACE or wk_retry follows */
+	EVICTED_LATER,
+	/* no victim here; wk_retry fires if there may be one soon */
+	EVICTED_NONE,
 };
 
 /* Closes a connection, or asks other workers to close one. */
@@ -36,7 +39,8 @@ enum evicted evict_descriptor(struct worker *);
 
 /*
  * Frees a descriptor for a request that the server would refuse without one.  Asks no other worker,
- * and closes young connections as well.  Returns true if a descriptor is free.
+ * and also closes connections that are younger than EVICT_GRACE_US or EVICT_LAST_US.  Returns true
+ * if a descriptor is free.
  */
 bool evict_at_once(struct worker *);
 

@@ -11,7 +11,7 @@
 #include "server/util/period.h"
 #include "server/worker/heap_limit.h"
 
-#define LEAST ((uint64_t)1) /* set in hl_base, as 0 means not measured */
+#define LEAST ((uint64_t)1) /* a bit set in hl_base, as 0 means not measured */
 
 /*
  * Opens the source of the measurement.  In a debug build, tests may name another file in the
@@ -69,7 +69,7 @@ heap_limit_destroy(struct heap_limit **hlp)
 	free(hl);
 }
 
-/* Returns the bytes that the process has without connections. */
+/* Returns the bytes that the process uses without connections. */
 static uint64_t
 heap_limit_own(const struct heap_limit *hl)
 {
@@ -77,7 +77,7 @@ heap_limit_own(const struct heap_limit *hl)
 	       hl->hl_kept;
 }
 
-/* Returns the bytes that connections may have, or 0 if the configuration needs all memory. */
+/* Returns the bytes that connections may use, or 0 if the configuration needs all memory. */
 static uint64_t
 heap_limit_share(const struct heap_limit *hl)
 {
@@ -95,7 +95,10 @@ heap_limit_most(const struct heap_limit *hl)
 					   : UINT64_MAX;
 }
 
-/* Updates a level, which begins above most bytes and ends eighth bytes below.  True if it begins. */
+/*
+ * Updates a level, which begins above `most` bytes and ends at `eighth` bytes less.  Returns true
+ * if the level begins now.
+ */
 static bool
 heap_limit_set(
     atomic_bool *level, uint64_t bytes, uint64_t most, uint64_t eighth)

@@ -1,13 +1,14 @@
 /*
  * heap_limit: detects that connections use too much memory of the process.
  *
- * The memory of each connection, stream and listing is bounded, but their number is not.  So the server
- * measures the anonymous memory of the process, and above heap_limit_most it refuses new requests until
- * other requests have ended.  The measured memory includes memory that free(3) has not returned to the
- * kernel; above half of the connections' limit, release.h returns it.
+ * The memory of each connection, stream and listing is bounded, but their number is not.  So the
+ * server measures the anonymous memory of the process, and above heap_limit_most it refuses new
+ * requests until other requests have ended.  The measured memory includes memory that free(3) has
+ * not returned to the kernel; above half of the connections' limit, release.h returns it.
  *
- * The limit of connections is half of the memory that the process at its start and its response caches
- * leave of the control group's limit, or of the machine's memory.  The rest is for pages of files.
+ * The limit of connections is half of what remains of the control group's limit, or of the
+ * machine's memory, without the memory of the process at its start and its response caches.  The
+ * other half is for pages of files.
  *
  * All workers of the process check one object.  Times are microseconds.
  */
@@ -19,23 +20,26 @@
 #include <stdint.h>
 
 #define HEAP_PERIOD_US 5000 /* minimum time between two measurements */
-#define HEAP_FEW       8    /* responses of a connection: heap_limit_is_high */
+/* responses of a connection that are many: heap_limit_is_high */
+#define HEAP_FEW       8
 
 struct heap_limit {
-	int hl_fd;		   /* negative if memory cannot be measured */
-	uint64_t hl_limit;	   /* memory of group or machine, bytes */
-	bool hl_grouped;	   /* true for a control group */
+	int hl_fd;	   /* negative if memory cannot be measured */
+	uint64_t hl_limit; /* memory of group or machine, bytes */
+	/* true if hl_limit is the limit of a control group */
+	bool hl_grouped;
 	uint64_t hl_kept;	   /* size of all response caches, bytes */
 	_Atomic uint64_t hl_base;  /* memory when first measured, bytes, or 0 */
 	_Atomic uint64_t hl_bytes; /* memory when last measured, bytes */
 	_Atomic uint64_t hl_next;  /* time of the next measurement */
-	atomic_bool hl_high;
-	atomic_bool hl_short;
+	atomic_bool hl_high;	   /* last result of heap_limit_is_high */
+	atomic_bool hl_short;	   /* true above heap_limit_most */
 };
 
 /*
- * Creates the limit, and opens the file that it measures with.  kept is the size of all response caches
- * in bytes.  Returns 0, or -errno, with *out NULL, if memory is short or descriptors run out.
+ * Creates the limit, and opens the file that heap_limit_look reads.  `kept` is the size of all
+ * response caches in bytes.  Returns 0, or -errno, with *out NULL, if memory is short or
+ * descriptors run out.
  */
 int heap_limit_create(uint64_t kept, struct heap_limit **out);
 void heap_limit_destroy(struct heap_limit **);

@@ -5,20 +5,18 @@
 
 #define SLOTS ((size_t)2 * HOARD_MAX)
 
-/*
- * Levels of networks: the low bits of a key that a level omits, and the weight of a connection in it.
- */
+/* Levels of networks. */
 static const struct level {
-	unsigned lv_bits;
-	unsigned lv_weight;
+	unsigned lv_bits;   /* low bits of a key that the level omits */
+	unsigned lv_weight; /* score of a connection, in eighths */
 } levels[] = {{0, 8}, {8, 2}, {16, 1}};
 
 #define LEVELS (sizeof(levels) / sizeof(levels[0]))
 
-/* An address or a network, found by its first connection in the list. */
+/* An address or a network in a hash table. */
 struct slot {
-	uint16_t sl_count; /* 0 if the slot is free */
-	uint16_t sl_first;
+	uint16_t sl_count; /* connections; 0 if the slot is free */
+	uint16_t sl_first; /* index of its first connection in the list */
 };
 
 static uint64_t
@@ -72,7 +70,9 @@ hoard_before(const struct hoard_rank *a, const struct hoard_rank *b)
 	return hoard_rank(a) > hoard_rank(b);
 }
 
-/* Returns the connection of the highest rank that may be closed; of several, the oldest. */
+/*
+ * Returns the connection of the highest rank that may be closed, and among equal ranks the oldest.
+ */
 static size_t
 hoard_best(const struct hoarded *list, size_t n, const struct hoard_rank *ranks)
 {

@@ -3,15 +3,16 @@
  * another client needs the slot.  Pure.
  *
  * The address or network with the highest score loses a connection.  A connection counts 1 at its
- * address (client_key.h), 1/4 in its /24 or /56, 1/8 in its /16 or /48; the highest sum is the
- * score.  So many addresses of one network count like one client, and a slow client that is alone
- * at its address stays while another address has two connections.
+ * address (client_key.h), 1/4 in its /24 or /56, 1/8 in its /16 or /48; the highest of the three
+ * sums is the score.  So many addresses of one network count like one client, and a slow client
+ * that is alone at its address stays while another address has two connections.
  *
- * Among equal scores, the address with more connections is first; then a connection that has sent
- * nothing, part of a request, a complete ClientHello, or part of a request after its handshake, in
- * this order; last is one of few handshakes.  A handshake costs a client more than a byte, and takes
- * round trips, so clients that send part of a request from many addresses do not keep out a client
- * that begins a handshake.  Among connections of equal rank, the oldest is closed first.
+ * Among equal scores, the address with more connections is first.  Then connections are closed in
+ * this order: one that has sent nothing, part of a request, a ClientHello, or part of a request
+ * after its handshake; last is a handshake, if handshakes are few (hr_few).  A handshake costs a
+ * client more than a byte, and takes round trips, so clients that send part of a request from many
+ * addresses do not keep out a client that begins a handshake.  Among connections of equal rank, the
+ * oldest is closed first.
  */
 #ifndef SERVER_WORKER_HOARD_H
 #define SERVER_WORKER_HOARD_H
@@ -22,9 +23,9 @@
 
 #include "lib/util/hash.h"
 
-#define HOARD_MAX  256 /* maximum number of connections considered */
-#define HOARD_NONE SIZE_MAX
-#define HOARD_FEW  4
+#define HOARD_MAX  256	    /* maximum number of connections considered */
+#define HOARD_NONE SIZE_MAX /* no connection */
+#define HOARD_FEW  4	    /* few handshakes: at most 1/4 of the connections */
 
 enum hoard_progress {
 	HOARD_SILENT,
@@ -37,14 +38,19 @@ enum hoard_progress {
 struct hoarded {
 	uint64_t ho_key; /* see client_key.h */
 	enum hoard_progress ho_progress;
-	bool ho_spared; /* true if it counts, but must not be closed */
+	/* true if the connection counts but must not be closed */
+	bool ho_spared;
 };
 
 struct hoard_rank {
 	unsigned hr_score; /* score in eighths of a connection */
 	unsigned hr_count; /* connections of the address */
 	enum hoard_progress hr_progress;
-	/* True if a handshake began, and at most one in HOARD_FEW is in a handshake or as far. */
+	/*
+	 * True if the connection has begun a handshake, and at most 1/HOARD_FEW of all connections
+	 * are in one.  If it has sent part of a request after its handshake, such connections count
+	 * too.
+	 */
 	bool hr_few;
 };
 
@@ -61,11 +67,11 @@ hoard_rank(const struct hoard_rank *hr)
 }
 
 /*
- * Chooses a victim of the n connections in list, HOARD_MAX at most, the oldest first.  The first
- * `ripe` of them may be closed; the others are too young and only count.  Returns the victim's index
- * and stores its rank.  Returns HOARD_NONE, and stores the highest rank, if the list is empty, if all
- * connections that may be closed have less than half of the highest score, or if the best of these is
- * one of few handshakes and ranks below a young connection.
+ * Chooses a victim of the n connections in `list`, at most HOARD_MAX, the oldest first.  The first
+ * `ripe` of them may be closed; the others are too young and only count.  Returns the victim's
+ * index and stores its rank.  Returns HOARD_NONE, and stores the highest rank, if no connection may
+ * be closed, if all that may be closed have less than half of the highest score, or if the best of
+ * these is one of few handshakes and ranks below a young connection.
  */
 size_t hoard_pick(const struct seed *, const struct hoarded *list, size_t n,
     size_t ripe, struct hoard_rank *rank);

@@ -106,7 +106,10 @@ listener_pause_accepting(struct worker *wk)
 	event_del(&ls->ls_event);
 }
 
-/* Returns true if a client waits.  accept4 on Linux may fail without one: it allocates first. */
+/*
+ * Returns true if a client waits.  accept4(2) on Linux may fail although no client waits, since it
+ * allocates first.
+ */
 static bool
 listener_client_waits(int fd)
 {
@@ -252,8 +255,8 @@ listener_accept_one(struct worker *wk, int fd, struct sockaddr_storage *addr)
 }
 
 /*
- * Resets the connection, so that the kernel keeps no state of it.  Sends no response, since reading the
- * request first would cost too much.
+ * Resets the connection, so that the kernel keeps no state of it.  Sends no response, since that
+ * would require reading the request first, which costs too much.
  */
 static void
 listener_refuse(struct worker *wk, int sock)
@@ -297,7 +300,10 @@ listener_admit(
 		listener_refuse(wk, sock);
 }
 
-/* Accepts up to ACCEPTS_PER_CALL clients.  The event is level-triggered, so it fires again for more. */
+/*
+ * Accepts up to ACCEPTS_PER_CALL clients.  The event is level-triggered, so it fires again if more
+ * clients wait.
+ */
 static void
 listener_on_accept(evutil_socket_t fd, short what, void *arg)
 {
@@ -331,7 +337,7 @@ listener_start(struct worker *wk)
 	    EV_READ | EV_PERSIST, listener_on_accept, ls);
 }
 
-/* Rotates the sockets, so that each is the first in turn where slots are scarce. */
+/* Rotates the sockets, so that each one comes first in its turn while slots are scarce. */
 static void
 listener_rotate(struct worker *wk)
 {

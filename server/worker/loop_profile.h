@@ -23,17 +23,17 @@ enum loop_phase {
 
 /* Initialise with zeros. */
 struct loop_profile {
-	enum loop_phase lap_kind; /* current phase; LOOP_NONE before any */
-	uint64_t lap_begin;	  /* begin of the iteration */
-	uint64_t lap_since;	  /* begin of the current phase */
-	uint64_t lap_us[LOOP_PHASES];
-	unsigned lap_calls[LOOP_PHASES];
+	enum loop_phase lap_kind;     /* current phase; LOOP_NONE before any */
+	uint64_t lap_begin;	      /* time when the iteration began */
+	uint64_t lap_since;	      /* time when the current phase began */
+	uint64_t lap_us[LOOP_PHASES]; /* duration of each phase */
+	unsigned lap_calls[LOOP_PHASES]; /* callbacks in each phase */
 };
 
-/* Begins the phase kind. */
+/* Ends the current phase, and begins the phase `kind`. */
 void profile_change(struct loop_profile *, enum loop_phase kind, uint64_t now);
 
-/* Returns the duration of the iteration.  profile_text may still be called. */
+/* Ends the iteration, and returns its duration.  profile_text may be called afterwards. */
 uint64_t profile_end(struct loop_profile *, uint64_t now);
 
 /*

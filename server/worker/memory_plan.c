@@ -23,7 +23,7 @@ memory_plan_mib(uint64_t bytes)
 	return bytes >> 20;
 }
 
-/* Returns the bytes that connections may have, or 0 if the system cannot measure them. */
+/* Returns the bytes that connections may use, or 0 if the system cannot measure them. */
 static uint64_t
 memory_plan_connections(uint64_t hot_sets)
 {
@@ -53,7 +53,7 @@ memory_plan_unsent(void)
 
 /*
  * Prints a warning if the server would lock more memory than the limit permits.  A server that root
- * starts lifts the limit, unless a container forbids that.  The send path native locks no memory.
+ * starts lifts the limit, unless a container forbids that.  The send path "native" locks no memory.
  */
 static void
 memory_plan_print_locked(uint64_t memory)

@@ -7,9 +7,9 @@
 
 #include "server/worker/release.h"
 
-#define LARGE  ((size_t)1 << 20)
-#define SMALL  ((size_t)16 << 10)
-#define PIECES ((size_t)8192)
+#define LARGE  ((size_t)1 << 20)  /* size of the first pieces, bytes */
+#define SMALL  ((size_t)16 << 10) /* minimum size of a piece, bytes */
+#define PIECES ((size_t)8192)	  /* maximum number of pieces */
 #define MISSES 16  /* pieces with few resident pages before a smaller size */
 #define TICKS  8   /* ticks (2 s) with few connections before a release */
 #define HIGH   4   /* ticks before a release if memory is high */
@@ -40,7 +40,10 @@ release_on_trimmed(struct pw_waiter *w)
 	rl->rl_trims = false;
 }
 
-/* Submits malloc_trim(3) for the rest of this heap, which is little, and the heaps of other threads. */
+/*
+ * Submits malloc_trim(3) to a pool thread, for the little rest of this heap and for the heaps of
+ * other threads.
+ */
 static void
 release_begin_trim(struct release *rl)
 {
@@ -73,7 +76,7 @@ release_give_back(struct pw_task *tk)
 	return 0;
 }
 
-/* Allocates another piece and submits it to a thread.  Returns false on failure. */
+/* Allocates another piece and submits it to a pool thread.  Returns false on failure. */
 static bool
 release_take(struct release *rl)
 {

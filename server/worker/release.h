@@ -1,13 +1,14 @@
 /*
  * release: returns memory of connections to the kernel when most of them have closed.
  *
- * malloc_trim(3) holds the lock of a heap for 20 ms and more for 200 MiB, and the loop would wait for
- * it.  So the loop allocates free memory in pieces with malloc(3), a thread of the pool returns the
- * pages of each piece, and the loop frees the pieces at the end.  When large pieces have few resident
- * pages, small ones follow, to find free memory between memory in use.  malloc_trim(3) comes last, for
- * the rest, which takes 0.2 ms, and for the heaps of the threads that compute handshakes.
+ * malloc_trim(3) holds the lock of a heap for 20 ms and more for 200 MiB, and the loop would wait
+ * for that lock.  So the loop allocates free memory in pieces with malloc(3), a pool thread returns
+ * the pages of each piece to the kernel, and the loop frees the pieces at the end.  When large
+ * pieces have few resident pages, small ones follow, to find free memory between memory in use.
+ * malloc_trim(3) runs last: it returns the rest in 0.2 ms, and trims the heaps of the threads that
+ * compute handshakes.
  *
- * Runs on the loop's thread.  pw_loop_pending counts a release that is in progress.
+ * The functions run on the loop's thread.  pw_loop_pending counts a release that is in progress.
  */
 #ifndef SERVER_WORKER_RELEASE_H
 #define SERVER_WORKER_RELEASE_H
@@ -22,15 +23,15 @@
 struct release {
 	struct pw_loop *rl_loop;
 	struct pw_task rl_task;
-	void **rl_pieces;
+	void **rl_pieces; /* allocated pieces, rl_count of them */
 	size_t rl_count;
 	size_t rl_size;	    /* bytes of the next piece; 0 if no release runs */
 	size_t rl_resident; /* resident bytes of the last piece */
-	unsigned rl_misses;
-	bool rl_trims;	   /* true while malloc_trim(3) runs */
-	unsigned rl_most;  /* recent highest number of connections */
-	unsigned rl_ticks; /* calls of release_tick with few connections */
-	bool rl_stopped;
+	unsigned rl_misses; /* pieces of this size with few resident pages */
+	bool rl_trims;	    /* true while malloc_trim(3) runs */
+	unsigned rl_most;   /* recent highest number of connections */
+	unsigned rl_ticks;  /* calls of release_tick with few connections */
+	bool rl_stopped;    /* true after release_stop */
 };
 
 void release_init(struct release *, struct pw_loop *);
@@ -51,8 +52,8 @@ void release_tick(
     struct release *, unsigned connections, bool high, struct service *);
 
 /*
- * Stops a release after its current piece.  Call when the worker drains, so that it waits for no more
- * than that piece.
+ * Stops a release after its current piece, and prevents further ones.  Call when the worker drains,
+ * so that the drain waits for one piece or one malloc_trim(3) at most.
  */
 void release_stop(struct release *);
 

@@ -2,8 +2,8 @@
  * sched: a worker's run queue and timers.  Their items are embedded in larger objects, such as
  * connections.  Runs on the worker's thread.
  *
- * The worker knows an item only by its struct sched_ops.  Each call may free the item; drain and
- * close free no other item.  Times are microseconds.
+ * The worker uses an item only through its struct sched_ops.  A function that receives the item
+ * without const may free it; drain and close free no other item.  Times are microseconds.
  */
 #ifndef SERVER_WORKER_SCHED_H
 #define SERVER_WORKER_SCHED_H
@@ -27,13 +27,13 @@ struct sched_ops {
 	/* Handles the expiry of the item's timer, which is stopped already. */
 	void (*timeout)(struct sched_item *, enum timer);
 
-	/* Starts the drain.  The item may accept one more request, if it arrives soon. */
+	/* Starts the drain.  The item may accept one more request within TIMER_GRACE. */
 	void (*drain)(struct sched_item *);
 	void (*close)(struct sched_item *);
 
 	/*
-	 * Returns the bytes that were sent and that the client has not acknowledged, or UINT64_MAX if
-	 * the client has sent bytes that were not read.
+	 * Returns the bytes that the server has sent and the client has not acknowledged, or
+	 * UINT64_MAX if the client has sent bytes that the server has not read.
 	 */
 	uint64_t (*unacked)(const struct sched_item *);
 
@@ -47,13 +47,18 @@ struct sched_ops {
 	/* Resets an item that has not sent a complete request, to free its slot. */
 	void (*reset)(struct sched_item *);
 
-	/* Returns the number of its connection's responses in flight, or 0 after a close. */
+	/*
+	 * Returns the number of responses in flight of the item's connection, or 0 if it is closed.
+	 */
 	unsigned (*responses)(const struct sched_item *);
 
-	/* Returns the microseconds since its connection last sent data, or 0 if they are unknown. */
+	/*
+	 * Returns the microseconds since the item's connection last sent data, or 0 if that time is
+	 * unknown.
+	 */
 	uint64_t (*sent_ago)(const struct sched_item *);
 
-	/* Evicts its connection, whose client reads nothing, because memory is short. */
+	/* Evicts the item's connection, whose client reads nothing, because memory is short. */
 	void (*evict)(struct sched_item *);
 #ifdef PW_DEBUG
 	/* Aborts if the item breaks a rule. */
@@ -65,8 +70,8 @@ struct sched_item {
 	const struct sched_ops *it_ops;
 	enum phase it_phase; /* phase in which the statistics count the item */
 	enum timer it_timer;
-	bool it_queued; /* true if on the run queue */
-	uint64_t it_deadline;
+	bool it_queued;	      /* true if on the run queue */
+	uint64_t it_deadline; /* time when it_timer expires */
 	TAILQ_ENTRY(sched_item) it_all;
 	TAILQ_ENTRY(sched_item) it_run_entry;
 	TAILQ_ENTRY(sched_item) it_timed;
@@ -74,19 +79,19 @@ struct sched_item {
 
 TAILQ_HEAD(sched_list, sched_item);
 
-#define SCHED_TICK_US 4096
-#define SCHED_TICKS   512 /* ticks of the longest pause; longer ones end early */
+#define SCHED_TICK_US 4096 /* length of a tick, us */
+#define SCHED_TICKS   512  /* ticks of the longest pause */
 
 struct sched {
 	struct event sc_again; /* pending if an item is ready or timed out */
 	struct sched_list sc_run_queue;
-	unsigned sc_runnable;
+	unsigned sc_runnable; /* items on the run queue */
 	/*
 	 * Items with a timer.  An item is in at most one list.  All timers of a list have one length,
 	 * so the list is in the order of the deadlines, and a timer costs O(1).
 	 */
 	struct sched_list sc_timers[TIMERS];
-	uint64_t sc_timeouts[TIMERS];
+	uint64_t sc_timeouts[TIMERS]; /* length of each timer */
 	struct sched_item *sc_cursor; /* next item of stalled_evict, or NULL */
 	/*
 	 * Items with TIMER_PAUSE, whose lengths differ, by the tick in which the pause ends.  sc_pause
@@ -94,10 +99,10 @@ struct sched {
 	 */
 	struct event sc_pause;
 	struct sched_list sc_paused[SCHED_TICKS];
-	unsigned sc_npaused;
-	uint64_t sc_ticked; /* last tick that was handled */
+	unsigned sc_npaused; /* items with TIMER_PAUSE */
+	uint64_t sc_ticked;  /* last tick that was handled */
 	struct sched_list sc_all;
-	unsigned sc_count;
+	unsigned sc_count;	    /* connections in sc_all */
 	unsigned sc_most;	    /* highest sc_count since the last tick */
 	struct sched_list sc_parts; /* parts of items: streams of connections */
 };
@@ -128,8 +133,8 @@ struct sched_item *sched_next(struct sched *);
 void sched_timer(struct sched *, struct sched_item *, enum timer);
 
 /*
- * Replaces the item's timer by a pause: queues the item at until_us, or after some 2 s if that is
- * sooner.
+ * Replaces the item's timer by a pause, after which the item is queued.  The pause ends at
+ * until_us, or after SCHED_TICKS (2.1 s) if that is sooner.
  */
 void sched_pause(struct sched *, struct sched_item *, uint64_t until_us);
 
@@ -139,12 +144,12 @@ void sched_go_on(struct sched *, uint64_t now_us);
 /* Stops an expired timer, stores which one, and returns its item.  Returns NULL if none has expired. */
 struct sched_item *sched_expired(struct sched *, uint64_t now_us, enum timer *);
 
-/* sched_drain calls drain of each connection; sched_close calls close. */
+/* sched_drain calls the drain function of each connection; sched_close calls the close function. */
 void sched_drain(struct sched *);
 void sched_close(struct sched *);
 
 #ifdef PW_DEBUG
-/* Prints the rule and aborts if a rule of this file or of an item is broken. */
+/* Checks the rules of this file and of each item.  If one is broken, prints it and aborts. */
 void sched_check(const struct sched *, const struct stats *);
 #else
 static inline void

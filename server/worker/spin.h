@@ -1,6 +1,6 @@
 /*
- * spin: detects a loop that computes without a result.  Such a loop iterates, so its ticks alone
- * would look healthy.  Pure: times are microseconds.
+ * spin: detects an event loop that computes without a result.  Such a loop iterates, so its ticks
+ * alone would look healthy.  Pure: times are microseconds.
  */
 #ifndef SERVER_WORKER_SPIN_H
 #define SERVER_WORKER_SPIN_H
@@ -10,15 +10,16 @@
 
 /* Initialise with zeros. */
 struct spin {
-	uint64_t sp_done; /* argument done of the last call */
-	uint64_t sp_cpu;  /* argument cpu of the last call */
-	uint64_t sp_now;  /* argument now of the last call */
+	uint64_t sp_done; /* `done` of the last call */
+	uint64_t sp_cpu;  /* `cpu` of the last call */
+	uint64_t sp_now;  /* `now` of the last call; 0 before the first */
 };
 
 /*
  * Returns true if, since the last call, the thread has computed for a sixteenth or more of the time
- * while done has not changed.  done is a sum that grows with every byte received or sent, connection
- * accepted and wait ended; cpu is the thread's processor time, microseconds.  Call some times a second.
+ * while `done` has not changed.  `done` is a sum that grows with every byte received or sent,
+ * connection accepted and wait ended; `cpu` is the thread's processor time, microseconds.  Call
+ * four times a second.
  */
 bool spin_look(struct spin *, uint64_t done, uint64_t cpu, uint64_t now);
 

@@ -12,14 +12,16 @@
 #include "server/util/period.h"
 #include "server/worker/tcp_memory.h"
 
-#define PERIOD_US 10000
-#define UNSENT	  ((size_t)128 << 10) /* bytes: two segments of maximum size */
-#define LITTLE	  ((size_t)4 << 10)
+#define PERIOD_US 10000 /* minimum time between two checks */
+/* TCP_LESS, bytes: two segments of maximum size */
+#define UNSENT	  ((size_t)128 << 10)
+#define LITTLE	  ((size_t)4 << 10) /* TCP_LITTLE, bytes */
 #define SHARE	  8 /* sockets may hold 1/8 of the control group's memory */
 
 /*
- * Opens the kernel's statistics of sockets, or in a debug build the file that PAGEWISE_SOCKSTAT names.
- * Sets *enough to the bytes below which TCP is never bounded.  Returns the descriptor or -errno.
+ * Opens the kernel's statistics of sockets, or in a debug build the file that PAGEWISE_SOCKSTAT
+ * names.  Sets *enough to the bytes up to which the kernel does not limit TCP.  Returns the
+ * descriptor or -errno.
  */
 static int
 tcp_memory_open_source(uint64_t *enough)
@@ -63,7 +65,10 @@ tcp_memory_create(uint64_t most, struct tcp_memory **out)
 	if (pr == NULL)
 		return -ENOMEM;
 	pr->pr_fd = -1;
-	/* Uses the system's limit if that is lower, since a higher limit would make things worse. */
+	/*
+	 * Uses the system's limit if that is lower: a higher one would allow more than without
+	 * pressure.
+	 */
 	pr->pr_unsent = limit < UNSENT ? limit : UNSENT;
 	tcp_memory_learn_limit(pr, most);
 	if (most == 0)

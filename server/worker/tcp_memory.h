@@ -3,8 +3,8 @@
  * tcp(7)).  When that memory is exhausted, the kernel resets connections, and not necessarily those
  * that use most of it.
  *
- * When a client stops reading, its socket fills with up to 4 MiB (tcp_wmem) if the client has been
- * quick for 100 KB, and in any case over loopback.  So under pressure a socket accepts less at a time
+ * The socket of a client that stops reading fills with up to 4 MiB (tcp_wmem), if the client has
+ * read 100 KB quickly or is on the same machine.  So under pressure a socket accepts less at a time
  * (TCP_NOTSENT_LOWAT), and each holds 0.2 MiB: docs/security/slow-clients.md has the figures.
  *
  * All workers of the process check one object.  Times are microseconds.
@@ -17,37 +17,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Limits of the bytes in a socket that its client has not acknowledged. */
+/* Limits of the unsent bytes in a socket (TCP_NOTSENT_LOWAT). */
 enum tcp_level {
-	TCP_ALL,    /* the kernel's own limit */
+	TCP_ALL,    /* the default of the system */
 	TCP_LESS,   /* 128 KiB */
 	TCP_LITTLE, /* 4 KiB: see unacked.h */
 };
 
 struct tcp_memory {
-	int pr_fd;	   /* negative if there is none to read */
+	int pr_fd;	   /* kernel's statistics; negative if not readable */
 	uint64_t pr_limit; /* limit of the control group, bytes, or 0 */
-	/* bytes that sockets may hold of it (unacked.h), or 0 */
+	/* bytes of pr_limit that sockets may hold (unacked.h), or 0 */
 	uint64_t pr_share;
 	uint64_t pr_most;	  /* threshold of pressure, bytes */
-	size_t pr_unsent;	  /* limit for os_limit_unsent, bytes */
+	size_t pr_unsent;	  /* unsent bytes per socket under pressure */
 	_Atomic uint64_t pr_next; /* time of the next check */
-	atomic_bool pr_on;
+	atomic_bool pr_on;	  /* true under pressure */
 };
 
 /*
- * Creates the check.  Pressure begins above most bytes; 0 means never, and TCP_MEMORY_AUTO (conf.h)
- * means half of the memory up to which the kernel sees no pressure.  Returns 0, or -errno if the memory
- * cannot be read, so that there is never pressure (-ENOSYS on a system without the file).  Returns
- * -ENOMEM, with *out NULL, if memory is short.
+ * Creates the check.  Pressure begins above `most` bytes; 0 means never, and TCP_MEMORY_AUTO
+ * (conf.h) means half of the memory up to which the kernel sees no pressure.  Returns 0, or -errno
+ * if the memory cannot be read, so that there is never pressure (-ENOSYS on a system without the
+ * file).  Returns -ENOMEM, with *out NULL, if memory is short.
  */
 int tcp_memory_create(uint64_t most, struct tcp_memory **out);
 void tcp_memory_destroy(struct tcp_memory **);
 
 /*
- * Checks for pressure, at most once in 10 ms, since a read takes 3 us with two CPUs: the kernel adds up
- * the memory of all CPUs.  Returns true, to one caller, when pressure begins.  Pressure ends below
- * three quarters of pr_most.
+ * Checks for pressure, at most once in 10 ms.  A read takes 3 us with two CPUs, since the kernel
+ * adds up the memory of all CPUs.  Returns true, to one caller, when pressure begins.  Pressure
+ * ends below three quarters of pr_most.
  */
 bool tcp_memory_look(struct tcp_memory *, uint64_t now);
 
@@ -57,7 +57,7 @@ tcp_memory_is_short(const struct tcp_memory *pr)
 	return atomic_load_explicit(&pr->pr_on, memory_order_relaxed);
 }
 
-/* Limits the bytes that the socket may hold. */
+/* Limits the unsent bytes of the socket. */
 void tcp_memory_apply(const struct tcp_memory *, enum tcp_level, int sock);
 
 #endif

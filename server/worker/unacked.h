@@ -2,13 +2,14 @@
  * unacked: counts the bytes that a worker's sockets hold, and bounds them where a control group
  * limits memory.
  *
- * Pages of files that sendfile(2) gave to a socket count for the group until the client acknowledges
- * them (v1 and v2), and so does the socket's own memory (v2).  The kernel can evict neither.  Without
- * a bound, seven hundred clients that request a file and read nothing fill the group, and the kernel
- * kills the process.
+ * Pages of files that sendfile(2) gave to a socket count for the group until the client
+ * acknowledges them (v1 and v2), and so does the socket's own memory (v2).  The kernel can evict
+ * neither.  Without a bound, seven hundred clients that request a file and read nothing fill the
+ * group, and the kernel kills the process.
  *
- * Bytes are added when they are sent.  Acknowledged ones are subtracted when the sum nears its bound:
- * SIOCOUTQ is called for a few sockets each time, in turn.  Runs on the loop's thread.
+ * Bytes are added when the worker writes them.  When the sum nears its bound, the worker queries a
+ * few sockets with SIOCOUTQ, in turn, and subtracts the bytes that were acknowledged.  Runs on the
+ * loop's thread.
  */
 #ifndef SERVER_WORKER_UNACKED_H
 #define SERVER_WORKER_UNACKED_H
@@ -35,14 +36,14 @@ struct unacked {
 
 void unacked_init(struct unacked *, uint64_t share);
 
-/* Adds bytes that were written to the socket.  Returns true if TCP_LITTLE begins. */
+/* Adds the bytes that the worker wrote to the socket.  Returns true if TCP_LITTLE begins. */
 bool unacked_gave(
     struct unacked *, struct unacked_item *, int sock, uint64_t bytes);
 
 /* Subtracts the socket's bytes.  Call before the socket is closed. */
 void unacked_forget(struct unacked *, struct unacked_item *);
 
-/* Subtracts acknowledged bytes when the sum nears its bound.  Call a few times a second. */
+/* Subtracts acknowledged bytes when the sum nears its bound.  Call four times a second. */
 void unacked_tick(struct unacked *);
 
 #endif

@@ -21,8 +21,8 @@
 #define LATE_LOOKS 4   /* events per read of the clock */
 #define MILLI_US   ((uint64_t)1000)
 #define SECOND_US  ((uint64_t)1000000)
-#define LESS	   ((size_t)128 << 10) /* bytes per send */
-#define LITTLE	   ((size_t)8 << 10)
+#define LESS	   ((size_t)128 << 10) /* TCP_LESS: bytes per send */
+#define LITTLE	   ((size_t)8 << 10)   /* TCP_LITTLE: bytes per send */
 
 bool
 worker_late(struct worker *wk)
@@ -34,7 +34,10 @@ worker_late(struct worker *wk)
 	return wk->wk_late;
 }
 
-/* Handles expired timers, but only until end, as ten thousand may expire at the same moment. */
+/*
+ * Handles expired timers, but only until the time `end`, as ten thousand may expire at the same
+ * moment.
+ */
 static void
 worker_expire(struct worker *wk, uint64_t end)
 {
@@ -52,7 +55,10 @@ worker_expire(struct worker *wk, uint64_t end)
 	}
 }
 
-/* Gives connections a time slice each, for SLICES_US; then events of other connections come first. */
+/*
+ * Runs ready connections for a time slice each, but only for SLICES_US in total, so that events of
+ * other connections are handled soon.
+ */
 static void
 worker_on_again(evutil_socket_t fd, short what, void *arg)
 {
@@ -342,7 +348,10 @@ worker_drain(struct worker *wk)
 	worker_maybe_end(wk);
 }
 
-/* Stops the worker.  Memory that a disk read uses stays until the read completes: see worker_join. */
+/*
+ * Closes all sockets.  Memory that a disk read uses stays until the read completes: see
+ * worker_join.
+ */
 static void
 worker_stop(struct worker *wk)
 {
@@ -493,9 +502,9 @@ worker_stay_awake(struct worker *wk, bool served)
 }
 
 /*
- * Returns true if worker_maybe_end has ended the loop for good.  The rest of the same callback may have
- * begun more work, such as dropping pages of the last response; the completion of that work ends the
- * loop again.
+ * Returns true if the loop has ended.  After worker_maybe_end has broken it, the rest of the same
+ * callback may have begun more work, such as dropping pages of the last response; the completion of
+ * that work breaks the loop again.
  */
 static bool
 worker_has_ended(const struct worker *wk)
@@ -505,7 +514,7 @@ worker_has_ended(const struct worker *wk)
 		   pw_loop_pending(wk->wk_service.svc_loop) == 0);
 }
 
-/* Runs single iterations, to measure each: libevent does not report how long they take. */
+/* Runs single iterations, to measure each one, since libevent does not report their durations. */
 static void
 worker_run(struct worker *wk)
 {

@@ -1,6 +1,6 @@
 /*
- * worker: one thread, one event base, its own listeners and connections.
- * Only the worker's thread uses it, except for the functions that main's thread calls.
+ * worker: a thread with its own event base, listening sockets and connections.  Only this thread
+ * uses it, except for the functions that main's thread calls.
  */
 #ifndef SERVER_WORKER_WORKER_H
 #define SERVER_WORKER_WORKER_H
@@ -42,8 +42,8 @@ typedef void worker_accept_f(
 
 struct listening {
 	int ls_fd;	 /* owned */
-	bool ls_proxied; /* connections begin with a PROXY header */
-	bool ls_secure;	 /* a TLS handshake follows */
+	bool ls_proxied; /* true if connections begin with a PROXY header */
+	bool ls_secure;	 /* true if a TLS handshake follows */
 	struct event ls_event;
 	struct worker *ls_worker;
 	SLIST_ENTRY(listening) ls_next;
@@ -67,7 +67,8 @@ struct worker {
 	struct message_rate wk_told_evict;
 	struct asleep wk_asleep; /* messages about sleep in iterations */
 	struct spin wk_spin;
-	uint64_t wk_moves; /* number of socket reads and completions */
+	/* number of socket reads, and of callbacks for completions */
+	uint64_t wk_moves;
 
 	struct event wk_done;	 /* fires if svc_loop has completions */
 	struct event wk_tick;	 /* fires every 250 ms */
@@ -101,7 +102,8 @@ struct worker {
 	struct message_rate wk_told_unacked;
 	struct header_cache *wk_header_cache; /* NULL if off */
 	struct tls_context *wk_tls;	      /* NULL without TLS */
-	struct handshaker *wk_handshaker;     /* main's; NULL without TLS */
+	/* owned by main; NULL without TLS */
+	struct handshaker *wk_handshaker;
 
 	/* shared by main's thread and the worker */
 	struct pw_pool *wk_pool;
@@ -137,11 +139,14 @@ struct shared {
 	struct log *sh_log;
 };
 
-/* Creates a worker without listening sockets: see listener_take. */
+/* Creates a worker without listening sockets: see listener_take.  Returns 0 or -errno. */
 int worker_create(const struct shared *, unsigned id, struct worker **);
 int worker_start(struct worker *);
 
-/* Returns the size of each worker's response cache, bytes.  Reads the memory limits from files. */
+/*
+ * Returns the size of each worker's response cache, bytes.  Reads the memory limits from files if
+ * hot_set is not configured.
+ */
 size_t worker_hot_set(const struct conf *);
 
 /* Sends a command to the worker.  Any thread may call it. */
@@ -150,22 +155,25 @@ void worker_command(struct worker *, enum command);
 /* Waits for the thread to end, for at most timeout_us.  Returns true if it has ended. */
 bool worker_join(struct worker *, uint64_t timeout_us);
 
-/* Gives up the thread.  Call after COMMAND_ABANDON, instead of worker_destroy. */
+/* Detaches the thread.  Call after COMMAND_ABANDON, instead of worker_destroy. */
 void worker_abandon(struct worker *);
 void worker_destroy(struct worker **);
 
 /* ------------------------------------------------------ called by connections */
 
 /*
- * Notes that the worker accepts no more, if it has no listening socket left.  Call when a listening
- * socket was closed.
+ * If the worker has no listening socket left, notes that it accepts no more connections.  Call when
+ * a listening socket was closed.
  */
 void worker_quiet(struct worker *);
 
 /* Ends the loop if the worker drains and has no socket, connection or pending completion left. */
 void worker_maybe_end(struct worker *);
 
-/* Creates the worker's own events, and runs its thread.  For worker_start.c. */
+/*
+ * worker_watch creates the worker's own events, and returns 0 or -ENOMEM.  worker_main runs in its
+ * thread.  Both are for worker_start.c.
+ */
 int worker_watch(struct worker *);
 void worker_main(void *);
 
@@ -183,7 +191,10 @@ worker_lap(struct worker *wk, enum loop_phase kind)
 	pw_loop_awake(wk->wk_service.svc_loop, now);
 }
 
-/* Checks whether sockets hold too much.  Call when bytes may have been written to this socket. */
+/*
+ * Counts the bytes written to this socket, and checks whether sockets hold too much.  Call when
+ * bytes may have been written.
+ */
 void worker_look(struct worker *, struct unacked_item *, int sock);
 
 /* Returns true if worker_look is due: always if memory is limited, else after wk_look bytes. */
@@ -195,7 +206,7 @@ worker_may_look(const struct worker *wk)
 	       wk->wk_look;
 }
 
-/* Returns the limit of the bytes that a socket may hold now. */
+/* Returns the limit of the unsent bytes in a socket now. */
 static inline enum tcp_level
 worker_level(const struct worker *wk)
 {

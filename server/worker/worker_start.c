@@ -20,10 +20,12 @@
 #include "server/worker/listener.h"
 #include "server/worker/worker.h"
 
-#define LINGER_US 5000000
+#define LINGER_US 5000000 /* TIMER_LINGER, microseconds */
 #define GRACE_US  1000000 /* TIMER_GRACE, microseconds */
-#define LISTINGS  16	  /* 1/16 of the memory is for all listings */
+/* 1/16 of the memory is for listings of all workers */
+#define LISTINGS  16
 #define SECOND_US ((uint64_t)1000000)
+/* maximum of hot_set if not configured, bytes */
 #define HOT_SET	  ((uint64_t)16 << 20)
 #define HOT_PART  16		       /* 1/16 of the memory, for all workers */
 #define LOOK	  ((uint64_t)64 << 10) /* value of wk_look, bytes */
