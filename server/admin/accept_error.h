@@ -1,6 +1,6 @@
 /*
- * accept_error: pauses a libevent listener for a second when accept fails, for example without free
- * descriptors.  Otherwise accept would fail again at once.
+ * accept_error: pauses a libevent listener for a second when accept fails, for example because
+ * descriptors ran out.  Otherwise accept would fail again at once.
  */
 #ifndef SERVER_ADMIN_ACCEPT_ERROR_H
 #define SERVER_ADMIN_ACCEPT_ERROR_H

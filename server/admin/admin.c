@@ -25,7 +25,7 @@
 
 #define MAX_HEAD (16 << 10) /* maximum request head, bytes */
 #define MAX_BODY (16 << 10) /* maximum request body, bytes */
-#define TIMEOUT	 60	    /* timeout without a byte, seconds */
+#define TIMEOUT	 60	    /* timeout if no byte arrives or leaves, seconds */
 
 extern const char admin_page[]; /* admin.html */
 
@@ -41,7 +41,7 @@ struct admin {
 	struct evhttp *adm_http;
 	struct agent *adm_agent; /* NULL if off */
 	struct event *adm_word;
-	/* a byte starts accepting; end of file stops the thread */
+	/* pipe to the thread: a byte makes it accept, end of file makes it stop */
 	int adm_pipe[2];
 	pthread_t adm_thread;
 	bool adm_started;
@@ -57,8 +57,8 @@ admin_add_header(
 }
 
 /*
- * Sends the output buffer.  A response to HEAD has the fields of GET (RFC 9110, 9.3.2); evhttp
- * would send the body as well, and not its length.
+ * Sends the output buffer.  A response to HEAD has the fields of GET (RFC 9110, 9.3.2).  For HEAD,
+ * evhttp would send the body as well, and no Content-Length.
  */
 static void
 admin_reply(struct evhttp_request *req, int status, const char *reason)
@@ -133,7 +133,7 @@ admin_send_map(struct admin *adm, struct evhttp_request *req)
 	admin_reply(req, HTTP_OK, "OK");
 }
 
-/* Returns true for ADDR, [ADDR] or localhost, each with or without a port. */
+/* Returns true if the Host field is ADDR, [ADDR] or localhost, with or without a port. */
 static bool
 admin_host_is_local(const char *host)
 {
@@ -167,7 +167,7 @@ admin_is_local(struct evhttp_request *req)
 	       addr.ss_family == AF_UNIX;
 }
 
-/* Checks the Host field, except on a Unix socket, which a browser cannot reach. */
+/* Checks the Host field.  Allows every host on a Unix socket, which a browser cannot reach. */
 static bool
 admin_host_allowed(struct evhttp_request *req)
 {
@@ -223,7 +223,7 @@ admin_order_undrain(struct admin *adm, struct evhttp_request *req)
 
 static const struct path {
 	const char *path;
-	bool is_order;
+	bool is_order;	 /* true if the path is a command, for POST */
 	bool is_popular; /* true if the path exists only with popular */
 	void (*answer)(struct admin *, struct evhttp_request *);
 } paths[] = {
@@ -319,7 +319,7 @@ admin_main(void *arg)
 
 /*
  * Creates a bufferevent that closes its own socket after its events are removed.  evhttp would
- * close it before, and by then another thread may have reused the number.
+ * close the socket before that, and by then another thread might have reused the descriptor number.
  */
 static struct bufferevent *
 admin_on_connection(struct event_base *base, void *arg)

@@ -23,34 +23,38 @@
 #include "server/worker/worker.h"
 
 #define LINE	     512 /* maximum bytes of a line, with the NUL */
-#define QUEUES	     256
-#define LINGER_US    ((uint64_t)2000000) /* time for the client to close */
-#define LINGERING    256 /* maximum; further connections are closed at once */
+#define QUEUES	     256 /* maximum number of disk queues */
+/* time for the client to close, microseconds */
+#define LINGER_US    ((uint64_t)2000000)
+#define LINGERING    256 /* maximum number; further ones are closed at once */
 #define ACCEPTS	     64	 /* connections accepted per sample period */
-#define READY_US     ((uint64_t)60000000)
-#define LATE_TICK_US ((uint64_t)500000) /* two periods of a loop's tick */
+#define READY_US     ((uint64_t)60000000) /* time of "up ready", microseconds */
+/* two ticks of an event loop, microseconds */
+#define LATE_TICK_US ((uint64_t)500000)
 
 /* A disk queue at its last sample. */
 struct seen_queue {
 	uint64_t sq_dev;
 	const char *sq_queue;
-	uint64_t sq_jobs;
-	uint64_t sq_wait;    /* total wait, microseconds */
-	uint64_t sq_working; /* time of the last completion or idle sample */
+	uint64_t sq_jobs; /* completed jobs */
+	uint64_t sq_wait; /* total wait, microseconds */
+	/* time of the last sample with a completion or without jobs */
+	uint64_t sq_working;
 };
 
+/* An event loop at its last sample. */
 struct seen_loop {
 	uint64_t sl_iterations;
-	uint64_t sl_time; /* total time, microseconds */
-	uint64_t sl_beat;
-	uint64_t sl_beat_at;
+	uint64_t sl_time;    /* total time, microseconds */
+	uint64_t sl_beat;    /* last value of wk_beat */
+	uint64_t sl_beat_at; /* time when sl_beat changed, us */
 };
 
 /* A connection whose line was sent, and which the client has not closed. */
 struct lingering {
 	struct agent *lg_agent;
 	struct bufferevent *lg_bev; /* owned */
-	uint64_t lg_until;
+	uint64_t lg_until;	    /* time when the connection is closed, us */
 	LIST_ENTRY(lingering) lg_link;
 };
 
@@ -62,8 +66,9 @@ struct agent {
 	unsigned ag_accepted; /* connections since the last sample */
 	struct event_base *ag_base;
 	struct weight ag_weight;
-	uint64_t ag_ready_until; /* end of "up ready", us; 0 before a check */
-	uint64_t ag_checks;
+	/* end of "up ready", us; 0 until the first check */
+	uint64_t ag_ready_until;
+	uint64_t ag_checks; /* connections since the start */
 	LIST_HEAD(, lingering)
 	ag_lingering;
 	unsigned ag_nlingering;
@@ -80,7 +85,7 @@ agent_minimum(double a, double b)
 	return a < b ? a : b;
 }
 
-/* Finds or adds a queue.  Returns NULL if there are too many. */
+/* Finds or adds a queue.  Returns NULL if there are more than QUEUES. */
 static struct seen_queue *
 agent_find_queue(
     struct agent *ag, const struct pw_device_stats *ds, uint64_t now)
@@ -124,7 +129,8 @@ agent_queue_weight(
 }
 
 /*
- * Returns the weight of the disks.  Ignores the tasks queue: a listing may legitimately take long.
+ * Returns the weight that the disks permit.  Ignores the queue "tasks", as a listing may rightly
+ * take long.
  */
 static double
 agent_disks_weight(struct agent *ag, uint64_t now)
@@ -175,8 +181,8 @@ agent_end(struct lingering *lg)
 }
 
 /*
- * Closes connections after LINGER_US even if the client keeps sending: a read timeout would restart
- * each time.
+ * Closes connections after LINGER_US even if the client keeps sending.  A read timeout would
+ * restart each time.
  */
 static void
 agent_end_lingering(struct agent *ag, uint64_t now)
@@ -191,8 +197,8 @@ agent_end_lingering(struct agent *ag, uint64_t now)
 }
 
 /*
- * Resumes accepting.  libevent accepts until the backlog is empty, so a limit leaves time for the
- * thread's other events.
+ * Resumes accepting after a pause.  libevent accepts until the backlog is empty, so the limit of
+ * ACCEPTS leaves time for the thread's other events.
  */
 static void
 agent_accept_again(struct agent *ag)
@@ -226,7 +232,10 @@ agent_on_sample(evutil_socket_t fd, short what, void *arg)
 
 /* ---------------------------------------------------------------------- response */
 
-/* Returns true if the line must have "ready": for READY_US from the first check after a drain. */
+/*
+ * Returns true if the line must contain "ready", which is so for READY_US from the first check
+ * after a drain.
+ */
 static bool
 agent_is_ready(struct agent *ag, uint64_t now)
 {
@@ -237,7 +246,9 @@ agent_is_ready(struct agent *ag, uint64_t now)
 	return now < ag->ag_ready_until;
 }
 
-/* Writes the line.  Replaces control characters, which names of sites may contain. */
+/*
+ * Writes the line of the response.  Replaces control characters, which names of sites may contain.
+ */
 static void
 agent_write_line(struct agent *ag, char line[static LINE])
 {
@@ -293,7 +304,7 @@ agent_on_end(struct bufferevent *bev, short what, void *arg)
 	agent_end(arg);
 }
 
-/* Starts to linger.  Returns NULL if the caller must close the connection at once. */
+/* Lets the connection linger.  Returns NULL if the caller must close it at once. */
 static struct lingering *
 agent_linger(struct agent *ag, int fd)
 {

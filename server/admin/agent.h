@@ -22,13 +22,13 @@ struct agent;
 struct health;
 
 /*
- * Creates an agent with a copy of a listening socket.  metrics and health must outlive it.  It
- * accepts no connection yet.  Returns 0 or -errno.
+ * Creates an agent with a copy of the listening socket fd.  The metrics and the health must outlive
+ * the agent.  The agent accepts no connection yet.  Returns 0 or -errno.
  */
 int agent_create(struct event_base *, int fd, const struct metrics *,
     const struct health *, struct agent **);
 
-/* Starts to accept connections.  Like the functions below, accepts NULL. */
+/* Starts to accept connections.  Does nothing if the agent is NULL, like the functions below. */
 void agent_accept(struct agent *);
 
 /* Writes the agent's metrics. */

@@ -1,6 +1,6 @@
 /*
- * metrics: writes the server's metrics as text for Prometheus (exposition format
- * 0.0.4).  docs/reference/metrics.md describes each metric.
+ * metrics: writes the server's metrics as text for Prometheus (exposition format 0.0.4).
+ * docs/reference/metrics.md describes each metric.
  */
 #ifndef SERVER_ADMIN_METRICS_H
 #define SERVER_ADMIN_METRICS_H
@@ -13,24 +13,28 @@
 
 struct worker;
 
-/* Sources of the metrics.  All must outlive the caller's use. */
+/* Sources of the metrics.  All must stay valid while the struct is used. */
 struct metrics {
 	const struct conf *mt_conf;
 	struct worker *const *mt_workers; /* array of conf_workers */
 	struct pw_pool *mt_pool;
 	struct log *mt_log;
-	time_t mt_start; /* start of the process */
+	time_t mt_start; /* time when the process started */
 };
 
-/* Opens the files of /proc that are read later, if there are any.  Call before the sandbox. */
+/*
+ * Opens the files of /proc that metrics_write reads, if the system has them.  Call before the
+ * sandbox.
+ */
 void metrics_prepare(void);
 
 /* Appends all metrics.  Always call it on the same thread. */
 void metrics_write(const struct metrics *, struct evbuffer *);
 
 /*
- * Append the most requested paths, if conf_popular is set, as JSON, or as a map file of HAProxy:
- * each line has a path and the number of its requests.
+ * Append the most requested paths, if conf_popular is set.  metrics_popular_json writes JSON;
+ * metrics_popular_map writes a map file of HAProxy, where each line has a path and the number of
+ * its requests.
  */
 void metrics_popular_json(const struct metrics *, struct evbuffer *);
 void metrics_popular_map(const struct metrics *, struct evbuffer *);

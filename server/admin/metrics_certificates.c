@@ -1,5 +1,6 @@
 /*
- * metrics_certificates: writes when certificates expire, in a metric named like that of cert-manager.
+ * metrics_certificates: writes when certificates expire, in a metric whose name follows
+ * cert-manager's.
  */
 #include "server/admin/metrics_priv.h"
 

@@ -9,7 +9,7 @@
 #include "server/admin/metrics_priv.h"
 #include "server/worker/worker.h"
 
-#define DEVICES 64 /* maximum devices of the pool */
+#define DEVICES 64 /* maximum number of devices of the pool */
 
 #define LOOPS(name, field, help)                                  \
 	{                                                         \
@@ -86,7 +86,7 @@ metrics_disk_device_labels(
 	snprintf(text, size, "device=\"%s\",queue=\"%s\"", dev, ds->ds_queue);
 }
 
-/* A metric of each queue, with the field that has its value. */
+/* A metric that each disk queue has, and the field that has its value. */
 struct figure {
 	const char *fig_name;
 	const char *fig_type;
@@ -149,8 +149,8 @@ metrics_disk_write_figure(struct evbuffer *out, const struct figure *fig,
 }
 
 /*
- * Writes the file system as a metric of its own, not as a label of other metrics: the file system is
- * known late, and the labels of a series must not change.
+ * Writes the file system as a metric of its own, not as a label of other metrics: the file system
+ * becomes known later than the device, and the labels of a series must not change.
  */
 static void
 metrics_disk_write_info(
@@ -175,7 +175,7 @@ metrics_disk_write_info(
 	}
 }
 
-/* Lists the devices.  Leaves out the slot for surplus devices while it is empty. */
+/* Lists the devices.  Omits the slot for surplus devices while no device uses it. */
 static size_t
 metrics_disk_used_devices(const struct metrics *mt, struct pw_device_stats *ds)
 {

@@ -18,8 +18,8 @@ metrics_popular_of(const struct metrics *mt, unsigned worker)
 }
 
 /*
- * Collects the paths of all workers; *n is their number.  The caller frees the list.  Returns NULL
- * if memory is short or counting is off.
+ * Collects the paths of all workers, and stores their number in *n.  The caller frees the list.
+ * Returns NULL if memory is short or counting is off.
  */
 static struct popular_path *
 metrics_popular_collect(const struct metrics *mt, size_t *n)
@@ -45,7 +45,7 @@ metrics_popular_collect(const struct metrics *mt, size_t *n)
 	return list;
 }
 
-/* Writes a JSON string.  Escapes are ASCII; other bytes are copied. */
+/* Writes a JSON string.  Escapes ASCII characters where JSON requires it; copies other bytes. */
 static void
 metrics_popular_write_string(struct evbuffer *out, const char *text, size_t len)
 {
@@ -130,7 +130,7 @@ metrics_popular_map(const struct metrics *mt, struct evbuffer *out)
 	free(list);
 }
 
-/* Writes only a total: labels by path would be unbounded. */
+/* Writes only the total number of requests, since labels by path would be unbounded. */
 void
 metrics_popular(const struct metrics *mt, struct evbuffer *out)
 {

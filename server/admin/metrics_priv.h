@@ -19,11 +19,11 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A counter that sums a field of all workers, or of all their loops. */
+/* A counter, whose value is the sum of a field of all workers, or of all their loops. */
 struct sum {
 	const char *sum_name;
 	const char *sum_help;
-	size_t sum_offset;
+	size_t sum_offset; /* offset of the field, bytes */
 };
 
 void metrics_disk(const struct metrics *, struct evbuffer *);

@@ -13,7 +13,7 @@
 
 #define SECOND ((uint64_t)1000000)
 
-/* Opened early, as the sandbox forbids an open later. */
+/* Directory and file of /proc, opened before the sandbox forbids that. */
 static DIR *descriptors;
 static int statm = -1;
 
@@ -25,8 +25,9 @@ metrics_prepare(void)
 }
 
 /*
- * Returns the number of descriptors, or -1 if it is unknown.  Since Linux 6.2 the directory's size
- * is their number; listing them would create a dentry and an inode for each.
+ * Returns the number of open descriptors, or -1 if it is unknown.  Since Linux 6.2 the size of the
+ * directory is that number; listing the directory would create a dentry and an inode for each
+ * descriptor.
  */
 static long
 metrics_process_open_descriptors(void)

@@ -5,13 +5,13 @@
 
 #define MILLI_US  ((uint64_t)1000)
 #define WAIT_US	  (500 * MILLI_US) /* acceptable time of a job on a busy disk */
-#define SILENT_US (1000 * MILLI_US)
-#define LAG_US	  (10 * MILLI_US)
+#define SILENT_US (1000 * MILLI_US) /* silence that makes the weight 0 */
+#define LAG_US	  (10 * MILLI_US)   /* acceptable delay of an event loop */
 
-#define LEAST_BUDGET 0.25
+#define LEAST_BUDGET 0.25 /* weight while all of the budget is used */
 
-#define DOWN 0.5
-#define UP   0.0625
+#define DOWN 0.5    /* part of the distance that a lower sample moves */
+#define UP   0.0625 /* part of the distance that a higher sample moves */
 
 double
 weight_of_budget(uint64_t used, uint64_t limit)
@@ -52,7 +52,9 @@ weight_init(struct weight *wt)
 	*wt = (struct weight){.wt_now = 1, .wt_said = 100};
 }
 
-/* Rounds to percent.  A value within a point of 1 or 100 counts as reached. */
+/*
+ * Converts a weight to percent, rounded.  A weight within a point of 1 or 100 counts as 1 or 100.
+ */
 static unsigned
 weight_percent(double part)
 {

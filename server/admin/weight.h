@@ -19,15 +19,18 @@
 
 #include <stdint.h>
 
-#define WEIGHT_PERIOD_US 250000
-#define WEIGHT_STEP	 5
+#define WEIGHT_PERIOD_US 250000 /* time between two samples */
+#define WEIGHT_STEP	 5	/* least change of wt_said, percent */
 
 struct weight {
-	double wt_now;	  /* smoothed, 0 to 1 */
+	double wt_now;	  /* smoothed weight, 0 to 1 */
 	unsigned wt_said; /* reported weight, percent */
 };
 
-/* Return the weight that one resource permits: 0 (overloaded) to 1.  Times are in microseconds. */
+/*
+ * Return the weight that one resource permits, from 0 (overloaded) to 1.  Times are in
+ * microseconds.
+ */
 double weight_of_budget(uint64_t used, uint64_t limit);
 double weight_of_wait(uint64_t mean_us);
 double weight_of_silence(uint64_t us);
@@ -36,7 +39,7 @@ double weight_of_lag(uint64_t us);
 /* Sets the weight to 100 %. */
 void weight_init(struct weight *);
 
-/* Adds a sample, the smallest part of all resources.  Call once per WEIGHT_PERIOD_US. */
+/* Adds a sample: `part` is the smallest part of all resources.  Call once per WEIGHT_PERIOD_US. */
 void weight_add(struct weight *, double part);
 
 #endif

@@ -10,7 +10,7 @@
 #include "server/tls/context_priv.h"
 #include "server/tls/session.h"
 
-#define INBOX 4096 /* maximum bytes per read; a ClientHello has 300 to 2000 */
+#define INBOX 4096 /* maximum bytes per read: a ClientHello has 300 to 2000 */
 
 static int
 bio_write(BIO *bio, const char *data, int len)
@@ -28,7 +28,7 @@ bio_write(BIO *bio, const char *data, int len)
 	return (int)n;
 }
 
-/* Reads into the inbox.  Returns the bytes read, 0 at the client's end, or -1 with errno. */
+/* Reads into the inbox.  Returns the bytes read, 0 if the client has closed, or -1 with errno. */
 static ssize_t
 tls_bio_fill(struct tls *tl)
 {

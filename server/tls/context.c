@@ -26,16 +26,16 @@
 	"TLS_CHACHA20_POLY1305_SHA256"
 
 /*
- * Lists of groups by preference.  The first list requires OpenSSL 3.5.  The texts are not const,
- * since OpenSSL's macro accepts no const text.
+ * Lists of groups by preference.  OpenSSL before 3.5 refuses the first one.  The texts are not
+ * const, since OpenSSL's macro accepts no const text.
  */
 static char hybrid_groups[] = "X25519MLKEM768:X25519:P-256:P-384",
 	    plain_groups[] = "X25519:P-256:P-384";
 static char *const groups[] = {hybrid_groups, plain_groups};
 
 /*
- * Without SSL_OP_CIPHER_SERVER_PREFERENCE, clients choose the cipher: clients without AES in
- * hardware choose ChaCha20.
+ * SSL_OP_CIPHER_SERVER_PREFERENCE is not among them, so that clients choose the cipher: clients
+ * without AES in hardware choose ChaCha20.
  */
 #define OPTIONS (SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION)
 #define SNI_MAX 256 /* maximum bytes of an SNI name, with the NUL */
@@ -68,7 +68,7 @@ tls_prepare(void)
 
 /* --------------------------------------------------------------- the name */
 
-/* Copies the context's settings that SSL_set_SSL_CTX leaves unchanged. */
+/* Copies those settings of the context that SSL_set_SSL_CTX leaves unchanged. */
 static void
 tls_context_adopt(SSL *ssl, SSL_CTX *ctx)
 {
@@ -103,7 +103,7 @@ tls_context_on_hello(SSL *ssl, int *alert, void *arg)
 	return SSL_CLIENT_HELLO_SUCCESS;
 }
 
-/* Acknowledges the name, as RFC 6066 permits; OpenSSL requires a callback for that. */
+/* Acknowledges the server name, as RFC 6066 permits; OpenSSL requires a callback for that. */
 static int
 tls_context_on_name(SSL *ssl, int *alert, void *arg)
 {
@@ -115,7 +115,7 @@ tls_context_on_name(SSL *ssl, int *alert, void *arg)
 
 /*
  * Chooses the protocol (ALPN, RFC 7301).  Sends an alert if the client offers no protocol that the
- * server supports.  arg is NULL if HTTP/2 is off.
+ * server supports.  `arg` is NULL if HTTP/2 is off.
  */
 static int
 tls_context_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
@@ -134,7 +134,7 @@ tls_context_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* Stores the secrets for record_key.h. */
+/* Stores the traffic secrets for record_key.h. */
 static void
 tls_context_on_secret(const SSL *ssl, const char *line)
 {
@@ -196,9 +196,9 @@ tls_context_set_verify(
 }
 
 /*
- * Restricts resumption to the same site, by its name, since indexes change with a reload.  OpenSSL
- * uses the ticket keys of the context with which a connection begins, so each context has them,
- * even if its site has no tickets.
+ * Restricts resumption to the same site.  Sites are compared by name, since their indexes change
+ * with a reload.  OpenSSL uses the ticket keys of the context with which a connection begins, so
+ * each context has the keys, even if its site has no tickets.
  */
 static bool
 tls_context_set_sessions(

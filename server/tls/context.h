@@ -3,7 +3,7 @@
  * and buffers for records.  Each worker has its own contexts, since threads that share a context
  * contend for its locks (OpenSSL 3.0).
  *
- * Profiles are Mozilla's server side TLS guidelines, version 5.8 (2025).
+ * The two profiles follow Mozilla's server side TLS guidelines, version 5.8 (2025).
  */
 #ifndef SERVER_TLS_CONTEXT_H
 #define SERVER_TLS_CONTEXT_H
@@ -19,14 +19,17 @@ enum tls_profile { TLS_INTERMEDIATE, TLS_MODERN };
 enum tls_ktls { TLS_KTLS_AUTO, TLS_KTLS_ON, TLS_KTLS_OFF };
 enum tls_verify { TLS_VERIFY_OFF, TLS_VERIFY_OPTIONAL, TLS_VERIFY_REQUIRE };
 
-/* TLS settings of a site, owned by the configuration. */
+/*
+ * TLS settings of a site, owned by the configuration.  A site that verifies clients does not resume
+ * sessions.
+ */
 struct tls_site {
-	const char *ts_name; /* sessions resume at a site with the same name */
-	/* certificates; NULL uses the default site's */
+	/* name of the site, within which sessions are resumed */
+	const char *ts_name;
+	/* certificates, or NULL to use the default site's */
 	struct identity *ts_identities;
 	enum tls_verify ts_verify;
 	const char *ts_client_ca; /* PEM file, or NULL */
-	/* Sites that verify clients do not resume sessions. */
 };
 
 struct tls_settings {
@@ -41,8 +44,8 @@ struct tls_settings {
 	const struct tls_site *const *tc_sites;
 	size_t tc_nsites;
 	/*
-	 * Returns the index in tc_sites of the site for an SNI name, which ends with a NUL.  arg is
-	 * tc_arg.
+	 * Returns the index in tc_sites of the site for an SNI name, which ends with a NUL.  `arg`
+	 * is tc_arg.
 	 */
 	size_t (*tc_find)(const void *arg, const char *name, size_t len);
 	const void *tc_arg;
@@ -59,7 +62,7 @@ const char *tls_library(void);
  */
 int tls_prepare(void);
 
-/* Creates the contexts of a worker.  Returns 0, or -errno with the reason in why. */
+/* Creates the contexts of a worker.  Returns 0, or -errno with the reason in `why`. */
 int tls_context_create(
     const struct tls_settings *, struct tls_context **, char *why, size_t size);
 void tls_context_destroy(struct tls_context **);

@@ -16,10 +16,11 @@
 
 struct tls;
 
+/* OpenSSL's context of a site. */
 struct tls_place {
 	SSL_CTX *pl_context;
 	const struct tls_site *pl_site;
-	/* First certificate of the site, or the default site's. */
+	/* first certificate of the site, or the default site's */
 	const struct identity *pl_identity;
 };
 
@@ -30,9 +31,9 @@ struct tls_context {
 	const void *tx_arg;
 	bool tx_ktls;
 	BIO_METHOD *tx_method;
-	/* Records for the next system call.  For the loop's thread. */
+	/* Buffer for the records of the next system call; used only by the loop's thread. */
 	char tx_gather[TLS_GATHER];
-	/* Memory in which received records are decrypted.  For the loop's thread. */
+	/* Buffer in which received records are decrypted; used only by the loop's thread. */
 	unsigned char tx_scatter[RECORD_LONGEST];
 };
 
@@ -44,10 +45,12 @@ BIO_METHOD *tls_bio_method(void);
 /* Initialises the fields that stream.c uses. */
 void tls_stream_init(struct tls *);
 
-/* Sends the KeyUpdate and the alert that are due.  Returns 0, or -EPIPE if nothing more can be sent. */
+/*
+ * Sends a pending KeyUpdate and a pending alert.  Returns 0, or -EPIPE if nothing more can be sent.
+ */
 int tls_say_what_is_due(struct tls *);
 
-/* Returns the index of struct tls in an SSL's data, or -1. */
+/* Returns the index of struct tls in the ex_data of an SSL, or -1 if memory is short. */
 int tls_session_index(void);
 
 #endif

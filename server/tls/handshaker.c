@@ -13,8 +13,8 @@
 #include "server/tls/handshaker.h"
 #include "server/util/thread.h"
 
-#define THREADS	 64
-#define PATIENCE UINT64_C(5000000)
+#define THREADS	 64		   /* maximum number of threads */
+#define PATIENCE UINT64_C(5000000) /* wait for a thread to end, microseconds */
 
 struct part {
 	STAILQ_HEAD(, handshake) pt_waiting;
@@ -23,7 +23,8 @@ struct part {
 };
 
 struct handshaker {
-	pthread_mutex_t hs_lock; /* guards the fields up to hs_end */
+	/* guards the fields up to hs_end */
+	pthread_mutex_t hs_lock;
 	pthread_cond_t hs_cond;
 	struct part hs_parts[HANDSHAKER_PARTS];
 	TAILQ_HEAD(, part) hs_queue;
@@ -50,7 +51,7 @@ handshaker_create(struct handshaker **out)
 	return 0;
 }
 
-/* Removes and returns the next step, or NULL if none waits.  Requires the lock. */
+/* Removes and returns the next step, or NULL if none waits.  The caller holds the lock. */
 static struct handshake *
 handshaker_take(struct handshaker *hs)
 {

@@ -2,10 +2,10 @@
  * handshaker: threads that compute handshakes, since a signature would block an event loop for 0.1
  * to 2 ms.  All workers share one handshaker.
  *
- * Fair and bounded: each client belongs to one of HANDSHAKER_PARTS parts, by its IPv4 address or
- * /48 of IPv6.  The threads serve the parts in turn, so a flood from one network delays only the
- * other clients of its part.  At most HANDSHAKER_EACH steps wait in a part.  The threads have a
- * lower priority than the loops (nice(2)).  Locks are held only while a list is accessed.
+ * Each client belongs to one of HANDSHAKER_PARTS parts, by its IPv4 address or /48 of IPv6.  The
+ * threads serve the parts in turn, so a flood from one network delays only the other clients of its
+ * part.  At most HANDSHAKER_EACH steps wait in a part.  The threads have a lower priority than the
+ * loops (nice(2)).  A thread holds the lock only while it accesses a list.
  */
 #ifndef SERVER_TLS_HANDSHAKER_H
 #define SERVER_TLS_HANDSHAKER_H
@@ -24,23 +24,23 @@ struct handshaker;
 /* A step of a handshake.  Its memory must stay until wt_done is called. */
 struct handshake {
 	struct pw_waiter hk_waiter; /* the caller sets wt_done */
-	int (*hk_run)(struct handshake
-		*); /* runs the step on a thread; returns wt_error */
+	/* runs the step on a thread; returns wt_error */
+	int (*hk_run)(struct handshake *);
 	STAILQ_ENTRY(handshake) hk_link; /* owned by the handshaker */
 };
 
 /* Creates a handshaker without threads.  Returns 0 or -errno. */
 int handshaker_create(struct handshaker **);
 
-/* Starts threads.  Returns 0 or -errno. */
+/* Starts `threads` threads, at most 64.  Returns 0 or -errno. */
 int handshaker_start(struct handshaker *, unsigned threads);
 
 /* Destroys the handshaker.  Call when no handshake waits any more. */
 void handshaker_destroy(struct handshaker **);
 
 /*
- * Queues a step.  client is the client's network (client_key.h).  Returns false, without a call of
- * wt_done, if too many steps of this part wait.  For the loop's thread.
+ * Queues a step.  `client` is the client's network (client_key.h).  Returns false, without a call
+ * of wt_done, if HANDSHAKER_EACH steps of this part wait.  For the loop's thread.
  */
 bool handshaker_submit(
     struct handshaker *, struct pw_loop *, struct handshake *, uint64_t client);

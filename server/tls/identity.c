@@ -16,7 +16,7 @@
 #include "server/tls/identity.h"
 #include "server/util/secret_file.h"
 
-#define HOST_MAX 256 /* bytes with the NUL */
+#define HOST_MAX 256 /* maximum bytes of a host, with the NUL */
 
 static bool identity_fail(char *why, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -53,8 +53,8 @@ tls_cause(char *text, size_t size)
 }
 
 /*
- * Password callback.  Notes that the key has a passphrase, and refuses: a server starts without a
- * terminal, where it could ask for the passphrase.
+ * Password callback of OpenSSL.  Sets *asked, and refuses: a server starts without a terminal,
+ * where it could ask for the passphrase.
  */
 static int
 identity_no_passphrase(char *to, int size, int writes, void *asked)
@@ -140,7 +140,10 @@ identity_is_key(const unsigned char *data, long len)
 	return key != NULL;
 }
 
-/* Other formats in which authorities and servers keep certificates and keys. */
+/*
+ * Other formats in which authorities and servers keep certificates and keys, and the command of
+ * openssl(1) that converts them.
+ */
 static const struct {
 	const char *name, *cure;
 	bool (*is)(const unsigned char *data, long len);
@@ -166,8 +169,8 @@ identity_refuse_binary(
 }
 
 /*
- * Opens a file.  If secret is true, refuses a file that users other than its owner and group may
- * read.
+ * Opens a file.  If `secret` is true, refuses a file that its group can write, or that users other
+ * than its owner and group can read or write.
  */
 static BIO *
 identity_open_file(struct secret_file *sf, const char *file, bool secret,
@@ -304,8 +307,8 @@ identity_check_use(const struct identity *id, char *why, size_t size)
 }
 
 /*
- * Checks that the next certificate has issued each certificate.  Clients may have the root that has
- * issued the last one.
+ * Checks that each certificate was issued by the one after it.  The issuer of the last certificate
+ * may be a root that clients have.
  */
 static bool
 identity_check_chain(struct identity *id, char *why, size_t size)

@@ -1,7 +1,7 @@
 /*
  * identity: a certificate that a site sends to its clients, with its chain and its private key,
  * from PEM files.  The user that starts the server reads the files at the start.  After that an
- * identity is immutable and OpenSSL counts its references, so any thread may use it.
+ * identity is immutable, and OpenSSL counts references to its parts, so any thread may use it.
  */
 #ifndef SERVER_TLS_IDENTITY_H
 #define SERVER_TLS_IDENTITY_H
@@ -20,10 +20,13 @@ struct identity {
 	struct identity *id_next; /* next identity of the site, for the owner */
 	char *id_file;		  /* file of the certificate */
 	struct x509_st *id_cert;
-	struct stack_st_X509 *id_chain; /* the rest of the file; may be empty */
+	/* other certificates of the file; may be empty */
+	struct stack_st_X509 *id_chain;
 	struct evp_pkey_st *id_key;
-	time_t id_begins;  /* latest begin in the certificate and its chain */
-	time_t id_expires; /* earliest end in the certificate and its chain */
+	/* latest begin of validity in the certificate and its chain */
+	time_t id_begins;
+	/* earliest end of validity in the certificate and its chain */
+	time_t id_expires;
 	/* lifetime of the certificate that ends first, seconds */
 	time_t id_life;
 	int id_begins_at; /* number of the certificate that begins last, from 1 */
@@ -32,39 +35,39 @@ struct identity {
 	char *id_issuer;
 };
 
-#define IDENTITY_SOON 1209600 /* 14 days, in seconds */
+#define IDENTITY_SOON 1209600 /* 14 days, in seconds: see identity_stays_good */
 
 /*
- * Loads an identity.  The first certificate of cert_file is the site's, the others are its chain; the
- * key is in key_file, or in cert_file if key_file is NULL.  Returns NULL, with the file, the cause and
- * the cure in why, if a file cannot be read, others may read or write the key, the key has a
- * passphrase, the key belongs to another certificate, OpenSSL refuses the certificate (the key is too
- * small), the certificate is for no server, or a certificate of the chain has not issued the one
- * before it.
+ * Loads an identity.  The first certificate of cert_file is the site's, the others are its chain;
+ * the key is in key_file, or in cert_file if key_file is NULL.  Returns NULL, and writes the file,
+ * the cause and the cure to `why`, in these cases: a file cannot be read; users other than the
+ * owner and group may read or write the key, or the group may write it; the key has a passphrase or
+ * belongs to another certificate; OpenSSL refuses the certificate, for example because the key is
+ * too small; the certificate is not for servers; or a certificate of the chain has not issued the
+ * one before it.
  */
 struct identity *identity_load(
     const char *cert_file, const char *key_file, char *why, size_t size);
 
 /*
- * Returns true if clients would accept the certificate now, judged by the certificate alone.  Returns
- * false, with the file and the cause in why, if it has expired or is not valid yet, or if its chain is
- * incomplete: the certificate is alone in its file, has another issuer, and names where to fetch that
- * issuer's certificate, which few clients do.
+ * Returns true if clients would accept the certificate now, judged by the certificate alone.
+ * Returns false, and writes the file and the cause to `why`, if it has expired or is not valid yet,
+ * or if its chain is incomplete.  A chain is incomplete if the certificate is alone in its file,
+ * has another issuer, and names where to fetch that issuer's certificate, which few clients do.
  */
 bool identity_is_good(
     const struct identity *, time_t now, char *why, size_t size);
 
 /*
  * Returns true if clients would also accept the certificate for IDENTITY_SOON from now on, or for a
- * third of its lifetime if that is less.  Returns false, with a warning in why, as identity_is_good
- * does.
+ * third of its lifetime if that is less.  Otherwise returns false, and writes a warning to `why`.
  */
 bool identity_stays_good(
     const struct identity *, time_t now, char *why, size_t size);
 
 /*
- * Checks a file of authorities, for client_ca.  Returns true if it contains valid certificates,
- * else false with the file and the cause in why.
+ * Checks a file of authorities, for client_ca.  Returns true if it contains valid certificates.
+ * Otherwise returns false, and writes the file and the cause to `why`.
  */
 bool identity_check_authorities(const char *file, char *why, size_t size);
 
@@ -77,7 +80,10 @@ bool identity_covers(const struct identity *, const char *host, size_t len);
 /* Returns true if both keys are of one kind, RSA or ECDSA: a context has a slot for each kind. */
 bool identity_same_kind(const struct identity *, const struct identity *);
 
-/* Returns the reason of OpenSSL's last error as a text, and empties the queue of errors. */
+/*
+ * Writes the reason of OpenSSL's last error to `text`, empties the queue of errors, and returns
+ * `text`.
+ */
 const char *tls_cause(char *text, size_t size);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * kernel: see kernel.h.  FreeBSD's kernel TLS is not used: in 15.1 it was seen to rewind bodies.
+ * kernel: see kernel.h.  FreeBSD's kernel TLS is not used: in 15.1 it was seen to rewind a body to
+ * an earlier byte while sending it.
  */
 #include <errno.h>
 

@@ -24,7 +24,10 @@ tls_kernel_linux_use(int fd)
 	return setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) == 0;
 }
 
-/* The kernel refuses an unconnected socket with ENOTCONN only if it supports TLS. */
+/*
+ * A kernel that supports TLS refuses an unconnected socket with ENOTCONN; other kernels fail with
+ * another error.
+ */
 bool
 tls_kernel_can(void)
 {
@@ -39,7 +42,7 @@ tls_kernel_can(void)
 /*
  * Fills in the kernel's structure of a cipher.  All these structures have the same members: key,
  * salt (the begin of each nonce), iv (the rest of a nonce) and rec_seq.  If records carry the rest
- * of their nonce, iv is the rest for the first record.
+ * of their nonce, iv is that rest for the first record.
  */
 #define FILL(ci, rk, rm, name)                                          \
 	do {                                                            \

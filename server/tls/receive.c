@@ -1,6 +1,6 @@
 /*
- * receive: reads records of a session once it is open.  They contain data, alerts (RFC 8446, 6) or
- * requests for a new key (4.6.3).
+ * receive: reads records of an open session (session.h).  They contain data, alerts (RFC 8446, 6)
+ * or requests for a new key (4.6.3).
  */
 #include <errno.h>
 #include <openssl/ssl.h>
@@ -12,12 +12,14 @@
 #include "server/tls/context_priv.h"
 #include "server/tls/session.h"
 
-/* Maximum number of consecutive records without data: each costs as much as a record with data. */
+/*
+ * Maximum number of consecutive records without data, each of which costs as much as one with data.
+ */
 #define IDLE 32
 
 /*
- * Rate limit of KeyUpdates and of requests for a second handshake: 32 at once, and one per second.  A
- * new key takes as long as twenty records do; a client needs one after 24 million records (RFC 8446,
+ * Rate limit of KeyUpdates and of requests for a second handshake: 32 at once, and one per second.
+ * A new key takes as long as twenty records; a client needs one after 24 million records (RFC 8446,
  * 5.5).
  */
 static const struct token_rate update_rate = {.tr_rate = 1, .tr_depth = 32};
@@ -69,7 +71,10 @@ tls_receive_on_alert(struct tls *tl, const struct record_text *rt)
 	return -EPROTO;
 }
 
-/* Checks the bytes of a KeyUpdate so far, so that errors show at once.  Returns 0 or an alert. */
+/*
+ * Checks the bytes of a KeyUpdate that were received so far, so that errors show at once.  Returns
+ * 0 or an alert.
+ */
 static int
 tls_receive_check_update(const unsigned char *update, size_t len)
 {
@@ -131,7 +136,10 @@ tls_receive_on_handshake(struct tls *tl, const struct record_text *rt)
 	return 0;
 }
 
-/* Handles a record by its type; leaves data to the caller.  Returns 0 or -errno. */
+/*
+ * Handles a record that is not data.  Returns 0, also for data, which the caller handles, or
+ * -errno.
+ */
 static int
 tls_receive_on_record(struct tls *tl, const struct record_text *rt)
 {
@@ -211,14 +219,14 @@ tls_receive_store(struct tls_inbox *ib, const struct record_text *plain,
 
 /* ---------------------------------------------------------------- the records */
 
-/* State of a read: records in tx_scatter, and the memory for their data. */
+/* State of a call of tls_recv. */
 struct scatter {
-	unsigned char *sc_mem;
-	size_t sc_at;  /* offset of the first unread record */
-	size_t sc_len; /* bytes received */
-	char *sc_to;
-	size_t sc_room;
-	size_t sc_taken;
+	unsigned char *sc_mem;	    /* tx_scatter, which has the records */
+	size_t sc_at;		    /* offset of the first unread record */
+	size_t sc_len;		    /* bytes received */
+	char *sc_to;		    /* memory of the caller */
+	size_t sc_room;		    /* bytes of that memory */
+	size_t sc_taken;	    /* bytes of data written to it */
 	struct record_text sc_rest; /* rest of a decrypted record */
 };
 
@@ -236,8 +244,8 @@ tls_receive_take_text(struct scatter *sc, struct record_text *rt)
 }
 
 /*
- * Reads complete records while there is room.  If there is data, stops at a record without data,
- * since a new key takes as long as twenty records do: some 20 us.  Returns 0 or -errno.
+ * Reads complete records until the caller's memory is full.  If there is data, stops at a record
+ * without data, since a new key takes as long as twenty records: some 20 us.  Returns 0 or -errno.
  */
 static int
 tls_receive_read_records(struct tls *tl, struct scatter *sc)
@@ -270,7 +278,7 @@ tls_receive_read_records(struct tls *tl, struct scatter *sc)
 	return 0;
 }
 
-/* Receives more bytes.  Returns their number, 0 at the client's end, or -errno. */
+/* Receives more bytes.  Returns their number, 0 if the client has closed, or -errno. */
 static long
 tls_receive_get_more(struct tls *tl, struct scatter *sc)
 {
@@ -300,7 +308,7 @@ tls_receive_read_some(struct tls *tl, struct scatter *sc)
 		if (n > 0)
 			error = tls_receive_read_records(tl, sc);
 	}
-	/* An end without close_notify may be forged by a third party. */
+	/* An end without close_notify may be forged by a third party (RFC 8446, 6.1). */
 	if (n == 0)
 		tl->tl_broken = true;
 	if (error == 0 && n <= 0)
@@ -318,7 +326,10 @@ tls_recv(struct tls *tl, void *to, size_t room)
 	long n;
 	int error = 0;
 
-	/* After our close_notify or an alert, the input is discarded, so it need not be decrypted. */
+	/*
+	 * After the server's close_notify or an alert, the input is discarded, so it need not be
+	 * decrypted.
+	 */
 	if (tl->tl_told || tl->tl_state != TLS_OPEN)
 		return tls_receive_receive(tl, to, room);
 	tl->tl_drained = false;
@@ -345,7 +356,7 @@ tls_is_drained(const struct tls *tl)
 	const struct tls_inbox *ib = &tl->tl_inbox;
 	size_t len;
 
-	/* The end of the session has no event of its own: the next call reports it. */
+	/* The end of the session causes no event.  tls_recv reports it when it is called again. */
 	if (!tl->tl_drained || ib->ib_plain > 0 || tl->tl_closed ||
 	    tl->tl_broken)
 		return false;

@@ -9,6 +9,7 @@
 
 /* Minimum payload of a record of TLS 1.3, bytes: a type and a tag. */
 #define LEAST	   (1 + RECORD_TAG)
+/* maximum payload of a record of TLS 1.3, bytes */
 #define LONGEST_13 (RECORD_PLAIN + 256)
 
 static void
@@ -47,7 +48,10 @@ record_encrypt(
 	return len == 0 || EVP_EncryptUpdate(ctx, to, &n, data, (int)len) == 1;
 }
 
-/* Encrypts data and the type, if there is one, and appends the tag.  aad is authenticated only. */
+/*
+ * Encrypts the data, and the type unless it is NULL, and appends the tag.  The tag also
+ * authenticates `aad`.
+ */
 static bool
 record_seal(struct record_key *rk, const unsigned char *aad, size_t aad_len,
     const void *data, size_t len, const unsigned char *type, unsigned char *to)
@@ -97,7 +101,7 @@ record_write_12(struct record_key *rk, unsigned char type, const void *data,
 	return RECORD_HEADER + skip + len + RECORD_TAG;
 }
 
-/* Uses no number twice, even after a failure. */
+/* Never uses a record number twice, even after a failure. */
 size_t
 record_write(struct record_key *rk, unsigned char type, const void *data,
     size_t len, unsigned char *to)
@@ -128,7 +132,7 @@ record_decrypt(EVP_CIPHER_CTX *ctx, unsigned char *data, size_t len)
 	       EVP_DecryptUpdate(ctx, data, &n, data, (int)len) == 1;
 }
 
-/* Decrypts in place.  The tag follows the data. */
+/* Decrypts `data` in place, and checks the tag that follows it. */
 static bool
 record_open_sealed(struct record_key *rk, const unsigned char *nonce,
     const unsigned char *aad, size_t aad_len, unsigned char *data, size_t len)
@@ -147,7 +151,7 @@ record_open_sealed(struct record_key *rk, const unsigned char *nonce,
 }
 
 /*
- * Removes the type from the end of the plaintext, with the zeros that follow it as padding.
+ * Removes the padding, which is zeros, and the type before it from the end of the plaintext.
  * Returns 0 or an alert.
  */
 static int

@@ -1,27 +1,27 @@
 /*
- * record: records of TLS 1.2 and 1.3 (RFC 8446, 5.2; RFC 5246, 6.2; RFC 5288; RFC 7905): the
- * server encrypts plaintext without copying it first, into the buffer from which records are sent.
- * It decrypts records of the client in place.
+ * record: writes and reads records of TLS 1.2 and 1.3 (RFC 8446, 5.2; RFC 5246, 6.2; RFC 5288; RFC
+ * 7905).  The server encrypts plaintext without copying it first, directly into the buffer from
+ * which records are sent.  It decrypts records of the client in place.
  *
- * OpenSSL would copy the plaintext once before it encrypts and the record once after that,
- * which for a large file is a seventh of the cost of a response, and its session would
- * take most of the memory of a connection that waits (docs/results.md, "Over TLS").
+ * OpenSSL would copy the plaintext once before it encrypts and the record once after that, which
+ * for a large file is a seventh of the cost of a response.  OpenSSL's session would also use most
+ * of the memory of a connection that waits (docs/results.md, "Over TLS").
  */
 #ifndef SERVER_TLS_RECORD_H
 #define SERVER_TLS_RECORD_H
 
 #include "server/tls/record_key.h"
 
-#define RECORD_HEADER	((size_t)5)
+#define RECORD_HEADER	((size_t)5) /* bytes before the payload of a record */
 #define RECORD_PLAIN	((size_t)16384) /* maximum plaintext of a record, bytes */
-/* Maximum number of bytes that a record adds to its plaintext. */
+/* maximum number of bytes that a record adds to its plaintext */
 #define RECORD_OVERHEAD ((size_t)32)
-/* longest record of a client: RFC 5246 */
+/* maximum length of a client's record, bytes: RFC 5246 */
 #define RECORD_LONGEST	(RECORD_HEADER + RECORD_PLAIN + 2048)
 
 /*
- * Writes one record of len <= RECORD_PLAIN bytes.  to must have room for len + RECORD_OVERHEAD
- * bytes, and must not overlap data.  Returns the length of the record, or 0 if the cipher failed;
+ * Writes one record of len <= RECORD_PLAIN bytes.  The buffer `to` must have len + RECORD_OVERHEAD
+ * bytes, and must not overlap `data`.  Returns the length of the record, or 0 if the cipher failed;
  * then nothing more can be sent.
  */
 size_t record_write(struct record_key *, unsigned char type, const void *data,

@@ -12,7 +12,7 @@
 
 #define RANDOM ((size_t)SSL3_RANDOM_SIZE)
 
-/* Algorithms, fetched once: a search by name takes locks and time. */
+/* Algorithms of OpenSSL.  They are fetched once, since a search by name takes locks and time. */
 static struct {
 	EVP_KDF *al_hkdf, *al_prf;
 	EVP_CIPHER *al_gcm128, *al_gcm256, *al_chacha;
@@ -92,7 +92,7 @@ record_key_expand(
 	return EVP_KDF_derive(ctx, to, len, params) == 1;
 }
 
-/* Derives the key, then the IV, from rk_secret.  Both directions use this order. */
+/* Derives the key and the IV from rk_secret. */
 static bool
 record_key_material_13(
     const struct record_key *rk, struct record_material *rm, unsigned char *iv)
@@ -119,8 +119,8 @@ record_key_prf(OSSL_PARAM *params, unsigned char *to, size_t len)
 }
 
 /*
- * Derives the key and the begin of the nonces.  In the block, the client's part precedes the server's
- * (RFC 5246, 6.3).
+ * Derives the key and the begin of the nonces.  In the derived block, the client's part precedes
+ * the server's (RFC 5246, 6.3).
  */
 static bool
 record_key_material_12(

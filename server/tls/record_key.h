@@ -1,8 +1,8 @@
 /*
  * record_key: the keys of records of TLS 1.2 and 1.3 (RFC 8446, 7; RFC 5246, 6.3), one for each
- * direction.  OpenSSL runs the handshake and exports the secrets by public calls; the ciphers are
- * OpenSSL's, too (EVP).  From the end of the handshake on each direction has one key and one
- * sequence of numbers here, and OpenSSL's session is not needed any more.
+ * direction.  OpenSSL runs the handshake, exports the secrets by public calls, and provides the
+ * ciphers (EVP).  From the end of the handshake on, each direction has one key and one sequence of
+ * numbers here, and OpenSSL's session is not needed any more.
  */
 #ifndef SERVER_TLS_RECORD_KEY_H
 #define SERVER_TLS_RECORD_KEY_H
@@ -13,9 +13,9 @@
 
 #define RECORD_SECRET	48 /* maximum length of a secret, bytes: SHA-384 */
 #define RECORD_KEY	32 /* maximum length of a key, bytes */
-#define RECORD_NONCE	12
-#define RECORD_TAG	16
-#define RECORD_EXPLICIT 8 /* bytes of the nonce that a record may carry */
+#define RECORD_NONCE	12 /* length of a nonce, bytes */
+#define RECORD_TAG	16 /* length of a tag, bytes */
+#define RECORD_EXPLICIT 8  /* bytes of the nonce that a record may carry */
 
 /* OpenSSL's types by their tags. */
 struct evp_cipher_ctx_st;
@@ -29,10 +29,12 @@ struct record_key {
 	const struct evp_md_st *rk_digest;
 	uint64_t rk_number; /* number of the next record */
 	unsigned char rk_iv[RECORD_NONCE];
-	bool rk_reads; /* true for records of the client */
-	/* true for TLS 1.2 with GCM: records carry part of the nonce */
+	/* true for the client's records, which the server reads */
+	bool rk_reads;
+	/* true for TLS 1.2 with GCM, where records carry part of the nonce */
 	bool rk_explicit;
-	bool rk_hides; /* true for TLS 1.3: the type is encrypted */
+	/* true for TLS 1.3, which encrypts the type of a record */
+	bool rk_hides;
 	unsigned char rk_secret_len;
 	unsigned char rk_secret[RECORD_SECRET]; /* traffic secret (TLS 1.3) */
 };
@@ -43,7 +45,10 @@ struct record_material {
 	unsigned char rm_key[RECORD_KEY];
 };
 
-/* Writes a record number as it is sent and hashed: RECORD_EXPLICIT bytes, big-endian. */
+/*
+ * Writes a record number as a record carries it and as its tag covers it: RECORD_EXPLICIT bytes,
+ * big-endian.
+ */
 static inline void
 record_put_number(unsigned char *to, uint64_t number)
 {
@@ -51,19 +56,22 @@ record_put_number(unsigned char *to, uint64_t number)
 		to[i] = (unsigned char)number;
 }
 
-/* Finds the algorithms.  Call before threads start.  Returns false if some are missing. */
+/*
+ * Finds OpenSSL's algorithms.  Call before threads start.  Returns false if an algorithm is
+ * missing.
+ */
 bool record_key_prepare(void);
 
 /*
  * Sets rk_secret during the handshake from a line of SSL_CTX_set_keylog_callback(3).  Uses only the
- * lines of TLS 1.3: SERVER_TRAFFIC_SECRET_0, or CLIENT_TRAFFIC_SECRET_0 if rk_reads.
+ * lines of TLS 1.3: CLIENT_TRAFFIC_SECRET_0 if rk_reads is true, else SERVER_TRAFFIC_SECRET_0.
  */
 void record_key_take(struct record_key *, const char *line);
 
 /*
- * Derives all fields except rk_cipher after the handshake, and the material.  number is the number
- * of the next record in TLS 1.3.  Returns false if the cipher is not supported or memory is short.
- * The caller must wipe the material.
+ * Derives the material, and all fields except rk_cipher, after the handshake.  `number` is the
+ * number of the next record in TLS 1.3.  Returns false if the cipher is not supported or memory is
+ * short.  The caller must wipe the material.
  */
 bool record_key_derive(struct record_key *, const struct ssl_st *,
     uint64_t number, struct record_material *);
@@ -75,8 +83,8 @@ bool record_key_begin(struct record_key *, const struct record_material *);
 void record_key_end(struct record_key *);
 
 /*
- * Number of records after which a key is replaced: RFC 8446, 5.5, allows 2^24.5 full records with a
- * key of AES-GCM.  TLS 1.2 has no way to replace a key.
+ * Number of records after which the server replaces its key: RFC 8446, 5.5, allows 2^24.5 full
+ * records with a key of AES-GCM.  TLS 1.2 has no way to replace a key.
  */
 #define RECORD_MOST (UINT64_C(1) << 24)
 
@@ -87,8 +95,8 @@ record_key_is_worn(const struct record_key *rk)
 }
 
 /*
- * Replaces the key by the next one, from the next record on (RFC 8446, 7.2).  Returns false on
- * failure.
+ * Replaces the key by the next one, which is used from the next record on (RFC 8446, 7.2).  Returns
+ * false on failure.
  */
 bool record_key_update(struct record_key *);
 

@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /*
- * Reads the name from an extension, which is a list with one name of type host_name.  Appends a NUL.
- * Returns false if the extension is malformed or the name does not fit.
+ * Reads the name from the extension, which is a list with one name of type host_name.  Writes the
+ * name with a NUL.  Returns false if the extension is malformed or the name does not fit.
  */
 bool server_name_parse(
     const unsigned char *ext, size_t len, char *name, size_t size);

@@ -1,6 +1,6 @@
 /*
- * session: see session.h.  OpenSSL has a queue of errors for each thread.  The queue must be empty
- * before each call of OpenSSL, so the code here empties it after each call that failed.
+ * session: see session.h.  OpenSSL has a queue of errors for each thread, which must be empty
+ * before each call of OpenSSL.  So this file empties the queue after each call that failed.
  */
 #include <errno.h>
 #include <openssl/err.h>
@@ -146,8 +146,8 @@ tls_session_longest(const SSL *ssl)
 }
 
 /*
- * Takes over the client's key from OpenSSL.  In TLS 1.3 the client has not sent anything with this
- * key yet; in TLS 1.2 it has sent its Finished, maybe in several records.
+ * Replaces OpenSSL's use of the client's key by tl_reads.  In TLS 1.3 the client has not sent
+ * anything with this key yet; in TLS 1.2 it has sent its Finished, maybe in several records.
  */
 static bool
 tls_session_take_over_reading(struct tls *tl, struct record_material *rm)
@@ -194,7 +194,10 @@ tls_session_opened(struct tls *tl)
 	tl->tl_state = TLS_OPEN;
 }
 
-/* Counts the records that OpenSSL sends and receives with the keys that are taken over. */
+/*
+ * Counts the records that OpenSSL sends and receives with the keys that tl_writes and tl_reads take
+ * over.
+ */
 static void
 tls_session_on_message(int writes, int version, int type, const void *data,
     size_t len, SSL *ssl, void *arg)
@@ -213,7 +216,7 @@ tls_session_on_message(int writes, int version, int type, const void *data,
 		tl->tl_records++;
 }
 
-/* Sets the BIO of bio.c. */
+/* Makes OpenSSL use the BIO of bio.c. */
 static bool
 tls_session_set_bio(struct tls *tl)
 {
@@ -274,8 +277,8 @@ tls_session_step(struct tls *tl)
 }
 
 /*
- * Runs a step.  Frees OpenSSL's session after the last step, once all that is still needed was
- * copied.
+ * Runs a step.  After the last step, frees OpenSSL's session, as everything that is still needed
+ * was copied.
  */
 void
 tls_step(struct tls *tl)
@@ -295,7 +298,7 @@ tls_session_run(struct handshake *hk)
 	return 0;
 }
 
-/* The step is short if the server has sent all its messages and no client certificate follows. */
+/* The step is short if the server has sent all its messages and requests no client certificate. */
 bool
 tls_step_is_short(const struct tls *tl)
 {
@@ -317,9 +320,9 @@ tls_session_nothing_follows(int fd)
 }
 
 /*
- * Checks the first message before a thread computes.  So a client that sends it byte by byte, sends
- * nothing, or sends plain HTTP costs no more than a client without TLS.  Returns as tls_awaits
- * does.
+ * Checks the first record before a thread runs a step.  So a client that sends this record byte by
+ * byte, sends nothing, or sends plain HTTP costs no more than a client without TLS.  Returns as
+ * tls_awaits does.
  */
 static int
 tls_session_first_record(int fd)
@@ -338,7 +341,7 @@ tls_session_first_record(int fd)
 		return errno == EAGAIN ? -EAGAIN : -errno;
 	if (head[0] >= 'A' && head[0] <= 'Z')
 		return -EPROTO;
-	/* OpenSSL sends the alert for other records. */
+	/* OpenSSL sends an alert if the client begins with another record. */
 	if (head[0] != SSL3_RT_HANDSHAKE)
 		return 0;
 	len = record_length(head, (size_t)n);

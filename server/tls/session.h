@@ -1,14 +1,14 @@
 /*
  * session: TLS on one connection.  The threads of handshaker.h run OpenSSL's handshake step by
  * step; nothing else uses the session during a step.  After the handshake record.h handles the
- * records on the loop's thread; OpenSSL's session is freed by then.
+ * records on the loop's thread, and OpenSSL's session is freed.
  *
  * The session makes the records and sends them with as few calls as possible.  If the kernel
  * encrypts, the socket is used like one without TLS, and tls_sink returns NULL.
  *
- * Bytes that a sink takes were given to the kernel, like bytes that a socket accepts.  The session
- * keeps the rest of records that the socket accepted only in part.  The caller must then offer the
- * same bytes again, as to SSL_write(3), and they count as taken once the rest is sent.
+ * The sink accepts bytes only when it has passed their records to the kernel.  If the socket
+ * accepts part of a record, the session keeps the rest.  The caller must then offer the same bytes
+ * again, as to SSL_write(3); the sink accepts them once the kept rest is sent.
  */
 #ifndef SERVER_TLS_SESSION_H
 #define SERVER_TLS_SESSION_H
@@ -27,31 +27,32 @@
 enum tls_state {
 	TLS_HELLO,	/* waits for the ClientHello; no step has run yet */
 	TLS_WANT_READ,	/* waits for the client's next message */
-	TLS_WANT_WRITE, /* waits for room in the socket */
+	TLS_WANT_WRITE, /* waits until the socket accepts bytes */
 	TLS_OPEN,
 	TLS_FAILED,
 };
 
 /* Reasons why a handshake failed. */
 enum tls_failure {
-	TLS_FAILURE_ALERT, /* the client sent an alert: it refuses our certificate, say */
+	/* the client sent an alert, for example because it refuses our certificate */
+	TLS_FAILURE_ALERT,
 	TLS_FAILURE_NONE_SHARED, /* no shared version, cipher, group or protocol */
 	TLS_FAILURE_CERTIFICATE, /* the client's certificate is missing or invalid */
 	TLS_FAILURE_CLOSED,	 /* the client has closed */
 	TLS_FAILURE_BROKEN, /* the client's messages were not TLS, or damaged */
-	TLS_FAILURE_OURS,   /* memory is short, or an internal error */
+	TLS_FAILURE_OURS,   /* memory was short, or an internal error */
 	TLS_FAILURES
 };
 
 /*
- * Received bytes that the caller has not read: the rest of a record's plaintext, then encrypted
- * records.
+ * Received bytes that the caller has not read: first the rest of a record's plaintext, then
+ * encrypted records.
  */
 struct tls_inbox {
 	unsigned char *ib_mem; /* NULL if empty */
-	size_t ib_at;
-	size_t ib_plain;
-	size_t ib_raw;
+	size_t ib_at;	       /* offset of the first byte that is not read */
+	size_t ib_plain;       /* bytes of plaintext */
+	size_t ib_raw;	       /* bytes of encrypted records */
 };
 
 #define TLS_UPDATE 5 /* length of a KeyUpdate, bytes: RFC 8446, 4.6.3 */
@@ -72,19 +73,20 @@ struct tls {
 	size_t tl_place; /* index of the site in its context */
 	bool tl_http2;	 /* true if ALPN chose HTTP/2 */
 	bool tl_kernel;	 /* true if the kernel encrypts */
-	bool tl_told;	 /* true once our close_notify was made */
+	bool tl_told;	 /* true once the server's close_notify was written */
 	bool tl_broken;	 /* true if nothing more can be sent */
 	bool tl_closed;	 /* true once the client's close_notify was received */
-	uint64_t tl_began; /* begin of the handshake, microseconds */
-	/* Number of records that OpenSSL sent with the key of tl_writes. */
+	uint64_t tl_began; /* time when the handshake began, microseconds */
+	/* number of records that OpenSSL sent with the key of tl_writes */
 	uint64_t tl_records;
 	/* number of records since the client's ChangeCipherSpec */
 	uint64_t tl_finished;
 	struct record_key tl_writes;
 	struct record_key tl_reads;
-	struct log_tls tl_log; /* set once open; points into the session */
-	char *tl_subject;      /* owned text of tl_log */
-	char *tl_name;	       /* owned text of tl_log */
+	/* set when the session opens; points into the session */
+	struct log_tls tl_log;
+	char *tl_subject; /* owned text of tl_log */
+	char *tl_name;	  /* owned text of tl_log */
 	/* fields of receive.c */
 	struct tls_inbox tl_inbox;
 	unsigned char tl_update[TLS_UPDATE]; /* an incomplete KeyUpdate */
@@ -92,24 +94,24 @@ struct tls {
 	struct token_bucket tl_updates; /* rate limit of KeyUpdates */
 	unsigned char tl_idle; /* number of consecutive records without data */
 	bool tl_drained; /* true if the last tls_recv emptied the socket */
-	/* true if the client requested a new key of ours */
+	/* true if the client requested a new key of the server */
 	bool tl_wants_update;
-	/* level and cause of a pending alert; or 0 */
+	/* level and cause of a pending alert, or 0 */
 	unsigned char tl_alert[2];
-	/* fields of stream.c: tl_rest is the rest of records that the socket did not accept */
+	/* fields of stream.c: tl_rest has records that the socket has not accepted */
 	char *tl_rest;
 	size_t tl_rest_at;
 	size_t tl_rest_len;
-	/* plaintext bytes in tl_rest, not yet counted as taken */
+	/* plaintext bytes of records in tl_rest, which the sink has not accepted */
 	size_t tl_held;
-	unsigned tl_chunk; /* number of records to make for the next send */
+	unsigned tl_chunk; /* maximum number of records per send */
 	size_t tl_longest; /* longest plaintext of a record, bytes */
 	bool tl_warm;	   /* true once records of a response were sent */
 };
 
 /*
- * Creates a session whose first step is due.  The caller sets the waiter's wt_done.  Returns NULL if
- * memory is short.
+ * Creates a session that waits for the ClientHello.  The caller sets the waiter's wt_done.  Returns
+ * NULL if memory is short.
  */
 struct tls *tls_create(struct tls_context *, int fd);
 void tls_destroy(struct tls **);
@@ -124,10 +126,12 @@ int tls_awaits(const struct tls *);
 
 /*
  * Returns true if the next step takes well below 0.1 ms, because it only reads a client's Finished
- * of TLS 1.3.  Such a step may run on the loop: the way to another thread and back would cost a
- * third of its time.
+ * of TLS 1.3.  Such a step may run on the loop, since a switch to another thread and back would
+ * cost a third of that time.
  */
 bool tls_step_is_short(const struct tls *);
+
+/* Runs the next step of the handshake. */
 void tls_step(struct tls *);
 
 /* Returns the sink of responses, or NULL if they go directly to the socket. */
@@ -136,13 +140,13 @@ struct pw_sink *tls_sink(struct tls *);
 /* Receives as transport_recv does, after the handshake. */
 long tls_recv(struct tls *, void *, size_t room);
 
-/* Returns true if, as far as is known, no received bytes can be read now. */
+/* Returns true if the session knows of no received bytes that can be read now. */
 bool tls_is_drained(const struct tls *);
 
-/* Returns true if bytes were received and not read yet. */
+/* Returns true if the session holds received bytes that the caller has not read. */
 bool tls_has_input(const struct tls *);
 
-/* Returns the number of record bytes that the socket has not accepted yet. */
+/* Returns the number of bytes in tl_rest. */
 size_t tls_unsent(const struct tls *);
 
 /*

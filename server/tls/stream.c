@@ -1,5 +1,5 @@
 /*
- * stream: sends data on a session once it is open.
+ * stream: sends data on an open session (session.h).
  */
 #include <errno.h>
 #include <openssl/ssl.h>
@@ -21,7 +21,7 @@ tls_stream_tls_of(struct pw_sink *sk)
 	return (struct tls *)(void *)sk;
 }
 
-/* Sends to the socket.  Returns the bytes that the socket accepted, or -errno. */
+/* Sends records to the socket.  Returns the bytes that the socket accepted, or -errno. */
 static long
 tls_stream_give(struct tls *tl, const char *data, size_t len, bool more)
 {
@@ -36,7 +36,9 @@ tls_stream_give(struct tls *tl, const char *data, size_t len, bool more)
 	return error;
 }
 
-/* Sends tl_rest.  Returns 0, -EAGAIN if a part of it is left, or another -errno. */
+/*
+ * Sends tl_rest.  Returns 0, -EAGAIN if the socket has not accepted all of it, or another -errno.
+ */
 static int
 tls_stream_give_rest(struct tls *tl, bool more)
 {
@@ -103,8 +105,8 @@ tls_stream_say(struct tls *tl, unsigned char type, const void *data, size_t len)
 }
 
 /*
- * Sends a KeyUpdate and changes our key (RFC 8446, 4.6.3).  Fails if the kernel encrypts, since it
- * would continue with the old key.
+ * Sends a KeyUpdate and changes the server's key (RFC 8446, 4.6.3).  Fails if the kernel encrypts,
+ * since the kernel would continue with the old key.
  */
 static int
 tls_stream_say_update(struct tls *tl)
@@ -137,8 +139,8 @@ tls_say_what_is_due(struct tls *tl)
 		tl->tl_broken = true;
 	tl->tl_alert[0] = 0;
 	/*
-	 * Returns -EPIPE instead of -EAGAIN if the socket was full and the kernel encrypts: nothing
-	 * follows.
+	 * Returns -EPIPE for every error.  -EAGAIN means that the socket was full while the kernel
+	 * encrypts; nothing can follow then.
 	 */
 	return error == 0 ? 0 : -EPIPE;
 }
@@ -146,7 +148,7 @@ tls_say_what_is_due(struct tls *tl)
 /*
  * Returns the plaintext length of the next record.  A client cannot read a record before the whole
  * record has arrived.  While the congestion window is small, the first record of a response is
- * small, too, so that its begin arrives a round trip earlier.
+ * small, too, so that the first bytes can be read a round trip earlier.
  */
 static size_t
 tls_stream_record_size(const struct tls *tl, unsigned before, size_t len)
@@ -158,16 +160,16 @@ tls_stream_record_size(const struct tls *tl, unsigned before, size_t len)
 	return len < most ? len : most;
 }
 
-/* Gathered records: the plaintext bytes of each, and the offset where it ends. */
+/* Records in tx_gather. */
 struct gathered {
-	unsigned g_count;
-	size_t g_plain[TLS_RECORDS];
-	size_t g_end[TLS_RECORDS];
+	unsigned g_count;	     /* number of records */
+	size_t g_plain[TLS_RECORDS]; /* plaintext bytes of each record */
+	size_t g_end[TLS_RECORDS];   /* offset of the end of each record */
 };
 
 /*
- * Makes records of the plaintext in tx_gather.  Returns their total length, or 0 if the cipher
- * failed.
+ * Encrypts the plaintext into records in tx_gather, at most tl_chunk of them.  Returns their total
+ * length, or 0 if the cipher failed.
  */
 static size_t
 tls_stream_make_records(
@@ -193,7 +195,7 @@ tls_stream_make_records(
 }
 
 /*
- * Returns the plaintext bytes of the records that are complete in the n bytes sent.  Sets tl_held
+ * Returns the plaintext bytes of the records that lie completely in the n bytes sent.  Sets tl_held
  * to the plaintext bytes of the other records.
  */
 static size_t
@@ -211,8 +213,8 @@ tls_stream_count_taken(struct tls *tl, const struct gathered *g, size_t n)
 }
 
 /*
- * Adapts the number of records per call: more if the socket accepted all; fewer if it did not, so
- * that less has to be kept.
+ * Adapts the number of records per call: one more if the socket accepted all bytes, one record if
+ * not, so that the session keeps less.
  */
 static void
 tls_stream_fit_chunk(struct tls *tl, const struct gathered *g, bool whole)
@@ -244,7 +246,7 @@ tls_stream_send_records(
 	return 0;
 }
 
-/* Counts held plaintext as taken, after its records were sent.  Returns the number of bytes. */
+/* Accepts plaintext whose records were kept and are sent now.  Returns the number of bytes. */
 static size_t
 tls_stream_take_held(struct tls *tl, size_t len)
 {
@@ -278,7 +280,7 @@ tls_stream_take(
 	return error == 0 && *taken == 0 ? -EAGAIN : error;
 }
 
-/* Returns 0: records are copies, so no page of the page cache is needed any more. */
+/* Returns 0, since records are copies: no page of the page cache is needed any more. */
 static long
 tls_stream_unacked(struct pw_sink *sk)
 {

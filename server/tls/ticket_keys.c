@@ -102,8 +102,8 @@ ticket_keys_is_none(const struct ticket_key *key)
 }
 
 /*
- * Copies the key with this name, or the newest one if name is NULL.  Returns its index, or -1 if there
- * is none.
+ * Copies the key with this name, or the newest one if `name` is NULL.  Returns its index, or -1 if
+ * there is no such key.
  */
 static int
 ticket_keys_find(
@@ -179,8 +179,8 @@ ticket_keys_on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
 	if (result == 0)
 		return -1;
 	/*
-	 * 2 renews the ticket.  Clients use a ticket of TLS 1.3 only once (RFC 8446, C.4), so its
-	 * use always renews it.
+	 * The value 2 renews the ticket.  Clients use a ticket of TLS 1.3 only once (RFC 8446,
+	 * C.4), so such a ticket is always renewed.
 	 */
 	return !encrypts && (found > 0 || SSL_version(ssl) == TLS1_3_VERSION)
 		   ? 2

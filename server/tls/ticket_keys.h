@@ -1,12 +1,12 @@
 /*
- * ticket_keys: the keys of session tickets (RFC 5077, RFC 8446 4.6.1), with which a client
- * resumes a session at any worker, after a reload and after an upgrade.  The master makes
- * the keys, keeps them in memory only, and sends them to each server process.  It makes a new key
- * every TICKET_KEYS_SECONDS.  Tickets of the newest key and of the key before it are accepted;
- * tickets of the older key are renewed.
+ * ticket_keys: the keys of session tickets (RFC 5077, RFC 8446 4.6.1), with which a client resumes
+ * a session at any worker, after a reload and after an upgrade.  The master makes the keys, keeps
+ * them in memory only, and sends them to each server process.  It makes a new key every
+ * TICKET_KEYS_SECONDS.  The server accepts tickets of the newest key and of the key before it, and
+ * renews tickets of the older key.
  *
  * A key's bytes are never written to a disk or a core.  ticket_keys_add may be called while other
- * threads use the keys: a lock is held for a copy of 80 bytes.
+ * threads use the keys: a thread holds the lock only to copy 80 bytes.
  */
 #ifndef SERVER_TLS_TICKET_KEYS_H
 #define SERVER_TLS_TICKET_KEYS_H
@@ -37,7 +37,8 @@ int ticket_key_list_renew(struct ticket_key_list *);
 #define TICKET_KEY_TEXT (2 * sizeof(struct ticket_key) + 1)
 
 /*
- * Convert a key to hexadecimal digits and back.  ticket_key_read returns false if the text is no key.
+ * ticket_key_write converts a key to hexadecimal digits; ticket_key_read converts it back.
+ * ticket_key_read returns false if the text is no key.
  */
 void ticket_key_write(const struct ticket_key *, char text[TICKET_KEY_TEXT]);
 bool ticket_key_read(const char *text, struct ticket_key *);
@@ -58,8 +59,8 @@ void ticket_keys_destroy(struct ticket_keys **);
 struct ssl_ctx_st; /* OpenSSL's type */
 
 /*
- * Makes a context use these keys for session tickets.  The keys must stay as long as the context.
- * Returns false on failure.
+ * Makes an OpenSSL context use these keys for session tickets.  The keys must stay as long as the
+ * context.  Returns false on failure.
  */
 bool ticket_keys_use(struct ticket_keys *, struct ssl_ctx_st *);
 
