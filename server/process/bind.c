@@ -67,7 +67,7 @@ bind_complain(const struct listen_addr *la, const char *what, int error)
 }
 
 /* Flags of bind_one. */
-#define SHARED 1 /* several of our sockets share the address */
+#define SHARED 1 /* several sockets of this server share the address */
 #define LISTEN 2 /* listen at once */
 
 static int
@@ -112,8 +112,9 @@ bind_ask_name(
 }
 
 /*
- * Binds the address without SO_REUSEPORT, which would silently let two servers share a port.  Finds
- * a port for port 0.
+ * Binds the address without SO_REUSEPORT, and closes the socket again.  The bind fails if another
+ * server uses the port, which SO_REUSEPORT would hide.  Stores the address, with the port that the
+ * kernel chose for port 0.
  */
 static int
 bind_alone(const struct listen_addr *la, struct sockaddr_storage *addr)
@@ -138,7 +139,7 @@ bind_add(struct listen_table *now, const struct sock *sk)
 }
 
 /*
- * Moves the usable old sockets of that name to now, counts them, and copies the last one to *sk.
+ * Moves the usable old sockets of that name to `now`, counts them, and copies the last one to *sk.
  * Closes sockets that no longer listen: an earlier server process shares them, and can call
  * shutdown(2).
  */
@@ -169,8 +170,8 @@ bind_keep_old(const char *name, struct listen_table *old,
 }
 
 /*
- * Returns true if one of our sockets already covers the address, as "*" does, so that bind_alone
- * would fail.
+ * Returns true if a socket of this server already covers the address, as "*" does, so that
+ * bind_alone would fail.
  */
 static bool
 bind_is_ours(const struct listen_addr *la, const struct listen_table *old,
@@ -182,8 +183,8 @@ bind_is_ours(const struct listen_addr *la, const struct listen_table *old,
 }
 
 /*
- * Keeps the old Unix socket or opens a new one.  All workers share it, as a path has a single queue
- * of clients.
+ * Keeps the old Unix socket or opens a new one.  All workers share the socket, as a path has a
+ * single backlog.
  */
 static int
 bind_unix(const struct listen_addr *la, const char *name, enum socket_use use,

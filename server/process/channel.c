@@ -63,8 +63,8 @@ channel_send(
 
 /*
  * Returns the descriptor of a message, or -1 if there is none.  Padding leaves space for two
- * descriptors on Linux; with less space FreeBSD delivers none.  The protocol never sends two, so if
- * two arrive, closes both and returns -1.
+ * descriptors on Linux; with less space FreeBSD would deliver none.  The protocol never sends two,
+ * so if two arrive, closes both and returns -1.
  */
 static int
 channel_attached(struct msghdr *msg)

@@ -18,7 +18,7 @@
 #include "server/process/sd_notify.h"
 #include "server/worker/worker.h"
 
-/* Period in which MASTER_DEATHS deaths end the master. */
+/* time within which MASTER_DEATHS deaths end the master */
 #define PERIOD_US	 (60 * MASTER_SECOND)
 #define HEAR_MOST	 64 /* maximum messages in a row per process */
 #define PAUSE_MOST	 30 /* maximum pause between failing starts, seconds */
@@ -27,7 +27,10 @@
 
 /* ------------------------------------------------------- starts and switches */
 
-/* Returns true if an old process may still accept clients.  A process that hangs accepts none. */
+/*
+ * Returns true if an old process may still accept clients.  A process that has not sent
+ * CHANNEL_QUIET within MASTER_HUNG hangs, so it accepts none.
+ */
 static bool
 children_accepts(const struct child *ch)
 {
@@ -60,8 +63,8 @@ children_refused(struct master *ms)
 }
 
 /*
- * Handles the death of a serving process.  The first death may be an accident, so the restart after
- * it is immediate; each further death within PERIOD_US delays the restart by a second more.
+ * Handles the death of a serving process.  The first death may be an accident, so the next process
+ * starts at once; each further death within PERIOD_US delays that start by a second more.
  */
 static void
 children_serving_died(struct master *ms)
@@ -87,8 +90,8 @@ children_serving_died(struct master *ms)
 }
 
 /*
- * Closes the sockets of the starting process, and removes their files unless ms_sockets has them,
- * too.
+ * Closes the sockets of the starting process, and removes their files, except files of sockets in
+ * ms_sockets.
  */
 static void
 children_close_next(struct master *ms)
@@ -98,8 +101,8 @@ children_close_next(struct master *ms)
 }
 
 /*
- * Schedules another start after a failed one, which does not count as a death: the configuration
- * may be wrong now and corrected later.
+ * Schedules another start after a failed one.  A failed start does not count as a death, as the
+ * configuration may be wrong now and corrected later.
  */
 static void
 children_try_again(struct master *ms)
@@ -186,8 +189,7 @@ children_switch(struct master *ms, struct child *ch)
 }
 
 /*
- * Makes a starting process serve.  The process has no clients before this point, so a failure loses
- * none.
+ * Makes a starting process serve.  The process has no clients before this, so a failure loses none.
  */
 static void
 children_became_ready(struct master *ms, struct child *ch, const char *timeout)
@@ -215,8 +217,8 @@ children_became_ready(struct master *ms, struct child *ch, const char *timeout)
 }
 
 /*
- * Adds a socket of a starting process to ms_next.  Without this copy in the master the socket would
- * close with the process.
+ * Adds a socket of a starting process to ms_next.  Without the master's copy of the descriptor, the
+ * socket would close with the process.
  */
 static void
 children_take_socket(struct master *ms, const char *text, int fd)
@@ -266,9 +268,9 @@ children_heard_starting(struct master *ms, struct child *ch,
 }
 
 /*
- * Handles a request to drain or undrain.  Accepts it from an old process only shortly after a
- * reload; later no client can reach a draining process to send such a request.  Does not remember a
- * request that the serving process does not receive: the operator can repeat it.
+ * Handles a request to drain or undrain.  Accepts the request from an old process only for
+ * WITHDRAW_LATE_US after a reload; later no client can reach a draining process to send one.  Does
+ * not remember a request that the serving process does not receive, as the operator can repeat it.
  */
 static void
 children_heard_withdraw(
@@ -415,8 +417,8 @@ children_reap(struct master *ms)
 	while ((pid = children_next_ended()) > 0) {
 		ch = children_find(ms, pid);
 		/*
-		 * The pid cannot be reused before waitpid, so a bad message may still make the
-		 * master kill it.
+		 * The pid cannot be reused before waitpid.  So if a message is bad, the master may
+		 * still kill the process by its pid.
 		 */
 		if (ch != NULL && ch == ms->ms_starting)
 			children_hear_some(ms, ch, UINT_MAX);

@@ -15,7 +15,7 @@ struct expiry {
 	uint64_t ex_next;
 };
 
-/* Returns milliseconds until the next check, or -1 if there is none. */
+/* Returns the milliseconds until the next check, or -1 if no check follows. */
 int expiry_wait(const struct expiry *, const struct conf *);
 
 /* Checks the certificates if the check is due. */

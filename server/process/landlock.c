@@ -26,7 +26,7 @@
  * the kernel does not know must be zero.
  */
 struct ruleset {
-	uint64_t rs_fs;
+	uint64_t rs_fs;	   /* from version 1: access to files */
 	uint64_t rs_net;   /* version 4: TCP bind and connect */
 	uint64_t rs_scope; /* version 6: abstract Unix sockets and signals */
 };
@@ -38,15 +38,15 @@ static const struct {
 } kinds[] = {
     {1, {.rs_fs = (1 << 13) - 1}}, /* execute to make_sym */
     {2, {.rs_fs = 1 << 13}},	   /* refer */
-    {3, {.rs_fs = 1 << 14}},	   /* truncate, by open as well */
+    {3, {.rs_fs = 1 << 14}},	   /* truncate, also by open */
     {4, {.rs_net = 1 << 0 | 1 << 1}},
     {5, {.rs_fs = 1 << 15}}, /* ioctl on devices */
     {6, {.rs_scope = 1 << 0 | 1 << 1}},
 };
 
 /*
- * Files that os_advice_limit and os_folios read when a file on a new device is opened.  For a
- * device that is attached later, only the bdi is readable, which is enough.
+ * Files that os_advice_limit and os_folios read when the server opens a file on a new device.  For
+ * a device that is attached after the start, only the bdi is readable, which is enough.
  */
 static const char *const sys_files[] = {
     "/sys/devices/virtual/bdi",

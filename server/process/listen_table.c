@@ -15,7 +15,7 @@
 
 #include "server/process/listen_table.h"
 
-#define BACKLOG 4096
+#define BACKLOG 4096 /* maximum clients in the queue of a socket */
 
 int
 listen_add(struct listen_table *ss, const struct sock *sk)
@@ -164,7 +164,8 @@ listen_overlap(const struct listen_table *ss, const struct sockaddr *sa)
 }
 
 /*
- * Returns true if name is the name of the address, with or without a number such as "#2" (bind.c).
+ * Returns true if `name` is the name of the address, with or without a number such as "#2"
+ * (bind.c).
  */
 static bool
 listen_table_is_named(const union address *addr, const char *name)

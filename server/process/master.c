@@ -19,7 +19,8 @@
 #include "server/worker/worker.h"
 
 /*
- * Time after shutdown_timeout in which a server process handles a device that hangs, microseconds.
+ * Time after shutdown_timeout before the master kills a process, microseconds.  In this time the
+ * process handles a device that hangs.
  */
 #define LAST_US (10 * MASTER_SECOND)
 
@@ -62,7 +63,7 @@ master_take_signals(struct master *ms)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		sigaction(ours[i], &sa, NULL);
-	/* Makes write(2) fail with an error instead of killing the process. */
+	/* Makes write(2) fail with an error instead of a signal that kills the process. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	/* Other servers reopen their logs on this signal; it must not kill this one. */
@@ -85,8 +86,8 @@ master_patience(const struct master *ms)
 }
 
 /*
- * Handles another signal to shut down.  Returns false if it belongs to the first one; otherwise may
- * shorten the deadline, and never extends it.
+ * Handles another signal to shut down.  Returns false if the signal belongs to the first one.
+ * Otherwise shortens the deadline, unless it is earlier already.
  */
 static bool
 master_is_hurried(struct master *ms)
@@ -120,8 +121,8 @@ master_end(struct master *ms)
 	upgrade_cancel(ms);
 	tickets_forget(ms);
 	/*
-	 * Precedes CHANNEL_STOP, after which the last process accepts the clients that are still
-	 * queued on these sockets, as no process follows it.
+	 * Comes before CHANNEL_STOP.  After that message, the last process accepts the clients that
+	 * are still queued on these sockets, as no process follows it.
 	 */
 	listen_remove_files(&ms->ms_sockets, &(struct listen_table){0});
 	listen_close(&ms->ms_sockets);
@@ -163,7 +164,10 @@ master_reload(struct master *ms)
 		children_refused(ms);
 }
 
-/* Starts the next pending action, one at a time.  A missing serving process has priority. */
+/*
+ * Starts the next pending action, one at a time.  The start of a missing serving process comes
+ * first.
+ */
 static void
 master_begin_pending(struct master *ms)
 {
@@ -192,8 +196,8 @@ master_is_hung(uint64_t since)
 }
 
 /*
- * Returns the time at which the current start or test is killed in favour of a pending signal, or 0
- * if no signal is pending or there is nothing to kill.
+ * Returns the time at which the master kills the current start or test in favour of a pending
+ * signal, or 0 if no signal is pending or nothing is to be killed.
  */
 static uint64_t
 master_hung_at(const struct master *ms)
@@ -285,7 +289,7 @@ master_next_change(const struct master *ms)
 	if (ms->ms_serving == NULL)
 		return ms->ms_restart;
 	/*
-	 * An old process that hangs does not report that it is quiet, so the master checks each
+	 * An old process that hangs does not report that it is quiet, so the master checks once a
 	 * second.
 	 */
 	return ms->ms_done != NULL ? clock_now() + MASTER_SECOND : 0;
@@ -297,7 +301,9 @@ master_earlier(uint64_t a, uint64_t b)
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* Returns the time of the next action without a signal or message, or 0 if there is none. */
+/*
+ * Returns the time at which the master must act without a signal or message, or 0 if there is none.
+ */
 static uint64_t
 master_next_time(const struct master *ms)
 {
@@ -317,7 +323,7 @@ master_until(uint64_t at)
 	};
 }
 
-/* Waits for a signal, a message of a server process, or the next action. */
+/* Waits for a signal, a message of a server process, or the time of the next action. */
 static void
 master_await(struct master *ms)
 {

@@ -25,9 +25,10 @@
 enum child_state {
 	CHILD_STARTING = 'n',
 	CHILD_SERVING = 's',
-	CHILD_DRAINING =
-	    'd', /* accepts no more clients, or soon stops accepting */
-	CHILD_KILLED = 'k', /* killed by the master; see ms_free */
+	/* accepts no more clients, or soon stops accepting */
+	CHILD_DRAINING = 'd',
+	/* killed by the master, but not reaped; see ms_free */
+	CHILD_KILLED = 'k',
 };
 
 struct child {
@@ -42,11 +43,11 @@ struct child {
 	LIST_ENTRY(child) ch_entry;
 };
 
-#define MASTER_DEATHS 5
+#define MASTER_DEATHS 5 /* deaths in a minute that end the master */
 #define MASTER_SECOND ((uint64_t)1000000) /* microseconds */
 /*
- * A start or an upgrade test that has run for MASTER_HUNG is killed when another signal arrives.
- * One that has run for MASTER_WAITED is killed if a signal is already pending.
+ * Time after which a start or an upgrade test is killed, microseconds: MASTER_HUNG when another
+ * signal arrives, MASTER_WAITED if a signal is already pending.
  */
 #define MASTER_HUNG   (5 * MASTER_SECOND)
 #define MASTER_WAITED (20 * MASTER_SECOND)
@@ -55,15 +56,15 @@ struct child {
 struct master {
 	int ms_argc;
 	char **ms_argv;
-	char *ms_program; /* path that an upgrade runs; NULL if unknown */
-	uint64_t ms_watchdog;
+	char *ms_program;      /* path that an upgrade runs; NULL if unknown */
+	uint64_t ms_watchdog;  /* WATCHDOG_USEC, microseconds; 0 is off */
 	sigset_t ms_unblocked; /* signal mask during ppoll */
 
 	LIST_HEAD(, child) ms_children;
 	struct child *ms_starting;	/* NULL if none */
 	struct child *ms_serving;	/* NULL if none */
 	struct listen_table ms_sockets; /* the listening sockets */
-	/* sockets received from ms_starting so far */
+	/* sockets that ms_starting has sent so far */
 	struct listen_table ms_next;
 	bool ms_served;	 /* true once a server process has served */
 	bool ms_reload;	 /* true if a reload waits until nothing starts */
@@ -71,22 +72,22 @@ struct master {
 	/* notice to log once old processes are quiet, or NULL */
 	const char *ms_done;
 
-	pid_t ms_test; /* process that tests a new program; 0 if none */
-	int ms_test_output;
-	uint64_t ms_test_since;	  /* start of the test, microseconds */
+	pid_t ms_test;	    /* process that tests a new program; 0 if none */
+	int ms_test_output; /* pipe from that process; -1 if none */
+	uint64_t ms_test_since;	  /* time when the test started, microseconds */
 	struct stat ms_test_file; /* the program under test */
 
-	/* ring of the times of the latest deaths */
+	/* ring of the times of the latest deaths, microseconds */
 	uint64_t ms_deaths[MASTER_DEATHS];
 	unsigned ms_ndeaths;
 	/* number of failed starts since one succeeded, capped */
 	unsigned ms_failures;
-	uint64_t ms_restart; /* earliest time of the next start */
+	uint64_t ms_restart; /* earliest time of the next start, microseconds */
 
 	/*
 	 * End of the pause after the master killed a starting process, microseconds; 0 once that
-	 * process has exited.  Until then it may have the addresses that the next process needs.
-	 * It may also wait for a device and never exit.
+	 * process has exited.  Until then it may still have the addresses that the next process
+	 * needs.  The pause is bounded, since the process may wait for a device and never exit.
 	 */
 	uint64_t ms_free;
 
@@ -98,11 +99,13 @@ struct master {
 	uint64_t ms_withdrawn;	 /* time of that message, microseconds */
 	uint64_t ms_changed; /* time when the serving process last changed */
 
-	bool ms_ending;
-	uint64_t ms_asked; /* time of the first signal to shut down */
-	uint64_t ms_kill;  /* deadline after which processes are killed */
-	bool ms_over;	   /* true if the master must exit at once */
-	int ms_status;
+	bool ms_ending; /* true once a shutdown has begun */
+	/* time of the first signal to shut down, microseconds */
+	uint64_t ms_asked;
+	/* time when remaining processes are killed, microseconds */
+	uint64_t ms_kill;
+	bool ms_over;  /* true if the master must exit at once */
+	int ms_status; /* exit status of the master */
 };
 
 /* ------------------------------------------------------------- withdraw.c */
@@ -112,7 +115,7 @@ const char *withdraw_now(const struct master *);
 
 /* ------------------------------------------------------------- children.c */
 
-/* Reads and handles messages of a process, up to a limit. */
+/* Reads and handles messages of a process, at most 64. */
 void children_hear(struct master *, struct child *);
 
 /* Reaps the processes that have exited. */
@@ -123,16 +126,14 @@ void children_kill_starting(struct master *);
 
 /*
  * Handles a failed start.  If an old process serves, it stays.  Otherwise the master exits with
- * status if no process has ever served, or else tries again.
+ * `status` if no process has ever served, or else tries again.
  */
 void children_start_failed(struct master *, int status);
 
 /* Logs that a reload failed and the old process stays. */
 void children_refused(struct master *);
 
-/*
- * If all old processes are quiet or hang, sends ms_done to the serving process as a notice to log.
- */
+/* If all old processes are quiet or hang, sends ms_done to the serving process, which logs it. */
 void children_tell_done(struct master *);
 
 /* ------------------------------------------------------------------- spawn.c */
@@ -148,12 +149,12 @@ struct child *children_add(
 void children_free(struct master *, struct child *);
 void children_free_all(struct master *);
 
-/* Sets the state, and the time of the change to now. */
+/* Sets the state, and sets the time of the change to now. */
 void children_become(struct child *, enum child_state);
 
 /*
- * Sends a message without blocking.  Returns 0, or -errno if the process does not read.  Then
- * closes its channel, unless the message is CHANNEL_SAY.
+ * Sends a message without blocking.  Returns 0, or -errno if the message cannot be sent.  After a
+ * failure, closes the channel, unless the message is CHANNEL_SAY.
  */
 int children_tell(struct child *, enum channel_kind, const char *text);
 
@@ -166,7 +167,7 @@ void children_cause(pid_t, int status, char *text, size_t size);
 /* ----------------------------------------------------------------- tickets.c */
 
 /*
- * Sends all ticket keys to a process that requested them, and creates them if there are none.
+ * Sends all ticket keys to a process that requested them.  Creates the keys if there are none.
  * Returns 0 or -errno.
  */
 int tickets_give(struct master *, struct child *);
@@ -175,8 +176,8 @@ int tickets_give(struct master *, struct child *);
 void tickets_renew(struct master *);
 
 /*
- * Adds a key from before an upgrade, and sets the time of the next renewal.  Call for the older key
- * first.
+ * Adds a key from before an upgrade.  `renew` is the time of the next renewal.  Call for the older
+ * key first.
  */
 void tickets_inherit(
     struct master *, const struct ticket_key *, uint64_t renew);
@@ -189,21 +190,23 @@ void tickets_forget(struct master *);
 /* Runs the new program with -t.  upgrade_tested handles its exit. */
 void upgrade_test(struct master *);
 
-/* Handles the exit of the test.  Executes the new program if it passed, else logs the cause. */
+/*
+ * Handles the exit of the test.  Executes the new program if the test passed, else logs the cause.
+ */
 void upgrade_tested(struct master *, int status);
 
 /* Kills the running test, if any. */
 void upgrade_cancel(struct master *);
 
 /*
- * Closes the test's output and forgets the test, without killing it.  A new server process calls
- * this, too.
+ * Closes the test's output and forgets the test, without killing it.  A new server process also
+ * calls upgrade_forget.
  */
 void upgrade_forget(struct master *);
 
 /*
- * Takes over the state that the master's earlier program left in this process for an upgrade.
- * Returns false if there is none, or if it cannot be read.
+ * Reads the state that the earlier program of this process left for an upgrade.  Returns false if
+ * there is none, or if it cannot be read.
  */
 bool upgrade_inherit(struct master *);
 

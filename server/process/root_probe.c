@@ -14,9 +14,11 @@
 #include "server/process/root_probe.h"
 #include "server/util/thread.h"
 
+/* time between two probes, microseconds */
 #define PERIOD_US ((uint64_t)1000000)
-#define NAMES	  64 /* number of probed names, which the kernel caches as absent */
-#define QUEUES	  256
+/* number of probed names: the kernel caches that they are absent */
+#define NAMES	  64
+#define QUEUES	  256 /* maximum number of disk queues */
 
 /* The probe of one device. */
 struct probe {
@@ -25,7 +27,7 @@ struct probe {
 	struct root_probe *pr_all;
 	uint64_t pr_dev;
 	uint64_t pr_jobs; /* number of completed jobs at the last check */
-	/* time of the last progress or free thread, microseconds */
+	/* last time when a job completed or a thread was free, microseconds */
 	uint64_t pr_working;
 };
 
@@ -41,7 +43,7 @@ struct root_probe {
 	struct probe rp_probes[];
 };
 
-/* Returns true if the device's queues make progress. */
+/* Returns true if the device's queues have made progress within HEALTH_SILENT. */
 static bool
 root_probe_works(struct probe *pr, uint64_t now)
 {

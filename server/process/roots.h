@@ -1,6 +1,7 @@
 /*
- * roots: the directories that sites and locations serve.  Each is opened once, at the start, so a
- * switched symbolic link or a replaced directory takes effect in the next server process.
+ * roots: the directories that sites and locations serve.  Each is opened once, when a server
+ * process starts.  So a switched symbolic link or a replaced directory takes effect in the next
+ * server process.
  */
 #ifndef SERVER_PROCESS_ROOTS_H
 #define SERVER_PROCESS_ROOTS_H

@@ -16,7 +16,7 @@
 
 #define TOOL "pagewise-tool"
 
-/* Commands that pagewise-tool runs; main runs sign itself. */
+/* Commands of pagewise-tool, and "sign", which main runs itself. */
 static const char *const words[] = {
     "precompress", "digest", "drain", "undrain", "assign", "sign"};
 #define WORDS (sizeof(words) / sizeof(words[0]))

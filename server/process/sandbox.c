@@ -85,7 +85,10 @@ sandbox_change_user(const struct conf *conf)
 	    setresgid(gid, gid, gid) == -1 || setresuid(uid, uid, uid) == -1)
 		return sandbox_fail("switch to user", conf->conf_user,
 		    "; allow CAP_SETUID and CAP_SETGID, or start as that user");
-	/* The change of the user reset the signal that kills this process when the master exits. */
+	/*
+	 * The change of the user has reset the signal that kills this process when the master
+	 * exits.
+	 */
 	if (os_follow_parent(parent) == -ESRCH)
 		return -1;
 	if (sandbox_is_for_good(conf))
@@ -136,7 +139,7 @@ sandbox_is_async(const struct settings *set)
 	       set->set_send_path == pw_send_path("aio");
 }
 
-/* Checks the send path again: this user may lack rights that root had. */
+/* Checks the send path again, since this user may lack rights that root had. */
 static int
 sandbox_probe(const struct settings *set)
 {
@@ -150,7 +153,7 @@ sandbox_probe(const struct settings *set)
 	return -1;
 }
 
-/* Returns true if the log is a file, which may have to be truncated (sink.h). */
+/* Returns true if the access log is a file, which may have to be truncated (sink.h). */
 static bool
 sandbox_opens_log(const struct conf *conf)
 {
@@ -218,7 +221,7 @@ sandbox_confine(
 }
 
 /*
- * Checks that this user can read the roots.  Root opened them, by paths that the user may be unable
+ * Checks that this user can read the roots, which root opened by paths that the user may be unable
  * to traverse.
  */
 static int
@@ -254,8 +257,8 @@ sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 			    : sandbox_check_user(conf)) == -1)
 		return -1;
 	/*
-	 * A core would contain private keys.  Follows the change of the user, which resets this
-	 * flag.
+	 * A core would contain private keys.  Comes after the change of the user, which resets the
+	 * setting.
 	 */
 	if (conf_has_tls(conf)) {
 		int error = os_forbid_cores();

@@ -1,7 +1,8 @@
 /*
  * sandbox_freebsd: sandbox_os_confine with capsicum(4).  The process can no longer open new paths,
  * addresses or processes by name.  Open descriptors stay open.  openat(2) still works below the
- * roots, for reading only, since a file gets the rights of its directory.
+ * roots, for reading only, since a file gets the rights of the directory through which it is
+ * opened.
  */
 #include <sys/capsicum.h>
 
@@ -35,7 +36,7 @@ sandbox_os_confine(struct os_confine *oc, char *missing, size_t size)
 	size_t i;
 
 	oc->oc_gave_up = NULL;
-	/* procctl(2) is refused afterwards, so from here on the process outlives its parent. */
+	/* Capsicum refuses procctl(2), so from here on the process outlives its parent. */
 	(void)os_follow_parent(0);
 	for (i = 0; i < oc->oc_nroots; i++)
 		if (sandbox_freebsd_limit_root(oc->oc_roots[i]) == -1)

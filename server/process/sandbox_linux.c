@@ -17,8 +17,8 @@
 #define TRUNCATE 3
 
 /*
- * Restrictions that older versions of Landlock lack.  The seccomp filter covers them, except
- * openat2(2) with O_TRUNC, whose flags it cannot see.
+ * Restrictions that older versions of Landlock lack, and the version that added each.  The seccomp
+ * filter covers them, except openat2(2) with O_TRUNC, whose flags it cannot see.
  */
 static const struct {
 	int since_version;
@@ -30,7 +30,7 @@ static const struct {
     {6, "signals"},
 };
 
-/* Returns version, or the older version that the environment variable sets in a debug build. */
+/* Returns `version`, or the lower version that the environment variable sets in a debug build. */
 static int
 sandbox_linux_at_most(const char *variable, int version)
 {
@@ -58,7 +58,10 @@ sandbox_linux_append(char *text, size_t size, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Returns true if the kernel lacks the feature, has it disabled, or a container forbids it. */
+/*
+ * Returns true if the error means that the kernel lacks the feature, has it disabled, or a
+ * container forbids it.
+ */
 static bool
 sandbox_linux_is_absent(int error)
 {

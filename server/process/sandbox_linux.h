@@ -7,7 +7,7 @@
 struct os_confine;
 
 /*
- * Drops all capabilities(7), except CAP_FOWNER if keep is true and the process has it; root keeps
+ * Drops all capabilities(7), except CAP_FOWNER if `keep` is true and the process has it; root keeps
  * all.  Executed programs inherit none.  Returns 0 or -errno.
  */
 int capability_limit(bool keep);
@@ -24,13 +24,13 @@ int capability_limit(bool keep);
 
 /*
  * seccomp_enter restricts the process to the system calls that serving needs, by number and
- * arguments (seccomp(2)).  seccomp_probe restricts nothing.  Returns 0 if the kernel has filters,
- * else -errno.
+ * arguments (seccomp(2)), and returns 0 or -errno.  seccomp_probe restricts nothing; it returns 0
+ * if the kernel supports filters, else -errno.
  */
 int seccomp_probe(void);
 int seccomp_enter(const struct os_confine *);
 
-/* Returns true if the filter refuses a forbidden call. */
+/* Returns true if the filter that was entered refuses a forbidden call. */
 bool seccomp_holds(void);
 
 /*

@@ -12,7 +12,7 @@
 #include "server/log/log.h"
 #include "server/process/sd_listen.h"
 
-#define FIRST 3 /* SD_LISTEN_FDS_START */
+#define FIRST 3 /* first descriptor: SD_LISTEN_FDS_START */
 
 static bool
 sd_listen_is_set(int fd, int option, int value)

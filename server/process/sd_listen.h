@@ -7,7 +7,10 @@
 
 #include "server/process/listen_table.h"
 
-/* Adds the service manager's sockets.  Returns 0, or -1 after a message about an unusable one. */
+/*
+ * Adds the service manager's sockets to the table.  Returns 0, or -1 after a message about an
+ * unusable one.
+ */
 int sd_listen_take(struct listen_table *);
 
 #endif

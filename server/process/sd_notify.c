@@ -16,7 +16,7 @@
 
 /*
  * Parses NOTIFY_SOCKET: a path, or a name in Linux' abstract name space with '@' for the NUL.
- * Returns the length of the address, or 0 if there is none.
+ * Returns the length of the address, or 0 if the variable is unset or invalid.
  */
 static socklen_t
 sd_notify_address(struct sockaddr_un *un)

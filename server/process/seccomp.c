@@ -1,8 +1,8 @@
 /*
  * seccomp: restricts the process to some system calls, by seccomp(2) and libseccomp(3).
  *
- * Other calls fail with ENOSYS and do not kill the process: a newer libc or library that tries a
- * newer call first then falls back to the older call, as on an older kernel.
+ * Other calls fail with ENOSYS and do not kill the process.  So a newer libc or library that tries
+ * a newer call first falls back to the older call, as on an older kernel.
  */
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -77,8 +77,8 @@ static const char *const async_calls[] = {
 static const char *const cut_calls[] = {"ftruncate", "ftruncate64"};
 
 /*
- * Calls that sanitizers need.  LeakSanitizer stops all threads from a process that it clones; a
- * report contains function names.
+ * Calls that sanitizers need.  LeakSanitizer clones a process, which stops all threads; a report
+ * contains function names.
  */
 static const char *const sanitizer_calls[] = {"clone", "clone3", "openat",
     "open", "readlink", "readlinkat", "ptrace", "wait4", "process_vm_readv",
@@ -98,7 +98,7 @@ static const struct {
 	{                                              \
 		arg, SCMP_CMP_EQ, (uint64_t)(value), 0 \
 	}
-/* One argument has a value after a mask. */
+/* One argument has this value after a mask. */
 #define MASKED(call, arg, mask, value)                                     \
 	{                                                                  \
 		call, 1,                                                   \
@@ -165,7 +165,7 @@ static const struct {
     EQUAL("fcntl64", 1, F_SETPIPE_SZ),
 };
 
-/* Allows passing TLS keys to the kernel. */
+/* Allows the process to pass TLS keys to the kernel. */
 static int
 seccomp_allow_ktls(scmp_filter_ctx ctx)
 {
@@ -254,8 +254,8 @@ seccomp_allow_all(scmp_filter_ctx ctx, const struct os_confine *oc)
 	if (error == 0 && oc->oc_cuts)
 		error = seccomp_allow_calls(ctx, cut_calls, COUNT(cut_calls));
 	/*
-	 * Must precede the rules for arguments: a call that is allowed as a whole has none to
-	 * check.
+	 * Comes before the rules for arguments, since a call that is allowed as a whole has no
+	 * arguments to check.
 	 */
 	if (error == 0 && SANITIZED)
 		error = seccomp_allow_calls(
@@ -282,7 +282,8 @@ seccomp_is_wanted(const char *variable)
 }
 
 /*
- * Returns true if a refused call kills the process, so that tests find calls missing in the lists.
+ * Returns true if a refused call must kill the process, so that tests find calls that the lists
+ * lack.
  */
 static bool
 seccomp_is_strict(void)
@@ -290,7 +291,7 @@ seccomp_is_strict(void)
 	return seccomp_is_wanted("PAGEWISE_STRICT");
 }
 
-/* Passes NULL as the filter: EFAULT shows that the kernel accepts filters. */
+/* Passes NULL as the filter; a kernel that accepts filters fails with EFAULT. */
 int
 seccomp_probe(void)
 {
@@ -303,8 +304,8 @@ seccomp_probe(void)
 
 /*
  * Loads the filter.  Disables the mitigation of Spectre 4, which kernels before 5.16 enable for
- * filtered processes: it is for programs that run foreign code.  Uses a tree of comparisons instead
- * of a list for calls that the kernel does not cache by number alone.
+ * filtered processes: the mitigation is for programs that run foreign code.  For calls that the
+ * kernel does not cache by number alone, the filter is a tree of comparisons instead of a list.
  */
 int
 seccomp_enter(const struct os_confine *oc)
@@ -320,7 +321,7 @@ seccomp_enter(const struct os_confine *oc)
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	error = seccomp_attr_set(
 	    ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	/* Filters all threads: ThreadSanitizer has already started one of its own. */
+	/* Filters all threads, since ThreadSanitizer has already started one of its own. */
 	if (error == 0)
 		error = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	if (error == 0)
@@ -331,7 +332,10 @@ seccomp_enter(const struct os_confine *oc)
 	return error;
 }
 
-/* Tests the filter with fchmod(-1).  It refuses that with ENOSYS; EBADF means that the kernel ran the call. */
+/*
+ * Tests the filter with fchmod(-1).  The filter refuses this call with ENOSYS; EBADF means that the
+ * kernel ran it.
+ */
 bool
 seccomp_holds(void)
 {

@@ -20,10 +20,10 @@
 #include "server/worker/memory_plan.h"
 
 #define SECOND_US ((uint64_t)1000000)
-/* timeout for a device at the end of a shutdown */
+/* time to wait for a device at the end of a shutdown, microseconds */
 #define HUNG_US	  (2 * SECOND_US)
 #define LOOK_MS	  20  /* poll interval for workers, milliseconds */
-#define LAST_MS	  500 /* poll interval after CHANNEL_QUIET */
+#define LAST_MS	  500 /* poll interval after CHANNEL_QUIET, milliseconds */
 
 /* --------------------------------------------------------- the master's messages */
 
@@ -103,7 +103,7 @@ serve_obey(struct server *sv, const struct channel_message *cm)
 	}
 }
 
-/* Handles the master's messages for up to timeout milliseconds; -1 waits without limit. */
+/* Handles the master's messages for up to `timeout` milliseconds; -1 waits without limit. */
 static void
 serve_listen_to_master(struct server *sv, int timeout)
 {
@@ -111,7 +111,7 @@ serve_listen_to_master(struct server *sv, int timeout)
 	struct channel_message cm;
 	int result;
 
-	/* Without a master poll(2) only pauses. */
+	/* If the master has exited, the descriptor is -1 and poll(2) only waits. */
 	if (poll(&pfd, 1, timeout) < 1)
 		return;
 	while (sv->sv_channel != -1) {
@@ -126,7 +126,10 @@ serve_listen_to_master(struct server *sv, int timeout)
 	}
 }
 
-/* Returns milliseconds until the next check, or -1 if there is none. */
+/*
+ * Returns the milliseconds until the next check of the watchdog or of certificates, or -1 if no
+ * check follows.
+ */
 static int
 serve_until_next(const struct server *sv)
 {
@@ -181,7 +184,8 @@ serve_wait_workers(struct server *sv)
 	while (!serve_all_ended(sv)) {
 		serve_tell_quiet(sv);
 		/*
-		 * A long download may keep the process draining for days, so it polls less often.
+		 * A long download may keep the process draining for days, so the interval is longer
+		 * then.
 		 */
 		serve_listen_to_master(
 		    sv, sv->sv_quiet && sv->sv_end == END_DRAIN ? LAST_MS
@@ -204,14 +208,14 @@ serve_wait_hung(struct server *sv)
 /*
  * Shuts down in three steps: accepts no more connections; after the timeout or a second
  * CHANNEL_STOP closes the connections; then abandons workers that still wait for a device.  Returns
- * false in this last case: the process must then exit without freeing its memory.
+ * false in the last case; the process must then exit without freeing its memory.
  */
 static bool
 serve_shut_down(struct server *sv)
 {
 	unsigned i;
 
-	/* The next process serves the admin sockets. */
+	/* The next process listens on the admin sockets. */
 	if (sv->sv_end == END_DRAIN)
 		admin_destroy(&sv->sv_admin);
 	else if (sv->sv_health != NULL)
@@ -290,8 +294,8 @@ serve(struct serve_args *sa)
 	watchdog_init(&sv.sv_watchdog, sa->sa_watchdog,
 	    sv.sv_conf->conf_stall_log * UINT64_C(1000));
 	/*
-	 * The exit of the process cleans up after a failed start.  A worker that already runs still
-	 * uses the log.
+	 * After a failed start, the exit of the process releases everything.  A worker that already
+	 * runs still uses the log.
 	 */
 	if (serve_start(&sv, &sa->sa_sockets, sa->sa_again) == -1) {
 		if (sv.sv_started == 0)

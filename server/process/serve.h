@@ -15,13 +15,13 @@ struct serve_args {
 	int sa_argc;
 	char **sa_argv;
 	int sa_channel; /* channel to the master; owned */
-	/* sockets of earlier processes; owned */
+	/* sockets of earlier server processes; owned */
 	struct listen_table sa_sockets;
 	bool sa_again; /* true if an earlier process served */
 	/*
-	 * True if another process serves.  Then this start fails if clients would refuse a
-	 * certificate.  Otherwise such a certificate is used with a warning: an ACME client may
-	 * need the server to renew it.
+	 * True if another process serves.  Then this start fails if clients would reject a
+	 * certificate of the configuration.  Otherwise the process uses such a certificate with a
+	 * warning: an ACME client may need the server to renew it.
 	 */
 	bool sa_replaces;
 	/* service manager's timeout, microseconds; 0 is off */
@@ -30,8 +30,8 @@ struct serve_args {
 
 /*
  * Serves until the master sends CHANNEL_DRAIN or CHANNEL_STOP, or exits.  Returns the exit status:
- * 0; 1 if the start failed or a device does not respond; 2 if the command line is wrong.  Requires
- * SIGPIPE to be ignored.
+ * 0; 1 if the start failed or a device does not respond; 2 if the command line is wrong.  The
+ * caller must have ignored SIGPIPE.
  */
 int serve(struct serve_args *);
 

@@ -20,9 +20,9 @@
 /* How the process shuts down, by increasing urgency. */
 enum end {
 	END_NOT,
-	END_DRAIN, /* end when the last connection closes */
+	END_DRAIN, /* end after the last connection has closed */
 	END_STOP,  /* as END_DRAIN, but at sv_deadline at the latest */
-	END_CUT,
+	END_CUT,   /* close all connections now */
 };
 
 struct server {
@@ -48,26 +48,27 @@ struct server {
 	struct log *sv_log;
 	struct log_writer *sv_writer; /* writer of the main thread */
 	struct worker **sv_workers;
-	unsigned sv_started;
+	unsigned sv_started; /* number of workers whose threads run */
 	struct watchdog sv_watchdog;
 	struct expiry sv_expiry;
 };
 
 /*
  * Starts the server from sv_conf: opens all files and sockets, starts all threads, and sends
- * CHANNEL_READY.  The threads accept no connections yet.  Moves usable sockets out of old.  again
- * is true if an earlier process served.  Returns 0, or -1 after a message; open files stay open.
+ * CHANNEL_READY.  The threads accept no connections yet.  Moves usable sockets out of `old`.
+ * `again` is true if an earlier process served.  Returns 0, or -1 after a message; open files stay
+ * open.
  */
 int serve_start(struct server *, struct listen_table *old, bool again);
 
 /*
- * Checks for -t and -T that the log can be opened, then runs sandbox_try.  May wait for devices.  A
- * conf_try_f.
+ * For -t and -T, checks that the log can be opened, then runs sandbox_try.  May wait for devices.
+ * Returns 0 or -1.  A conf_try_f.
  */
 int serve_try(const struct conf *);
 
 /*
- * Starts or cancels draining in the responses to health checks.  Requires sv_health.  Any thread
+ * Makes the responses to health checks begin or cancel a drain.  Requires sv_health.  Any thread
  * may call it.
  */
 void serve_withdraw(struct server *, bool yes);

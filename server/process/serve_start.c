@@ -31,7 +31,7 @@
 
 #define RESERVE 8 /* descriptors kept free from connections */
 
-/* Locks the program in memory.  Continues after a failure, since locking only prevents stalls. */
+/* Locks the program in memory.  Continues after a failure, since the lock only prevents stalls. */
 static void
 serve_start_prepare(const struct conf *conf)
 {
@@ -122,8 +122,8 @@ serve_start_open_log(struct server *sv)
 }
 
 /*
- * Creates the monitors of memory.  Continues if TCP's figures cannot be read; fails if memory or
- * descriptors are short.
+ * Creates the monitors of memory.  Continues if the kernel's figures of TCP cannot be read; fails
+ * if memory or descriptors are short.
  */
 static int
 serve_start_watch_pressure(struct server *sv)
@@ -251,7 +251,7 @@ serve_start_same_name(const struct listen_table *ss, size_t i)
 }
 
 /*
- * Shares the n sockets from sk on: each worker gets at least one socket, and each socket at least
+ * Shares the n sockets from `sk` on: each worker gets at least one socket, and each socket at least
  * one worker.
  */
 static int
@@ -307,7 +307,10 @@ serve_start_hand_over(struct server *sv)
 				"pass the sockets to the master", error);
 }
 
-/* Closes inherited descriptors.  The master keeps them: /dev/fd/5 may be a log. */
+/*
+ * Closes inherited descriptors in this process.  The master keeps them, since a later process may
+ * need one: /dev/fd/5 may be a log.
+ */
 static void
 serve_start_forget_inherited(void)
 {
@@ -319,7 +322,8 @@ serve_start_forget_inherited(void)
 }
 
 /*
- * Counts the open descriptors below numbers, at most 1024.  At a start these are all that are open.
+ * Counts the open descriptors whose numbers are below `numbers`, at most 1024.  When a process
+ * starts, it has no other open descriptors.
  */
 static unsigned
 serve_start_descriptors_in_use(unsigned numbers)
@@ -337,8 +341,8 @@ serve_start_descriptors_in_use(unsigned numbers)
 }
 
 /*
- * Reserves descriptors for files: a connection that was accepted must be able to open its file, and
- * accept4(2) cannot be limited to fewer descriptors.
+ * Reserves RESERVE descriptors for files: a connection that was accepted must be able to open its
+ * file, and accept4(2) cannot be limited to fewer descriptors.
  */
 static void
 serve_start_reserve_descriptors(struct connection_limits *clients)
@@ -356,7 +360,7 @@ serve_start_reserve_descriptors(struct connection_limits *clients)
 	limits_limit(clients, left - reserve);
 }
 
-/* Opens everything that needs a path, or a right that is dropped later. */
+/* Opens everything that needs a path, or a right that the sandbox drops. */
 static int
 serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 {
@@ -370,7 +374,7 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 		bind_admin(sv->sv_conf, old, &sv->sv_sockets) == 0;
 	listen_close(old);
 	/*
-	 * The master gets the sockets at once: if this start fails, it removes the files of new
+	 * Passes the sockets at once: if this start fails, the master removes the files of new
 	 * sockets.
 	 */
 	if (serve_start_hand_over(sv) == -1 || !bound ||
@@ -572,8 +576,8 @@ serve_accept(struct server *sv)
 }
 
 /*
- * Requests ticket keys and sends CHANNEL_READY.  From now on the channel shows the master's exit,
- * which may have happened already.
+ * Requests ticket keys and sends CHANNEL_READY.  From now on the process learns of the master's
+ * exit by the channel; the master may have exited already.
  */
 static void
 serve_start_say_ready(struct server *sv)
@@ -613,7 +617,7 @@ serve_try(const struct conf *conf)
 	int error =
 	    path == NULL || strcmp(path, "-") == 0 ? 0 : log_file_try(path);
 
-	/* Another user may start the server. */
+	/* The user that starts the server may be another one. */
 	if (error == -EACCES && geteuid() != 0)
 		error = 0;
 	return error != 0 ? serve_start_no_log(conf, error) : sandbox_try(conf);

@@ -26,7 +26,7 @@ upgrade_forget(struct master *ms)
 	ms->ms_test = 0;
 }
 
-/* Ignores signals that the master handles: a terminal sends them to both processes. */
+/* Ignores the signals that the master handles, since a terminal sends them to both processes. */
 static void
 spawn_ignore_signals(struct master *ms)
 {
@@ -64,12 +64,18 @@ spawn_become_server(struct master *ms, int channel, pid_t parent)
 	    .sa_watchdog = ms->ms_watchdog,
 	};
 
-	/* A start that hangs does not read the channel, so the master's exit must kill it. */
+	/*
+	 * A start that hangs does not read the channel.  So the kernel must kill this process when
+	 * the master exits.
+	 */
 	if (os_follow_parent(parent) == -ESRCH)
 		_exit(1);
 	spawn_ignore_signals(ms);
 	os_process_name("pw-server");
-	/* Copies of the other channels would hide the master's exit from the other processes. */
+	/*
+	 * If this process kept the other channels, other server processes would not notice the
+	 * master's exit.
+	 */
 	children_free_all(ms);
 	upgrade_forget(ms);
 	tickets_forget(ms);

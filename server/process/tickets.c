@@ -13,7 +13,8 @@
 #include "server/process/master_priv.h"
 #include "server/util/debug.h"
 
-#define AGAIN_US (60 * MASTER_SECOND) /* delay after a failed renewal */
+/* time until the next try after a failed renewal, microseconds */
+#define AGAIN_US (60 * MASTER_SECOND)
 
 static uint64_t
 tickets_period(void)
@@ -89,7 +90,10 @@ tickets_renew(struct master *ms)
 void
 tickets_inherit(struct master *ms, const struct ticket_key *key, uint64_t renew)
 {
-	/* If memory is short, new keys are made later. */
+	/*
+	 * If memory is short, the old keys are lost, and the next process that requests keys gets
+	 * new ones.
+	 */
 	if (ms->ms_tickets == NULL && tickets_create(ms) != 0)
 		return;
 	ticket_key_list_add(ms->ms_tickets, key);

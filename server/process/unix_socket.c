@@ -17,7 +17,7 @@ unix_socket_create(void)
 	return socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* Returns true for a socket file that has no listener. */
+/* Returns true if the path is a socket file that has no listener. */
 static bool
 unix_socket_left_over(const struct listen_addr *la)
 {

@@ -29,7 +29,7 @@
 #include "server/worker/worker.h"
 
 #define STATE "PAGEWISE_STATE"
-#define OK    "configuration ok" /* how the output of -t begins */
+#define OK    "configuration ok" /* first bytes of the output of -t */
 
 static void
 upgrade_say_failed(const char *why)
@@ -107,8 +107,8 @@ upgrade_test(struct master *ms)
 		return;
 	}
 	/*
-	 * Both processes set the group, as either may run first.  Killing the group also kills a
-	 * script's programs.
+	 * Both processes set the group, as either may run first.  If the program is a script,
+	 * killing the group also kills the programs that the script runs.
 	 */
 	setpgid(ms->ms_test, ms->ms_test);
 	ms->ms_test_output = output[0];
@@ -151,7 +151,7 @@ upgrade_write_socket(int fd, const struct sock *sk)
 	return dprintf(fd, "socket %d %s%c", sk->sk_fd, text, '\0');
 }
 
-/* Writes a key without buffering its bytes. */
+/* Writes a key by write(2), since dprintf(3) may leave a copy in a buffer. */
 static bool
 upgrade_write_ticket_key(int fd, const struct ticket_key *key, uint64_t renew)
 {
@@ -280,9 +280,7 @@ upgrade_tested(struct master *ms, int status)
 
 /* ---------------------------------------------------------------- the new program */
 
-/*
- * Adds a server process.  Ignores a lack of memory: the process exits once its channel is closed.
- */
+/* Adds a server process.  If memory is short, closes the channel, so that the process exits. */
 static void
 upgrade_inherit_child(struct master *ms, const char *text)
 {

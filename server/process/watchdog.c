@@ -35,7 +35,7 @@ watchdog_wait(const struct watchdog *wd)
 				  : (int)((wd->wd_next - now) / MILLI_US) + 1;
 }
 
-/* Returns microseconds since the worker's loop last made progress. */
+/* Returns the microseconds since the worker's loop last made progress. */
 static uint64_t
 watchdog_silence(struct worker *wk, uint64_t now)
 {
@@ -69,7 +69,7 @@ watchdog_tell(struct watchdog *wd, int channel, const struct worker *wk,
 	channel_send(channel, CHANNEL_STUCK, text, -1, false);
 }
 
-/* Logs stuck workers.  Returns the longest time without progress, in microseconds. */
+/* Logs stuck workers.  Returns the longest time without progress of a worker, in microseconds. */
 static uint64_t
 watchdog_check(struct watchdog *wd, int channel, struct worker **workers,
     unsigned n, uint64_t now, struct log_writer *log)

@@ -5,12 +5,12 @@
 #include "lib/util/clock.h"
 #include "server/process/master_priv.h"
 
-/* Time for which an undrain is passed on; agent.c sends "ready" for 60 s. */
+/* Time for which the master passes on an undrain, microseconds; agent.c sends "ready" for 60 s. */
 #define WITHDRAW_TOLD_US (70 * MASTER_SECOND)
 
 /*
- * Does not pass on an old undrain: a process that learns of it sends "up ready", which would also
- * cancel a state that the operator has set at the balancer since.
+ * Does not pass on an old undrain: a process that receives it makes the agent send "up ready",
+ * which would also cancel a state that the operator has set at the balancer since.
  */
 const char *
 withdraw_now(const struct master *ms)

@@ -29,15 +29,15 @@ struct sum {
 
 struct run {
 	const struct assign *ru_as;
-	size_t ru_n;
+	size_t ru_n; /* number of nodes */
 	struct chash_node ru_nodes[MAX_NODES + 1];
 	struct sum ru_sums[MAX_NODES + 1]; /* sums of each node */
-	struct sum ru_moved;
+	struct sum ru_moved;		   /* sums of the paths that move */
 	struct chash *ru_chash;
-	struct chash *ru_larger; /* ring with the added node; or NULL */
+	struct chash *ru_larger; /* ring with the added node, or NULL */
 	char ru_key[PATH_SIZE];	 /* key of the current files */
-	size_t ru_len;
-	struct sum ru_sum; /* sums of ru_key */
+	size_t ru_len;		 /* length of ru_key; 0 if there is none */
+	struct sum ru_sum;	 /* sums of ru_key */
 	int ru_status;
 };
 

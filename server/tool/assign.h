@@ -10,17 +10,17 @@
 #include "server/tool/chash.h"
 
 struct assign {
-	char *as_nodes; /* "a,b=7:50,c": NAME[=ID][:WEIGHT]; overwritten */
-	char *as_add;	/* an additional node, or NULL */
-	unsigned as_depth;
+	char *as_nodes;	   /* "a,b=7:50,c": NAME[=ID][:WEIGHT]; overwritten */
+	char *as_add;	   /* a node to be added, or NULL */
+	unsigned as_depth; /* levels of a path that are hashed: chash_depth */
 	enum chash_ring as_ring;
-	bool as_dotfiles;
-	bool as_quiet; /* true if no sums are printed */
+	bool as_dotfiles; /* true to include names with a leading dot */
+	bool as_quiet;	  /* true if no sums are printed */
 };
 
 /*
- * Prints the assignment.  Returns the exit status: 2 after a message if as_nodes or as_add is
- * wrong.
+ * Prints the assignment.  Returns the exit status: 0; 1 after a message about a failure; 2 after a
+ * message if as_nodes or as_add is wrong.
  */
 int assign_run(const struct assign *, const char *dir);
 

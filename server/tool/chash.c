@@ -10,7 +10,7 @@
 
 struct point {
 	uint32_t pt_key;
-	uint32_t pt_node;
+	uint32_t pt_node; /* index of the node */
 };
 
 struct chash {
@@ -29,7 +29,10 @@ chash_sdbm(const char *text, size_t len)
 	return hash;
 }
 
-/* http://burtleburtle.net/bob/hash/integer.html; the last step is HAProxy's. */
+/*
+ * Bob Jenkins' function (http://burtleburtle.net/bob/hash/integer.html); HAProxy added the last
+ * step.
+ */
 static uint32_t
 chash_avalanche(uint32_t a)
 {
@@ -87,7 +90,7 @@ chash_destroy(struct chash **chp)
 	*chp = NULL;
 }
 
-/* Returns the index of the first point that is not less than key, wrapping to 0. */
+/* Returns the index of the first point that is not less than `key`, or 0 if there is none. */
 static size_t
 chash_not_before(const struct chash *ch, uint32_t key)
 {

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHASH_WEIGHT 256     /* maximum; HAProxy's default is 1 */
-#define CHASH_ID     1048575 /* maximum, so that 4096 * ID has 32 bits */
+#define CHASH_WEIGHT 256     /* maximum weight; HAProxy's default is 1 */
+#define CHASH_ID     1048575 /* maximum id, so that 4096 * ID has 32 bits */
 
 /* Placements of points, each named after the first HAProxy version that has it. */
 enum chash_ring { CHASH_2_6, CHASH_3_0 };
@@ -31,7 +31,10 @@ struct chash_node {
 
 struct chash;
 
-/* Creates a ring of n > 0 nodes.  Does not store the pointer.  Returns NULL if memory is short. */
+/*
+ * Creates a ring of n > 0 nodes.  Does not keep the pointer to the nodes.  Returns NULL if memory
+ * is short.
+ */
 struct chash *chash_create(
     enum chash_ring, const struct chash_node *, size_t n);
 void chash_destroy(struct chash **);

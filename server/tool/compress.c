@@ -15,13 +15,13 @@
 #include <brotli/encode.h>
 #pragma GCC diagnostic pop
 
-#define BLOCK	    ((size_t)64 << 10)
-#define ZSTD_WINDOW 23	      /* log2 of bytes: RFC 9659 */
+#define BLOCK	    ((size_t)64 << 10) /* bytes per read and write */
+#define ZSTD_WINDOW 23		       /* log2 of bytes: RFC 9659 */
 #define ZSTD_SMALL  19	      /* highest level that uses no larger window */
 #define GZIP_WINDOW (15 + 16) /* largest window, plus a gzip header */
-#define GZIP_MEMORY 9
+#define GZIP_MEMORY 9	      /* maximum memory level of zlib */
 
-/* Remaining input, and output space. */
+/* Input that is not encoded yet, and free output space. */
 struct step {
 	const uint8_t *st_in;
 	size_t st_in_len;
@@ -32,11 +32,11 @@ struct step {
 
 struct codec {
 	struct compress_levels co_levels;
-	/* Creates an encoder for a file of size bytes.  Returns NULL if memory is short. */
+	/* Creates an encoder for a file of `size` bytes.  Returns NULL if memory is short. */
 	void *(*co_create)(int level, uint64_t size);
 	/*
-	 * Encodes input of the step into output.  Returns false on failure.  Sets *done once all
-	 * output of the last step is written.
+	 * Encodes the step's input into its output space.  Returns false on failure.  Sets *done
+	 * once all output of the last step is written.
 	 */
 	bool (*co_step)(void *, struct step *, bool *done);
 	void (*co_destroy)(void *);
@@ -216,7 +216,7 @@ tool_compress_read_block(struct run *ru, struct step *st)
 
 /*
  * Compresses a block until its input is consumed or, if it is the last block, until all output is
- * written.
+ * written.  Returns 0 or -errno.
  */
 static int
 compress_block(struct run *ru, struct step *st)

@@ -21,10 +21,11 @@ struct compress_levels {
 const struct compress_levels *compress_levels(enum coding);
 
 /*
- * Compresses the first size bytes of in to out; *written is the number of bytes written.  Returns:
+ * Compresses the first `size` bytes of the file `in` to the file `out`, and stores the number of
+ * bytes written in *written.  Returns:
  *   0        success
  *   -E2BIG   the output is not smaller
- *   -ESTALE  the file is shorter than size
+ *   -ESTALE  the file is shorter than `size`
  *   -ECANCELED  stopped() returned true
  *   -ENOMEM, -EIO, -ENOSPC, ...
  */

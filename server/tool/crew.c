@@ -23,7 +23,7 @@ struct crew {
 	pthread_cond_t cr_fewer; /* signalled when an item leaves the queue */
 	STAILQ_HEAD(, item) cr_items;
 	unsigned cr_waiting; /* items in the queue */
-	bool cr_end;
+	bool cr_end;	     /* true if no more items follow */
 	unsigned cr_threads;
 	pthread_t cr_ids[];
 };

@@ -38,8 +38,8 @@ tool_digest_wants(const struct tool *to, const char *name)
 /* ------------------------------------------------------------------------ hashing */
 
 /*
- * Hashes the file.  Returns 0, -ESTALE if the file's length changed, -ECANCELED if the run was stopped,
- * or another -errno.
+ * Hashes the file.  Returns 0, -ESTALE if the file's length has changed, -ECANCELED if the run was
+ * stopped, or another -errno.
  */
 static int
 tool_digest_hash_blocks(struct digest_work *dw, int fd, off_t size,
@@ -63,7 +63,7 @@ tool_digest_hash_blocks(struct digest_work *dw, int fd, off_t size,
 	return off == size ? 0 : -ESTALE;
 }
 
-/* Fetched once, as EVP_sha256 would cost a lookup by name for each file. */
+/* OpenSSL's SHA-256, fetched once: EVP_sha256 would cost a search by name for each file. */
 static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
 static EVP_MD *sha256;
 
@@ -73,7 +73,10 @@ tool_digest_fetch_sha256(void)
 	sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
 }
 
-/* Hashes a file.  Advises the kernel that the data is read only once (POSIX_FADV_NOREUSE). */
+/*
+ * Hashes a file.  Advises the kernel that the data is read only once (POSIX_FADV_NOREUSE).  Returns
+ * as tool_digest_hash_blocks does.
+ */
 static int
 tool_digest_hash_file(struct digest_work *dw, int fd, const struct stat *st,
     uint8_t hash[static DIGEST_HASH])

@@ -1,6 +1,6 @@
 /*
- * digest: the command that writes the SHA-256 of each file into an extended attribute, in the
- * format of server/http/digest.h, or compares it with the file's content.
+ * digest: the command "pagewise digest".  Writes the SHA-256 of each file into an extended
+ * attribute, in the format of server/http/digest.h, or compares it with the file's content.
  */
 #ifndef SERVER_TOOL_DIGEST_H
 #define SERVER_TOOL_DIGEST_H
@@ -8,15 +8,15 @@
 #include "server/tool/tool.h"
 
 struct digest_work {
-	bool dw_check;
-	_Atomic uint64_t dw_done; /* files written or verified */
-	_Atomic uint64_t dw_current;
-	_Atomic uint64_t dw_differ;
+	bool dw_check; /* true to compare digests, not to write them */
+	_Atomic uint64_t dw_done;    /* files written or verified */
+	_Atomic uint64_t dw_current; /* files whose digest is current */
+	_Atomic uint64_t dw_differ;  /* files that do not match their digest */
 	_Atomic uint64_t dw_without; /* files without a current digest */
 	_Atomic uint64_t dw_read;    /* bytes read */
 };
 
-/* Requires that to_own points to a struct digest_work. */
+/* The command.  Its to_own must point to a struct digest_work. */
 extern const struct tool_command digest_command;
 
 #endif

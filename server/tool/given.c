@@ -16,14 +16,15 @@
 #define STEP  (O_PATH | O_NOFOLLOW | O_CLOEXEC)
 
 struct walk_to {
-	int wt_fd; /* directory reached so far */
-	unsigned wt_links;
-	char wt_rest[2 * PATH_MAX];
+	int wt_fd;		    /* directory reached so far */
+	unsigned wt_links;	    /* links followed so far */
+	char wt_rest[2 * PATH_MAX]; /* path from there on */
 };
 
 /*
- * Returns the mode bits that let other users write.  A user's own group usually has only that user,
- * so the group bit counts only for root.  An ACL shows in the group bits.
+ * Returns the mode bits that let other users write.  The group of a user's own directory usually
+ * has only that user, so the group bit counts only for root.  If the directory has an ACL, the
+ * group bits show it.
  */
 static mode_t
 tool_given_others(const struct stat *st)
@@ -52,7 +53,7 @@ tool_given_enter(struct walk_to *wt, int fd)
 	return 0;
 }
 
-/* Replaces the link in the path by its target. */
+/* Replaces the link `name` in wt_rest by its target. */
 static int
 tool_given_follow(struct walk_to *wt, const char *name, const char *behind)
 {

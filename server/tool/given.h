@@ -5,10 +5,10 @@
 #define SERVER_TOOL_GIVEN_H
 
 /*
- * Opens a directory for reading.  Follows a symbolic link only if its directory belongs to root or
- * the caller and is not writable for others nor, if root calls, for a group other than root's; so no
- * other user can place a link between a check and the open.  Returns a descriptor, or -errno: -EPERM
- * if the path leads over any other link.
+ * Opens a directory for reading.  Follows a symbolic link only if no other user can place one
+ * there: the directory of the link must belong to root or the caller, and other users must not be
+ * able to write to it.  If root calls, its group must not be able either, unless that is root's
+ * group.  Returns a descriptor, or -errno; -EPERM if the path leads over any other link.
  */
 int given_open(const char *path);
 

@@ -13,8 +13,8 @@
 
 #include "server/tool/order.h"
 
-#define PATIENCE_S 10
-#define ANSWER	   4096
+#define PATIENCE_S 10	/* timeout of each read and write, seconds */
+#define ANSWER	   4096 /* maximum bytes of a response, with a NUL */
 
 static int tool_order_fail(const char *name, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -72,7 +72,7 @@ tool_order_dial(const char *path)
 	return error;
 }
 
-/* Sends the request and reads the response, NUL-terminated.  Returns 0 or -errno. */
+/* Sends the request, and reads the response with a NUL at its end.  Returns 0 or -errno. */
 static int
 tool_order_ask(int fd, const char *name, char *answer, size_t size)
 {

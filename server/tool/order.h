@@ -1,12 +1,12 @@
 /*
  * order: the commands "pagewise drain" and "pagewise undrain", which send a request to the running
- * server through the Unix socket that its key admin names.  Any user that may connect to the
- * socket may drain the server.
+ * server through the Unix socket that the configuration key admin names.  Any user that may connect
+ * to the socket may drain the server.
  */
 #ifndef SERVER_TOOL_ORDER_H
 #define SERVER_TOOL_ORDER_H
 
-#define ORDER_SOCKET "/run/pagewise/admin" /* default path */
+#define ORDER_SOCKET "/run/pagewise/admin" /* default path of the socket */
 
 /*
  * Sends POST /NAME and prints the response.  Returns the exit status: 0, or 1 after a message that

@@ -51,8 +51,8 @@ tool_precompress_ends_in(const char *text, const char *end)
 }
 
 /*
- * Returns true for types that compress well.  Other types are compressed already, or no browser
- * loads them.
+ * Returns true if the media type compresses well.  Other types are compressed already, or no
+ * browser loads them.
  */
 static bool
 tool_precompress_is_compressible(const char *type)
@@ -165,8 +165,8 @@ tool_precompress_made(const struct sibling *sb, uint64_t bytes)
 }
 
 /*
- * Makes the sibling.  Returns 0; -E2BIG if it would not be smaller; -ESTALE if the file changed; or
- * another -errno.
+ * Makes the sibling, and stores its size in *bytes.  Returns 0, -E2BIG if the sibling would not be
+ * smaller than the file, -ESTALE if the file changed, or another -errno.
  */
 static int
 tool_precompress_make(const struct sibling *sb, uint64_t *bytes)

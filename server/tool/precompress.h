@@ -1,9 +1,10 @@
 /*
- * precompress: the command that makes compressed siblings: FILE.zst, FILE.br, FILE.gz.
+ * precompress: the command "pagewise precompress".  Makes compressed siblings: FILE.zst, FILE.br,
+ * FILE.gz.
  *
  * By the server's rule a sibling is current if it is not older than its file.  A new sibling gets
- * the file's mode, owner and modification time.  An older sibling is removed if a new one would not
- * be smaller than the file, as the server would send the old sibling if the file were removed.
+ * the file's mode, owner and modification time.  If a new sibling would not be smaller than the
+ * file, an older one is removed, since the server would send it if the file were removed.
  */
 #ifndef SERVER_TOOL_PRECOMPRESS_H
 #define SERVER_TOOL_PRECOMPRESS_H
@@ -15,7 +16,7 @@
 #define PRECOMPRESS_SUFFIXES 64
 
 struct precompress_count {
-	/* Number of siblings made, and bytes before and after compression. */
+	/* siblings made, bytes of their files, bytes of these siblings */
 	_Atomic uint64_t pc_made, pc_before, pc_after;
 };
 
@@ -25,13 +26,17 @@ struct precompress {
 	int pre_levels[CODINGS + 1]; /* levels, indexed by enum coding */
 	uint64_t pre_min_size;
 	struct mime *pre_mime;
-	/* Suffixes to select files by, without dot, NULL-terminated.  If none, media types decide. */
+	/*
+	 * suffixes of the files to compress, without dot, NULL-terminated; if there are none, the
+	 * media types decide
+	 */
 	const char *pre_suffixes[PRECOMPRESS_SUFFIXES + 1];
 	struct precompress_count pre_counts[CODINGS + 1];
+	/* siblings that were current, would not be smaller, were removed */
 	_Atomic uint64_t pre_current, pre_larger, pre_removed;
 };
 
-/* Requires that to_own points to a struct precompress. */
+/* The command.  Its to_own must point to a struct precompress. */
 extern const struct tool_command precompress_command;
 
 #endif

@@ -14,7 +14,7 @@
 bool progress_begin(const struct tool *);
 void progress_end(void);
 
-/* progress_lock hides the line and excludes other writers until progress_unlock. */
+/* progress_lock hides the line and keeps other threads from writing until progress_unlock. */
 void progress_lock(void);
 void progress_unlock(void);
 

@@ -1,5 +1,5 @@
 /*
- * size_text: writes a number of bytes for people, such as "12.3 MiB".
+ * size_text: writes a number of bytes for people to read, such as "12.3 MiB".
  */
 #ifndef SERVER_TOOL_SIZE_TEXT_H
 #define SERVER_TOOL_SIZE_TEXT_H

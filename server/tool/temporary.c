@@ -17,8 +17,8 @@
 #define RANDOM 16 /* digits between PREFIX and SUFFIX */
 
 /*
- * Creates a file.  Returns -EEXIST if a cleanup removed it as a leftover before it was locked; the
- * caller then tries again.
+ * Creates a file.  Returns 0, -EEXIST if a cleanup removed the file as a leftover before it was
+ * locked, so that the caller must try again, or another -errno.
  */
 static int
 temporary_create_one(struct temporary *tmp)

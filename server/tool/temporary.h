@@ -10,10 +10,11 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#define TEMPORARY_NAME 32
+#define TEMPORARY_NAME 32 /* maximum bytes of a name, with the NUL */
 
 struct temporary {
-	int tmp_dir; /* descriptor of the caller; must stay open */
+	/* the caller's descriptor of the directory; must stay open */
+	int tmp_dir;
 	int tmp_fd;
 	char tmp_name[TEMPORARY_NAME];
 };
@@ -23,17 +24,17 @@ int temporary_create(struct temporary *, int dirfd);
 
 /*
  * Sets mode, owner and modification time to those of another file, as far as permitted, and renames
- * the file, replacing an existing one.  If the group cannot be set, limits the group's rights to
- * those of others.  Syncs the file before the rename, so that a power failure leaves no empty file
- * of this name.  Returns 0, or -errno after removing the file.
+ * the file, replacing an existing one.  If the group cannot be set, the group gets only the rights
+ * that all users have.  Syncs the file before the rename, so that a power failure leaves no empty
+ * file of this name.  Returns 0, or -errno after removing the file.
  */
 int temporary_commit(
     struct temporary *, const char *name, const struct stat *as);
 void temporary_remove(struct temporary *);
 
 /*
- * temporary_is returns true for a name of a temporary file.  temporary_clean then removes the file,
- * unless it is being written.
+ * temporary_is returns true if the name is the name of a temporary file.  temporary_clean removes
+ * such a file, unless a program is writing it.
  */
 bool temporary_is(const char *name);
 void temporary_clean(int dirfd, const char *name);

@@ -22,7 +22,7 @@
 #define TICK_NS	  (20 * SECOND_NS / 1000) /* two ticks of the slowest clock */
 #define COARSE_NS (2 * SECOND_NS) /* granularity of FAT, the coarsest in use */
 
-static atomic_int stopped; /* number of the signal received, or 0; lock-free */
+static atomic_int stopped; /* number of the received signal, or 0; lock-free */
 static atomic_bool given_up;
 
 /* ----------------------------------------------------------------- stopping */
@@ -234,8 +234,8 @@ tool_count_all(void *arg)
 }
 
 /*
- * Raises the limit of descriptors.  A walk keeps open every directory on its current path, and every
- * directory that has a queued file.
+ * Raises the limit of descriptors.  A walk keeps every directory on its current path open, and
+ * every directory that has a queued file.
  */
 static void
 tool_allow_descriptors(void)

@@ -1,8 +1,8 @@
 /*
- * tool: the parts that the commands of pagewise-tool share if they walk directories.  A walk hands
- * each file to one of several threads.  pagewise-tool is the program behind "pagewise precompress" and
- * other commands, separate from the server, so that the server links no compressor.  Manual:
- * pagewise-tool(8).
+ * tool: the parts that commands of pagewise-tool share if they walk directories.  One thread walks,
+ * and passes each file to one of several threads.  pagewise-tool is the program behind "pagewise
+ * precompress" and other commands, separate from the server, so that the server links no
+ * compressor.  Manual: pagewise-tool(8).
  */
 #ifndef SERVER_TOOL_TOOL_H
 #define SERVER_TOOL_TOOL_H
@@ -19,7 +19,7 @@ struct tool;
 /* A command's callbacks.  All except tc_end may run in several threads at once. */
 struct tool_command {
 	const char *tc_name;
-	/* Returns true if a file of this name is to be handled. */
+	/* Returns true if the command handles files of this name. */
 	bool (*tc_wants)(const struct tool *, const char *name);
 	/* Handles a regular file that is open for reading.  The caller owns the descriptor. */
 	void (*tc_file)(struct tool *, const struct walk_file *, int fd,
@@ -32,13 +32,12 @@ struct tool_command {
 
 struct tool {
 	const struct tool_command *to_command;
-	void *to_own; /* data of the command */
-	unsigned to_jobs;
-	bool to_dotfiles;
-	bool to_force; /* true if current files are redone as well */
-	bool to_quiet;
-	/* counters, updated by any thread */
-	_Atomic uint64_t to_failed;
+	void *to_own;	  /* data of the command */
+	unsigned to_jobs; /* number of threads that handle files */
+	bool to_dotfiles; /* true to include names with a leading dot */
+	bool to_force; /* true to handle files again whose result is current */
+	bool to_quiet; /* true to print errors only */
+	_Atomic uint64_t to_failed;    /* errors and findings printed */
 	_Atomic uint64_t to_files;     /* files handled */
 	_Atomic uint64_t to_bytes;     /* bytes of the files handled */
 	_Atomic uint64_t to_all_files; /* files counted so far */
@@ -52,12 +51,12 @@ int tool_run(struct tool *, char *const *dirs);
 /* Returns true if a signal or tool_give_up stopped the run.  Call between two lengthy steps. */
 bool tool_stopped(void);
 
-/* Stops the run before the next file.  Call if the remaining files would fail as well. */
+/* Stops the run before the next file.  Call if the remaining files would also fail. */
 void tool_give_up(void);
 
 /*
- * Prints "pagewise NAME: DIR/FILE: text" on standard error and increments to_failed.  name is NULL
- * for the directory itself.
+ * Prints "pagewise NAME: DIR/FILE: text" on standard error and increments to_failed.  `name` is
+ * NULL for the directory itself.
  */
 void tool_fail(struct tool *, const struct walk_dir *, const char *name,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -66,12 +65,13 @@ void tool_fail(struct tool *, const struct walk_dir *, const char *name,
 void tool_found(struct tool *, const struct walk_file *, const char *what);
 
 /*
- * Waits until a further change of the file would get a new modification time: two seconds on file
- * systems that store whole seconds, else some clock ticks.  Returns false if the run was stopped.
+ * Waits until a further change of the file would get a new modification time: two seconds after the
+ * last change if that time is a whole second, else 20 ms after it.  Returns false if the run was
+ * stopped.
  */
 bool tool_settle(const struct stat *);
 
-/* Returns true if size and modification time are unchanged. */
+/* Returns true if the file's size and modification time are those in the struct. */
 bool tool_unchanged(int fd, const struct stat *);
 
 #endif

@@ -20,7 +20,10 @@ walk_ref(struct walk_dir *dir)
 	atomic_fetch_add(&dir->wd_refs, 1);
 }
 
-/* Releases a reference.  Closing a directory releases its reference to the parent. */
+/*
+ * Releases a reference.  A directory without references is closed, and releases its reference to
+ * the parent.
+ */
 void
 walk_unref(struct walk_dir **dirp)
 {
@@ -47,8 +50,8 @@ tool_walk_open_fd(const struct walk_dir *parent, const char *name)
 }
 
 /*
- * Opens a directory.  On success takes ownership of the caller's reference to the parent.  Returns 0
- * or -errno.
+ * Opens a directory.  On success takes ownership of the caller's reference to the parent.  Returns
+ * 0 or -errno.
  */
 static int
 tool_walk_open_dir(
@@ -83,8 +86,8 @@ tool_walk_open_dir(
 }
 
 /*
- * Returns the type as in a directory entry, or DT_UNKNOWN if the file is gone or cannot be
- * examined.
+ * Returns the type of a directory entry.  If the file system does not provide the type, examines
+ * the file, and returns DT_DIR, DT_REG or DT_UNKNOWN.
  */
 static unsigned char
 tool_walk_type_of(const struct walk_dir *dir, const struct dirent *de)
@@ -101,8 +104,8 @@ tool_walk_type_of(const struct walk_dir *dir, const struct dirent *de)
 }
 
 /*
- * Handles an entry.  Returns the directory to continue with: the entry's if it was entered, else
- * dir.
+ * Handles an entry.  Returns the directory to continue with: that of the entry if the walk has
+ * entered it, else `dir`.
  */
 static struct walk_dir *
 tool_walk_entry(
