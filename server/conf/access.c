@@ -1,5 +1,6 @@
 /*
- * access: the keys that restrict access: addresses, users, keys of signed links.
+ * access: sets the keys that restrict access (allow, deny, htpasswd, realm, signed_links), and
+ * warns if one location opens what another one restricts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -72,7 +73,7 @@ conf_access_load_htpasswd(const char *path, char *why, size_t size)
 	return htpasswd_load(path, why, size);
 }
 
-/* Loads the file that text names.  Sets *secret to NULL for "off" and on error. */
+/* Loads the file whose path is `text`.  Sets *secret to NULL for "off" and on error. */
 static int
 conf_access_load_secret(struct conf_scope *scope, const char *text,
     void *(*load)(const char *, char *, size_t), void **secret,
@@ -186,8 +187,8 @@ conf_free_access(struct conf *conf)
 }
 
 /*
- * Returns true if the glob can match a path that begins with prefix.  Compares only the glob's text
- * before its first wildcard.
+ * Returns true if the glob may match a path that begins with `prefix`.  Compares only the glob's
+ * text before its first wildcard.
  */
 static bool
 conf_access_reaches(const char *glob, const char *prefix)

@@ -39,7 +39,7 @@ static const struct option own_options[] = {
 
 #define NOWN (sizeof(own_options) / sizeof(*own_options))
 
-/* own_options and the options of keys, ended by zeroes. */
+/* own_options, then the options of keys; the last entry is all zeros. */
 static struct option options[NOWN + KEY_MAX + 1];
 
 static void
@@ -193,7 +193,10 @@ conf_args_unknown(const char *written)
 	return conf_args_complain(written, cause);
 }
 
-/* Reports an error of getopt_long, which returned c: '?' or ':'. */
+/*
+ * Reports a fault that getopt_long found.  `c` is its return value: ':' if a value is missing, else
+ * '?'.
+ */
 static enum conf_action
 conf_args_bad_option(int c, char **argv)
 {
@@ -294,7 +297,10 @@ conf_args_serve(const struct conf_args *args)
 	return false;
 }
 
-/* Applies one option.  The first value of a list replaces the file's list; later ones add to it. */
+/*
+ * Applies one option.  `first` is true for the first value of an option: it replaces a list of the
+ * file, and later values are added.
+ */
 static int
 conf_args_apply_one(
     const struct conf_arg *arg, bool first, struct conf_scope *top)

@@ -71,7 +71,7 @@ conf_complete_top(struct conf_scope *top)
 	return conf->conf_mime != NULL ? 0 : conf_out_of_memory();
 }
 
-/* Derives fields of one set of settings, and checks it.  Call once all keys are set. */
+/* Derives the dependent fields of settings, and checks them.  Call once all keys are set. */
 static int
 conf_complete_settings(
     struct conf *conf, struct settings *set, struct conf_why *why)
@@ -97,7 +97,10 @@ conf_complete_settings(
 	return error;
 }
 
-/* Completes settings.  Logs a fault, but only once if several sections inherit the faulty line. */
+/*
+ * Completes settings.  Logs a fault unless it is at *place, the last fault's line: several sections
+ * may inherit a faulty line.
+ */
 static int
 conf_complete_settings_once(struct conf *conf, struct settings *set,
     const char *name, const char **place)

@@ -35,7 +35,10 @@ enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_DIGEST, ETAG_OFF };
 #define HEADER_NO_ACCEPT_RANGES 0x02u
 #define HEADER_CACHE_CONTROL	0x04u
 
-/* Units of a token bucket per request, so that one request per hour is one unit per second. */
+/*
+ * Token bucket units that one request consumes: 3600, so that one request per hour is one unit per
+ * second.
+ */
 #define RATE_REQUEST UINT64_C(3600)
 
 /* A list of address blocks.  cl_set is true if the list has a block, or if allow was set to {}. */
@@ -75,7 +78,7 @@ struct request_rule {
 struct error_page {
 	int ep_first;
 	int ep_last;
-	char *ep_name;	    /* path of the body's file; NULL for text: */
+	char *ep_name;	    /* body's file; NULL for a "text:" body */
 	struct str ep_type; /* Content-Type field with CRLF */
 	struct str ep_body;
 };
@@ -91,16 +94,16 @@ struct settings {
 	bool set_closed;     /* true if access is restricted in any way */
 	bool set_guarded;    /* true if set_closed or a rate limit is set */
 	char **set_index;    /* names to try in a directory, NULL-terminated */
-	char set_listing_header[256]; /* text above a listing, or empty */
+	char set_listing_header[256]; /* name of the header file, or empty */
 	size_t set_root;	      /* index in conf_roots */
-	size_t set_strip; /* leading bytes to strip from paths (alias) */
+	size_t set_strip; /* bytes that alias strips from a path's start */
 
 	enum etag_kind set_etag;
-	bool set_digest;	/* true if stored digests go into Repr-Digest */
-	char *set_charset;	/* charset of text types; NULL if none */
-	char *set_default_type; /* type of unknown extensions */
-	char **set_types;	/* lines in the format of mime_types */
-	char **set_headers;	/* rules in the syntax of header.c */
+	bool set_digest;	 /* true if Repr-Digest is sent */
+	char *set_charset;	 /* charset of text types; NULL if none */
+	char *set_default_type;	 /* type of unknown extensions */
+	char **set_types;	 /* lines in the format of mime_types */
+	char **set_headers;	 /* rules in the syntax of header.c */
 	char *set_cache_control; /* Cache-Control; NULL if none */
 	bool set_security_headers;
 	bool set_redirect_https;
@@ -111,8 +114,8 @@ struct settings {
 
 	struct token_rate set_rate;	   /* bytes/s per connection */
 	struct token_rate set_client_rate; /* bytes/s per client and rule */
-	const void *set_client_rule; /* identity of the rule, as a pointer */
-	/* Request rate in units per second.  A request takes RATE_REQUEST units. */
+	const void *set_client_rule; /* address that identifies the rule */
+	/* request rate, units per second; a request consumes RATE_REQUEST units */
 	struct token_rate set_request_rate;
 	struct request_rule *set_request_rule; /* rule that counts refusals */
 	uint64_t set_burst;		       /* bytes */
@@ -123,7 +126,7 @@ struct settings {
 	const struct htpasswd *set_htpasswd; /* NULL if no password is needed */
 	char *set_realm;
 	struct str set_challenge; /* WWW-Authenticate field for set_realm */
-	/* NULL if links need no signature */
+	/* keys of signed links; NULL if links need no signature */
 	const struct link_keys *set_link_keys;
 	struct redirects *set_redirects; /* NULL if none */
 	char **set_try; /* steps, NULL-terminated; NULL if none */
@@ -138,7 +141,10 @@ struct settings {
 	uint8_t set_codings[CODINGS]; /* codings of siblings, best first */
 	unsigned set_ncodings;
 
-	/* Derived from the fields above once all keys are set.  Each header field includes its CRLF. */
+	/*
+	 * The fields from set_mime to set_entity_tag are derived from the fields above once all
+	 * keys are set.  Each header field in their texts ends with CRLF.
+	 */
 	const struct mime *set_mime; /* table of set_types; NULL if none */
 	struct str set_server;	     /* Server field, or empty */
 	struct str set_lines;  /* fields of responses with a status below 400 */
@@ -148,11 +154,14 @@ struct settings {
 	bool set_origins;     /* true if responses depend on the Origin field */
 	bool set_by_client;   /* true if clients must not share responses */
 	unsigned set_changed; /* HEADER_ flags */
-	/* Validators set by rules.  If s_ptr is NULL, the file's own validator is sent. */
+	/*
+	 * values of validators that header rules set; if s_ptr is NULL, the file's own validator is
+	 * sent
+	 */
 	struct str set_last_modified;
 	struct str set_entity_tag;
 
-	const struct conf_place *set_places; /* file lines of keys, or NULL */
+	const struct conf_place *set_places; /* see place.c; NULL if none */
 };
 
 enum location_kind { LOCATION_EXACT, LOCATION_GLOB, LOCATION_PREFIX };
@@ -232,7 +241,10 @@ struct conf {
 	struct conf_types *conf_types; /* tables that settings share */
 	size_t conf_ntypes;
 
-	/* The user that the process switches to once all files and sockets are open (sandbox.h). */
+	/*
+	 * user and groups that the process switches to once all files and sockets are open
+	 * (sandbox.h)
+	 */
 	char *conf_user; /* name; NULL if not set and not started as root */
 	bool conf_user_chosen;
 	char *conf_group; /* name; NULL if not set */
@@ -285,12 +297,12 @@ struct conf {
 	enum tls_ktls conf_ktls;
 	bool conf_session_tickets;
 	unsigned conf_https_port; /* port of the first TLS address; 0 if none */
-	/* Certificates that conf_complete_tls loaded, each file once, sorted by file name. */
+	/* certificates that conf_complete_tls loaded, each file once, sorted by file name */
 	const struct identity **conf_identities;
 	size_t conf_nidentities;
 	unsigned conf_faults;	     /* number of faults found in the files */
 	struct conf_dump *conf_dump; /* values as given, for -T; else NULL */
-	bool conf_rates;	     /* true if any rate is per client */
+	bool conf_rates;	     /* true if a rate of clients is limited */
 };
 
 enum conf_action {
@@ -302,7 +314,7 @@ enum conf_action {
 
 /* Callbacks of -t and -T.  Each may be NULL. */
 struct conf_checks {
-	/* Makes the last check.  Returns 0, or -1 after a message. */
+	/* Makes a last check.  Returns 0, or -1 after a message. */
 	int (*ck_try)(const struct conf *);
 	/* Prints additional lines of -t to stdout. */
 	void (*ck_print)(const struct conf *);
@@ -322,7 +334,10 @@ struct conf_checks {
 enum conf_action conf_load(
     int argc, char **argv, const struct conf_checks *, struct conf **);
 
-/* Returns the site for a Host value (ignoring its port and final dot), else the first site. */
+/*
+ * Returns the site for a Host value, without its port and final dot.  Returns the first site if no
+ * site has this name.
+ */
 const struct site *conf_site(const struct conf *, const char *host, size_t len);
 
 /*
@@ -381,7 +396,7 @@ bool conf_certificates_are_good(const struct conf *);
 /* Returns true if any location requires a password or a signed link. */
 bool conf_has_secrets(const struct conf *);
 
-/* Returns true if sa is one of trusted_proxies. */
+/* Returns true if `sa` is an address of trusted_proxies. */
 static inline bool
 conf_trusts(const struct conf *conf, const struct sockaddr *sa)
 {

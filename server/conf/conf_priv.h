@@ -50,7 +50,7 @@ struct conf_why {
 	size_t why_after; /* number of list values after the faulty one */
 };
 
-/* Writes the cause.  Returns error, so that a caller can end with return conf_why(...). */
+/* Writes the cause.  Returns `error`, so that a caller can end with return conf_why(...). */
 int conf_why(struct conf_why *, int error, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -59,7 +59,8 @@ int conf_no_memory(struct conf_why *);
 
 /*
  * ---------------------------------------------------------------- values
- * Convert text to a value.  Return 0, -EINVAL (malformed) or -ERANGE (too large).
+ * conf_number to conf_cache convert a text to a value.  They return 0, -EINVAL if the text is
+ * malformed, or -ERANGE if a number is too large.
  */
 int conf_number(const char *text, uint64_t *);
 int conf_size(const char *text, uint64_t *); /* accepts a suffix K, M or G */
@@ -68,11 +69,14 @@ int conf_time(const char *text, uint64_t *seconds);
 int conf_bool(const char *text, bool *);
 int conf_cache(const char *text, enum pw_cache *);
 /*
- * Writes the range of a numeric key in the syntax of conf_size: "64K to 64M".  Writes an empty text
- * for other keys.
+ * Writes the range of a numeric key, such as "64K to 64M" or "1 to 256".  Writes an empty text for
+ * other keys.
  */
 void conf_range_text(const struct key *, char *buf, size_t size);
-/* Parses a number and checks its range.  hint names other accepted words: ", or auto", or "". */
+/*
+ * Parses the number of a key and checks its range.  `hint` names other accepted words for the
+ * message: ", or auto", or "" if there are none.  Returns 0, or -EINVAL or -ERANGE and why.
+ */
 int conf_in_range(const struct key *, const char *text, const char *hint,
     uint64_t *, struct conf_why *);
 int conf_address(const char *text, struct listen_addr *, struct conf_why *);
@@ -81,14 +85,14 @@ int conf_address(const char *text, struct listen_addr *, struct conf_why *);
 unsigned conf_cpus(void);
 
 /*
- * Returns path, or dir/path if it is relative and dir is not NULL.  Returns NULL if memory is
- * short.
+ * Returns a copy of `path`, or dir/path if `path` is relative and `dir` is not NULL.  The caller
+ * frees the copy.  Returns NULL if memory is short.
  */
 char *conf_path(const char *dir, const char *path);
 
 /*
- * Parses a value that is a path or "off", which sets *path to NULL.  The caller frees *path.
- * Returns 0, or -errno and why.
+ * Sets *path to the path in a value, which the caller frees, or to NULL for "off".  Returns 0, or
+ * -errno and why.
  */
 int conf_path_or_off(const struct conf_scope *, const char *text, char **path,
     struct conf_why *);
@@ -98,15 +102,16 @@ void conf_strv_free(char ***);
 
 /*
  * ---------------------------------------------------------------- memory
- * Return zeroed memory that lives until conf_keep_free, or NULL if memory is short.
+ * conf_keep, conf_keep_in and conf_keep_text return zeroed memory, or a copy in it, that lives until
+ * conf_keep_free.  They return NULL if memory is short.
  */
 void *conf_keep(struct conf *, size_t);
-void *conf_keep_in(struct conf_block **, size_t); /* *list is NULL at first */
+void *conf_keep_in(struct conf_block **, size_t); /* list NULL at first */
 char *conf_keep_text(struct conf *, const char *, size_t len);
 
 /*
- * Makes space for one more element in an array of n elements of size bytes.  Returns list itself or
- * a larger copy, or NULL if memory is short.  Only for lists that have a single writer.
+ * Makes space for one more element in an array of `n` elements of `size` bytes.  Returns `list`
+ * itself or a larger copy, or NULL if memory is short.  Only for lists that have a single writer.
  */
 void *conf_keep_room(struct conf *, void *list, size_t n, size_t size);
 
@@ -235,7 +240,10 @@ void conf_clear_admin(struct conf_scope *);
 void conf_free_admin(struct conf *);
 key_set_f conf_set_agent;
 void conf_free_agent(struct conf *);
-/* Check, once all keys are set, that no other listener uses the address. */
+/*
+ * conf_check_admin and conf_check_agent check, once all keys are set, that no other listener uses
+ * an address of their key.  Both return 0, or -EEXIST and why.
+ */
 int conf_check_admin(const struct conf *, struct conf_why *);
 int conf_check_agent(const struct conf *, struct conf_why *);
 
@@ -267,8 +275,8 @@ void conf_clear_names(struct conf_scope *);
 
 /*
  * ---------------------------------------------------------------- dump
- * Record the configuration for -T.  conf_dump_value and conf_dump_section do nothing if conf_dump is
- * NULL.  text is NULL when a list is emptied.
+ * These functions record and print the configuration for -T.  conf_dump_value and conf_dump_section
+ * do nothing if conf_dump is NULL.  The text of a value is NULL when a list is emptied.
  */
 int conf_dump_begin(struct conf *); /* returns 0 or -errno */
 void conf_dump_value(
@@ -282,8 +290,9 @@ void conf_summary(const struct conf *);
  * ---------------------------------------------------------------- sites
  */
 /*
- * Add a site that inherits the top level, or a location that inherits its site.  The pointer is
- * valid until the next site or location is added.
+ * conf_site_add adds a site that inherits the top level, conf_location_add a location that inherits
+ * its site.  The pointer is valid until the next site or location is added.  Both return 0, or
+ * -errno and why.
  */
 int conf_site_add(const struct conf_scope *top, const char *name,
     struct site **, struct conf_why *);
@@ -296,8 +305,8 @@ void conf_site_free(struct site *);
 
 /*
  * ---------------------------------------------------------------- globs
- * '*' matches any text, '?' any byte, every other byte only itself.  Matching takes at most len times
- * strlen(glob) steps.
+ * '*' matches any text, '?' any byte, every other byte only itself.  Matching needs at most as many
+ * steps as the product of the lengths of glob and path.
  */
 #define GLOB_MAX 128 /* maximum bytes of a glob */
 
@@ -328,14 +337,15 @@ void conf_place_add(struct conf_scope *, const struct key *);
 
 /*
  * Returns "FILE:LINE: " of the key that is in effect in these settings.  Returns an empty text if
- * the key was set on the command line or nowhere.  after is the number of list values after the
+ * the key was set on the command line or nowhere.  `after` is the number of list values after the
  * wanted one.  The configuration owns the text.
  */
 const char *conf_place(const struct settings *, const char *name, size_t after);
 
 /*
- * Reads a file and appends a newline; the caller frees text.  Returns 0 or -errno: -EFBIG if the
- * file is larger than 16 MiB, -EILSEQ if it has a NUL, or an error of text_file_open.
+ * Sets *text to a file's content with a newline appended, which the caller frees.  Returns 0 or
+ * -errno: -EFBIG if the file has 16 MiB or more, -EILSEQ if it has a NUL, or an error of
+ * text_file_open.
  */
 int conf_text_read(const char *path, char **text);
 
@@ -346,17 +356,17 @@ int conf_text_read(const char *path, char **text);
 int conf_text_strip(char *text, int *line, struct conf_why *);
 
 /*
- * Returns the end of the token at p: a string, comment, word or single character.  Blanks a comment.
- * Adds the newlines in the token to *line.  If a string or comment is not terminated, returns NULL
- * and sets *what to "string" or "comment".
+ * Returns the end of the token at `p`: a string, comment, word or single character.  Blanks a
+ * comment.  Adds the newlines in the token to *line.  If a string or comment is not terminated,
+ * returns NULL and sets *what to "string" or "comment".
  */
 char *conf_text_token(char *p, int *line, const char **what);
 
 /*
- * Returns the text of a word or string, allocated from memory.  The token must be part of a
- * NUL-terminated text.  Returns NULL and why if an escape sequence is wrong, or a variable is not set
- * and has no default.  *line is the token's line on entry, and on return the line of its end or of
- * the fault.  An escaped NUL ends the returned text.
+ * Returns the text of a word or string, in memory that it adds to *memory.  The token must be part
+ * of a NUL-terminated text.  Returns NULL and why if memory is short, an escape sequence is wrong,
+ * or a variable is not set and has no default.  *line is the token's line on entry, and on return
+ * the line of its end or of the fault.  An escaped NUL ends the returned text.
  */
 char *conf_unescape(
     struct conf_block **memory, struct str token, int *line, struct conf_why *);
@@ -371,8 +381,8 @@ const char *conf_file_dir(const struct conf_file *);
 void conf_file_top(const struct conf_file *, struct conf_scope *);
 void conf_file_sites(const struct conf_file *, const struct conf_scope *);
 /*
- * Finds value number n of the key include, counted from 0, and its line.  Returns false if there are
- * fewer values.
+ * Finds value number `n` of the key include, counted from 0, and its line.  Returns false if there
+ * are fewer values.
  */
 bool conf_file_include(
     const struct conf_file *, unsigned n, const char **text, int *line);
@@ -397,7 +407,7 @@ struct conf_args {
 	const char *arg_config;
 	const char *arg_root;
 	bool arg_test;
-	bool arg_dump; /* -T, which also sets arg_test */
+	bool arg_dump; /* true for -T, which also sets arg_test */
 	size_t arg_nsets;
 	struct conf_arg *arg_sets;
 };

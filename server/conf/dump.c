@@ -97,8 +97,8 @@ conf_dump_find_path(const struct key *key, const char *text)
 }
 
 /*
- * Returns the value with an absolute path, in memory of the configuration.  Returns NULL if memory
- * is short.
+ * Returns a copy of the value, with its path made absolute, in memory of the configuration.
+ * Returns NULL if memory is short.
  */
 static char *
 conf_dump_absolute(
@@ -220,9 +220,9 @@ conf_dump_is_twin(const struct key *key, const struct key *other)
 }
 
 /*
- * Finds the record to print for a key: its last value, the start of its last list, or of its first
- * list if it has KEY_ADDS.  Returns the record of its twin if the twin was set last.  Returns NULL
- * if neither was set.
+ * Returns the record to print for a key: the key's last value, or the start of its last list.
+ * Lists of a key with KEY_ADDS are printed as one, so returns the start of the first list.  If the
+ * key's twin was set last, returns the twin's record.  Returns NULL if neither was set.
  */
 static const struct said *
 conf_dump_find(
@@ -248,7 +248,9 @@ conf_dump_default(const struct key *key)
 	int len = (int)strlen(key->key_default);
 
 	if (key->key_default[0] == '(') {
-		/* When the dump is read back, the twin's line sets the field of both keys. */
+		/*
+		 * The twin's line already sets the field of both keys when the dump is read back.
+		 */
 		if (key->key_twin == NULL)
 			printf("# %s: %.*s\n", key->key_name, len - 2,
 			    key->key_default + 1);

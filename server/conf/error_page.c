@@ -32,7 +32,7 @@ conf_error_page_parse_statuses(
 	return true;
 }
 
-/* Reads the body.  Returns 0 or errno. */
+/* Reads the body from an open file.  Returns 0 or an errno value. */
 static int
 conf_error_page_read_all(struct conf *conf, struct error_page *ep, FILE *f)
 {
@@ -170,7 +170,10 @@ conf_error_page_set_type(
 	return ep->ep_type.s_ptr != NULL;
 }
 
-/* Copies the pages for these settings and sets their types, which depend on the settings. */
+/*
+ * Copies the pages and sets their media types.  Settings that inherit the pages have copies of
+ * their own, as the types depend on the settings.
+ */
 int
 conf_complete_pages(
     struct conf *conf, struct settings *set, struct conf_why *why)

@@ -26,8 +26,8 @@ struct field {
 	const char *fd_name;
 	size_t fd_len; /* length of the name */
 	const char *fd_value;
-	bool fd_always; /* true if sent on errors as well */
-	bool fd_errors; /* true if a rule removed it below status 400 */
+	bool fd_always; /* true if also sent with a status >= 400 */
+	bool fd_errors; /* true if not sent with a status < 400 */
 };
 
 struct fields {
@@ -36,7 +36,7 @@ struct fields {
 	bool fds_full;
 	bool fds_server; /* true if the server's own Server field is sent */
 	unsigned fds_changed;
-	/* Validators, which are sent with the representation, not with every response. */
+	/* values of validators that rules set, or NULL; sent only with a representation */
 	const char *fds_last_modified;
 	const char *fds_etag;
 };
@@ -57,7 +57,7 @@ conf_header_skip(const char **text, const char *what)
 	return true;
 }
 
-/* Parses a rule.  Returns false if text is not a rule. */
+/* Parses a rule.  Returns false if `text` is not a rule. */
 static bool
 conf_header_rule_parse(const char *text, struct rule *ru)
 {
@@ -81,8 +81,8 @@ conf_header_rule_parse(const char *text, struct rule *ru)
 }
 
 /*
- * Returns true if text has no control character except tab.  A line break would start another field or
- * end the head.
+ * Returns true if `text` has no control character except tab.  A line break would start another
+ * field or end the head.
  */
 static bool
 conf_header_is_value(const char *text)
@@ -414,8 +414,8 @@ conf_header_add_short_forms(struct fields *fds, const struct settings *set)
 }
 
 /*
- * Writes the field lines of error responses, or of all other responses, to *out.  Returns false if
- * memory is short or the lines exceed LINES bytes.
+ * Writes field lines to *out: those of error responses if `errors` is true, else those of all other
+ * responses.  Returns false if memory is short or the lines exceed LINES bytes.
  */
 static bool
 conf_header_lines(

@@ -41,7 +41,10 @@ conf_include_read_matches(
 	return error;
 }
 
-/* Reads the files that match.  A pattern with wildcards may match none; a plain name must exist. */
+/*
+ * Reads the files that match the pattern.  A pattern with wildcards may match no file; a plain name
+ * must exist.
+ */
 static int
 conf_include_read_pattern(struct conf_files *files,
     const struct conf_file *from, const char *pattern, int line, int depth)

@@ -1,6 +1,6 @@
 /*
- * keep: memory that lives as long as the configuration.  Locations copy their site's settings with
- * the pointers, so none of them owns the targets.
+ * keep: memory that lives as long as the configuration.  A location copies its site's settings with
+ * their pointers, so several settings share what a pointer refers to, and none of them frees it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ conf_keep_text(struct conf *conf, const char *text, size_t len)
 	return copy;
 }
 
-/* Doubles the array whenever n is a power of two. */
+/* Doubles the array whenever `n` is a power of two. */
 void *
 conf_keep_room(struct conf *conf, void *list, size_t n, size_t size)
 {
@@ -63,7 +63,7 @@ conf_keep_add(struct conf *conf, char ***v, const char *text)
 
 	while (*v != NULL && (*v)[n] != NULL)
 		n++;
-	/* Counts the terminating NULL. */
+	/* The array has n + 1 elements with its terminating NULL, or none. */
 	grown =
 	    conf_keep_room(conf, *v, *v != NULL ? n + 1 : 0, sizeof(*grown));
 	if (grown == NULL)

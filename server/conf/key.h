@@ -73,15 +73,14 @@ struct key {
 	const char *key_twin;
 	/* Empties a list before its members are set one by one; NULL for keys that are no list. */
 	void (*key_clear)(struct conf_scope *);
-	/* Position of the field that conf_set_number or conf_set_bool sets: */
-	bool key_in_settings; /* true in struct settings, else struct conf */
-	size_t key_offset;
-	size_t key_width; /* size of a number: 4 or 8 bytes */
-	/* Range and parser of a number: */
-	uint64_t key_min;
-	uint64_t key_max;
-	int (*key_parse)(
-	    const char *, uint64_t *); /* conf_number or conf_size */
+	/* true if the key's field is in struct settings, false if it is in struct conf */
+	bool key_in_settings;
+	size_t key_offset; /* offset of the key's field, bytes */
+	size_t key_width;  /* size of a number: 4 or 8 bytes */
+	uint64_t key_min;  /* least value of a number */
+	uint64_t key_max;  /* greatest value of a number */
+	/* parser of a number: conf_number or conf_size */
+	int (*key_parse)(const char *, uint64_t *);
 };
 
 #define KEY_MAX 128 /* maximum number of rows */
@@ -109,8 +108,8 @@ int conf_key_defaults(struct conf_scope *);
 int conf_key_empty(const char *name, struct conf_why *);
 
 /*
- * Returns advice on where to move a key or section that is not allowed in section (KEY_TOP, ...), for
- * the end of a message.  Returns NULL if the name is unknown or allowed there.
+ * Returns advice on where to move a key or section that is not allowed in `section` (KEY_TOP, ...),
+ * for the end of a message.  Returns NULL if the name is unknown or allowed there.
  */
 const char *conf_key_place(const char *name, unsigned section);
 

@@ -9,7 +9,8 @@
 
 #include "server/conf/conf_priv.h"
 
-#define LISTEN_MODE 0666 /* open to all users, as a TCP port is */
+/* mode of Unix sockets of listen: open to all users, as a TCP port is */
+#define LISTEN_MODE 0666
 #define ADMIN_MODE  0660
 
 static bool
@@ -290,7 +291,7 @@ conf_listen_as_in6(const struct listen_addr *la)
 	return mapped;
 }
 
-/* Returns true if la includes other.  "[::]" includes IPv4. */
+/* Returns true if a socket at `la` also receives connections to `other`.  "[::]" includes IPv4. */
 static bool
 conf_listen_covers(
     const struct listen_addr *la, const struct listen_addr *other)
@@ -312,7 +313,7 @@ conf_listen_covers(
 	return IN6_IS_ADDR_UNSPECIFIED(&one) || IN6_ARE_ADDR_EQUAL(&one, &two);
 }
 
-/* Checks that no address of the list equals la, includes it, or is included by it. */
+/* Checks that no address of the list equals `la`, includes it, or is included by it. */
 static int
 conf_listen_check_free(const struct listen_addr *list, size_t n,
     const struct listen_addr *la, const char *whose, struct conf_why *why)

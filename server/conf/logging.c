@@ -103,7 +103,7 @@ conf_logging_exclude_status(struct log_exclude *le, unsigned status)
 	le->le_statuses[status / BITS] |= (uint64_t)1 << status % BITS;
 }
 
-/* Parses "304", or "2xx".  Returns false if text is neither. */
+/* Excludes the statuses of "304" or "2xx".  Returns false if `text` is neither. */
 static bool
 conf_logging_exclude_statuses(struct log_exclude *le, const char *text)
 {

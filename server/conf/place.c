@@ -1,6 +1,7 @@
 /*
  * place: file and line of keys whose faults are found only once all keys are set, or at startup.
- * Each struct settings has a list of places, newest first, and inherits the list with its values.
+ * Each struct settings has a list of places, newest first.  Settings that inherit values also
+ * inherit the list.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * redirect: the key redirect, with rules "FROM TO STATUS".  A rule without '*' is found by bisection.
- * A rule with a '*' takes two comparisons, of the text before and after the '*'.
+ * redirect: the key redirect, with rules "FROM TO STATUS".  A rule without '*' is found by binary
+ * search.  Each rule with a '*' needs up to two comparisons, of the text before and after the '*'.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "server/conf/conf_priv.h"
 #include "server/http/target.h"
 
-#define STATUS 302 /* default; browsers keep a 301 indefinitely */
+#define STATUS 302 /* default status; browsers cache a 301 indefinitely */
 
 struct redirects {
 	struct redirect **rds_exact; /* rules without '*', shortest first */
@@ -207,7 +207,7 @@ conf_redirect_order(struct str a, struct str b)
 	return memcmp(a.s_ptr, b.s_ptr, a.s_len);
 }
 
-/* Returns the index of the first rule that is not less than path. */
+/* Returns the index of the first rule that does not sort before `path`. */
 static size_t
 conf_redirect_place(const struct redirects *rds, struct str path)
 {

@@ -14,9 +14,9 @@ struct similar {
 };
 
 /*
- * Stores a pointer to name if its edit distance to text (insertions, removals, replacements) is
- * smaller than that of the best name so far.  Accepts a distance of at most two, and of at most a
- * third of the text's length.
+ * Stores the pointer `name` if the edit distance of `name` to `text` (insertions, removals,
+ * replacements) is smaller than that of the best name so far.  Accepts a distance of at most two,
+ * and of at most a third of the length of `text`.
  */
 void similar_offer(struct similar *, const char *text, const char *name);
 

@@ -12,7 +12,10 @@
 
 #include "server/conf/conf_priv.h"
 
-/* Makes space for one more element in an array of n elements.  Doubles it when n is a power of 2. */
+/*
+ * Makes space for one more element in an array of `n` elements.  Doubles the array when `n` is a
+ * power of 2.
+ */
 static void *
 conf_site_grow(void *array, size_t n, size_t size)
 {
@@ -190,7 +193,10 @@ conf_site_exact_name(
 	return text_index_find(&conf->conf_hosts, host, len, true, site);
 }
 
-/* Finds the longest wildcard that covers host.  Tries the domains of host, the longest one first. */
+/*
+ * Finds the longest wildcard that covers `host`.  Tries the domains of `host`, the longest one
+ * first.
+ */
 static bool
 conf_site_wildcard_name(
     const struct conf *conf, const char *host, size_t len, size_t *site)
@@ -221,7 +227,7 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 	char *copy, **names;
 
 	(void)key;
-	/* Refuses a port: conf_site_host_length may have removed only a final dot. */
+	/* A length that is shorter by more than the final dot means that the name has a port. */
 	if (!conf_site_host_valid(conf_site_is_wildcard(name) ? name + 2 : name,
 		conf_site_is_wildcard(name) ? len - 2 : len) ||
 	    n + 1 < len)
@@ -233,7 +239,7 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 		return conf_why(why, -EEXIST,
 		    "%s is already a name of site \"%s\"", name,
 		    conf->conf_sites[i].site_name);
-	/* Counts the terminating NULL. */
+	/* The array has an additional element for the terminating NULL. */
 	names = conf_site_grow(
 	    site->site_names, site->site_nnames + 1, sizeof(*names));
 	if (names == NULL)
@@ -260,7 +266,7 @@ conf_clear_names(struct conf_scope *scope)
 	(void)scope;
 }
 
-/* Returns false if path has text that normalised request paths never contain. */
+/* Returns false if `path` has text that normalised request paths never contain. */
 static bool
 conf_site_is_reachable(const char *path)
 {
@@ -268,7 +274,7 @@ conf_site_is_reachable(const char *path)
 	       strstr(path, "/../") == NULL;
 }
 
-/* Returns the path in a title, and its kind: "= /x" is exact, "*.mp4" a glob, "/video/" a prefix. */
+/* Returns the path in a title.  Sets *kind: "= /x" is exact, "*.mp4" a glob, "/video/" a prefix. */
 static const char *
 conf_site_location_path(const char *title, enum location_kind *kind)
 {
@@ -304,7 +310,7 @@ conf_site_free_location(struct location *loc)
 	free(loc->loc_key);
 }
 
-/* Sets the location's key.  Returns -EEXIST if another location of the site has it. */
+/* Sets the location's key.  Returns -EEXIST if another location of the site has the same key. */
 static int
 conf_site_name_location(
     struct site *site, struct location *loc, const char *path)

@@ -63,7 +63,7 @@ conf_summary_say_addresses(struct summary *sm, const struct conf *conf)
 	}
 }
 
-/* Writes notes on the settings, such as " (listing, password)", or "".  Returns text. */
+/* Writes notes on the settings, such as " (listing, password)", or "".  Returns `text`. */
 static const char *
 conf_summary_notes(const struct settings *set, char *text, size_t size)
 {

@@ -127,7 +127,10 @@ syntax_keep(struct scan *sc, size_t size)
 	return block;
 }
 
-/* Adds a value, whose token was read last.  A NULL text marks the start of a key's values. */
+/*
+ * Adds a value to the open section, after its token was read.  If `text` is NULL, marks the start
+ * of a key's values.
+ */
 static void
 syntax_set(struct scan *sc, const struct key *key, char *text)
 {
@@ -295,7 +298,10 @@ syntax_list(struct scan *sc, const struct token *name, const struct key *key)
 		    sc, name->tk_line, "%s: %s", key->key_name, why.why_text);
 }
 
-/* Reads a value or list after the '='.  key is NULL if the key is unknown. */
+/*
+ * Reads a value or list after the '='.  The parameter key is NULL if the name is no key of this
+ * section.
+ */
 static void
 syntax_value(struct scan *sc, const struct token *name, const struct key *key)
 {
@@ -322,7 +328,10 @@ syntax_value(struct scan *sc, const struct token *name, const struct key *key)
 		    (int)name->tk_len, name->tk_at);
 }
 
-/* Refuses a word that follows a value in its line and begins no statement, as in `expires = 1 day'. */
+/*
+ * Refuses a word that follows a value in the same line and begins no statement, such as the second
+ * word of `1 day'.
+ */
 static void
 syntax_check_words(struct scan *sc, const struct token *name)
 {
@@ -360,7 +369,10 @@ syntax_twice(struct scan *sc, const struct token *name, const struct key *key)
 		    key->key_name, *line);
 }
 
-/* Reads a setting after the key's name.  key is NULL if the key is unknown, which was logged. */
+/*
+ * Reads a setting after the key's name.  The parameter key is NULL if the name is no key of this
+ * section; this fault was logged.
+ */
 static void
 syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
 {
@@ -384,7 +396,10 @@ syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
 		syntax_skip_line(sc);
 }
 
-/* Reports an unknown name, with the most likely intended key or section. */
+/*
+ * Reports a name that is no key or section here.  Says where a key of another section belongs,
+ * names the equivalent of a directive of another server, or names the most similar key or section.
+ */
 static void
 syntax_unknown(struct scan *sc, const struct token *tk, const char *name)
 {

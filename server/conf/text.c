@@ -16,7 +16,7 @@
 #define TEXT_MAX   ((size_t)16 << 20)
 #define TEXT_CHUNK ((size_t)64 << 10)
 
-/* Logs a message.  place is "FILE:LINE: ", or empty. */
+/* Logs a message.  `place` is "FILE:LINE: ", or empty. */
 static void
 conf_text_say_at(const char *place, const char *fmt, va_list ap)
 {
@@ -189,8 +189,9 @@ conf_text_token(char *p, int *line, const char **what)
 }
 
 /*
- * Returns true if text directly follows the end of a string of several lines.  Then a quote is
- * missing in its first line, and the quote that ends it was meant to begin another string.
+ * Returns true if the token at `p` is a string of several lines, and text directly follows it at
+ * `end`.  A quote is then missing in the string's first line: the quote that ends the string was
+ * meant to begin another one.
  */
 static bool
 conf_text_lacks_quote(const char *p, const char *end)

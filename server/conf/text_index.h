@@ -22,7 +22,10 @@ struct text_index {
 /* Adds a text that is not in the index.  Keeps the pointer.  Returns 0 or -ENOMEM. */
 int text_index_add(struct text_index *, const char *text, size_t value);
 
-/* Looks up len bytes, ignoring case if nocase.  Returns false if the text is not in the index. */
+/*
+ * Looks up `len` bytes.  Ignores case if `nocase` is true.  Returns false if the text is not in the
+ * index.
+ */
 bool text_index_find(const struct text_index *, const char *text, size_t len,
     bool nocase, size_t *value);
 

@@ -199,7 +199,7 @@ conf_tls_same_files(const struct conf *conf, const struct site *site)
 	return NULL;
 }
 
-/* Returns an identity of the same kind that precedes id in the list, or NULL. */
+/* Returns an identity of the same kind that precedes `id` in the list, or NULL. */
 static struct identity *
 conf_tls_same_kind(struct identity *list, const struct identity *id)
 {

@@ -89,7 +89,7 @@ conf_clear_precompressed(struct conf_scope *scope)
 }
 
 /*
- * Adds a line.  Parses it first, so that its errors are reported with this line;
+ * Adds a line.  Parses the line first, so that a fault is reported with its place;
  * conf_complete_types parses all lines again.
  */
 int

@@ -19,8 +19,8 @@ struct unescape {
 };
 
 /*
- * Returns the '}' of a variable at p, or NULL if no variable begins there.  The '}' may be past the
- * end of the token.
+ * Returns the '}' of a variable at `p`, or NULL if no variable begins there.  The '}' may be past
+ * the end of the token.
  */
 static const char *
 unescape_brace(const struct unescape *un, const char *p)
@@ -52,7 +52,7 @@ unescape_value(const char *p, const char *brace, struct str *value)
 
 /*
  * Refuses a variable that has no value.  Also checks a variable in a default, although a default is
- * not expanded.  Adds the length of values to size.
+ * not expanded.  Adds the length of the values to *size.
  */
 static int
 unescape_check(const struct unescape *un, size_t *size)
@@ -91,7 +91,10 @@ unescape_variable(struct unescape *un, const char *brace)
 	return 0;
 }
 
-/* Adds the byte whose value is written in n digits after the prefix of an escape sequence. */
+/*
+ * Appends the byte that an escape sequence stands for: its value is written in `n` digits after
+ * `prefix` bytes.
+ */
 static int
 unescape_byte(struct unescape *un, size_t prefix, size_t n, int base)
 {

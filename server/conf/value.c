@@ -244,8 +244,8 @@ conf_value_address_host(
 }
 
 /*
- * Returns true if text has no port.  A number alone is a port; the last colon may belong to an IPv6
- * address.
+ * Returns true if `text` has no port.  A number alone is a port; the last colon may belong to an
+ * IPv6 address.
  */
 static bool
 conf_value_without_port(const char *text)
@@ -306,7 +306,7 @@ conf_cpus(void)
 	cpu_set_t set;
 	long n;
 
-	/* Fails if the host has more CPUs than the set has bits. */
+	/* sched_getaffinity fails if the host has more CPUs than the set has bits. */
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		n = CPU_COUNT(&set);
 	else
