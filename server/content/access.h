@@ -1,8 +1,8 @@
 /*
  * access: decides by address, request rate, signed link and password whether a client gets a
- * response.  If set_guarded is true, the exchange calls it after it has found the request's
- * settings and before it looks up the file, so that a refused client does not learn which files
- * exist.  Responses with such settings are not in the response cache (set_by_client).
+ * response.  The exchange calls these functions if set_guarded is true, after it has found the
+ * request's settings and before it looks up the file, so that a refused client does not learn which
+ * files exist.  Responses with such settings are not in the response cache (set_by_client).
  *
  * An admitted address gets a response to OPTIONS without a link or password, because browsers send
  * no credentials with a preflight (Fetch, CORS-preflight fetch).  The response reveals nothing

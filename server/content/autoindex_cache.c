@@ -31,7 +31,10 @@ struct entry {
 	struct text *en_text;
 	struct listing_validator en_validator;
 
-	/* used while the page is made, by a disk thread; only the worker uses en_waiting */
+	/*
+	 * en_task to en_same are for the disk thread that makes the page; en_waiting lists the
+	 * requests that wait for the page
+	 */
 	struct pw_task en_task;
 	const struct place *en_from; /* place of the first request */
 	struct buf en_buf;
@@ -112,8 +115,8 @@ autoindex_cache_too_old(const struct entry *en, uint64_t now_us)
 }
 
 /*
- * Caches a page.  Evicts pages to stay within AUTOINDEX_CACHE_BYTES, and a few pages that are too
- * old, since these may get no more requests and only use memory.
+ * Caches a page.  Evicts pages to stay within AUTOINDEX_CACHE_BYTES, and up to AGED_PER_CALL pages
+ * that have expired, since these may get no more requests.
  */
 static void
 autoindex_cache_keep(struct autoindex_cache *ls, struct entry *en)
@@ -164,8 +167,8 @@ autoindex_cache_same_page(const struct place *a, const struct place *b)
 }
 
 /*
- * Returns the bucket for the inode and the title.  The title counts, too, because a directory that
- * contains a link to itself has any number of titles.
+ * Returns the bucket for the inode and the title.  The hash includes the title because a directory
+ * that contains a link to itself has any number of titles.
  */
 static struct bucket *
 autoindex_cache_bucket(struct autoindex_cache *ls, const struct place *pl)
@@ -188,8 +191,8 @@ autoindex_cache_find(struct autoindex_cache *ls, const struct place *pl)
 }
 
 /*
- * Returns true if the directory has just changed.  Compares seconds, since some file systems have
- * no finer times.
+ * Returns true if the directory changed in this second or the one before.  Compares whole seconds,
+ * since some file systems have no finer times.
  */
 static bool
 autoindex_cache_just_changed(const struct place *pl)

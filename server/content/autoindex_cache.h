@@ -1,12 +1,13 @@
 /*
- * autoindex_cache: caches pages of directory listings for a short time.  Requests for the same page
- * share it, even while it is being made.  Belongs to a worker; used by its thread only.
+ * autoindex_cache: caches pages of directory listings for up to AUTOINDEX_CACHE_AGE_US.  Requests
+ * for the same page share it, even while it is being made.  Belongs to a worker; used by its thread
+ * only.
  *
  * The key of a page is the directory's inode, its times and the view, so an added or removed name
- * makes a new page.  The key does not cover the sizes and times of the files, so a page expires
- * after AUTOINDEX_CACHE_AGE_US: a popular page is rarely made anew, and a client still sees an
- * upload grow.  A directory that changes twice within the resolution of its times looks unchanged,
- * so a page of a directory that has just changed stays cached for AUTOINDEX_CACHE_NEW_US only.
+ * makes a new page.  The key does not cover the sizes and times of the files.  A page therefore
+ * expires: a popular page is rarely made anew, and a client still sees an upload grow.  A directory
+ * that changes twice within the resolution of its times looks unchanged, so a page of a directory
+ * that changed within the last two seconds stays cached for AUTOINDEX_CACHE_NEW_US only.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_CACHE_H
 #define SERVER_CONTENT_AUTOINDEX_CACHE_H
@@ -37,12 +38,14 @@ void autoindex_cache_unref(struct text **);
 
 /* A request for a page. */
 struct listing {
-	/* set by the caller; the strings and the root must stay valid until li_done is called */
+	/*
+	 * The caller sets li_place and li_done.  The strings and the root of li_place must stay
+	 * valid until li_done is called.
+	 */
 	struct place li_place;
 	void (*li_done)(struct listing *);
-	/* the result */
-	int li_error;	      /* 0 or -errno; -E2BIG for a page to stream */
-	struct text *li_text; /* one reference for the caller, or NULL */
+	int li_error;	      /* 0 or -errno; -E2BIG: stream the page */
+	struct text *li_text; /* page; a reference for the caller, or NULL */
 	/* validators of the page, set if li_error is 0 or -E2BIG */
 	struct listing_validator li_validator;
 	/* private */
@@ -50,8 +53,8 @@ struct listing {
 };
 
 /*
- * Creates the cache.  The limit of the bytes of text, cached or in flight, is alive or
- * AUTOINDEX_CACHE_ALIVE, whichever is lower.  Returns NULL if memory is short.
+ * Creates the cache.  All text, cached or in flight, may have `alive` bytes or
+ * AUTOINDEX_CACHE_ALIVE bytes, whichever is less.  Returns NULL if memory is short.
  */
 struct autoindex_cache *autoindex_cache_create(uint64_t alive);
 

@@ -75,7 +75,10 @@ autoindex_header_show(
 	free(shown.b_data);
 }
 
-/* Opens the header file below the root, as a request for it would.  Fails with -errno. */
+/*
+ * Opens the header file below the root, by the rules of a request for this file.  Returns a
+ * descriptor or -errno.
+ */
 static int
 autoindex_header_open(const struct place *pl)
 {

@@ -114,7 +114,7 @@ autoindex_html_is_space(uint32_t c)
 
 /*
  * Appends escaped text.  Bytes that are not valid UTF-8 become U+FFFD, as a file name may have any
- * bytes.  If lines is true, line ends and tabs are kept.
+ * bytes.  If `lines` is true, line ends and tabs are kept.
  */
 static void
 autoindex_html_add_text(struct buf *b, const char *text, size_t len, bool lines)
@@ -162,9 +162,10 @@ autoindex_html_add_href(struct buf *b, const char *text, bool dir)
 }
 
 /*
- * Appends a size: below 100 of a unit with one decimal, else without one.  A size that rounds to
- * 1024 of a unit is written as 1.0 of the next unit.  Only an exact number of bytes is followed by
- * a space, because lftp reads a number before a space as the size.
+ * Appends a size in B, KiB, MiB and so on.  A number of KiB or a larger unit has one decimal if it
+ * is below 100.  A size that rounds to 1024 of a unit is written as 1.0 of the next unit.  Only an
+ * exact number of bytes is followed by a space, because lftp reads a number before a space as the
+ * size.
  */
 static void
 autoindex_html_add_size(struct buf *b, off_t size)
@@ -251,7 +252,7 @@ autoindex_html_add_crumb_text(struct buf *b, const char *name, size_t len)
 	autoindex_html_add(b, "</bdi>/");
 }
 
-/* Appends one directory of the path: the len bytes at from, which precede a '/'. */
+/* Appends one directory of the path: the `len` bytes at `from`, which precede a '/'. */
 static void
 autoindex_html_add_crumb(
     struct buf *b, const char *path, const char *from, size_t len)

@@ -13,11 +13,11 @@
  * free list, so any thread may free it with free(3).
  */
 
-/* Appends the page up to its heading; title is the directory's path as the client knows it. */
+/* Appends the page up to its heading.  `title` is the directory's path as the client knows it. */
 void autoindex_html_begin(struct buf *, const char *title);
 
 /*
- * Appends the head of the table.  order is the view by which the rows are sorted, or NULL if they
+ * Appends the head of the table.  `order` is the view by which the rows are sorted, or NULL if they
  * are not sorted.
  */
 void autoindex_html_table(

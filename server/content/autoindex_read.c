@@ -16,8 +16,8 @@
 #include "server/http/coding.h"
 #include "server/http/target.h"
 
-#define ROW_HTML 120	 /* minimum bytes of an HTML row without both names */
-#define ROW_JSON 80	 /* minimum bytes of a JSON row without both names */
+#define ROW_HTML 120	 /* minimum bytes of an HTML row besides two names */
+#define ROW_JSON 80	 /* minimum bytes of a JSON row besides two names */
 #define BLOCK_US 1000000 /* maximum time to read a block */
 #define WHOLE_US 5000000 /* maximum time to read a whole page */
 
@@ -108,8 +108,8 @@ autoindex_read_look_at(int dirfd, const struct place *pl, struct row *row)
 }
 
 /*
- * Returns true if the row is a compressed sibling.  Looks up the name without the suffix, which the
- * listing looks up anyway.
+ * Returns true if the row is a compressed sibling.  Looks up the name without the suffix, which
+ * costs little, as the listing looks up that name as well.
  */
 static bool
 autoindex_read_is_sibling(

@@ -51,14 +51,18 @@ int autoindex_read_whole(
 /* Opens the directory.  The caller closes it on a thread that may wait for the disk. */
 int autoindex_read_open(const struct place *, DIR **);
 
-/* Appends the text before the rows of a page, or the text after them. */
+/*
+ * autoindex_read_begin appends the text before the rows of a page, autoindex_read_end the text
+ * after them.
+ */
 void autoindex_read_begin(const struct place *, struct buf *, bool sorted);
 void autoindex_read_end(const struct place *, struct buf *);
 
 /*
  * Appends rows until the buffer holds AUTOINDEX_READ_BLOCK bytes, or until a second or
  * pl_patience_us has passed, but at least one row.  Does not use title and header of the place.
- * first is true if the listing has no row yet.  Sets *end to true if there are no more rows.
+ * `first` is true if the listing has no row yet.  Sets *end to true if there are no more rows.
+ * Returns 0 or -errno.
  */
 int autoindex_read_block(
     DIR *, const struct place *, struct buf *, bool first, bool *end);

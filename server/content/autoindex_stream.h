@@ -11,20 +11,23 @@
 
 #include "server/content/autoindex_read.h"
 
-#define AUTOINDEX_STREAM_BYTES ((size_t)100 << 10) /* memory without a header */
+/* Bytes of memory that a stream uses, without a header. */
+#define AUTOINDEX_STREAM_BYTES ((size_t)100 << 10)
 
 struct autoindex_stream {
 	struct place st_place;
-	/* set by the caller */
+	/* the caller sets the fields from st_loop to st_arg */
 	struct pw_loop *st_loop;
 	bool st_chunked; /* true if blocks are framed as RFC 9112, 7.1 */
 	void (*st_done)(struct autoindex_stream *);
 	void *st_arg;
-	/* the current block, valid until autoindex_stream_next */
-	int st_error; /* 0 or -errno */
+	/*
+	 * st_data, st_len and st_end describe the current block; valid until autoindex_stream_next
+	 */
+	int st_error; /* result of the last block: 0 or -errno */
 	const char *st_data;
 	size_t st_len;
-	bool st_end; /* true for the last block */
+	bool st_end; /* true if there are no more blocks */
 	/* private */
 	struct pw_task st_task;
 	struct buf st_buf;
@@ -42,7 +45,10 @@ struct autoindex_stream *autoindex_stream_create(const struct place *);
 /* Starts to read the next block.  Returns 0 if st_done will be called, or -errno. */
 int autoindex_stream_next(struct autoindex_stream *);
 
-/* Cancels the block in flight.  It completes with -ECANCELED if its read has not begun. */
+/*
+ * Cancels the block in flight.  The block completes with -ECANCELED if a disk thread has not begun
+ * to read it.
+ */
 void autoindex_stream_cancel(struct autoindex_stream *);
 
 /*

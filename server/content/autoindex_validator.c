@@ -13,10 +13,7 @@
  */
 #define SETTLED 2
 
-/*
- * This seed is not secret, so that a listing has the same tag in each process, and on each node of
- * a fleet.
- */
+/* A fixed seed, so that a listing has the same tag in each process, and on each node of a fleet. */
 static const struct seed validator_seed = {1, 2};
 
 static void

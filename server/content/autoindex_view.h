@@ -30,7 +30,8 @@ struct row {
 	time_t row_mtime; /* modification time, seconds since the epoch */
 	/* newest st_ctim of the name and its link's target, seconds since the epoch; 0 if unknown */
 	time_t row_changed;
-	char row_digest[DIGEST_BASE64]; /* a file's SHA-256, or empty */
+	/* SHA-256 of a file in base64; empty if unknown */
+	char row_digest[DIGEST_BASE64];
 };
 
 /* Returns the name of the order in a query, such as "time". */

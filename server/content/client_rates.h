@@ -24,7 +24,7 @@ struct client_rate;
 struct client_rates;
 struct sockaddr;
 
-/* Returns NULL if memory is short. */
+/* Creates an empty table.  Returns NULL if memory is short. */
 struct client_rates *client_rates_create(void);
 void client_rates_destroy(struct client_rates **);
 
@@ -34,16 +34,17 @@ struct client_buckets {
 };
 
 /*
- * Finds or creates the buckets of a client for a rule; the pointer rule only identifies the rule.
- * The caller holds the buckets until client_rates_give.
+ * Finds or creates the buckets of a client for a rule.  The pointer `rule` only identifies the
+ * rule.  The caller holds the buckets until client_rates_give.
  */
 void client_rates_take(struct client_rates *, const struct sockaddr *,
     const void *rule, uint64_t now_ns, struct client_buckets *);
 void client_rates_give(struct client_rates *, struct client_buckets *);
 
 /*
- * These functions apply token_take, token_give and token_try to all buckets.  The rate is that of
- * one client; its networks have multiples of it.
+ * These functions apply token_take, token_give and token_try to all buckets of a client.  The
+ * parameter of type token_rate is the rate of one client; the rates of its networks are multiples
+ * of it.
  */
 uint64_t client_buckets_take(struct client_buckets *, const struct token_rate *,
     uint64_t n, uint64_t now_ns);

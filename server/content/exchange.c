@@ -14,11 +14,13 @@
 #include "server/log/keep.h"
 #include "server/tls/session.h"
 
-#define STATUS_CUT 499 /* status without a response, as in nginx */
+/* status to log for a request that got no response, as in nginx */
+#define STATUS_CUT 499
 /* maximum number of disk_timeout periods for a slow disk */
 #define DISK_LOOKS 10
-#define USER_KEPT  256	/* bytes of a user name that exchange_settle keeps */
-#define MOST_503   8192 /* page limit; an empty socket accepts this much */
+#define USER_KEPT  256 /* bytes of a user name that exchange_settle keeps */
+/* maximum bytes of a configured page that exchange_503 sends; an empty socket accepts that many */
+#define MOST_503   8192
 
 struct exchange *
 exchange_create(
@@ -119,8 +121,8 @@ exchange_locate_refused(struct exchange *ex)
 }
 
 /*
- * Returns true if the located site's rules of address and rate admit the client.  Otherwise the
- * response is ready.
+ * Returns true if the located site's rules of address and rate admit the client.  Otherwise makes
+ * the response that refuses the request.
  */
 static bool
 exchange_is_admitted(struct exchange *ex)
@@ -393,7 +395,10 @@ exchange_disk_late(struct exchange *ex)
 		    svc->svc_conf->conf_disk_timeout, ex->ex_pending_on->cure);
 }
 
-/* Writes the 503 to text, and returns the length of its body.  own is a configured page, or NULL. */
+/*
+ * Writes the 503 to `text`, and returns the length of the body.  `own` is a configured page, or
+ * NULL.
+ */
 static size_t
 exchange_make_503(
     struct exchange *ex, struct buf *text, const struct error_page *own)

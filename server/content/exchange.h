@@ -97,9 +97,10 @@ struct pending {
 struct pace {
 	bool pc_begun;
 	uint64_t pc_since; /* time when the socket became full, or 0 */
-	uint64_t pc_full;  /* earlier time with a full socket, in this period */
-	int64_t pc_begin;  /* bytes acknowledged at the start of the period */
-	int64_t pc_last;   /* bytes acknowledged when TIMER_SEND was set */
+	/* time with a full socket in this period, without the time since pc_since */
+	uint64_t pc_full;
+	int64_t pc_begin; /* bytes acknowledged at the start of the period */
+	int64_t pc_last;  /* bytes acknowledged when TIMER_SEND was set */
 };
 
 struct exchange {
@@ -117,20 +118,21 @@ struct exchange {
 	/* true if the owner sends the head; see response_head_given */
 	bool ex_head_apart;
 
-	bool ex_proxied; /* a trusted proxy sent the request; set by owner */
+	bool ex_proxied; /* true if from a trusted proxy; set by owner */
 	/* true if the request names no site; the response then has no fields of a site */
 	bool ex_no_site;
 	int ex_refusal;	 /* status of the refusal, or 0 */
-	bool ex_open;	 /* true until counted and logged */
-	bool ex_pending; /* true until the completion arrives */
+	bool ex_open;	 /* true until the exchange is counted and logged */
+	bool ex_pending; /* true during a wait for a completion */
 	/* kind of the current or last wait */
 	const struct pending *ex_pending_on;
-	bool ex_held;	     /* true during a wait for memory; see reserve */
-	bool ex_cancelled;   /* true after exchange_cancel */
-	unsigned ex_looks;   /* disk_timeout periods granted to a slow disk */
-	uint64_t ex_since;   /* time when the head was complete, microseconds */
-	time_t ex_time;	     /* head's arrival, seconds since the epoch */
-	uint64_t ex_wait;    /* finished waits for a disk, microseconds */
+	bool ex_held;	   /* true during a wait for memory (ops.reserve) */
+	bool ex_cancelled; /* true after exchange_cancel */
+	unsigned ex_looks; /* disk_timeout periods granted to a slow disk */
+	uint64_t ex_since; /* time when the head was complete, microseconds */
+	time_t ex_time;	   /* head's arrival, seconds since the epoch */
+	/* time spent in waits for a disk that have ended, microseconds */
+	uint64_t ex_wait;
 	uint64_t ex_waiting; /* start of the current wait, microseconds */
 	uint64_t ex_counted; /* sent bytes already in the statistics */
 	size_t ex_503;	     /* bytes of the 503 for a hung disk, or 0 */
@@ -156,14 +158,14 @@ struct exchange {
 	SLIST_ENTRY(exchange) ex_free; /* link in xl_free */
 };
 
-/* Returns NULL if memory is short. */
+/* Creates an exchange for the connection `owner`.  Returns NULL if memory is short. */
 struct exchange *exchange_create(
     struct service *, const struct exchange_ops *, void *owner);
 
 /*
  * Makes the response to ex_request.  Returns true if it is ready to be sent.  Returns false if the
- * caller must call exchange_wait and later exchange_continue, or if ex_held is set.  refusal is 0,
- * or the status, such as 413, that an admitted client gets in place of a file.
+ * caller must call exchange_wait and later exchange_continue, or if ex_held is set.  `refusal` is
+ * 0, or the status, such as 413, that an admitted client gets in place of a file.
  */
 bool exchange_respond(struct exchange *, int refusal);
 
@@ -177,7 +179,7 @@ void exchange_refuse(struct exchange *, int status);
 
 /*
  * Refuses input that precedes a request, so that target and host are unknown.  The response has
- * this text in place of an error page.
+ * `text` in place of an error page.
  */
 void exchange_refuse_text(struct exchange *, int status, struct str text);
 

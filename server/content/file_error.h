@@ -15,7 +15,7 @@ struct exchange;
 void file_error_tell(struct exchange *, int error);
 
 /*
- * Logs at most once a minute that a file changed while it was sent.  cut is true if the response
+ * Logs at most once a minute that a file changed while it was sent.  `cut` is true if the response
  * was aborted, false if the client got 503 because nothing had been sent.
  */
 void file_error_changed(struct exchange *, bool cut);

@@ -39,7 +39,10 @@ header_cache_plain(const struct request *rq)
 	       pre->pre_if_range.s_ptr == NULL;
 }
 
-/* Returns true if s is absent or inside the block.  The joined value of a repeated field is outside. */
+/*
+ * Returns true if `s` is absent or inside the block.  The joined value of a repeated field is
+ * outside.
+ */
 static bool
 header_cache_inside(struct str s, struct str block)
 {

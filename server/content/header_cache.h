@@ -27,7 +27,7 @@ struct cached_header {
 	const struct site *fl_site;    /* site that Host names */
 	struct request_texts fl_texts; /* texts, except the request line */
 	uint64_t fl_accept;	       /* coding_weights of the block */
-	/* client that the block names, for a trusted proxy; AF_UNSPEC if none */
+	/* client that the block names, used if a trusted proxy sent it; AF_UNSPEC if none */
 	union sockaddr_any fl_client;
 	uint64_t fl_number; /* unique number of the block */
 	size_t fl_len;	    /* bytes of the block; 0 if the slot is empty */
@@ -52,19 +52,19 @@ struct header_cache {
 	struct cached_header ft_slots[HEADER_CACHE_SLOTS];
 };
 
-/* Returns NULL if memory is short.  The caller releases it with free(3). */
+/* Creates a cache, which the caller releases with free(3).  Returns NULL if memory is short. */
 struct header_cache *header_cache_create(void);
 
 /*
- * Caches block, which is all of the request's head after its first line, and the client that it
- * names (fl_client).  Returns NULL if the block is too long or not plain.  The returned pointer
- * stays valid, but another block may replace the entry's content, so compare before use.
+ * Caches `block`, which is all of the request's head after its first line, and `client`, which the
+ * block names (fl_client).  Returns NULL if the block is too long or not plain.  The returned
+ * pointer stays valid, but another block may replace the entry's content, so compare before use.
  */
 const struct cached_header *header_cache_remember(struct header_cache *,
     const struct request *, struct str block, const struct site *,
     const union sockaddr_any *client);
 
-/* Returns true if these bytes begin with exactly this block. */
+/* Returns true if the `len` bytes at `p` begin with exactly this block. */
 static inline bool
 header_cache_matches(const struct cached_header *fl, const char *p, size_t len)
 {
@@ -78,7 +78,7 @@ known_header(const struct cached_header *fl)
 	return (struct known_header){fl, fl->fl_number};
 }
 
-/* Returns true if these bytes begin with the block that the connection sent before. */
+/* Returns true if the `len` bytes at `p` begin with the block that the connection sent before. */
 static inline bool
 known_header_matches(const struct known_header *kh, const char *p, size_t len)
 {
@@ -88,8 +88,8 @@ known_header_matches(const struct known_header *kh, const char *p, size_t len)
 }
 
 /*
- * Returns the texts of a block as slices of a head whose block matches; line is the length of the
- * head's first line.
+ * Returns the texts of a block as slices of `head`, a head with the same block.  `line` is the
+ * length of the head's first line.
  */
 static inline struct request_texts
 header_cache_texts(

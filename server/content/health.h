@@ -22,8 +22,8 @@
 
 #include "server/conf/conf.h"
 
-#define HEALTH_SILENT \
-	((uint64_t)5000000) /* time without a response until not ready, microseconds */
+/* Microseconds without a response after which a root is not ready. */
+#define HEALTH_SILENT ((uint64_t)5000000)
 
 struct exchange;
 
@@ -39,7 +39,10 @@ struct health {
 	/* true during shutdown by SIGTERM; never reset */
 	atomic_bool hl_ending;
 	atomic_bool hl_withdrawn; /* true while pagewise drain is in effect */
-	/* true if the agent must send "ready" for a while, to cancel an earlier drain */
+	/*
+	 * true if the agent must send "ready" for 60 s from its first check on, to cancel an
+	 * earlier drain
+	 */
 	atomic_bool hl_restored;
 	size_t hl_count; /* number of roots (conf_nroots) */
 	struct root_health hl_roots[];
@@ -53,8 +56,8 @@ void health_destroy(struct health **);
 bool health_drains(const struct health *);
 
 /*
- * Returns true if every root responds.  If not, text names the first one that does not and why:
- * "main /video/: no response for 12 s".
+ * Returns true if every root responds.  Otherwise writes to `text` the line of the first root that
+ * does not respond or has an error: "main /video/: no response for 12 s".
  */
 bool health_is_well(
     const struct health *, uint64_t now_us, char *text, size_t size);

@@ -24,7 +24,8 @@ struct known {
 
 /*
  * Remembers the header block of a request that was checked and parsed, and whose response was
- * cached; head is the whole head.  proxied is true if the connection itself names the client.
+ * cached.  `head` is the request's whole head.  `proxied` is true if the connection itself names
+ * the client.
  */
 void known_learn(struct header_cache *, struct known_header *,
     const struct exchange *, struct str head, bool proxied);
@@ -45,9 +46,9 @@ known_take_target(struct str *s, struct str *target)
 }
 
 /*
- * Looks for a known request at the start of in, and fills in kn.  Returns false if there is none.
- * version is the rest of the request line after the target.  now is in microseconds.  Inlined for
- * speed.
+ * Looks for a known request at the start of `in`, and fills in `kn`.  Returns false if there is
+ * none.  `version` is the rest of the request line after the target.  `now` is in microseconds.
+ * Inlined for speed.
  */
 static inline bool
 known_find(struct service *svc, const struct known_header *known, bool tls,

@@ -16,7 +16,8 @@ struct response;
 #define MULTIPART_HEAD (REPRESENTATION_LINES + 256)
 
 /*
- * Writes the head of part i, or after the last part the closing delimiter, and returns its length.
+ * Writes the head of part `i`, counted from 0, or the closing delimiter if `i` is the number of
+ * parts.  Returns the length of what it wrote.
  */
 int multipart_head(
     const struct response *, size_t i, char text[MULTIPART_HEAD]);

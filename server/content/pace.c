@@ -62,7 +62,10 @@ pace_rate(const struct exchange *ex)
 	return one == 0 || (all > 0 && all < one) ? all : one;
 }
 
-/* Takes n bytes from both buckets, and returns the time from which they may be sent, in nanoseconds. */
+/*
+ * Takes `n` bytes from the buckets of the connection and the client.  Returns the time from which
+ * they may be sent, in nanoseconds.
+ */
 static uint64_t
 pace_take(struct exchange *ex, uint64_t n)
 {

@@ -136,7 +136,10 @@ popular_grow_old(struct popular *po, uint64_t now)
 {
 	uint64_t window = (now - po->po_begin) / POPULAR_WINDOW_US, times;
 
-	/* now is the start of a request, which may precede that of a request counted before. */
+	/*
+	 * `now` is the start of a request, which may be earlier than the start of one counted
+	 * before.
+	 */
 	if (now < po->po_begin || window <= po->po_window)
 		return;
 	times = window - po->po_window;

@@ -42,14 +42,13 @@ struct popular_path {
 };
 
 /*
- * Creates the counters for that many wanted paths, and copies the seed.  Returns NULL if memory is
- * short.
+ * Creates the counters for `wanted` paths, and copies the seed.  Returns NULL if memory is short.
  */
 struct popular *popular_create(
     unsigned wanted, const struct seed *, uint64_t now_us);
 void popular_destroy(struct popular **);
 
-/* Counts a request; hash is popular_hash of the path.  The worker's thread only. */
+/* Counts a request.  `hash` is popular_hash of the path.  The worker's thread only. */
 void popular_asked(struct popular *, const struct site *, struct str path,
     uint64_t hash, uint64_t now_us);
 uint64_t popular_hash(const struct popular *, struct str path);
@@ -57,7 +56,7 @@ uint64_t popular_hash(const struct popular *, struct str path);
 /* Returns the number of counters. */
 size_t popular_size(const struct popular *);
 
-/* Copies the counters in use, unsorted, and returns their number.  Any thread. */
+/* Copies the counters with a count above 0, unsorted, and returns their number.  Any thread. */
 size_t popular_copy(struct popular *, uint64_t now_us, struct popular_path *);
 
 /* Returns the number of counted requests.  Any thread. */

@@ -20,7 +20,7 @@ struct exchange;
 bool redirect_by_rule(struct exchange *);
 
 /*
- * Redirects to the same target with https://, at the port of the first address that speaks TLS.
+ * Redirects to the same target with https://, at the port of the first listen address with TLS.
  * Returns false for the paths of ACME (RFC 8555, 8.3) and of live and ready, which are not
  * redirected.
  */

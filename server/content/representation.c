@@ -47,7 +47,10 @@ representation_tag(struct representation *rp, const char *format, ...)
 	rp->rp_announced.va_etag = (struct str){rp->rp_tag, (size_t)len};
 }
 
-/* Returns true for times of reproducible builds, which are the same for all versions. */
+/*
+ * Returns true for times up to 1 s after the epoch, which reproducible builds set on all versions
+ * of a file.
+ */
 static bool
 representation_is_constant_time(const struct timespec *mtime)
 {

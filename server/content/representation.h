@@ -25,7 +25,10 @@ struct representation {
 	size_t rp_coded;       /* offset in rp_lines after Content-Type */
 	size_t rp_digest;      /* offset in rp_lines after Content-Encoding */
 	size_t rp_validators;  /* offset in rp_lines after Repr-Digest */
-	/* true if the file's time is recent or in the future; such a representation is used once */
+	/*
+	 * true if the file's time is less than 2 s ago or in the future; such a representation is
+	 * used once
+	 */
 	bool rp_young;
 	struct response_cache_count rp_asked; /* recent requests for the file */
 	struct response_cache_list rp_ready;
@@ -36,8 +39,8 @@ struct representation {
 
 /*
  * Returns the file's representation.  Makes a new one if there is none, if it is young, or if it
- * was made for other settings or another coding.  Returns NULL if memory is short.  name determines
- * the media type; a file with a coding is a sibling of the file of that name.
+ * was made for other settings or another coding.  Returns NULL if memory is short.  `name`
+ * determines the media type; a file with a coding is a sibling of the file of that name.
  *
  * The entity tag contains the size and the modification time in nanoseconds, so that two mirrors
  * that preserve times send the same tag.  With etag = inode it also contains the inode.  With etag

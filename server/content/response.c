@@ -21,7 +21,7 @@
 #include "server/http/status.h"
 
 #define ALLOW	    "Allow: GET, HEAD, OPTIONS\r\n"
-#define FREE_RANGES 16 /* number of ranges without a reservation of memory */
+#define FREE_RANGES 16 /* maximum ranges that need no ex_ops->reserve */
 
 /* ------------------------------------------------------------------ heads */
 
@@ -78,7 +78,7 @@ response_rules(const struct exchange *ex, struct head_writer hw,
 	head_write_text(hw, "\r\n");
 }
 
-/* Begins the head; lines are the configured fields. */
+/* Begins the head.  `lines` holds the configured fields. */
 static void
 response_head_begin_with(struct exchange *ex, int number, struct str lines)
 {

@@ -19,14 +19,14 @@ struct autoindex_stream;
 struct text;
 
 /*
- * A time slice ends when more than this many bytes were sent, in one response or several; other
- * connections run next.
+ * Length of a time slice in bytes.  When a connection has sent more than this, in one response or
+ * several, other connections run next.
  */
 #define RESPONSE_SLICE ((uint64_t)64 << 10)
 
 struct response {
 	int rs_status;
-	bool rs_close;	      /* the connection closes after this response */
+	bool rs_close;	      /* true if the connection must close */
 	struct buf rs_head;   /* head and a small body, or a part's head */
 	size_t rs_head_len;   /* bytes of the head alone, for the log */
 	struct str rs_body;   /* body in memory of rs_text, rs_ready or conf */
@@ -45,20 +45,20 @@ struct response {
 	uint64_t rs_sent; /* sent bytes of earlier pieces */
 };
 
-/* Writes the configured fields in lines, then the fields that depend on the request. */
+/* Writes `lines`, which holds the configured fields, then the fields that depend on the request. */
 void response_rules(const struct exchange *, struct head_writer,
     const struct settings *, struct str lines);
 
 /* The following functions make the response of the exchange ready to be sent. */
 void response_error(struct exchange *, int status);
-/* Refuses with 429; seconds is the value of Retry-After. */
+/* Refuses with 429.  `seconds` is the value of Retry-After. */
 void response_too_many(struct exchange *, unsigned seconds);
 void response_redirect(struct exchange *, int status, struct str location);
 void response_options(struct exchange *);
 /* Sends a copy of a plain text with Cache-Control: no-store. */
 void response_text(struct exchange *, int status, struct str text);
 /*
- * Sends a file.  Takes ownership of the reference.  name determines the media type and appears in
+ * Sends a file.  Takes ownership of the reference.  `name` determines the media type and appears in
  * messages.
  */
 void response_file(struct exchange *, struct pw_file *, const char *name,
@@ -97,7 +97,7 @@ enum pw_send_status response_step(struct exchange *);
  */
 bool response_replaced(struct exchange *);
 
-/* Returns the bytes handed to the kernel. */
+/* Returns the number of bytes of the response that were sent. */
 static inline uint64_t
 response_sent(const struct response *rs)
 {

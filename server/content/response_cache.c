@@ -55,7 +55,10 @@ response_cache_count(
 {
 	unsigned age = (unsigned)(now_us >> HALVED), times;
 
-	/* now_us is the start of a request, which may precede that of a request counted before. */
+	/*
+	 * `now_us` is the start of a request, which may be earlier than the start of one counted
+	 * before.
+	 */
 	times = age > hc->hc_age ? age - hc->hc_age : 0;
 	hc->hc_n = times < 32 ? hc->hc_n >> times : 0;
 	hc->hc_age += times;
@@ -250,9 +253,9 @@ response_cache_is_whole(struct response_cache *rch, struct cached_response *rsp)
 }
 
 /*
- * Chooses the victims to free size bytes of the budget.  Returns their number, or -1 if they do not
- * suffice or if the oldest response is popular enough to stay.  Skips responses in flight, because
- * their eviction would free nothing.
+ * Chooses the victims to free `size` bytes of the budget.  Returns their number, or -1 if they do
+ * not suffice or if the oldest response is popular enough to stay.  Skips responses in flight,
+ * because their eviction would free nothing.
  */
 static int
 response_cache_choose(struct response_cache *rch, size_t size, unsigned asked,

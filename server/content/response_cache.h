@@ -2,9 +2,10 @@
  * response_cache: caches the responses to the most popular requests, ready to be sent: head and
  * body follow each other in memory.  Belongs to a worker; used by its thread only.
  *
- * The key of a response is the site and the request target as it was received, if that is the path
- * itself (nothing escaped, no query), and, where compressed siblings are sent, the codings that the
- * client accepts.  The response is the one to a plain GET: HTTP/1.1, a persistent connection, no
+ * The key of a response is the site and the request target as it was received, if the target is the
+ * path itself (nothing escaped, no query).  Where compressed siblings are sent, or responses depend
+ * on TLS (set_by_scheme), the key also has the codings that the client accepts and whether the
+ * client uses TLS.  The response is the one to a plain GET: HTTP/1.1, a persistent connection, no
  * condition, no range.
  *
  * A response is fresh, and may be sent, until its file must be looked up again (pw_file_open).  If
@@ -12,14 +13,15 @@
  * fstat(2) also checks it, once in an iteration of the loop.  So a change of the file itself is
  * noticed at once, and another file in its place within a second.  A file has changed if its inode,
  * size, mtime or ctime differs.  A response is cached only when the file's ctime lies
- * RESPONSE_CACHE_SETTLED in the past, so that any later write changes the ctime.  (A write through
- * a mapping may not: the kernel sets the times when a page becomes dirty, not at each store.)
+ * RESPONSE_CACHE_SETTLED in the past, so that any later write changes the ctime.  (A write through a
+ * mapping may not: the kernel sets the times when a page becomes dirty, not at each store.)
  *
- * Memory is bounded.  A file is admitted at its second request within some seconds while it is
- * open.  When the budget is used up, the oldest response is evicted if the new file was requested
- * more than one and a half times as often as that response was used; otherwise the oldest response
- * stays and becomes the youngest.  All counts are halved every 8.4 s.  So popular responses stay,
- * equally popular responses seldom replace each other, and no list changes when a response is used.
+ * Memory is bounded.  All counts are halved every 8.4 s.  A file is admitted while it is open and
+ * its count of requests is RESPONSE_CACHE_ASKED or more.  When the budget is used up, the oldest
+ * response is evicted if the new file was requested more than one and a half times as often as that
+ * response was used; otherwise the oldest response stays and becomes the youngest.  So popular
+ * responses stay, equally popular responses seldom replace each other, and no list changes when a
+ * response is used.
  *
  * A response is copied into the socket by send(2), and not sent by sendfile(2) from a memory file,
  * because up to RESPONSE_CACHE_LARGEST that costs less, and no bytes in flight depend on the memory
@@ -39,9 +41,9 @@
 #include "server/util/str.h"
 
 #define RESPONSE_CACHE_LARGEST ((off_t)64 << 10) /* maximum bytes of a body */
-#define RESPONSE_CACHE_TARGET  256 /* bytes; targets are shorter */
+#define RESPONSE_CACHE_TARGET  256 /* bytes; a target must be shorter */
 #define RESPONSE_CACHE_SETTLED 2   /* minimum age of a file's ctime, seconds */
-#define RESPONSE_CACHE_ASKED   2   /* number of requests for admission */
+#define RESPONSE_CACHE_ASKED   2   /* count of requests that admits a file */
 
 /* Bit of ck_accept beside the weights, set if the client uses TLS. */
 #define RESPONSE_CACHE_TLS (UINT64_C(1) << 63)
@@ -62,13 +64,15 @@ struct cached_key {
 	bool ck_varies;	    /* true if the response depends on ck_accept */
 };
 
-/* Count of recent events, halved as they age. */
+/* A count of recent events, halved every 2^23 us. */
 struct response_cache_count {
 	unsigned hc_n;
 	unsigned hc_age; /* time of the last halving, in 2^23 us */
 };
 
-/* Halves the count by its age, adds `more` to it, and returns it. */
+/*
+ * Halves the count once for each 2^23 us since the last halving, adds `more`, and returns the sum.
+ */
 unsigned response_cache_count(
     struct response_cache_count *, uint64_t now_us, unsigned more);
 
@@ -88,7 +92,7 @@ struct cached_response {
 	/* Open file, whose descriptor shows a change at once; NULL if it is closed. */
 	struct pw_file *rsp_file;
 	LIST_ENTRY(cached_response) rsp_of_file;
-	/* identity of the file that the response was made of */
+	/* rsp_dev to rsp_ctime identify the file, and its state, that the response was made of */
 	uint64_t rsp_dev;
 	uint64_t rsp_ino;
 	struct timespec rsp_mtime;
@@ -116,9 +120,9 @@ const struct seed *response_cache_seed(const struct response_cache *);
 void response_cache_destroy(struct response_cache **);
 
 /*
- * Returns the fresh response, or NULL.  Writes date, the text of the second now, into the
- * response's head; so a sender must send or copy the whole head at once.  now_us is as for
- * pw_file_open.  Evicts a response whose date is later than now, because the clock went back.
+ * Returns the fresh response, or NULL.  Writes `date`, the text of the second `now`, into the
+ * response's head; so a sender must send or copy the whole head at once.  `now_us` is as for
+ * pw_file_open.  Evicts a response whose date is later than `now`, because the clock went back.
  */
 struct cached_response *response_cache_find(struct response_cache *,
     struct cached_key, uint64_t now_us, time_t now, const char *date);
@@ -144,8 +148,9 @@ void response_cache_forget(struct response_cache_list *);
 
 /*
  * Copies head and body into a new cached response, and returns it.  Returns NULL if not all of the
- * body is resident, or if there is no budget and no less popular response to evict.  head is this
- * request's response head, whose Date is now.  asked is the number of requests for the file.
+ * body is resident, or if there is no budget and no less popular response to evict.  `head` is this
+ * request's response head, whose Date is `now`.  `asked` is the number of recent requests for the
+ * file.
  */
 struct cached_response *response_cache_offer(struct response_cache *,
     struct cached_key, struct pw_file *, struct str head, unsigned asked,

@@ -1,5 +1,6 @@
 /*
- * response_send: sends a response piece by piece.
+ * response_send: sends a response piece by piece.  A piece is some memory, followed by a range of
+ * the file if there is one.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -53,7 +54,7 @@ static const struct pending response_send_block_pending = {
     PENDING_DISK,
 };
 
-/* Starts a piece: mem, then the piece's range of the file, if it has one. */
+/* Starts a piece: the `len` bytes at `mem`, then the piece's range of the file, if it has one. */
 static void
 response_send_piece_start(struct exchange *ex, const char *mem, size_t len)
 {

@@ -17,12 +17,12 @@ scheme_matters(const struct exchange *ex)
 }
 
 /*
- * Makes the response, 421 or a redirect, if the request's scheme requires one.  Returns false if it
- * does not.  The site must be known.
+ * Makes the response, 421 or a redirect, if the request's scheme requires one.  Returns false if no
+ * such response is required.  The site must be known.
  *
  * Refuses with 421 unless the host is the name that the client sent in the handshake, or the
- * connection's certificate covers it and its site requires the same client certificates.  A client
- * that sent no name gets responses of the first site.
+ * connection's certificate covers the host and the host's site requires the same client
+ * certificates.  A client that sent no name gets responses of the first site.
  */
 bool scheme_respond(struct exchange *);
 

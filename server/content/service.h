@@ -62,13 +62,16 @@ struct service {
 	/* scratch array of RANGE_MOST ranges */
 	struct range *svc_ranges;
 	uint64_t svc_boundary; /* last multipart boundary */
-	/* rate limits of log messages, by subject */
-	struct message_rate svc_told_files;   /* files not opened */
-	struct message_rate svc_told_memory;  /* shortage of memory */
-	struct message_rate svc_told_sibling; /* siblings not sent */
-	struct message_rate svc_told_changed; /* changed files */
-	struct message_rate svc_told_busy;    /* passwords not verified */
-	struct message_rate svc_told_disk;    /* disks that do not respond */
+	/*
+	 * svc_told_files to svc_told_disk limit the rates of log messages, svc_told_files that of
+	 * messages on lack of descriptors
+	 */
+	struct message_rate svc_told_files;
+	struct message_rate svc_told_memory;  /* messages on lack of memory */
+	struct message_rate svc_told_sibling; /* messages on unsent siblings */
+	struct message_rate svc_told_changed; /* messages on changed files */
+	struct message_rate svc_told_busy;    /* messages on busy verifiers */
+	struct message_rate svc_told_disk;    /* messages on disk timeouts */
 	struct stats svc_stats;		      /* read by any thread */
 
 	time_t svc_time;

@@ -12,9 +12,9 @@ struct pw_file;
 
 /*
  * Returns true if the sibling is a regular file and not older than the original, which may be
- * absent.  Compares whole seconds, because compressors and archives store times in seconds.  error
- * is the result of the open; file is NULL if the open failed.  Counts an existing sibling that may
- * not be sent, and logs it at most once a minute.
+ * absent.  Compares whole seconds, because compressors and archives store times in seconds.
+ * `error` is the result of the open; `file` is NULL if the open failed.  Counts an existing sibling
+ * that may not be sent, and logs it at most once a minute.
  */
 bool sibling_is_usable(
     struct exchange *, int error, const struct pw_file *file);

@@ -256,7 +256,7 @@ static_file_next_name(struct exchange *ex)
 		buf_str(&lk->lk_path, &ex->ex_service->svc_bufs, index);
 	} else {
 		lk->lk_dir = true;
-		/* openat2 refuses an empty path; a final '/' does no harm. */
+		/* openat2(2) refuses an empty path, but accepts one that ends in '/'. */
 		if (lk->lk_base == 0)
 			buf_str(&lk->lk_path, &ex->ex_service->svc_bufs, ".");
 	}
@@ -422,7 +422,8 @@ static_file_on_open(struct pw_waiter *w)
 
 /*
  * Frees a descriptor if the open failed for lack of one.  Returns true if the open must be tried
- * again.  Another worker may use the freed descriptor first, so a lookup frees up to ROOMS.
+ * again.  Another worker may use the freed descriptor first, so a lookup frees up to ROOMS
+ * descriptors.
  */
 static bool
 static_file_made_room(struct exchange *ex, int error)
@@ -498,7 +499,7 @@ static_file_find_path(struct exchange *ex)
 	return static_file_find(ex);
 }
 
-/* Sets lk_path to the request's path below the root; a '/' at its end makes it a directory. */
+/* Sets lk_path to the request's path below the root, and lk_slash if the path ends in '/'. */
 static void
 static_file_set_path(struct exchange *ex)
 {

@@ -178,8 +178,8 @@ verifier_jobs_of(struct verifier *vr, uint64_t client)
 }
 
 /*
- * Takes a job off the list, after which its requests cannot be cancelled.  The caller then calls
- * verifier_job_end.
+ * Removes a job from the list, so that its requests cannot be cancelled any more.  The caller then
+ * calls verifier_job_end.
  */
 static void
 verifier_job_take_off(struct verifier *vr, struct verify_job *vj)
@@ -198,8 +198,8 @@ verifier_seconds(void)
 }
 
 /*
- * Returns the order of a and b: negative if a is verified first, 0 if they are equal.  The caller
- * orders equal jobs by age.
+ * Returns the order of two jobs: negative if `a` is verified first, 0 if they are equal.  The
+ * caller orders equal jobs by age.
  */
 static int
 verifier_job_order(
@@ -216,8 +216,8 @@ verifier_job_order(
 }
 
 /*
- * Frees a slot for vj.  Takes the last job in the order off the list, the oldest of equal jobs, and
- * returns it.  Returns vj itself if vj is the last.
+ * Frees a slot for `vj`.  Removes the last job in the order from the list, the oldest of equal
+ * jobs, and returns it.  Returns `vj` if this is the last job itself.
  */
 static struct verify_job *
 verifier_job_displace(struct verifier *vr, struct verify_job *vj)
@@ -295,7 +295,7 @@ verifier_job_join(struct verifier *vr, struct verify_job *vj)
 }
 
 /*
- * Returns the job to run next, or NULL.  If first is true, returns only a first try of a client
+ * Returns the job to run next, or NULL.  If `first` is true, returns only a first try of a client
  * that has not closed its end.
  */
 static struct verify_job *
@@ -312,7 +312,10 @@ verifier_job_next(struct verifier *vr, bool first)
 	return next;
 }
 
-/* Completes the requests of a job that was taken off the list, and frees the job.  No lock is held. */
+/*
+ * Completes the requests of a job that was removed from the list, and frees the job.  The caller
+ * holds no lock.
+ */
 static void
 verifier_job_end(struct verify_job *vj, enum verified result)
 {
@@ -498,7 +501,7 @@ verifier_count(struct verifier *vr, struct verifier_counts *vc)
 
 /* ----------------------------------------------------------- the requests */
 
-/* Computes the key of a result.  The pointer ht identifies the file; a NUL ends the user. */
+/* Computes the key of a result.  The pointer `ht` identifies the file; a NUL ends the user. */
 static bool
 verifier_digest_of(const struct verifier *vr, struct hmac *hm,
     const struct htpasswd *ht, const struct basic *bs,
@@ -545,7 +548,7 @@ verifier_ask(struct verifier *vr, struct hmac *hm, const struct htpasswd *ht,
 	return vj != NULL ? VERIFIED_LATER : VERIFIED_BUSY;
 }
 
-/* Marks a request whose client has left.  vr_lock is held. */
+/* Marks a request whose client has left.  The caller holds vr_lock. */
 static void
 verifier_leave(struct verify *vf)
 {
@@ -581,7 +584,7 @@ verifier_cancel(struct verifier *vr, struct verify *vf)
 	}
 	pthread_mutex_unlock(&vr->vr_lock);
 	if (vj == NULL)
-		return; /* its completion is in flight */
+		return; /* the completion is in flight */
 	if (last)
 		verifier_job_free(vj);
 	pw_wait_end(&vf->vf_waiter, -ECANCELED);

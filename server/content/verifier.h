@@ -80,7 +80,7 @@ enum verified verifier_ask(struct verifier *, struct hmac *,
     struct pw_loop *, struct verify *);
 
 /*
- * Marks a waiting request to be verified last, because its client has closed its end of the
+ * Puts a waiting request last in the order, because its client has closed its end of the
  * connection.  The client may have left, or may still wait for its response.
  */
 void verifier_put_last(struct verifier *, struct verify *);
