@@ -15,13 +15,13 @@
 struct basic {
 	char bs_text[BASIC_MOST + 1];
 	size_t bs_len;
-	const char *bs_user; /* points into bs_text, as bs_password does */
+	const char *bs_user; /* in bs_text, as bs_password is */
 	const char *bs_password;
 };
 
 /*
- * Reads the credentials from the field value.  Returns false, with nothing left to wipe, if it has
- * no valid ones.
+ * Reads the credentials from the field value.  Returns false if the value has no valid ones;
+ * nothing is then left to wipe.
  */
 bool basic_parse(struct str authorization, struct basic *);
 

@@ -1,6 +1,6 @@
 /*
  * body: a state machine over the bytes of a body.  It can stop after any byte and go on in the next
- * call, as that of head.c can.
+ * call.
  */
 #include "server/http/body.h"
 

@@ -36,7 +36,7 @@ enum body_status {
 	BODY_BAD,  /* against RFC 9112, or above a limit; read no further */
 };
 
-/* Returns a body of Content-Length bytes; length is at most BODY_DATA. */
+/* Returns a body of `length` bytes, the value of Content-Length, which is at most BODY_DATA. */
 struct body body_sized(uint64_t length);
 
 struct body body_chunked(void);
@@ -48,7 +48,7 @@ body_ended(const struct body *bd)
 }
 
 /*
- * Reads the next len bytes received.  Sets *used to the number of bytes that belong to the body.
+ * Reads the next `len` bytes received.  Sets *used to the number of bytes that belong to the body.
  * The result does not depend on how the bytes are split over calls.
  */
 enum body_status body_skip(

@@ -14,8 +14,8 @@ enum coding { CODING_NONE, CODING_ZSTD, CODING_BR, CODING_GZIP };
 #define CODINGS 3 /* without CODING_NONE */
 
 /*
- * Return a coding's name in Content-Encoding and its suffix of file names (".zst").  Both are empty
- * for CODING_NONE.
+ * coding_name returns a coding's name in Content-Encoding, coding_suffix its suffix of file names
+ * (".zst").  Both return an empty text for CODING_NONE.
  */
 const char *coding_name(enum coding);
 const char *coding_suffix(enum coding);
@@ -24,7 +24,8 @@ const char *coding_suffix(enum coding);
 enum coding coding_of_suffix(const char *);
 
 /*
- * Returns the coding of a file name by its suffix, or CODING_NONE.  A mere suffix (".gz") has none.
+ * Returns the coding of a file name by its suffix, or CODING_NONE.  A name that is only a suffix
+ * (".gz") has no coding.
  */
 enum coding coding_of_name(const char *name);
 

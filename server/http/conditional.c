@@ -20,8 +20,8 @@ conditional_is_etagc(unsigned char c)
 }
 
 /*
- * Removes the tag at the front of the list; opaque includes the quotes.  Returns false if it is
- * malformed.
+ * Removes the tag at the front of the list.  Sets *opaque to the tag with its quotes, without "W/".
+ * Returns false if the tag is malformed.
  */
 static bool
 conditional_next_tag(struct str *list, struct str *opaque, bool *weak)
@@ -45,7 +45,8 @@ conditional_next_tag(struct str *list, struct str *opaque, bool *weak)
 }
 
 /*
- * Returns true if the list matches etag, which may be weak or empty; only "*" matches an empty one.
+ * Returns true if the list matches `etag`, which may be weak or empty; only "*" matches an empty
+ * one.
  */
 static bool
 conditional_matches(struct str list, struct str etag, enum comparison how)
@@ -82,8 +83,8 @@ conditional_is_etag(struct str text)
 }
 
 /*
- * Parses the date in a field.  Returns false if it has none, or the representation has no date to
- * compare it with.
+ * Parses the date in a field.  Returns false if the field has no date, or the representation has
+ * none to compare it with.
  */
 static bool
 conditional_get_date(

@@ -1,6 +1,6 @@
 /*
- * conditional: conditional requests (RFC 9110, section 13).  Pure: the caller passes the time as
- * now.
+ * conditional: conditional requests (RFC 9110, section 13).  Pure: the caller passes the time in
+ * `now`.
  */
 #ifndef SERVER_HTTP_CONDITIONAL_H
 #define SERVER_HTTP_CONDITIONAL_H
@@ -37,7 +37,7 @@ int conditional_eval(
 
 /*
  * Returns true if Range may be honoured.  That is so if If-Range is absent, is a strong entity tag
- * equal to va_etag, or is a date that equals va_modified and lies at least one second before now,
+ * equal to va_etag, or is a date that equals va_modified and lies at least one second before `now`,
  * so that it is a strong validator (8.8.2.2).
  */
 bool conditional_if_range(

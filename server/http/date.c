@@ -83,8 +83,8 @@ date_scan_digits(struct str *s, size_t n, int *v)
 }
 
 /*
- * Skips one of the names, of which the first cut bytes count, and sets *v to its index.  Case
- * matters (RFC 9110, 5.6.7).
+ * Skips one of the names, of which only the first `cut` bytes count, and sets *v to its index.
+ * Case matters (RFC 9110, 5.6.7).
  */
 static bool
 date_scan_name(

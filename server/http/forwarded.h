@@ -16,12 +16,12 @@
 enum forwarded { FORWARDED_OFF, FORWARDED_X, FORWARDED_RFC7239 };
 
 /*
- * Finds the last address of the list that is not in one of n trusted blocks; if all are trusted,
- * the first.  "unknown", an obfuscated name ("_x") or a syntax error ends the search; the address
- * read last then counts.  Empty members are skipped.  A port is allowed and dropped; an IPv6
- * address without brackets and spaces around a semicolon are allowed too.  Returns false if there
- * is no address; *client is unchanged then.  list holds all fields of the name, joined by commas;
- * an absent list counts as an empty one.
+ * Finds the last address of the list that is not in one of the `n` trusted blocks; if all are
+ * trusted, the first address.  "unknown", an obfuscated name ("_x") or a syntax error ends the
+ * search; the address read last then counts.  Empty members are skipped.  A port is allowed and
+ * dropped; an IPv6 address without brackets and spaces around a semicolon are allowed too.  Returns
+ * false and leaves *client unchanged if there is no address.  `list` holds all fields of the name,
+ * joined by commas; an absent list counts as an empty one.
  */
 bool forwarded_client(enum forwarded, struct str list, const struct cidr *,
     size_t n, union sockaddr_any *client);

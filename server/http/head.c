@@ -51,8 +51,8 @@ head_enter(struct head *hd, enum state state, size_t at)
 }
 
 /*
- * Skips machine words, from offset i on, whose bytes all lie between least and '~'.  Returns the
- * offset after them.
+ * Skips machine words, from offset `i` on, whose bytes all lie between `least` and '~'.  Returns
+ * the offset after them.
  */
 static size_t
 head_skip_words(const struct scan *sc, size_t i, unsigned char least)

@@ -44,7 +44,7 @@ struct head {
 #define HEAD_MORE (-1) /* incomplete, no error so far */
 
 /*
- * Checks the first len bytes received.  After HEAD_MORE, call again with more bytes; hd_scanned
+ * Checks the first `len` bytes received.  After HEAD_MORE, call again with more bytes; hd_scanned
  * keeps the cost linear.  Returns 0 when the buffer holds a whole correct head (hd_len bytes),
  * HEAD_MORE, or the status to refuse the request with, after which the connection closes:
  *
@@ -77,9 +77,9 @@ int head_check(
     const char *buf, size_t len, const struct head_limits *, struct head *);
 
 /*
- * Check the parts of an HTTP/2 request, which arrive whole, by the same rules.  Each returns 0, or
- * the status to refuse the request with.  An empty host is correct: the target URI has no authority
- * (3.2).
+ * head_check_method, head_check_target and head_check_host check the parts of an HTTP/2 request,
+ * which arrive whole, by the same rules.  Each returns 0, or the status to refuse the request with.
+ * An empty host is correct: the target URI has no authority (3.2).
  */
 int head_check_method(struct str method);
 int head_check_target(struct str target, const struct head_limits *);
@@ -87,15 +87,15 @@ int head_check_host(struct str host);
 
 /*
  * Finds the target and host of a head that is incomplete or was refused: the target if its line is
- * correct up to the end of the target, the host if its field is complete and correct.  s_ptr is
- * NULL for a part that was not found; a repeated Host counts as not found.  before is hd_before of
- * the same head.
+ * correct up to the end of the target, the host if its field is complete and correct.  s_ptr is NULL
+ * for a part that was not found; a repeated Host counts as not found.  `before` is hd_before of the
+ * same head.
  */
 void head_find(const char *buf, size_t len, size_t before,
     const struct head_limits *, struct str *target, struct str *host);
 
 /*
- * Returns true if host is valid in Host and in an absolute-form target: a non-empty reg-name or
+ * Returns true if `host` is valid in Host and in an absolute-form target: a non-empty reg-name or
  * [IPv6 address], optionally with ':' and digits.
  */
 bool head_host_valid(struct str host);

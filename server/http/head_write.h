@@ -30,13 +30,16 @@ struct head_writer {
 bool head_write_closes(int status);
 
 /*
- * Writes the status line and the fields of every response.  date has the format of date.h; server
- * is the complete line of Server, or empty.
+ * Writes the status line and the fields of every response.  `date` has the format of date.h;
+ * `server` is the complete line of Server, or empty.
  */
 void head_write_begin(
     struct head_writer, int status, const char *date, struct str server);
 
-/* Write one or more lines, each with its CRLF, or part of a line. */
+/*
+ * head_write_text and head_write_lines write one or more lines, each with its CRLF, or part of a
+ * line.
+ */
 void head_write_text(struct head_writer, const char *);
 void head_write_lines(struct head_writer, struct str);
 
@@ -47,21 +50,21 @@ void head_write_content_range(
     struct head_writer, const struct range *, off_t size);
 
 /*
- * Ends the head.  Writes Connection: close if close is true, else keep-alive for an HTTP/1.0
- * client, which needs it.
+ * Ends the head.  Writes Connection: close if `close` is true, else Connection: keep-alive if
+ * `http10` is true, as an HTTP/1.0 client needs it.
  */
 void head_write_end(struct head_writer, bool close, bool http10);
 
 /*
- * Writes the field line type (Content-Type, with its CRLF), the length of the page, the end of the
- * head and, if wanted, the page.  Returns the bytes of the page that were written.
+ * Writes `type`, which is the Content-Type line with its CRLF, then Content-Length, the end of the
+ * head and, if `wanted` is true, the page.  Returns the number of bytes of the page that it wrote.
  */
 size_t head_write_page(struct head_writer, struct str type, struct str page,
     bool close, bool http10, bool wanted);
 
 /*
- * Writes the fields of an error page, the end of the head and, if wanted, the page.  Returns the
- * bytes of the page that were written.
+ * Writes the fields of an error page, the end of the head and, if `wanted` is true, the page.
+ * Returns the number of bytes of the page that it wrote.
  */
 size_t head_write_error(
     struct head_writer, int status, bool close, bool http10, bool wanted);

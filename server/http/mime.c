@@ -1,5 +1,5 @@
 /*
- * mime: the media type table.
+ * mime: see mime.h.
  */
 #include "server/http/mime.h"
 #include "server/util/text_file.h"
@@ -49,7 +49,7 @@ mime_add_entry(struct mime *m, const char *ext, const char *type)
 }
 
 /*
- * Returns true if type is safe in a header: one line of visible ASCII with text on both sides of
+ * Returns true if `type` is safe in a header: one line of visible ASCII with text on both sides of
  * '/'.
  */
 bool

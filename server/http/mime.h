@@ -11,14 +11,16 @@
 struct mime;
 
 /*
- * Parses a whole table; name is for messages.  An extension listed twice keeps its first type.
- * Extensions compare without regard to case.  Returns NULL and a message "name:line: what" in err
- * on failure.  The table is immutable afterwards, so any thread may use it.
+ * Parses a whole table.  An extension listed twice keeps its first type.  Extensions compare
+ * without regard to case.  On failure returns NULL and writes a message "NAME:LINE: what" to `err`,
+ * with `name` as NAME.  The table is immutable afterwards, so any thread may use it.
  */
 struct mime *mime_parse(
     const char *text, const char *name, char *err, size_t errsize);
 
-/* Reads a table from a file.  Returns NULL and a message with the path in err on failure. */
+/*
+ * Reads a table from a file.  On failure returns NULL and writes a message with the path to `err`.
+ */
 struct mime *mime_load(const char *path, char *err, size_t errsize);
 
 /* Returns the compiled-in table of conf/mime.types, or NULL if memory is short. */
@@ -28,8 +30,8 @@ struct mime *mime_builtin(void);
 bool mime_type_valid(const char *);
 
 /*
- * Returns the type for a path by the extension of its last segment, or other if the table has none.
- * A type from the table lives as long as the table.  A name whose only dot is its first byte
+ * Returns the type for a path by the extension of its last segment, or `other` if the table has
+ * none.  A type from the table lives as long as the table.  A name whose only dot is its first byte
  * (".gz") has no extension.
  */
 const char *mime_type(const struct mime *, const char *path, const char *other);

@@ -103,7 +103,7 @@ range_end_of(const struct range *r)
 }
 
 /*
- * Merges r into `first`, which does not begin after r.  Returns false if there is a gap between
+ * Merges `r` into `first`, which does not begin after `r`.  Returns false if there is a gap between
  * them.
  */
 static bool

@@ -27,12 +27,12 @@ enum range_verdict {
 };
 
 /*
- * Resolves the field value against a representation of size bytes.  Drops unsatisfiable members of
- * a set; merges overlapping and adjacent ones into the position of the first; otherwise keeps the
- * client's order.  A set of more than max members (counted before merging) is honoured if no two of
- * them overlap and together they are smaller than the representation; otherwise it is ignored as a
- * whole (RFC 9110, 14.2, 17.15).  An empty representation has no ranges, so the field is ignored.
- * *n is 0 unless the result is RANGE_OK.
+ * Resolves the field value against a representation of `size` bytes.  Drops unsatisfiable members
+ * of a set; merges overlapping and adjacent ones into the position of the first; otherwise keeps
+ * the client's order.  A set of more than `max` members (counted before merging) is honoured if no
+ * two of them overlap and together they are smaller than the representation; otherwise it is
+ * ignored as a whole (RFC 9110, 14.2, 17.15).  An empty representation has no ranges, so the field
+ * is ignored.  *n is 0 unless the result is RANGE_OK.
  */
 enum range_verdict range_parse(struct str value, off_t size,
     struct range out[static RANGE_MOST], size_t max, size_t *n);

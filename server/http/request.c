@@ -97,9 +97,9 @@ request_is_last(const struct buf *b, struct str value)
 }
 
 /*
- * Joins both values in rq_joined, whose memory never moves, because other slices may point into it.
- * Returns -1 if the values do not fit: one value is shorter than the head, so more is an attempt to
- * exhaust memory.
+ * Joins *value and `more` in rq_joined, whose memory never moves, because other slices may point
+ * into it.  Returns -1 if the values do not fit into rq_joined, which has four times the size of
+ * the head: such a request is an attempt to exhaust memory.
  */
 static int
 request_join(struct request *rq, struct buf_list *bufs, struct str *value,
@@ -120,7 +120,7 @@ request_join(struct request *rq, struct buf_list *bufs, struct str *value,
 	return 0;
 }
 
-/* Returns the value of the digits, or UINT64_MAX if it is too large. */
+/* Returns the number that the digits write, or UINT64_MAX if it does not fit. */
 static uint64_t
 request_number(struct str digits)
 {

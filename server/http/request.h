@@ -29,7 +29,7 @@ struct request_texts {
 
 #define REQUEST_TEXTS (sizeof(struct request_texts) / sizeof(struct str))
 
-/* Returns text number i; qt_line is number 0. */
+/* Returns text number `i`; qt_line is number 0. */
 static inline struct str *
 request_text(struct request_texts *qt, size_t i)
 {
@@ -62,8 +62,8 @@ struct request {
 
 /*
  * Parses a head that head_check accepted, without leading blank lines.  Returns 0 or a status to
- * refuse the request with: 400, 413 for a body over max_body, 501 for an unknown method.  Methods
- * other than GET, HEAD and OPTIONS become METHOD_OTHER; with a body over max_body they get 405.
+ * refuse the request with: 400, 413 for a body over `max_body`, 501 for an unknown method.  Methods
+ * other than GET, HEAD and OPTIONS become METHOD_OTHER; with a body over `max_body` they get 405.
  */
 int request_parse(
     struct request *, struct str head, uint64_t max_body, struct buf_list *);
@@ -75,7 +75,7 @@ int request_parse(
 unsigned request_field(struct str name);
 
 /*
- * Sets a field to a value without surrounding white space; borrows the value.  head_size is the
+ * Sets a field to a value without surrounding white space; borrows the value.  `head_size` is the
  * size of the head in bytes.  Returns -1 if the joined values of a list are longer than a head of
  * that size allows, or if memory is short.
  */
@@ -88,7 +88,7 @@ int request_set(struct request *, unsigned field, struct str value,
  */
 int request_method(struct str name, enum method *);
 
-/* Returns 0, or the status for a body over max_body: 405 with METHOD_OTHER, else 413. */
+/* Returns 0, or the status for a body over `max_body`: 405 with METHOD_OTHER, else 413. */
 int request_check_body(const struct request *, uint64_t max_body);
 
 #endif

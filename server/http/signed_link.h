@@ -54,7 +54,7 @@ bool link_sign(struct hmac *, const struct link_key *,
     const struct link_query *, struct str path,
     char signature[SIGNED_LINK_SIGNATURE]);
 
-/* Checks the link.  query is raw, and may be absent; path is decoded. */
+/* Checks the link.  `query` is raw, and may be absent; `path` is decoded. */
 enum signed_link signed_link_check(struct hmac *, const struct link_keys *,
     struct str query, struct str path, const struct sockaddr *, time_t now);
 

@@ -115,7 +115,7 @@ target_normalise(struct str raw, char *buf, struct str *path)
 
 /*
  * Returns the '/' before the next segment that begins with a dot, or NULL if there is none.  If
- * first is true, ignores a leading "/.well-known".
+ * `first` is true, ignores a leading "/.well-known".
  */
 static const char *
 target_next_dotfile(const char *path, bool first)

@@ -17,7 +17,7 @@ struct target {
 	 */
 	struct str tgt_path;
 	struct str tgt_query; /* raw text after '?'; s_ptr is NULL if none */
-	struct str tgt_host;  /* of an absolute-form target, else absent */
+	struct str tgt_host;  /* host in absolute form, else absent */
 	/*
 	 * True if the target has absolute form with https.  The caller refuses such a target on a
 	 * connection without TLS (RFC 9110, 7.4).
@@ -29,26 +29,26 @@ struct target {
 };
 
 /*
- * Parses a target.  buf needs raw.s_len + 2 bytes; the slices point into buf and raw.  Returns 0;
- * 400 for a bad escape, %00, a fragment, a path that climbs above the root, a form that only
- * CONNECT may have, a scheme other than http and https, or a host that Host could not have; or 414
- * if buf is too small.  "*" has path "/".  After an error tgt_path is absent, but tgt_host is set
- * if valid.  Decoding precedes the removal of dot segments, so that "%2e%2e" cannot climb; a
+ * Parses a target.  `buf` needs raw.s_len + 2 bytes; the slices point into `buf` and `raw`.
+ * Returns 0; 400 for a bad escape, %00, a fragment, a path that climbs above the root, a form that
+ * only CONNECT may have, a scheme other than http and https, or a host that Host could not have; or
+ * 414 if `buf` is too small.  "*" has path "/".  After an error tgt_path is absent, but tgt_host is
+ * set if valid.  Decoding precedes the removal of dot segments, so that "%2e%2e" cannot climb; a
  * decoded "%2F" is a separator, as in nginx.
  */
 int target_parse(struct str raw, char *buf, size_t size, struct target *);
 
-/* Returns true if the segment is one of the names, a list that ends with NULL.  names may be NULL. */
+/* Returns true if the segment is in `names`, a list that ends with NULL.  `names` may be NULL. */
 bool target_dotname(char *const *names, const char *segment, size_t len);
 
-/* Returns true if each dotfile segment of a path is one of the names. */
+/* Returns true if each segment of a path that begins with a dot is in `names`. */
 bool target_dotnames(char *const *names, const char *path);
 
 /*
  * Percent-encodes a path for use in Location or href: everything except unreserved characters, '/',
  * and the sub-delims and '@' that RFC 3986 allows in a path, minus those that HTML or a header
  * could misread ('&', '\'').  ':' is encoded, so that a relative href to a file named
- * "javascript:x" does not read as a scheme.  Writes at most size bytes including the NUL, never
+ * "javascript:x" does not read as a scheme.  Writes at most `size` bytes including the NUL, never
  * part of an escape; returns the full length without the NUL, as snprintf does.
  */
 size_t target_encode(struct str path, char *buf, size_t size);

@@ -9,7 +9,8 @@
 #include "server/http2/stream.h"
 #include "server/worker/worker.h"
 
-#define HEADS 4 /* limit of decoded bytes per request, in units of max_head */
+/* limit of the decoded bytes of a request's fields, in units of max_head and BUF_SIZE together */
+#define HEADS 4
 
 static const struct conf *
 h2_callbacks_conf_of(const struct h2 *h2)

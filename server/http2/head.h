@@ -67,8 +67,8 @@ int h2_head_request(const struct h2_head *, const struct head_limits *,
 void h2_head_release(struct h2_head *, struct buf_list *);
 
 /*
- * Makes fields from the text of a response head.  They point into the text, in which names become
- * lower case.  Returns the number of fields, of which at most max were stored.
+ * Makes fields from the text of a response head.  The fields point into the text, in which names
+ * become lower case.  Returns the number of fields, of which at most `max` were stored.
  */
 size_t h2_head_fields(char *text, size_t len, nghttp2_nv *, size_t max);
 

@@ -21,18 +21,18 @@ void h2_hold_free(struct h2_stream *);
 /* Returns how many bytes the stream may keep for the log. */
 size_t h2_hold_room(const struct h2_stream *);
 
-/* Counts n bytes kept for the log, in place of the previous count. */
+/* Counts the bytes kept for the log, in place of the previous count. */
 void h2_hold_keep(struct h2_stream *, size_t);
 
-/* Reserves bytes of H2_MORE.  Returns false if fewer are left. */
+/* Reserves a part of H2_MORE.  Returns false if less is left. */
 bool h2_hold_more(struct h2_stream *, size_t bytes);
 
 /* Releases the bytes that h2_hold_more reserved.  Returns true if there were any. */
 bool h2_hold_less(struct h2_stream *);
 
 /*
- * Returns true, and counts the refusal, if memory is too short for a stream beside this number of
- * others.
+ * Returns true, and counts the refusal, if memory is too short for a stream beside `others` other
+ * streams.
  */
 bool h2_hold_is_short(const struct h2 *, unsigned others);
 

@@ -200,7 +200,7 @@ h2_session_put(struct h2 *h2, const uint8_t *data, size_t len)
 	h2->h2_len += len;
 }
 
-/* Gathers frames until the buffer has no room for another one. */
+/* Gathers frames until the buffer has no space for another one. */
 static void
 h2_session_gather(struct h2 *h2)
 {

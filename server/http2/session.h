@@ -96,7 +96,10 @@ struct h2 {
 	struct known_header h2_known; /* known fields of the last request */
 	uint64_t h2_rate;	      /* bytes/s of the last stream (pw_send) */
 
-	/* Output buffer of h2_gather; NULL at other times. */
+	/*
+	 * h2_out is the output buffer during h2_gather, else NULL.  Of its h2_room bytes, h2_len
+	 * are used.
+	 */
 	char *h2_out;
 	size_t h2_len;
 	size_t h2_room;
@@ -112,7 +115,7 @@ void h2_stop(struct h2 *);
 void h2_destroy(struct h2 **);
 
 /*
- * Reads bytes from the client.  Sets *taken to less than len if the streams hold too many heads;
+ * Reads bytes from the client.  Sets *taken to less than `len` if the streams hold too many heads;
  * call again with the rest when h2_is_laden is false.  Returns false if the connection cannot go
  * on; h2_gather then has the GOAWAY with the reason.
  */

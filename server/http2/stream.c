@@ -461,7 +461,7 @@ h2_stream_is_last(const struct exchange *ex)
 	return false;
 }
 
-/* Submits a complete response, a head and its page, from text. */
+/* Submits a complete response, a head and its page, which are in `text`. */
 static bool
 h2_stream_send_now(struct exchange *ex, const char *text, size_t len)
 {

@@ -69,7 +69,10 @@ struct h2_stream {
 	uint64_t sm_then;     /* sm_sent when TIMER_SEND was set */
 	uint64_t sm_all_then; /* h2_sent when TIMER_SEND was set */
 
-	/* Destination of body bytes during h2_gather. */
+	/*
+	 * sm_to is the destination of body bytes during h2_gather, else NULL.  sm_room bytes are
+	 * free there, and sm_taken bytes were written in this call of h2_stream_read.
+	 */
 	char *sm_to;
 	size_t sm_room;
 	size_t sm_taken;
@@ -102,15 +105,16 @@ h2_stream_may_look(const struct h2_stream *sm)
 void h2_stream_look(struct h2_stream *);
 
 /*
- * Works as nghttp2_data_source_read_callback, but writes the payload straight behind h2_len, after
- * a gap for the frame head.
+ * Works as nghttp2_data_source_read_callback, but writes the payload into h2_out, behind its first
+ * h2_len bytes and a gap for the frame head.
  */
 ssize_t h2_stream_read(struct h2_stream *, size_t len, uint32_t *flags);
 
 /*
- * Serve a response from the response cache (ready.c).  h2_ready_begin returns the fields to submit
- * if the whole head is known and its response is cached, else NULL.  h2_ready_read works as
- * h2_stream_read.  h2_ready_end counts and logs the response, as far as it was sent.
+ * h2_ready_begin, h2_ready_read and h2_ready_end send a response from the response cache (ready.c).
+ * h2_ready_begin returns the `n` fields to submit if the whole head is known and its response is
+ * cached, else NULL.  h2_ready_read works as h2_stream_read.  h2_ready_end counts and logs the
+ * response, as far as it was sent.
  */
 const nghttp2_nv *h2_ready_begin(struct h2_stream *, size_t *n, bool *body);
 ssize_t h2_ready_read(struct h2_stream *, uint32_t *flags);
