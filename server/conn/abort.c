@@ -1,5 +1,5 @@
 /*
- * abort: the end of a connection that waits for a disk.
+ * abort: closes a connection while a completion of a disk or of another thread is pending for it.
  */
 #include "server/conn/conn_priv.h"
 

@@ -50,8 +50,8 @@ conn_close(struct conn *c)
 }
 
 /*
- * Evicts the connection.  HTTP/2 sends a GOAWAY if there is room; otherwise the close is a reset,
- * which discards what the socket holds.
+ * Evicts the connection.  HTTP/2 sends a GOAWAY if the socket has space for it; otherwise the close
+ * is a reset, which discards what the socket holds.
  */
 static void
 conn_evict(void *arg)

@@ -86,7 +86,7 @@ struct conn {
 	union sockaddr_any cn_peer;
 	struct body cn_body; /* the rest of the request's body, to discard */
 
-	/* The next request.  An idle connection holds only these fields: see exchange.h. */
+	/* cn_in and cn_head are for the next request.  An idle connection has no exchange. */
 	struct buf cn_in; /* input from the request's first byte on */
 	struct head cn_head;
 	uint64_t cn_slice_sent; /* bytes of responses ended in this slice */
@@ -94,7 +94,7 @@ struct conn {
 	uint64_t cn_unseen; /* bytes sent since the last check (see cn_left) */
 	uint64_t cn_left;   /* unacked bytes at the last check; 0 if none */
 	uint64_t cn_since;  /* time of the last check, microseconds */
-	struct token_bucket cn_bucket; /* see pace.h */
+	struct token_bucket cn_bucket; /* bucket of the key rate: pace.h */
 	uint64_t cn_rate; /* client's throughput, bytes/s, or 0: see pw_send */
 	struct client *cn_client; /* NULL if not counted: connection_limits.h */
 

@@ -89,8 +89,8 @@ bool conn_open(struct conn *);
 bool conn_shakes(const struct conn *);
 
 /*
- * Runs a step in CONN_TLS.  A step on a handshaker thread calls done when it has ended; tl_owner is
- * then the connection.
+ * Runs a step in CONN_TLS.  A step on a handshaker thread calls `done` when it has ended; tl_owner
+ * is then the connection.
  */
 enum next conn_handshake(struct conn *, void (*done)(struct pw_waiter *));
 
@@ -105,12 +105,12 @@ enum next conn_proxy(struct conn *);
 bool conn_lacks_memory(struct conn *);
 
 /*
- * Receives at most room bytes.  Returns NEXT_GO with *got bytes received, NEXT_WAIT if none are
+ * Receives at most `room` bytes.  Returns NEXT_GO with *got bytes received, NEXT_WAIT if none are
  * pending, or NEXT_CLOSE at the client's end and on errors.
  */
 enum next conn_receive(struct conn *, char *to, size_t room, size_t *got);
 
-/* Run a step in CONN_READ, CONN_LOOKUP and CONN_SKIP. */
+/* conn_read runs a step in CONN_READ, conn_look in CONN_LOOKUP, and conn_skip in CONN_SKIP. */
 enum next conn_read(struct conn *);
 enum next conn_look(struct conn *);
 enum next conn_skip(struct conn *);
@@ -135,9 +135,9 @@ enum next conn_send(struct conn *);
 void conn_abort(struct conn *);
 
 /*
- * Makes a password that waits to be verified the last in the queue if the client has closed its
- * end.  Call when that may be so (exchange_verifies).  Returns false if the client has reset the
- * connection, which the caller must then close.
+ * Puts a password that waits to be verified last in the queue if the client has closed its end.
+ * Call if exchange_verifies is true when the client has sent something or closed its end.  Returns
+ * false if the client has reset the connection, which the caller must then close.
  */
 bool conn_client_stays(struct conn *);
 
@@ -153,13 +153,13 @@ void conn_give_up(struct conn *);
  */
 bool min_rate_full(struct conn *);
 
-/* Stops TIMER_SEND when the socket has room, because the wait for a time slice does not count. */
+/* Stops TIMER_SEND when the socket has space, because the wait for a time slice does not count. */
 void min_rate_room(struct conn *);
 
 /*
  * Call when TIMER_SEND has ended.  Returns true, and restarts the timer, if the client has accepted
- * enough meanwhile, its socket has room, or its data waits for a disk.  Returns false if the caller
- * must close the connection.
+ * enough meanwhile, its socket has space, or its data waits for a disk.  Returns false if the
+ * caller must close the connection.
  */
 bool min_rate_late(struct conn *);
 

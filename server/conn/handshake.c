@@ -1,6 +1,6 @@
 /*
- * handshake: the start of a TLS connection.  Its steps run on threads (handshaker.h); the
- * connection waits for each as it waits for a disk.
+ * handshake: the start of a TLS connection.  Steps of a handshake run on threads (handshaker.h),
+ * unless they are short; the connection waits for each step as it waits for a disk.
  */
 #include <errno.h>
 

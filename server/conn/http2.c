@@ -82,7 +82,7 @@ conn_http2_forget_rest(struct conn_http2 *ch)
 	ch->ch_len = ch->ch_at = 0;
 }
 
-/* Returns the bytes sent, fewer than len if the socket is full, or -errno. */
+/* Returns the number of bytes sent, which is less than `len` if the socket is full, or -errno. */
 static long
 conn_http2_send_some(struct conn *c, const char *data, size_t len)
 {
@@ -134,8 +134,8 @@ conn_http2_send_new(struct conn *c)
 	struct conn_http2 *ch = c->cn_h2;
 	char data[GIVEN];
 	/*
-	 * Data that the socket refuses is stored, so gathers less while the socket's memory is
-	 * limited.
+	 * Data that the socket refuses is stored, so h2_gather gets a smaller buffer while the
+	 * socket's memory is limited.
 	 */
 	size_t room = c->cn_level == TCP_ALL ? sizeof(data) : H2_ROOM,
 	       len = h2_gather(ch->ch_session, data, room);
@@ -223,7 +223,7 @@ conn_http2_tell_drain(struct conn *c)
 
 /*
  * Runs the streams, and continues with frames that waited for them.  Begins no response while the
- * socket is full, since its head would take memory.  Returns true if another time slice is needed.
+ * socket is full, since its head would use memory.  Returns true if another time slice is needed.
  */
 static bool
 conn_http2_run_streams(struct conn *c)
@@ -304,7 +304,7 @@ conn_http2_drain(struct conn *c)
 	sched_again(&c->cn_worker->wk_sched, &c->cn_item);
 }
 
-/* Sends the session's last frames.  Returns false if the socket has no room for them. */
+/* Sends the session's last frames.  Returns false if the socket has no space for them. */
 static bool
 conn_http2_send_last(struct conn *c)
 {

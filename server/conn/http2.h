@@ -75,7 +75,7 @@ void conn_http2_late(struct conn *, enum timer);
 /* Schedules a GOAWAY.  Call when the worker drains. */
 void conn_http2_drain(struct conn *);
 
-/* Sends GOAWAY with ENHANCE_YOUR_CALM.  Returns false if the socket has no room. */
+/* Sends GOAWAY with ENHANCE_YOUR_CALM.  Returns false if the socket has no space for it. */
 bool conn_http2_say_calm(struct conn *);
 
 /* Sends a GOAWAY if no stream is open, and cancels all streams.  Call when the connection closes. */

@@ -51,7 +51,7 @@ min_rate_room(struct conn *c)
 	conn_timer(c, TIMER_NONE);
 }
 
-/* Returns the bytes that min_send_rate requires in us microseconds. */
+/* Returns the bytes that min_send_rate requires in `us` microseconds. */
 static int64_t
 min_rate_least(const struct conn *c, uint64_t us)
 {

@@ -104,7 +104,7 @@ conn_proxy_skip(struct conn *c, size_t len)
 	return true;
 }
 
-/* Reads the PROXY header.  Ignores that of an untrusted peer, which may also omit it. */
+/* Reads the PROXY header.  Ignores the header of an untrusted peer, which may also send none. */
 enum next
 conn_proxy(struct conn *c)
 {

@@ -40,21 +40,21 @@ void transport_destroy(struct transport *);
 /* Starts TLS: creates tr_tls.  Returns false if memory is short. */
 bool transport_start_tls(struct transport *, struct tls_context *);
 
-/* Sets the sink. Call when the handshake is complete. */
+/* Sets the sink.  Call when the handshake is complete. */
 void transport_tls_opened(struct transport *);
 
-/* Frees the TLS session. Call if the client does not speak TLS. */
+/* Frees the TLS session.  Call if the client does not speak TLS. */
 void transport_stop_tls(struct transport *);
 
 /*
- * Receives at most room bytes.  Returns their number, 0 at the client's end, or -EAGAIN if nothing
- * is pending.
+ * Receives at most `room` bytes.  Returns their number, 0 at the client's end, or -EAGAIN if
+ * nothing is pending.
  */
 long transport_recv(struct transport *, void *, size_t room);
 
 /*
- * Returns true if nothing more can be received now.  less is true if the last call received less than
- * it had room for.
+ * Returns true if nothing more can be received now.  `less` is true if the last transport_recv
+ * received less than it was allowed to.
  */
 static inline bool
 transport_is_drained(const struct transport *tr, bool less)
@@ -63,8 +63,8 @@ transport_is_drained(const struct transport *tr, bool less)
 }
 
 /*
- * Receive the socket's own bytes, before TLS begins.  transport_peek leaves them in the socket for the
- * next call; transport_skip removes them.
+ * transport_peek and transport_skip receive the socket's own bytes, before TLS begins.
+ * transport_peek leaves them in the socket for the next call; transport_skip removes them.
  */
 long transport_peek(const struct transport *, void *, size_t room);
 long transport_skip(const struct transport *, void *, size_t len);
@@ -78,11 +78,16 @@ bool transport_nothing_came(const struct transport *);
 /* Returns true if the socket has more bytes than `known`, which transport_peek returned. */
 bool transport_has_more(const struct transport *, size_t known);
 
-/* Send bytes.  Return the number of bytes sent, or -errno. */
+/*
+ * transport_send and transport_sendv send bytes.  Both return the number of bytes sent, or -errno.
+ */
 long transport_send(struct transport *, const char *, size_t len);
 long transport_sendv(struct transport *, struct iovec *, int n);
 
-/* Returns the bytes that were given to the transport and that the client has not acknowledged. */
+/*
+ * Returns the number of bytes that were passed to the transport and that the client has not
+ * acknowledged.
+ */
 static inline uint64_t
 transport_unacked(const struct transport *tr)
 {
@@ -98,7 +103,7 @@ transport_awaits_disk(const struct transport *tr)
 	return pw_awaits_disk(tr->tr_fd);
 }
 
-/* Returns true if the socket has room now, even if the event for that has not come yet. */
+/* Returns true if the socket has space now, even if the event for that has not come yet. */
 bool transport_has_room(const struct transport *);
 
 /*
@@ -107,7 +112,7 @@ bool transport_has_room(const struct transport *);
  */
 int transport_end(struct transport *);
 
-/* Sends close_notify if TLS is used and the socket has room.  Call before the close. */
+/* Sends close_notify if TLS is used and the socket has space.  Call before the close. */
 void transport_say_end(struct transport *);
 
 /* Shuts both directions down.  The kernel still sends what the socket holds; nothing more is read. */

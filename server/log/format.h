@@ -35,13 +35,13 @@ size_t format_access(char *buf, const struct log_record *, enum log_format,
     struct stamp[static FORMAT_STAMPS]);
 
 /*
- * Writes a line with the selected fields, at least one.  buf needs the bytes that format_bound
- * returns for LOG_JSON, whatever the format.
+ * Writes a line with the selected fields, at least one.  `buf` needs the bytes that format_bound
+ * returns for LOG_JSON, whatever the format.  Returns the length of the line.
  */
 size_t format_fields(char *buf, const struct log_record *, enum log_format,
     const struct log_fields *, struct stamp[static FORMAT_STAMPS]);
 
-/* Writes "pagewise: ", the label and the text; buf needs FORMAT_MESSAGE bytes.  label is short. */
+/* Writes "pagewise: ", the short text `label` and `text`.  `buf` needs FORMAT_MESSAGE bytes. */
 size_t format_message(char *buf, const char *label, struct str text);
 
 #endif

@@ -10,9 +10,9 @@
 
 #include "server/log/log_priv.h"
 
-static bool journal[STDERR_FILENO + 1]; /* true if journald reads it */
+static bool journal[STDERR_FILENO + 1]; /* true where journald reads */
 
-/* Compares device and inode, because the variable remains set after a redirection. */
+/* Compares device and inode, because JOURNAL_STREAM remains set after a redirection. */
 static bool
 log_journal_is_journal(int fd, const char *stream)
 {

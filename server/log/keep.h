@@ -15,8 +15,8 @@
 size_t log_keep_size(struct request_texts);
 
 /*
- * Copies the texts into buf, which is empty, and makes the slices point there.  Truncates each text
- * as the log does, and the later ones further so that all together have at most `most` bytes.  A
+ * Copies the texts into an empty buffer, and makes the slices point there.  Truncates each text as
+ * the log does, and the later ones further so that all together have at most `most` bytes.  A
  * truncated request line still ends with the protocol.  Returns false and changes nothing if memory
  * is short.
  */

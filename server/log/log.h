@@ -27,7 +27,10 @@ struct log_writer; /* one worker's side; used only by that worker's thread */
 
 enum log_format { LOG_COMBINED, LOG_JSON };
 
-/* Levels of messages.  Messages above the level that is set are not written. */
+/*
+ * Levels of messages, the most severe first.  Messages that are less severe than the level of
+ * log_set_level are not written.
+ */
 enum log_level { LEVEL_ERROR, LEVEL_WARNING, LEVEL_NOTICE };
 
 /* Fields of an access log line, in the order of LOG_JSON. */
@@ -88,7 +91,7 @@ struct log_record {
 };
 
 /*
- * Opens the access log (path, "-" for stdout, NULL for none; append, 0640) for nwriters threads:
+ * Opens the access log (path, "-" for stdout, NULL for none; append, 0640) for `nwriters` threads:
  * the main thread needs a writer as well if it logs anything later.  Uses stdout and stderr as they
  * are at this moment.  Returns 0 or -errno.  Sets *opened to false if a file is at fault; then
  * -ENXIO means a FIFO without a reader, and -ELOOP a symbolic link that belongs neither to root nor
@@ -103,7 +106,7 @@ void log_set_fields(struct log *, const struct log_fields *);
 /* Starts the writer thread, which also writes earlier records.  Returns 0 or -errno. */
 int log_start(struct log *);
 
-/* Returns writer i, counted from 0.  The log owns it; only one thread may use it. */
+/* Returns writer number `i`, counted from 0.  The log owns it; only one thread may use it. */
 struct log_writer *log_writer(struct log *, unsigned i);
 
 /* Returns true if the access log is on, so that the caller can skip gathering records. */
@@ -136,9 +139,10 @@ bool log_access_on(const struct log_writer *);
 void log_access(struct log_writer *, const struct log_record *);
 
 /*
- * Write a message, printf-like, without a newline in fmt.  With a NULL writer, before the thread
- * starts, they write directly.  A line begins with "pagewise: ", that of log_warn with "pagewise:
- * warning: "; bytes outside 0x20-0x7E become \xHH; text is truncated at 2 KiB.
+ * log_notice, log_warn and log_error write a message in the format of printf(3), without a final
+ * newline.  With a NULL writer, before the writer thread starts, they write directly.  A line
+ * begins with "pagewise: ", that of log_warn with "pagewise: warning: "; bytes outside 0x20-0x7E
+ * become \xHH; text is truncated at 2 KiB.
  */
 void log_notice(struct log_writer *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -167,10 +171,10 @@ const char *log_error_prefix(void);
 uint64_t log_access_lost(struct log *);
 
 /*
- * Writes the contents of the rings, stops the thread, closes the files and frees the log.  No worker
- * may use its log_writer any more.  Gives up a file that accepts nothing for a second, and counts its
- * lines as lost.  Abandons a thread that hangs in a file for a second, together with the memory
- * that it uses, after a message.
+ * Writes the contents of the rings, stops the thread, closes the files and frees the log.  No
+ * worker may use its log_writer any more.  Drops the remaining lines if no file accepts any for a
+ * second, and counts them as lost.  If the thread hangs in a write for a second, abandons the
+ * thread and the log's memory, and writes a message.
  */
 void log_destroy(struct log **);
 

@@ -1,5 +1,6 @@
 /*
- * log_priv: declarations that the files of this directory share.  No other file includes this.
+ * log_priv: declarations that the files of this directory share.  No other file includes this
+ * header.
  *
  *   log.c      the worker's side
  *   journal.c  priorities for journald
@@ -34,11 +35,11 @@ struct lane {
 
 struct log_writer {
 	/*
-	 * Shared: true if the writer thread is about to block and must be woken.  A worker publishes
-	 * its record, then reads this flag.  A barrier between the two would slow down every record;
-	 * without it, the worker may miss a flag that was set a moment ago.  So the writer naps
-	 * between setting the flag and its last check of the rings.  Each worker has its own flag, so
-	 * that workers share no cache line.
+	 * Shared: true if the writer thread is about to block and must be woken.  A worker
+	 * publishes its record, then reads this flag.  A barrier between the two would slow down
+	 * every record; without it, the worker may miss a flag that was set just before.  So the
+	 * writer waits for LOG_NAP between setting the flag and its last check of the rings.  Each
+	 * worker has its own flag, so that workers share no cache line.
 	 */
 	alignas(64) atomic_bool lw_idle;
 	struct log *lw_log;
@@ -88,7 +89,7 @@ bool log_to_journal(int fd);
 /* Returns the number of lines of this kind lost so far.  Callable from any thread. */
 uint64_t log_lost(struct log *, int kind);
 
-/* Runs the writer thread; arg is the log. */
+/* Runs the writer thread.  `arg` is the log. */
 void log_thread(void *arg);
 
 #endif

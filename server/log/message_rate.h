@@ -11,7 +11,7 @@
 
 #define MESSAGE_RATE_PERIOD ((uint64_t)60 * 1000000)
 
-/* Zero it first. */
+/* The state of one message's limit.  Zero the structure before its first use. */
 struct message_rate {
 	bool lim_told;
 	uint64_t lim_since; /* time of the last message, microseconds */
@@ -21,7 +21,10 @@ struct message_rate {
 /* Returns true if the caller may log the message, else counts it as suppressed. */
 bool message_rate_tell(struct message_rate *, uint64_t now_us);
 
-/* Works as message_rate_tell for a client.  If it returns true, text is the client's address. */
+/*
+ * Works as message_rate_tell for a message about a client.  If it returns true, it has written the
+ * client's address to `text`.
+ */
 bool message_rate_tell_of(struct message_rate *, uint64_t now_us,
     const struct sockaddr *, char text[static INET6_ADDRSTRLEN]);
 

@@ -39,8 +39,9 @@ sink_open_path(struct sink *sk, const char *path)
 }
 
 /*
- * Opens the file again, with O_NONBLOCK.  The flag on fd itself would also apply to our shell and our
- * stderr, which share the open file.  Fails for pipes and terminals of another user.
+ * Opens the file again, with O_NONBLOCK.  The flag on `fd` itself would also apply to the shell and
+ * to the server's stderr, which share the open file.  Fails for pipes and terminals of another
+ * user.
  */
 static int
 log_sink_open_again(int fd)

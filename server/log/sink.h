@@ -21,12 +21,12 @@ struct sink {
 	bool sk_socket;	  /* true for a socket: send(2) has MSG_DONTWAIT */
 	bool sk_blocking; /* true if write(2) may block, so poll(2) first */
 	bool sk_shared;	  /* true if not a regular file: see sink_put */
-	bool sk_ours;	  /* true for a regular file opened here */
-	bool sk_journal;  /* true if journald reads it: with priorities */
+	bool sk_ours;	  /* true for a regular file of sink_open_path */
+	bool sk_journal;  /* true if journald reads the file */
 
-	bool sk_full;	  /* true if it accepted no more at the last write */
+	bool sk_full;	  /* true if the last write found the file full */
 	size_t sk_begun;  /* bytes written of a line that is incomplete */
-	bool sk_torn;	  /* true if it ends in a line whose rest was lost */
+	bool sk_torn;	  /* true if the rest of the last line was lost */
 	unsigned sk_next; /* number of the next ring, for the caller */
 	int sk_error;	  /* errno of the last drop of records, or 0 */
 	_Atomic uint64_t sk_dropped; /* records lost here; any thread reads */
@@ -58,8 +58,8 @@ void sink_drop(struct sink *, struct ring *);
 void sink_close(struct sink *);
 
 /*
- * Writes len bytes.  Stops on an error, or if the file accepts none for a second.  For messages while
- * there is no writer thread.
+ * Writes `len` bytes.  Stops on an error, or if the file accepts none for a second.  For messages
+ * while there is no writer thread.
  */
 void sink_write_fd(int fd, const char *p, size_t len);
 

@@ -1,5 +1,5 @@
 /*
- * start: creates the log with its files, rings and thread, and ends it.
+ * start: creates the log with its files, rings and thread, and closes it.
  */
 #include <errno.h>
 #include <signal.h>

@@ -12,9 +12,9 @@
 #include "server/log/log_priv.h"
 
 #define LOG_NAP	  50   /* time between two checks of the rings, ms */
-#define LOG_IDLE  1000 /* time without a record before it blocks, ms */
+#define LOG_IDLE  1000 /* time without a record until the thread blocks, ms */
 #define LOG_TELL  1000 /* minimum time between two reports, ms */
-#define LOG_DRAIN 1000 /* time without progress before it stops, ms */
+#define LOG_DRAIN 1000 /* time without progress until log_drain gives up, ms */
 
 static uint64_t
 log_writer_now_ms(void)
@@ -63,7 +63,7 @@ log_put(struct log *lg, struct sink *sk, struct ring *rg)
 
 /*
  * Writes to a sink from all workers' rings in rotation, so that a worker that logs faster than a
- * slow pipe accepts does not starve the others.  Finishes an incomplete line first.
+ * slow pipe accepts does not starve the other workers.  Finishes an incomplete line first.
  */
 static void
 log_flush_sink(struct log *lg, struct sink *sk)
@@ -137,7 +137,7 @@ log_report(struct log *lg, uint64_t now)
 }
 
 /*
- * Waits for a wake-up or until a file accepts more.  Returns false after timeout ms; -1 means no
+ * Waits for a wake-up or until a file accepts more.  Returns false after `timeout` ms; -1 means no
  * limit.
  */
 static bool
