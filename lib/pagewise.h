@@ -285,7 +285,7 @@ int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
 
 /*
  * Cancels a pending open: wt_done is not called, and the caller owns the memory again when this returns.  A
- * pool thread that looks the path up goes on, so pw_loop_pending may stay the same.  Returns -EINVAL if
+ * disk thread that looks the path up goes on, so pw_loop_pending may stay the same.  Returns -EINVAL if
  * the open is not pending.
  */
 int pw_open_cancel(struct pw_open *);
@@ -305,7 +305,7 @@ void pw_file_unref(struct pw_file **);
 int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
 
 /*
- * Calls tk_work on a pool thread of a device (fil_dev), and then wt_done on the loop: for directory listings
+ * Calls tk_work on a disk thread of a device (fil_dev), and then wt_done on the loop: for directory listings
  * and other work that reads a disk.  The memory must stay until then.  Returns -EAGAIN if the device's
  * queue is full, or for tk_begun if there is no thread, and -EINVAL without tk_work or wt_done.
  */
@@ -320,7 +320,7 @@ int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
 /*
  * ---------------------------------------------------------------- sending
  * The rules that every send path keeps:
- * 1. Every operation runs on the loop's thread; a pool thread never uses a
+ * 1. Every operation runs on the loop's thread; a disk thread never uses a
  *    connection.  (The exception is the path pool, whose threads send on the
  *    non-blocking socket, and do nothing else with it.)
  * 2. PW_SEND_PENDING means exactly one later completion, delivered by
@@ -363,7 +363,7 @@ enum pw_cache {
 /*
  * A destination other than a plain socket, such as TLS in user space.  A sink gets memory, not ranges of
  * files: resident data is copied for it on the loop without waiting; missing data is fetched first.  No
- * pool thread uses a sink.  So the paths differ in the thread that reads: `blocking' and `copy' always
+ * disk thread uses a sink.  So the paths differ in the thread that reads: `blocking' and `copy' always
  * read on the loop, `aio' and `pool' never.  Loop's thread.
  *
  * A sink that sends ranges of files itself, by sendfile(2) for example, sets take_range.
@@ -480,7 +480,7 @@ void pw_send_cancel(struct pw_send *);
 
 /*
  * Takes the socket of a pending transmission back, for another response or to close it; call pw_send_cancel
- * next.  Returns false if a pool thread is sending on it (path pool): then it must stay until snd_done.
+ * next.  Returns false if a disk thread is sending on it (path pool): then it must stay until snd_done.
  */
 bool pw_send_take_back(struct pw_send *);
 

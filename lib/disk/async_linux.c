@@ -13,7 +13,7 @@
 #include "lib/util/offset.h"
 
 #define RING_ENTRIES 256 /* entries; a step of a fetch needs two */
-#define RING_WORKERS 16	 /* as many as a device has pool threads */
+#define RING_WORKERS 16	 /* as many as a device has disk threads */
 #define BYTE	     1	 /* bit of user_data: the entry reads one byte */
 
 struct async {

@@ -1,5 +1,5 @@
 /*
- * drop_lock: excludes a loop that checks and sends a file, and a pool thread that drops pages of it, from
+ * drop_lock: excludes a loop that checks and sends a file, and a disk thread that drops pages of it, from
  * each other.  Otherwise a page could be evicted between residency check and sendfile(2), and the loop
  * would wait for the disk.  Neither of the two waits for the lock.  A device has DROP_LOCKS locks;
  * files whose inode numbers are equal modulo DROP_LOCKS share one.

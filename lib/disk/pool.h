@@ -29,7 +29,7 @@ enum job_kind {
 };
 
 /*
- * A job is run once on a pool thread.  Then every waiter is delivered to its loop
+ * A job is run once on a disk thread.  Then every waiter is delivered to its loop
  * with the result of job_run, and the job is freed (free(3)).
  */
 struct job {
@@ -101,7 +101,7 @@ uint64_t device_latency(const struct pw_device *);
 
 /*
  * Reads a range into the page cache, and waits for the disk.  Threads of the same processor take turns
- * (gate.h).  Reads large folios if folio is true.  Pool's threads.
+ * (gate.h).  Reads large folios if folio is true.  Disk threads.
  */
 int pool_read(struct pw_device *, int fd, off_t off, size_t len, bool folio);
 
@@ -120,7 +120,7 @@ struct admission *pool_admission(struct pw_pool *);
 /* Returns the pinned windows. */
 struct pins *pool_pins(struct pw_pool *);
 
-/* Calls pins_tick, and has a pool thread unmap pins.  Call a few times a second.  Loop's thread. */
+/* Calls pins_tick, and has a disk thread unmap pins.  Call a few times a second.  Loop's thread. */
 void pool_tick_pins(struct pw_loop *, uint64_t now_us);
 
 /* Returns the observer of the kernel's reclaim. */

@@ -1,5 +1,5 @@
 /*
- * quiet: reclaim_is_quiet for a loop.  A pool thread reads the counters.
+ * quiet: reclaim_is_quiet for a loop.  A disk thread reads the counters.
  */
 #ifndef LIB_DISK_QUIET_H
 #define LIB_DISK_QUIET_H

@@ -4,7 +4,7 @@
  *
  * The counters cover the whole machine, not one control group (Linux: pgsteal_file and
  * drop_pagecache of /proc/vmstat, proc(5)).  Reading them takes 16 us, and more on large
- * machines, so a pool thread reads them, after a fetch or when a loop needs them.
+ * machines, so a disk thread reads them, after a fetch or when a loop needs them.
  * Pages that a program drops (posix_fadvise(2)) are in no counter.
  *
  * The counters lag behind.  Our own fetches are the main cause of eviction, so the begin of a fetch
@@ -28,7 +28,7 @@ void reclaim_destroy(struct reclaim **);
 bool reclaim_is_quiet(struct reclaim *, uint64_t now_us);
 
 /*
- * Returns true if the counters are old.  Then the caller has a pool thread call reclaim_look, and
+ * Returns true if the counters are old.  Then the caller has a disk thread call reclaim_look, and
  * reclaim_done after it.
  */
 bool reclaim_due(struct reclaim *, uint64_t now_us);
@@ -37,7 +37,7 @@ void reclaim_done(struct reclaim *);
 /* Notes that pages may be reclaimed now.  Call before pages are fetched.  Any thread. */
 void reclaim_expect(struct reclaim *);
 
-/* Reads the counters, unless another thread read them a moment ago.  Pool's threads. */
+/* Reads the counters, unless another thread read them a moment ago.  Disk threads. */
 void reclaim_look(struct reclaim *);
 
 #endif

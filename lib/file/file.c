@@ -421,7 +421,7 @@ file_close_waits(const struct pw_file *file)
 	       fstat(file->fil_fd, &st) == -1 || st.st_nlink == 0;
 }
 
-/* Closes the file by a pool thread, or on the loop if memory or threads are short. */
+/* Closes the file by a disk thread, or on the loop if memory or threads are short. */
 static void
 file_close_later(struct pw_device *dv, struct close_job what)
 {

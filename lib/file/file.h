@@ -23,7 +23,7 @@ struct pw_root {
 /* Adds a reference.  Any thread that already has a reference. */
 void file_root_ref(struct pw_root *);
 
-/* Releases a reference.  A pool thread closes the last one.  Loop's thread. */
+/* Releases a reference.  A disk thread closes the last one.  Loop's thread. */
 void file_root_unref(struct pw_loop *, struct pw_root **);
 
 /* The result of looking a path up, before it becomes a struct pw_file. */

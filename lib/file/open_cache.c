@@ -51,7 +51,7 @@ struct file_cache {
 };
 
 /*
- * A lookup by a pool thread, which owns this struct until the completion.  The entry and its path stay
+ * A lookup by a disk thread, which owns this struct until the completion.  The entry and its path stay
  * while en_opening is set.
  */
 struct opening {
@@ -279,7 +279,7 @@ open_cache_open_run(struct job *job)
 	    og->og_had ? &og->og_old : NULL,
 	    open_cache_attribute_of(og->og_loop, og->og_attribute),
 	    &og->og_found);
-	/* Determines the file system here, on a pool thread, since that may wait. */
+	/* Determines the file system here, on a disk thread, since that may wait. */
 	if (error == 0 && og->og_found.fnd_fd != -1)
 		device_ask(pool_device(og->og_loop->lp_pool,
 			       og->og_found.fnd_stat.st_dev, POOL_FILES),

@@ -7,7 +7,7 @@
  * fit into its inode (docs/design/residency.md).  So RWF_NOWAIT is used only after
  * cachestat, or on older kernels mincore, reported the pages as present.  Both report
  * only to the owner of a file.  In other files it is used only in 64 KiB pieces that a
- * pool thread has read before through this descriptor, because their block map is in
+ * disk thread has read before through this descriptor, because their block map is in
  * memory then; fp_mapped has a bit for each such piece.
  */
 #include <errno.h>

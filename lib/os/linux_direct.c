@@ -1,5 +1,5 @@
 /*
- * linux_direct: reads that bypass the page cache, for pool threads, which may wait.
+ * linux_direct: reads that bypass the page cache, for disk threads, which may wait.
  */
 #include <sys/mman.h>
 #include <sys/stat.h>

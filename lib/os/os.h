@@ -415,7 +415,7 @@ void os_thread_name(const char *name);
 /* Names the process for ps(1).  Call on its main thread. */
 void os_process_name(const char *name);
 
-/* Names a pool thread, and lowers its priority below that of the loops. */
+/* Names a disk thread, and lowers its priority below that of the loops. */
 void os_thread_fetcher(void);
 
 /* Lowers the priority of a thread that computes for the loops. */

@@ -18,7 +18,7 @@ account_advance(struct pw_send *s, uint64_t sent)
 	s->snd_len -= (off_t)(sent - mem);
 }
 
-/* Keeps an earlier error: a transmission may have been cancelled while a pool thread sent for it. */
+/* Keeps an earlier error: a transmission may have been cancelled while a disk thread sent for it. */
 static enum account_next
 account_fail(struct pw_send *s, int error)
 {

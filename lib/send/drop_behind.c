@@ -1,5 +1,5 @@
 /*
- * drop_behind: see drop_behind.h.  Pool threads call os_drop, since it walks pages and may
+ * drop_behind: see drop_behind.h.  Disk threads call os_drop, since it walks pages and may
  * wait for other CPUs.
  */
 #include <errno.h>

@@ -110,11 +110,11 @@ send_unpin(struct pw_send *s)
 	pins_release(pool_pins(s->snd_loop->lp_pool), &send_priv(s)->ss_pin);
 }
 
-/* A send_fetch_f.  Fetches by the pool threads of the file's device. */
+/* A send_fetch_f.  Fetches by the disk threads of the file's device. */
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 
 /*
- * send_by_pool is path_step of the path pool: a pool thread sends a window, or only a chunk if memory
+ * send_by_pool is path_step of the path pool: a disk thread sends a window, or only a chunk if memory
  * is short (ss_short).  If ss_reported is set, it first calls send_pool_report, which returns the
  * outcome of the thread's last call.
  */
@@ -132,7 +132,7 @@ enum pw_send_status send_pending_fail(struct pw_send *, int error);
 struct pw_send *send_of_waiter(struct pw_waiter *);
 
 /*
- * Calls run on a pool thread of the file's device, where it may wait, and completes ss_waiter with its
+ * Calls run on a disk thread of the file's device, where it may wait, and completes ss_waiter with its
  * result.  Call after send_pending_begin.  Until send_pending_end the loop changes only snd_error of
  * the transmission.
  */

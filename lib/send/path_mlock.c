@@ -1,5 +1,5 @@
 /*
- * path_mlock: a pool thread fetches the window, maps it and locks it into memory; the loop sends it by
+ * path_mlock: a disk thread fetches the window, maps it and locks it into memory; the loop sends it by
  * sendfile(2) and unmaps it (thesis 2.3.4).  Locked pages are not evicted before they are sent.  Where
  * RLIMIT_MEMLOCK is too small for all connections (up to 2 MiB each), pages are only fetched.
  */

@@ -5,9 +5,9 @@
  * check.
  *
  * The call would wait only for pages that are being read for another request; with SF_NODISKIO it fails
- * with EBUSY instead.  Then a pool thread waits for the end of that read.
+ * with EBUSY instead.  Then a disk thread waits for the end of that read.
  *
- * The call does wait for indirect blocks (indirect.h).  So a pool thread first reads a byte of the
+ * The call does wait for indirect blocks (indirect.h).  So a disk thread first reads a byte of the
  * file, and thereby its indirect blocks; in advance, if earlier bytes can be sent meanwhile.
  *
  * The pool sends files of file systems that do not support the call.
@@ -105,7 +105,7 @@ native_block_done(struct pw_waiter *w)
 	s->snd_done(s);
 }
 
-/* Has a pool thread read the next byte, and thereby its indirect blocks. */
+/* Has a disk thread read the next byte, and thereby its indirect blocks. */
 static enum pw_send_status
 native_read_block(struct pw_send *s)
 {

@@ -1,5 +1,5 @@
 /*
- * path_pool: calls every sendfile(2) on a pool thread, whether the data is resident or
+ * path_pool: calls every sendfile(2) on a disk thread, whether the data is resident or
  * not (thesis 2.3.1), as nginx does with `aio threads'.
  *
  * The loop does not touch the transmission while its job is queued or running.  The
@@ -19,7 +19,7 @@
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 
-/* States of ss_lent.  Pool thread and loop compete to leave LENT_OUT; one of them succeeds. */
+/* States of ss_lent.  Disk thread and loop compete to leave LENT_OUT; one of them succeeds. */
 enum {
 	LENT_NOT,     /* nothing is pending that uses the socket */
 	LENT_OUT,     /* queued, or the thread reads */

@@ -1,5 +1,5 @@
 /*
- * path_uring: as nodiskio, but without pool threads: io_uring fetches, by advice and a
+ * path_uring: as nodiskio, but without disk threads: io_uring fetches, by advice and a
  * linked read of one byte at its end (thesis chapter 4 in spirit: the request is queued,
  * the kernel does the rest).
  */

@@ -182,7 +182,7 @@ send_step_too_early(struct pw_send *s)
 	return PW_SEND_ERROR;
 }
 
-/* Updates ss_copies, unless the path has data in ss_own or a pool thread's result is unreported. */
+/* Updates ss_copies, unless the path has data in ss_own or a disk thread's result is unreported. */
 static void
 send_choose_copies(struct pw_send *s)
 {
@@ -220,7 +220,7 @@ pw_awaits_disk(int sock)
 	return os_awaits_disk(sock);
 }
 
-/* Does not interrupt a pool thread that is sending (path pool). */
+/* Does not interrupt a disk thread that is sending (path pool). */
 void
 pw_send_cancel(struct pw_send *s)
 {

@@ -50,9 +50,9 @@ struct send_private {
 	void *ss_own;	      /* state of the path, or NULL */
 	unsigned ss_fetches;  /* fetches since the last progress */
 	int ss_lent;	      /* atomic; owner of the socket (path_pool.c) */
-	size_t ss_took;	      /* bytes that a pool thread's call sent */
+	size_t ss_took;	      /* bytes that a disk thread's call sent */
 	int ss_result;	      /* result of the last send call, 0 or -errno */
-	int ss_next; /* enum account_next: outcome of a pool thread's call */
+	int ss_next; /* enum account_next: outcome of a disk thread's call */
 	bool ss_reported; /* the next step returns ss_next */
 	bool ss_copies;	  /* the socket is sent copies (pw_loop_bound) */
 	bool ss_brings;	 /* a page was missing, so later ones are dropped too */
