@@ -1,6 +1,6 @@
 /*
- * loop: the part of the library that belongs to one event-loop thread: create and destroy,
- * drain and tick, counters and measurements.
+ * loop: creates and destroys a loop, the state that the library keeps for one event-loop
+ * thread; drains and ticks the loop, and reads its counters.
  */
 #include <errno.h>
 #include <stdlib.h>

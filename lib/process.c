@@ -9,7 +9,7 @@
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
 
-#define DESCRIPTORS 65536 /* 512 KiB of table */
+#define DESCRIPTORS 65536 /* descriptors in the table, which then has 512 KiB */
 
 /*
  * Makes the descriptor table large enough for n descriptors.  Once the process has several

@@ -9,7 +9,7 @@
 #include "lib/os/meter.h"
 #include "lib/util/cacheline.h"
 
-#define LARGE_CHUNK 4 /* a file above 1/LARGE_CHUNK of room is too large */
+#define LARGE_CHUNK 4 /* files above 1/LARGE_CHUNK of pp_room never stay */
 
 struct admission {
 	/* Bytes of files that memory may hold.  Alone in a cache line, as each request reads it. */
@@ -60,7 +60,7 @@ admission_hash(const struct pw_file *file)
 	return admission_mix(file->fil_ino + admission_mix(file->fil_dev + 1));
 }
 
-/* Finds the file's counter in each row. */
+/* Sets counters[i] to the file's counter in row i. */
 static void
 admission_counters(
     struct admission *pp, uint64_t hash, uint8_t *counters[ADMISSION_ROWS])
@@ -126,9 +126,9 @@ admission_move_bytes(struct admission *pp, uint64_t size, unsigned from)
 }
 
 /*
- * Returns true if a file of count n may stay.  From the highest count down, as many files may stay as
- * fit into memory.  Of a count that fits in part, a fraction of the files, chosen by hash, may stay.
- * more is added to the bytes of count n.
+ * Returns true if a file with the count n may stay.  From the highest count down, as many files may stay
+ * as fit into memory.  Of a count that fits in part, a fraction of the files, chosen by hash, may stay.
+ * The parameter `more` is added to the bytes of count n.
  */
 static bool
 admission_is_earned(
@@ -222,7 +222,7 @@ admission_tell(struct admission *pp, struct noted *nt)
 	*nt = (struct noted){0};
 }
 
-/* The lock is held. */
+/* Decides about a file of `size` bytes with the count n.  The lock is held. */
 static enum admission_verdict
 admission_judge_locked(
     struct admission *pp, unsigned n, uint64_t size, uint64_t hash)

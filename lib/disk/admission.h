@@ -12,15 +12,15 @@
  * (docs/design/admission-and-drop-behind.md has the figures.)
  *
  * TinyLFU compares a new file with the one that would be evicted for it.  The kernel does
- * not report which file that is.  So beside the sketch we sum the sizes of the files of
- * each count.  These sums yield the lowest count at which all files with this count or
- * more fit into memory together.
+ * not report which file that is.  So beside the sketch there is a sum of the sizes of the
+ * files with each count.  From these sums follows the lowest count at which all files with
+ * this count or more fit into memory together.
  *
- * Any loop's thread.  A request is noted in its struct pw_file first, which belongs to one
- * loop, and is added to the sketch a few times a second, or when many are noted.  So
- * resident data is sent without writing to memory that other threads write, too.  The
- * lock is held for one file at a time, for about ADMISSION_MOST requests, and for twenty
- * microseconds more when all counters are halved.
+ * Any loop's thread.  A loop first notes a request in its own struct pw_file, and adds it
+ * to the sketch at its next tick, or when ADMISSION_NOTED files are noted.  So a loop sends
+ * resident data without writing to memory that other threads write.  The lock is held for
+ * one file at a time, for about ADMISSION_MOST requests, and for 20 us more when all
+ * counters are halved.
  */
 #ifndef LIB_DISK_ADMISSION_H
 #define LIB_DISK_ADMISSION_H
@@ -35,7 +35,7 @@
 
 struct admission;
 
-/* room is the number of bytes of files that memory may hold.  Returns NULL if memory is short. */
+/* `room` is the number of bytes of files that memory may hold.  Returns NULL if memory is short. */
 struct admission *admission_create(uint64_t room);
 void admission_destroy(struct admission **);
 
@@ -46,8 +46,8 @@ struct noted {
 };
 
 /*
- * Notes that len bytes of the file were requested.  admission_tell counts them later, as one
- * request for each full length of the file.
+ * Notes that `len` bytes of the file were requested.  admission_tell counts them later, as one request
+ * for each full length of the file.
  */
 void admission_asked(
     struct admission *, struct noted *, struct pw_file *, off_t len);
@@ -56,14 +56,16 @@ void admission_asked(
 void admission_tell(struct admission *, struct noted *);
 
 enum admission_verdict {
-	ADMISSION_GOES,
-	ADMISSION_TRIAL, /* fetched pages stay, but are read as small pages: send_fetch_how */
-	ADMISSION_STAYS,
+	ADMISSION_GOES, /* fetched pages are dropped after they were sent */
+	/* fetched pages stay, but are read as small pages (send_fetch_how) */
+	ADMISSION_TRIAL,
+	ADMISSION_STAYS, /* fetched pages stay */
 };
 
 /*
- * Counts the noted requests of the file, and decides whether pages that are fetched of it may
- * stay in the page cache.  Returns ADMISSION_GOES for every file of more than a quarter of room.
+ * Counts the noted requests of the file, and decides whether pages that are fetched of it may stay in the
+ * page cache.  Returns ADMISSION_GOES for every file of more than a quarter of the `room` of
+ * admission_create.
  */
 enum admission_verdict admission_judge(struct admission *, struct pw_file *);
 

@@ -1,16 +1,16 @@
 /*
- * async: asynchronous reads and advice by io_uring.  Each loop creates its own ring
- * with its first operation.  Completions wake the loop by its descriptor, and
- * pw_loop_drain delivers them.  Loop's thread.
+ * async: asynchronous reads and advice, by io_uring on Linux and aio(4) on FreeBSD.  Each
+ * loop creates its own ring with its first operation.  Completions wake the loop by its
+ * descriptor, and pw_loop_drain delivers them.  Loop's thread.
  *
- * Hosts without a ring do not use POSIX AIO instead: glibc's is a pool of threads as
- * well, and its thread that reports completions has every signal unblocked, so a
+ * Linux hosts without io_uring do not use POSIX AIO instead: glibc's is a pool of threads
+ * as well, and its thread that reports completions has every signal unblocked, so a
  * SIGHUP that the program waits for with sigwait(3) would terminate the process.
  *
- * No operation is tried inline: a buffered read whose page is missing may wait for
- * the block map first, even with RWF_NOWAIT (residency.c).  So the kernel's worker
- * threads execute every operation (IOSQE_ASYNC, io_uring_enter(2)).  All devices
- * share these threads: a disk that hangs may occupy all of them.
+ * No operation is tried inline: a buffered read whose page is missing may wait for the
+ * block map first, even with RWF_NOWAIT (residency.c).  So the kernel's worker threads
+ * execute every operation (IOSQE_ASYNC, io_uring_enter(2)).  All devices share these
+ * threads: a disk that hangs may occupy all of them.
  */
 #ifndef LIB_DISK_ASYNC_H
 #define LIB_DISK_ASYNC_H
@@ -23,7 +23,7 @@
 struct async;
 
 /*
- * An operation.  The caller's memory, which must stay until the waiter is called.  From
+ * An operation, in memory of the caller that must stay valid until wt_done of the waiter is called.  From
  * then on ao_result, the number of bytes read, is valid.
  */
 struct async_op {
@@ -37,17 +37,17 @@ struct async_op {
 int async_probe(const char **why);
 
 /*
- * Starts to read up to len bytes at off; a result of 0 bytes is no error.  buf and fd must
- * stay valid until the waiter is called.  Fails with -ENOSYS if there is no ring, and with
- * -EAGAIN or -ENOMEM if the kernel accepts no more now; then the pool can read instead.
+ * Starts to read up to `len` bytes at `off`; a result of 0 bytes is no error.  `buf` and `fd` must stay
+ * valid until wt_done is called.  Fails with -ENOSYS if there is no ring, and with -EAGAIN or -ENOMEM if
+ * the kernel accepts no more operations now; then a disk thread can read instead.
  */
 int async_read(struct pw_loop *, struct async_op *, struct pw_waiter *, int fd,
     void *buf, size_t len, off_t off);
 
 /*
- * Starts to read a range into the page cache: sends an advice for each step bytes, then
- * reads the last byte of each step.  A range has at most ASYNC_STEPS steps.  The waiter's
- * error is -ESTALE if the file ends before the range does.  Fails as async_read does.
+ * Starts to read a range into the page cache: submits an advice for each `step` bytes, then reads the
+ * last byte of each step.  A range has at most ASYNC_STEPS steps.  The waiter's error is -ESTALE if the
+ * file ends before the range does.  Fails as async_read does.
  */
 #define ASYNC_STEPS 64
 

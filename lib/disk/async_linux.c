@@ -12,14 +12,14 @@
 #include "lib/os/os.h"
 #include "lib/util/offset.h"
 
-#define RING_ENTRIES 256 /* entries; a step of a fetch needs two */
-#define RING_WORKERS 16	 /* as many as a device has disk threads */
-#define BYTE	     1	 /* bit of user_data: the entry reads one byte */
+#define RING_ENTRIES 256 /* entries of a ring; a step of a fetch needs two */
+#define RING_WORKERS 16	 /* most kernel workers of a ring */
+#define BYTE	     1	 /* bit of user_data, set if the entry reads one byte */
 
 struct async {
 	struct io_uring as_ring;
 	bool as_ringed;
-	char as_sink; /* destination for the bytes that a fetch reads */
+	char as_sink; /* where a fetch stores the bytes that it reads */
 };
 
 /* Opens a ring and limits its kernel workers.  Ignores the error of old kernels without this limit. */
@@ -107,8 +107,9 @@ async_op_begin(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 }
 
 /*
- * Sets *out to the loop's ring.  Fails if it has fewer free entries.  Entries that the kernel does not
- * accept, as memory is short, are submitted again by the next submission, drain or tick.
+ * Sets *out to the loop's ring.  Fails with -EAGAIN if the ring has fewer than `entries` free entries.
+ * Entries that the kernel does not accept, as memory is short, are submitted again by the next
+ * submission, drain or tick.
  */
 static int
 async_make_room(struct pw_loop *lp, unsigned entries, struct async **out)
@@ -191,8 +192,8 @@ async_fetch(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 }
 
 /*
- * Records the result of one request of an io_uring chain, and ends the wait after the last.  The error of
- * the request that failed replaces -ECANCELED of the requests behind it.
+ * Records the result of one request of an io_uring chain, and ends the wait after the last result.  The
+ * error of the request that failed replaces -ECANCELED of the requests behind it.
  */
 static void
 async_complete(struct pw_loop *lp, struct async_op *op, int result, bool byte)

@@ -21,7 +21,10 @@ completion_deliver(struct pw_waiter *w, int error)
 	was_empty = lp->lp_inbox == NULL;
 	*lp->lp_inbox_end = w;
 	lp->lp_inbox_end = &w->wt_next;
-	/* Delays completion_end until the signal is sent: a drain may deliver the last wait before. */
+	/*
+	 * Delays completion_end until the signal is sent, since a drain may deliver the last wait before
+	 * that.
+	 */
 	if (was_empty)
 		atomic_fetch_add(&lp->lp_signals, 1);
 	pthread_mutex_unlock(&lp->lp_lock);

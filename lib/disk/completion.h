@@ -15,8 +15,9 @@
 #include "lib/pagewise.h"
 #include "lib/util/cacheline.h"
 
+/* Counters of a loop, in the order of struct pw_loop_stats. */
 enum counted {
-	COUNTED_RESIDENT, /* counters in the order of struct pw_loop_stats */
+	COUNTED_RESIDENT,
 	COUNTED_MISSED,
 	COUNTED_AHEAD,
 	COUNTED_EVICTED,
@@ -36,15 +37,15 @@ struct pw_loop {
 	struct pw_loop_conf lp_conf;
 	int lp_wake[2];
 	unsigned lp_pending; /* number of waits that are not delivered yet */
-	bool lp_draining;    /* pw_loop_drain is running */
+	bool lp_draining;    /* true while pw_loop_drain runs */
 	struct pw_waiter *lp_later;
 	struct file_cache *lp_files;
 	struct drops *lp_drops;
-	TAILQ_HEAD(, holder)
-	lp_holders; /* holder.h; the one without progress for the longest time is first */
+	/* transmissions with a part of the budget, longest without progress first: holder.h */
+	TAILQ_HEAD(, holder) lp_holders;
 	struct pipes *lp_pipes;
 	struct verified *lp_verified;
-	struct async *lp_async; /* created at its first use */
+	struct async *lp_async; /* created at its first use, or NULL */
 	uint64_t lp_rate; /* bytes/s: estimate of the clients' median rate */
 	uint64_t lp_iteration;	 /* number of calls of pw_loop_rest */
 	_Atomic size_t lp_bound; /* most bytes per call, or 0 (pw_loop_bound) */
@@ -53,8 +54,8 @@ struct pw_loop {
 	struct meter lp_meter;
 
 	/*
-	 * Guards the inbox, which other threads write.  No thread signals the loop while it holds the
-	 * lock: the loop could wake on the same core, only to wait for the lock.
+	 * Guards the inbox, which other threads write.  A thread releases the lock before it signals the
+	 * loop: otherwise the loop could wake on the same processor, only to wait for the lock.
 	 */
 	alignas(CACHE_LINE) pthread_mutex_t lp_lock;
 	/* number of signals in flight, sent without lp_lock */

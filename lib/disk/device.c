@@ -70,7 +70,10 @@ device_block(struct pw_device *dv)
 	return block;
 }
 
-/* Describes a residency check.  cachestat of a bad descriptor fails with ENOSYS only on old kernels. */
+/*
+ * Describes a residency check.  cachestat(2) of a bad descriptor fails with ENOSYS only on kernels that
+ * lack the call.
+ */
 static const char *
 device_means(enum os_ask ask)
 {
@@ -111,7 +114,7 @@ device_has_news(const struct pw_device *dv)
 	return atomic_load_explicit(&dv->dv_untold, memory_order_relaxed) != 0;
 }
 
-/* Removes one of the device's news from dv_untold and returns it, or 0 if there is none. */
+/* Removes one of the device's messages from dv_untold and returns it, or 0 if there is none. */
 static unsigned
 device_take_news(struct pw_device *dv)
 {
@@ -178,7 +181,7 @@ pw_pool_pinned(struct pw_pool *pl)
 	return pins_bytes(pl->pl_pins);
 }
 
-/* Returns text, or NULL if it is empty.  The text stays valid, since device_ask writes it only once. */
+/* Returns `text`, or NULL if it is empty.  The text stays valid, since device_ask writes it only once. */
 static const char *
 device_text_or_null(const char *text)
 {
@@ -212,7 +215,9 @@ pw_pool_devices(struct pw_pool *pl, struct pw_device_stats *ds, size_t max)
 {
 	size_t i, known, n = 0;
 
-	/* Releases pl_lock before dv_lock is taken: pool_thread_start takes them in the other order. */
+	/*
+	 * Releases pl_lock before acquiring dv_lock: pool_thread_start acquires them in the other order.
+	 */
 	meter_lock(&pl->pl_lock);
 	known = pl->pl_ndevices;
 	pthread_mutex_unlock(&pl->pl_lock);

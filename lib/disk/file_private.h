@@ -17,24 +17,24 @@ struct file_private {
 	struct pw_device *fp_device;
 	/* drop lock of the device for this inode */
 	struct drop_lock *fp_drop_lock;
-	int fp_ask;	       /* enum os_ask: how residency is checked */
+	int fp_ask;	       /* how residency is checked, an enum os_ask */
 	bool fp_remote;	       /* true if fstat(2) may wait for a server */
 	uint64_t fp_iteration; /* lp_iteration of the last fstat(2) */
-	off_t fp_refused;      /* byte that RWF_NOWAIT refused last, or -1 */
-	bool fp_cachestat;     /* cachestat(2) is permitted for this file */
-	/* mincore(2) is used, as cachestat(2) is not permitted */
+	off_t fp_refused;      /* offset that RWF_NOWAIT refused last, or -1 */
+	bool fp_cachestat;     /* true if cachestat(2) is permitted */
+	/* true if mincore(2) is used, since cachestat(2) is not permitted */
 	bool fp_mincore;
-	bool fp_drops;	     /* transmissions drop pages of this file */
+	bool fp_drops;	     /* true if transmissions drop pages of the file */
 	unsigned fp_dropped; /* dl_drops at the last residency check */
-	/* every page is checked, as a fetch may end before its pages arrive */
+	/* true if every page is checked, since a fetch may end before all its pages arrive */
 	bool fp_each;
-	bool fp_random;	    /* kernel read-ahead is off for this descriptor */
+	bool fp_random;	    /* true if kernel read-ahead is off for fil_fd */
 	uint32_t fp_number; /* key of the file in verified.h */
-	uint64_t fp_asked;  /* bytes that admission.h has not counted */
+	uint64_t fp_asked;  /* bytes requested, not counted by admission.h */
 	struct pw_file *fp_next; /* next file of lp_noted */
-	bool fp_noted;		 /* the file is in lp_noted */
+	bool fp_noted;		 /* true if the file is in lp_noted */
 	void *fp_map; /* mapping of the whole file for mincore(2), or NULL */
-	uint8_t *fp_mapped;	      /* a bit for each 64 KiB: residency.c */
+	uint8_t *fp_mapped;	      /* bit for each fetched 64 KiB, or NULL */
 	struct indirect *fp_indirect; /* indirect blocks of UFS, or NULL */
 };
 

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GATE_PAUSE 200	 /* microseconds */
-#define GATE_LONG  10000 /* microseconds */
+#define GATE_PAUSE 200	 /* pause between two turns, microseconds */
+#define GATE_LONG  10000 /* longest wait for the end of a turn, microseconds */
 
 struct gate {
 	pthread_mutex_t gt_lock;
@@ -30,7 +30,10 @@ struct gate {
 void gate_init(struct gate *);
 void gate_destroy(struct gate *);
 
-/* Waits for the turn.  Returns true if the caller has it and must call gate_give.  Any thread. */
+/*
+ * Waits for the turn.  Returns true if the caller has the turn, and must return it by gate_give.  Any
+ * thread.
+ */
 bool gate_take(struct gate *);
 void gate_give(struct gate *);
 

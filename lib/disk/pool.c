@@ -1,6 +1,6 @@
 /*
- * pool: see pool.h.  A device's thread is started when a job finds none idle
- * and the quota allows it; the threads stay, because a device that was needed
+ * pool: see pool.h.  A thread of a device is started when a job finds none idle and the
+ * quota allows it.  Threads run until the pool ends, because a device that was needed
  * once will be needed again.
  */
 #include <errno.h>
@@ -50,8 +50,9 @@ pool_device_create(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 }
 
 /*
- * Wakes a sleeping thread by a semaphore.  A condition's signal may wait for threads that were woken before and have
- * not run yet (glibc before 2.41).  The device's lock is held, as in pool_sleep_until_woken.
+ * Wakes a sleeping thread by a semaphore.  The signal of a condition variable may wait for threads that
+ * were woken before and have not run yet (glibc before 2.41).  The device's lock is held, as in
+ * pool_sleep_until_woken.
  */
 static void
 pool_wake_one(struct pw_device *dv)
@@ -86,7 +87,7 @@ pool_device_destroy(struct pw_device *dv)
 	free(dv);
 }
 
-/* Skips slot 0, which is shared by devices for which memory or the table does not suffice. */
+/* Skips slot 0, which devices share if the table is full or memory is short. */
 static struct pw_device *
 pool_device_find(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 {
@@ -309,8 +310,8 @@ pool_job_finish(struct pw_device *dv, struct job *job, int error)
 }
 
 /*
- * Returns true if a JOB_LONG may begin.  Their bytes in flight are limited, since they delay short
- * jobs.  The device's lock is held, as in pool_next_queue and pool_job_next.
+ * Returns true if a JOB_LONG may begin.  The bytes of running JOB_LONG jobs are limited, since these
+ * delay short jobs.  The device's lock is held, as in pool_next_queue and pool_job_next.
  */
 static bool
 pool_may_begin(const struct pw_device *dv)
@@ -322,8 +323,8 @@ pool_may_begin(const struct pw_device *dv)
 }
 
 /*
- * Returns the queue of the next job, or NULL if none may begin: first JOB_SHORT, then JOB_NEW, but
- * after POOL_NEW of these in a row one JOB_LONG.
+ * Returns the queue of the next job, or NULL if no job may begin: first JOB_SHORT, then JOB_NEW, but one
+ * JOB_LONG after POOL_NEW jobs of JOB_NEW in a row.
  */
 static struct jobs *
 pool_next_queue(struct pw_device *dv)
@@ -398,7 +399,7 @@ pool_thread_main(void *arg)
 	return NULL;
 }
 
-/* Starts a thread with all signals blocked, as they belong to the program's own threads. */
+/* Starts a thread with all signals blocked, as signals belong to the program's own threads. */
 static int
 pool_thread_start(struct pw_device *dv)
 {
@@ -428,7 +429,10 @@ pool_thread_start(struct pw_device *dv)
 	return -error;
 }
 
-/* Starts a thread if none is idle.  Returns false if the device has none.  dv_lock is held. */
+/*
+ * Starts a thread if no thread is idle for another job.  Returns false if the device has no thread.
+ * dv_lock is held.
+ */
 static bool
 pool_have_thread(struct pw_device *dv)
 {

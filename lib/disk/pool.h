@@ -29,20 +29,20 @@ enum job_kind {
 };
 
 /*
- * A job is run once on a disk thread.  Then every waiter is delivered to its loop
- * with the result of job_run, and the job is freed (free(3)).
+ * A disk thread runs a job once, delivers every waiter to its loop with the result of job_run, and frees
+ * the job (free(3)).
  */
 struct job {
 	int (*job_run)(struct job *); /* returns 0, -errno or FETCHED_DIRECT */
 	/*
-	 * Called after job_run with the device's lock held.  took is the time since the job was queued,
+	 * Called after job_run with the device's lock held.  `took` is the time since the job was queued,
 	 * microseconds.  May be NULL.
 	 */
 	void (*job_done)(struct job *, int error, uint64_t took);
 	struct pw_waiter *job_waiters; /* guarded by the device's lock */
 	uint64_t job_since; /* time at which the job was queued, microseconds */
 	enum job_kind job_kind;
-	size_t job_len; /* bytes that it reads, or 0 if few or unknown */
+	size_t job_len; /* bytes that the job reads, or 0 if few or unknown */
 	STAILQ_ENTRY(job) job_next; /* guarded by the device's lock */
 };
 
@@ -84,8 +84,8 @@ bool pool_fetching(struct pw_file *, off_t off, off_t end);
 bool pool_fetching_some(struct pw_file *, off_t off, off_t end);
 
 /*
- * Call budget_take, budget_give and budget_plenty (budget.h) for the device.  pool_room returns the
- * pool's budget, which is a third of memory.  Loop's thread.
+ * pool_room_take, pool_room_give and pool_room_plenty call the functions of budget.h for the device.
+ * pool_room returns the pool's budget, which is a third of memory at first.  Loop's thread.
  */
 int pool_room_take(struct pw_device *, size_t len, bool slow, struct pw_loop *,
     struct pw_waiter *);
@@ -100,8 +100,8 @@ struct budget *pool_room(struct pw_pool *);
 uint64_t device_latency(const struct pw_device *);
 
 /*
- * Reads a range into the page cache, and waits for the disk.  Threads of the same processor take turns
- * (gate.h).  Reads large folios if folio is true.  Disk threads.
+ * Reads a range into the page cache, and waits for the disk.  Threads on the same processor take turns
+ * (gate.h).  Reads large folios if `folio` is true.  Disk threads.
  */
 int pool_read(struct pw_device *, int fd, off_t off, size_t len, bool folio);
 
@@ -117,16 +117,16 @@ void pool_dropped(struct pw_pool *, size_t len);
 /* Returns the admission policy, which all loops share. */
 struct admission *pool_admission(struct pw_pool *);
 
-/* Returns the pinned windows. */
+/* Returns the pool's pins (pins.h). */
 struct pins *pool_pins(struct pw_pool *);
 
-/* Calls pins_tick, and has a disk thread unmap pins.  Call a few times a second.  Loop's thread. */
+/* Calls pins_tick, and has a disk thread unmap pins.  Call at each tick of a loop.  Loop's thread. */
 void pool_tick_pins(struct pw_loop *, uint64_t now_us);
 
-/* Returns the observer of the kernel's reclaim. */
+/* Returns the observer of the kernel's reclaim (reclaim.h). */
 struct reclaim *pool_reclaim(struct pw_pool *);
 
-/* Count the pool's loops for pw_pool_destroy.  Any thread. */
+/* Increment and decrement the number of the pool's loops, which pw_pool_destroy checks.  Any thread. */
 void pool_loop_begin(struct pw_pool *);
 void pool_loop_end(struct pw_pool *);
 
@@ -136,7 +136,7 @@ bool pool_sockets(const struct pw_pool *);
 /* Returns the most bytes that one advice reads on the device.  Reads sysfs once, without waiting. */
 size_t device_step(struct pw_device *);
 
-/* Queues of a device.  A job waits only behind jobs of its kind. */
+/* Queues of a device.  Each has threads of its own, so a job waits only for jobs of the same queue. */
 enum pool_queue {
 	POOL_FILES,   /* opens and windows */
 	POOL_TASKS,   /* tasks, such as listings */
@@ -151,7 +151,7 @@ enum pool_queue {
 struct pw_device *pool_device(struct pw_pool *, dev_t, enum pool_queue);
 
 /*
- * Returns how residency is checked on the device of fd.  The first call queries the file system, which
+ * Returns how residency is checked on the device of `fd`.  The first call queries the file system, which
  * does not wait if that is local.  Any thread.
  */
 enum os_ask device_ask(struct pw_device *, int fd);
@@ -166,8 +166,8 @@ bool device_is_local(const struct pw_device *);
 size_t device_block(struct pw_device *);
 
 /*
- * device_has_news returns true if a line about the device should be logged.  device_announce writes one
- * such line, or returns false if no line is left; call it until then.
+ * device_has_news returns true if a message about the device should be logged.  device_announce writes
+ * one such message, or returns false if none is left; call it until then.
  */
 bool device_has_news(const struct pw_device *);
 bool device_announce(struct pw_device *, char *text, size_t size);

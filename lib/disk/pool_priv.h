@@ -25,7 +25,7 @@ struct window;
 
 STAILQ_HEAD(jobs, job);
 
-/* News of a device.  Each is logged once. */
+/* Messages about a device, each of which is logged once. */
 enum untold {
 	UNTOLD_RESIDENCY = 1,
 	UNTOLD_REFUSAL = 2,
@@ -40,13 +40,13 @@ struct pw_device {
 	dev_t dv_id;
 	enum pool_queue dv_kind;
 	struct jobs dv_queue[JOB_KINDS];
-	unsigned dv_news; /* JOB_NEW jobs run in a row before a JOB_LONG */
+	unsigned dv_news; /* JOB_NEW jobs begun since the last JOB_LONG */
 	size_t dv_long;	  /* bytes of running JOB_LONG jobs */
 	unsigned dv_queued;
 	unsigned dv_threads;
 	unsigned dv_idle;
 	bool dv_stop;
-	atomic_uint dv_untold; /* set of enum untold: news not logged yet */
+	atomic_uint dv_untold; /* set of enum untold: messages not logged yet */
 	/* errno with which sendfile(2) was refused, or 0 */
 	atomic_int dv_copies;
 	enum os_ask dv_ask;
@@ -67,18 +67,18 @@ struct pw_device {
 };
 
 struct pw_pool {
-	/* Constant fields, which are read for each request with cache = auto. */
+	/* Constant fields, some of which are read for each request with cache = auto. */
 	struct pw_pool_conf pl_conf;
 	struct admission *pl_popular;
 	struct reclaim *pl_reclaim;
 	struct budget *pl_room;
 	struct pins *pl_pins;
 	int pl_sink; /* descriptor of /dev/null, for os_fetch_end */
-	/* the memory limit includes socket memory: pool_sockets */
+	/* true if the memory limit includes socket memory (pool_sockets) */
 	bool pl_sockets;
 
-	alignas(CACHE_LINE) pthread_mutex_t
-	    pl_lock; /* guards the device table and pl_running */
+	/* guards the device table and pl_running */
+	alignas(CACHE_LINE) pthread_mutex_t pl_lock;
 	pthread_cond_t pl_ended;
 	struct pw_device *pl_devices[POOL_DEVICES];
 	size_t pl_ndevices;
@@ -90,7 +90,7 @@ struct pw_pool {
 
 /*
  * pool_enqueue queues a job as pool_submit does.  pool_await adds a waiter to a queued or running job.
- * The device's lock is held.
+ * The caller of either holds the device's lock.
  */
 int pool_enqueue(struct pw_device *, struct job *, enum admit);
 void pool_await(struct job *, struct pw_loop *, struct pw_waiter *);

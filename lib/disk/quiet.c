@@ -22,7 +22,9 @@ quiet_run(struct job *job)
 	return 0;
 }
 
-/* Queues a read of the counters.  If memory or a thread is missing, the state stays unknown. */
+/*
+ * Queues a read of the counters.  If memory is short or no thread can be started, the counters stay old.
+ */
 static void
 quiet_submit(struct pw_pool *pl, struct reclaim *rc)
 {

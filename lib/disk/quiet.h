@@ -1,5 +1,6 @@
 /*
- * quiet: reclaim_is_quiet for a loop.  A disk thread reads the counters.
+ * quiet: checks for a loop whether the kernel reclaims pages of files (reclaim.h).  A
+ * disk thread reads the counters.
  */
 #ifndef LIB_DISK_QUIET_H
 #define LIB_DISK_QUIET_H
@@ -9,7 +10,10 @@
 
 struct pw_pool;
 
-/* Returns reclaim_is_quiet.  Queues a read of the counters if the last one is old.  Loop's thread. */
+/*
+ * Returns the result of reclaim_is_quiet.  Queues a read of the counters if the last one is old
+ * (reclaim_due).  Loop's thread.
+ */
 bool quiet_ask(struct pw_pool *, uint64_t now_us);
 
 #endif

@@ -10,11 +10,14 @@
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
 
-/* Times in microseconds. */
-#define LOOK_LEAST 5000	 /* minimum time between two reads of the counters */
-#define LOOK_DUE   25000 /* age of the counters at which a loop has them read */
-#define LOOK_STALE 100000  /* age of the counters at which they are ignored */
-#define QUIET	   1000000 /* time without a reclaim before it is quiet */
+/* minimum time between two reads of the counters, microseconds */
+#define LOOK_LEAST 5000
+/* age of the counters at which a loop has them read, microseconds */
+#define LOOK_DUE   25000
+/* age of the counters at which they are ignored, microseconds */
+#define LOOK_STALE 100000
+/* time without a reclaim that counts as quiet, microseconds */
+#define QUIET	   1000000
 
 struct reclaim {
 	int rc_fd; /* result of os_reclaim_open: -errno if there is no counter */
@@ -55,7 +58,10 @@ reclaim_destroy(struct reclaim **rcp)
 	free(rc);
 }
 
-/* Reads the counters.  now is a time before the read, so that they never seem newer than they are. */
+/*
+ * Reads the counters.  `now` is a time before the read, so that the counters never seem newer than they
+ * are.
+ */
 static void
 reclaim_read(struct reclaim *rc, uint64_t now)
 {

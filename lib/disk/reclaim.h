@@ -1,14 +1,15 @@
 /*
- * reclaim: observes whether the kernel reclaims pages of files.  While it does not, pages that were
- * resident a moment ago still are, and need no new residency check.
+ * reclaim: observes whether the kernel reclaims pages of files.  While the kernel does
+ * not, pages that a recent check found resident still are, and need no new residency
+ * check.
  *
  * The counters cover the whole machine, not one control group (Linux: pgsteal_file and
  * drop_pagecache of /proc/vmstat, proc(5)).  Reading them takes 16 us, and more on large
- * machines, so a disk thread reads them, after a fetch or when a loop needs them.
- * Pages that a program drops (posix_fadvise(2)) are in no counter.
+ * machines, so a disk thread reads them, after a fetch or when a loop needs them.  Pages
+ * that a program drops (posix_fadvise(2)) are in no counter.
  *
- * The counters lag behind.  Our own fetches are the main cause of eviction, so the begin of a fetch
- * counts as a reclaim (reclaim_expect).
+ * The counters lag behind.  The fetches of this program are the main cause of eviction,
+ * so the begin of a fetch counts as a reclaim (reclaim_expect).
  */
 #ifndef LIB_DISK_RECLAIM_H
 #define LIB_DISK_RECLAIM_H
@@ -28,8 +29,8 @@ void reclaim_destroy(struct reclaim **);
 bool reclaim_is_quiet(struct reclaim *, uint64_t now_us);
 
 /*
- * Returns true if the counters are old.  Then the caller has a disk thread call reclaim_look, and
- * reclaim_done after it.
+ * Returns true if the last read of the counters is older than 25 ms and no other read is in progress.
+ * Then the caller has a disk thread call reclaim_look, and reclaim_done after it.
  */
 bool reclaim_due(struct reclaim *, uint64_t now_us);
 void reclaim_done(struct reclaim *);
@@ -37,7 +38,7 @@ void reclaim_done(struct reclaim *);
 /* Notes that pages may be reclaimed now.  Call before pages are fetched.  Any thread. */
 void reclaim_expect(struct reclaim *);
 
-/* Reads the counters, unless another thread read them a moment ago.  Disk threads. */
+/* Reads the counters, unless a thread read them in the last 5 ms or reads them now.  Disk threads. */
 void reclaim_look(struct reclaim *);
 
 #endif

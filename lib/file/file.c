@@ -58,7 +58,10 @@ pw_root_open_with(const char *path, unsigned flags, struct pw_root **out)
 		error = -errno;
 		goto fail;
 	}
-	/* Probes openat2(2) here, since on ENOSYS each request would fail. */
+	/*
+	 * Tries openat2(2) here: if the kernel lacks it, the program learns that at its start, not at
+	 * each request.
+	 */
 	rt->rt_links = file_links_of(flags);
 	fd = os_lookup(rt->rt_fd, ".", OS_ANY_MOUNT | rt->rt_links);
 	if (fd < 0) {
@@ -182,9 +185,7 @@ file_check(const struct pw_file *file)
 		   : -ESTALE;
 }
 
-/*
- * Does not call the meter, since this fstat(2) only reads memory, and the meter would double its cost.
- */
+/* Does not call the meter, since this fstat(2) only reads memory, and the meter would double its time. */
 bool
 file_is_fresh(struct pw_file *file)
 {
@@ -421,7 +422,10 @@ file_close_waits(const struct pw_file *file)
 	       fstat(file->fil_fd, &st) == -1 || st.st_nlink == 0;
 }
 
-/* Closes the file by a disk thread, or on the loop if memory or threads are short. */
+/*
+ * Has a disk thread close the file, or closes it on the loop if memory is short or no thread can be
+ * started.
+ */
 static void
 file_close_later(struct pw_device *dv, struct close_job what)
 {
@@ -448,7 +452,10 @@ file_close(struct pw_file *file)
 		file_close_run(&cj.cj_job);
 }
 
-/* Closes by the pool, since close(2) may wait if the directory was removed or is on a network. */
+/*
+ * Has a disk thread close the descriptor, since close(2) may wait if the directory was removed or is on a
+ * network file system.
+ */
 void
 file_root_unref(struct pw_loop *lp, struct pw_root **rtp)
 {

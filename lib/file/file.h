@@ -16,14 +16,14 @@ struct pw_root {
 	int rt_fd;
 	dev_t rt_dev;
 	ino_t rt_ino;
-	bool rt_cached; /* openat2 has RESOLVE_CACHED here */
-	int rt_links;	/* OS_NO_LINKS, OS_AS_SLASH, OS_ALL_LINKS, or 0 */
+	bool rt_cached; /* true if OS_CACHED works here */
+	int rt_links;	/* rule: OS_NO_LINKS, OS_AS_SLASH, OS_ALL_LINKS, or 0 */
 };
 
 /* Adds a reference.  Any thread that already has a reference. */
 void file_root_ref(struct pw_root *);
 
-/* Releases a reference.  A disk thread closes the last one.  Loop's thread. */
+/* Releases a reference.  After the last one, a disk thread closes the root.  Loop's thread. */
 void file_root_unref(struct pw_loop *, struct pw_root **);
 
 /* The result of looking a path up, before it becomes a struct pw_file. */
@@ -31,17 +31,17 @@ struct found {
 	int fnd_fd; /* descriptor if a regular file was opened, else -1 */
 	bool fnd_same;
 	struct stat fnd_stat;
-	bool fnd_attributed; /* the attribute was read */
-	char *fnd_attribute; /* its value from malloc(3), or NULL */
+	bool fnd_attributed; /* true if the attribute was read */
+	char *fnd_attribute; /* its value, from malloc(3), or NULL */
 	size_t fnd_attribute_len;
 };
 
 /*
- * Looks path up and opens it if it is a regular file.  Other types are not opened, unless one
- * replaces the file between lookup and open.  old, if not NULL, is the cached file: if path still
- * leads to it and it is unchanged, nothing is opened and fnd_same is set.  attribute, if not NULL,
- * is read from the opened file; with OS_CACHED, file_find fails with -EAGAIN instead of opening
- * the file, since reading the attribute may wait.
+ * Looks `path` up, and opens it if it is a regular file.  Opens no other types, unless one replaces the
+ * file between lookup and open.  `old` is the cached file, or NULL: if `path` still leads to that file
+ * and it is unchanged, file_find sets fnd_same and opens nothing.  `attribute` is the name of an
+ * attribute to read from the opened file, or NULL.  With `attribute` and OS_CACHED, file_find fails with
+ * -EAGAIN instead of opening the file, since reading the attribute may wait.
  */
 int file_find(const struct pw_root *, const char *path, enum os_resolve,
     const struct pw_file *old, const char *attribute, struct found *);
@@ -49,7 +49,7 @@ int file_find(const struct pw_root *, const char *path, enum os_resolve,
 /* Closes and frees a result that is not used. */
 void file_found_drop(struct found *);
 
-/* Returns true if st describes the same file, unchanged since it was looked up. */
+/* Returns true if `st` describes the same file, unchanged since it was looked up. */
 bool file_unchanged(const struct pw_file *, const struct stat *);
 
 /*
@@ -69,8 +69,7 @@ int file_check(const struct pw_file *);
 bool file_is_fresh(struct pw_file *);
 
 /*
- * Calls plc_device with each message about the file's device that is pending (device_announce).  Loop's
- * thread.
+ * Calls plc_device with each pending message about the file's device (device_announce).  Loop's thread.
  */
 void file_announce(const struct pw_file *);
 
@@ -78,15 +77,15 @@ void file_announce(const struct pw_file *);
 int file_create(struct pw_loop *, struct found *, struct pw_file **);
 
 /*
- * A loop's cache of open files, by root and path.  When full, it closes the least recently used.
- * A path is looked up again a second after its last lookup.  Paths that the pool did not find
- * are remembered for a second, too (negative_cache.h).
+ * A loop's cache of at most `size` open files (0 means 1024), by root and path.  When the cache is full,
+ * it closes the least recently used file.  It looks a path up again a second after the last lookup, and
+ * remembers for a second, too, that the pool did not find a path (negative_cache.h).
  */
 struct file_cache *file_cache_create(unsigned size);
 void file_cache_destroy(struct file_cache **);
 void file_cache_age(struct file_cache *, uint64_t now_us);
 
-/* Closes a file that only the cache refers to.  Returns false if there is none. */
+/* Closes the least recently used file that only the cache refers to.  Returns false if there is none. */
 bool file_cache_spare(struct file_cache *);
 
 #endif

@@ -19,8 +19,8 @@
 /* Indirect blocks that are known to be resident.  Initially all zeros except in_block. */
 struct indirect {
 	off_t in_block;	   /* block size, bytes */
-	uint64_t in_first; /* number of the block of bit 0 of in_known */
-	uint64_t in_known; /* a bit for each resident block */
+	uint64_t in_first; /* number of the indirect block of bit 0 */
+	uint64_t in_known; /* bit i is set if block in_first + i is resident */
 	/* time of the first read of a block in in_known, microseconds */
 	uint64_t in_since;
 };

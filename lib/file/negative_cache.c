@@ -16,8 +16,8 @@
 #define AGE_BATCH 256 /* most paths forgotten in one tick */
 
 /*
- * A path and the error of its lookup.  Identifies the root by its inode and its rules for links,
- * without a reference, so that a root that was opened again still matches.
+ * A path and the error of its lookup.  Refers to the root by its inode and rule for links, without a
+ * reference, so that a root that was opened again still matches.
  */
 struct path {
 	LIST_ENTRY(path) pa_hash;

@@ -10,7 +10,8 @@
 #include <sys/types.h>
 
 #define NEGATIVE_BYTES	  ((size_t)256 << 10) /* most bytes of all paths */
-#define NEGATIVE_FRESH_US 1000000	      /* lifetime of a path */
+/* lifetime of a path, microseconds */
+#define NEGATIVE_FRESH_US 1000000
 
 struct negative_cache;
 struct pw_root;
@@ -19,8 +20,8 @@ struct negative_cache *negative_create(void);
 void negative_destroy(struct negative_cache **);
 
 /*
- * Notes the error of a lookup.  Ignores errors that may be temporary (EIO, ENOMEM,
- * EMFILE); notes nothing if memory is short.
+ * Notes the error of a lookup of `path`.  Ignores errors that may be temporary (EIO, ENOMEM, EMFILE);
+ * notes nothing if memory is short.
  */
 void negative_add(struct negative_cache *, const struct pw_root *,
     const char *path, int error, uint64_t now_us);
@@ -29,7 +30,7 @@ void negative_add(struct negative_cache *, const struct pw_root *,
 int negative_find(struct negative_cache *, const struct pw_root *,
     const char *path, uint64_t now_us);
 
-/* Removes expired paths, a few at a time. */
+/* Removes expired paths, at most 256 per call. */
 void negative_age(struct negative_cache *, uint64_t now_us);
 
 #endif

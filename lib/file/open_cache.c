@@ -1,7 +1,7 @@
 /*
- * open_cache: a loop's cache of open files, by root and path.  Opens a file at
- * once if that does not wait, else by the pool.  Requests for a path that is being
- * opened wait for that job.  Paths that the pool did not find are remembered.
+ * open_cache: a loop's cache of open files, by root and path.  Opens a file at once if
+ * that does not wait, else by a disk thread, for which all opens of the same path wait.
+ * The negative cache remembers paths that the disk thread did not find.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "lib/util/clock.h"
 #include "lib/util/hash.h"
 
-#define CACHE_IDLE_US 10000000 /* age at which unused files are closed */
+#define CACHE_IDLE_US 10000000 /* microseconds until an unused file is closed */
 #define CACHE_SIZE    1024
 #define AGE_BATCH     64 /* most entries closed in one tick */
 
@@ -31,9 +31,10 @@ struct entry {
 	struct pw_root *en_root; /* one reference */
 	struct pw_file *en_file; /* NULL until the first lookup ends */
 	uint64_t en_used;
-	enum os_resolve en_resolve; /* how the pool looks up the path */
-	bool en_attribute;	    /* each open reads the attribute */
-	bool en_opening; /* a lookup is pending; the entry is not on fc_lru */
+	enum os_resolve en_resolve; /* how a disk thread looks the path up */
+	bool en_attribute;	    /* true if lookups read the attribute */
+	/* true while a lookup is pending; then the entry is not on fc_lru */
+	bool en_opening;
 	struct opens en_opens;
 	char en_path[];
 };
@@ -52,14 +53,14 @@ struct file_cache {
 
 /*
  * A lookup by a disk thread, which owns this struct until the completion.  The entry and its path stay
- * while en_opening is set.
+ * valid while en_opening is set.
  */
 struct opening {
 	struct pw_waiter og_waiter;
 	struct pw_loop *og_loop;
 	struct entry *og_entry;
-	bool og_attribute;     /* the lookup reads the attribute as well */
-	bool og_had;	       /* og_old is set */
+	bool og_attribute;     /* true if the lookup reads the attribute */
+	bool og_had;	       /* true if og_old is set */
 	struct pw_file og_old; /* copy of *en_file, which owns nothing */
 	uint64_t og_began;
 	struct found og_found;
@@ -279,7 +280,7 @@ open_cache_open_run(struct job *job)
 	    og->og_had ? &og->og_old : NULL,
 	    open_cache_attribute_of(og->og_loop, og->og_attribute),
 	    &og->og_found);
-	/* Determines the file system here, on a disk thread, since that may wait. */
+	/* Determines the file system on this disk thread, since that may wait. */
 	if (error == 0 && og->og_found.fnd_fd != -1)
 		device_ask(pool_device(og->og_loop->lp_pool,
 			       og->og_found.fnd_stat.st_dev, POOL_FILES),
@@ -341,8 +342,8 @@ open_cache_opening_submit(struct opening *og)
 }
 
 /*
- * Looks up again, since another open requested the attribute meanwhile.  Returns false if the pool
- * refuses the job.
+ * Looks the path up again, since another open requested the attribute meanwhile.  Returns false if the
+ * pool refuses the job.
  */
 static bool
 open_cache_again_with_attribute(struct opening *og)

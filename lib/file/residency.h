@@ -14,8 +14,9 @@
 #define RESIDENCY_HOLDS_QUIET 100000
 
 /*
- * Returns true if a sendfile(2) of the range will not wait for the disk, as far as can be known.  Does not
- * wait.  A successful check of whole pieces of 64 KiB holds for RESIDENCY_HOLDS.
+ * Returns true if a sendfile(2) of the range will not wait for the disk, as far as the system can report
+ * that.  Does not wait.  A successful check of whole pieces of 64 KiB holds for RESIDENCY_HOLDS, or
+ * RESIDENCY_HOLDS_QUIET.
  */
 bool residency_ask(struct pw_file *, off_t off, off_t len);
 
@@ -33,7 +34,10 @@ void residency_fetched(struct pw_file *, off_t off, off_t len);
  */
 void residency_drops(struct pw_file *);
 
-/* Forgets earlier checks of the file if a drop was announced since.  Call with the drop lock held. */
+/*
+ * Forgets earlier checks of the file if a drop was announced since the last call.  Call with the drop
+ * lock held.
+ */
 void residency_dropped(struct pw_file *);
 
 /* Returns true if residency can be checked; if not, residency_ask always returns false. */

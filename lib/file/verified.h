@@ -1,8 +1,7 @@
 /*
- * verified: remembers the pieces of files that were resident a moment ago, so that a
- * popular piece is not checked for each request.  Each loop has its own.
- *
- * The table has a fixed size, for 256 MiB of files: a new piece replaces another one.
+ * verified: remembers which pieces of files a recent check found resident, so that a
+ * popular piece is not checked for each request.  Each loop has a table of its own, of
+ * fixed size, for 256 MiB of files: a new piece replaces another one.
  */
 #ifndef LIB_FILE_VERIFIED_H
 #define LIB_FILE_VERIFIED_H
@@ -27,7 +26,10 @@ uint32_t verified_number(struct verified *);
 void verified_trim(const struct verified *, uint32_t file, off_t *off,
     off_t *end, uint64_t since);
 
-/* Notes that the range is resident now.  size is the file's size; its last piece may be short. */
+/*
+ * Notes that [off, end) is resident at the time `now`.  `size` is the size of the file, whose last piece
+ * may be short.
+ */
 void verified_note(struct verified *, uint32_t file, off_t off, off_t end,
     off_t size, uint64_t now);
 

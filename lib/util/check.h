@@ -12,7 +12,10 @@
 			check_failed(__func__, sentence); \
 	} while (0)
 
-/* Prints the function and the sentence, which says what its caller did wrong, on stderr, and aborts. */
+/*
+ * Prints the function and the sentence on stderr, and aborts.  The sentence names the fault of the
+ * caller.
+ */
 _Noreturn void check_failed(const char *function, const char *sentence);
 
 #ifdef PW_DEBUG

@@ -39,7 +39,7 @@ hash_take(struct state *st, uint64_t word)
 	st->v0 ^= word;
 }
 
-/* Reads words in the machine's byte order, since tables do not depend on the values of hashes. */
+/* Reads words in the byte order of the machine, since no hash leaves the process. */
 uint64_t
 hash_bytes(const struct seed *se, uint64_t salt, const void *bytes, size_t len)
 {

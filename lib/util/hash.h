@@ -14,8 +14,8 @@ struct seed {
 };
 
 /*
- * Returns the hash of the bytes.  salt, which clients must not choose, makes the hashes of equal bytes
- * differ, for example of paths below different roots; it may be 0.
+ * Returns the hash of `len` bytes.  `salt`, which clients must not choose, makes the hashes of equal
+ * bytes differ, for example of paths below different roots; it may be 0.
  */
 uint64_t hash_bytes(
     const struct seed *, uint64_t salt, const void *bytes, size_t len);

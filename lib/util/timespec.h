@@ -1,5 +1,5 @@
 /*
- * timespec: comparing times of files.
+ * timespec: compares times of files.
  */
 #ifndef LIB_UTIL_TIMESPEC_H
 #define LIB_UTIL_TIMESPEC_H
