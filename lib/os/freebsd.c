@@ -77,7 +77,7 @@ os_unacked(int sock)
 	return size - space > ready ? size - space : ready;
 }
 
-/* Returns 0: tcp_info has no such time on FreeBSD, and no caller runs there. */
+/* Returns 0, since tcp_info has no such time on FreeBSD. */
 uint64_t
 os_sent_ago(int sock)
 {
@@ -136,8 +136,8 @@ os_share_port(int sock)
 }
 
 /*
- * Returns true since FreeBSD 15.  Older kernels assign clients to a socket from bind(2) on, and refuse
- * these clients until listen(2).
+ * Returns true on FreeBSD 15 and later.  Older kernels assign clients to a socket from bind(2) on, and
+ * refuse these clients until listen(2).
  */
 bool
 os_share_late(void)
@@ -158,8 +158,8 @@ os_accept_filter(int sock)
 }
 
 /*
- * Opens a path below dirfd.  Returns -EXDEV if it leads outside (ENOTCAPABLE).  openat(2)
- * has no flag that refuses mounts on the way, and none against waiting, so the pool makes every lookup.
+ * Opens a path below dirfd.  Returns -EXDEV if it leads outside (ENOTCAPABLE).  openat(2) has no flag
+ * that refuses mounts on the way, and none against waiting, so disk threads make every lookup.
  */
 static int
 freebsd_open_beneath(int dirfd, const char *path, int flags)
@@ -223,9 +223,9 @@ os_cached_works(int dirfd)
 }
 
 /*
- * sendfile(2) does not wait if the file system's getpages_async returns before the disk read
- * ends, as in ufs and ext2fs.  Files of tmpfs are in memory.  ZFS, NFS and the rest read
- * before they return, and the contents of their own caches are unknown.
+ * File systems and their residency checks.  sendfile(2) does not wait if the file system's getpages_async
+ * returns before the disk read ends, as in ufs and ext2fs.  Files of tmpfs are in memory.  ZFS, NFS and
+ * the rest read before they return, and the contents of their own caches are unknown.
  */
 static const struct {
 	const char *name;
@@ -475,8 +475,8 @@ os_folios(dev_t dev)
 }
 
 /*
- * Formats 32 bits for file systems without a device (tmpfs, ZFS, nullfs): their number is
- * sign-extended.
+ * Formats only the lower 32 bits of the number of a file system without a device (tmpfs, ZFS, nullfs),
+ * which is sign-extended.
  */
 void
 os_dev_name(uint64_t dev, char *text, size_t size)

@@ -1,6 +1,7 @@
 /*
- * freebsd_native: sendfile(2), asynchronous since FreeBSD 11.  Alone in its file, so
- * that tests on other systems can build it with a sendfile of their own.
+ * freebsd_native: os_native_send by sendfile(2), which is asynchronous since FreeBSD 11.
+ * Alone in its file, so that tests on other systems can build it with a sendfile of their
+ * own.
  */
 #include <sys/types.h>
 #include <sys/socket.h>
@@ -28,8 +29,8 @@ freebsd_native_flags(const struct os_native *on)
 }
 
 /*
- * Refuses a length of 0, which would mean up to the end of the file.  Returns -EBUSY for
- * ENOBUFS too, since a lack of buffers lasts only for a moment, as a busy page does.
+ * Refuses a `len` of 0, which would mean up to the end of the file.  Returns -EBUSY for ENOBUFS too,
+ * since a lack of buffers ends soon, as a busy page does.
  */
 int
 os_native_send(int sock, int fd, off_t off, size_t len,

@@ -354,7 +354,7 @@ os_wake_signal(int fd)
 	uint64_t one = 1;
 	ssize_t n;
 
-	/* EAGAIN would mean 2^64 - 2 pending signals, so the descriptor is readable. */
+	/* Ignores EAGAIN: the counter is full then (2^64 - 2), so the descriptor is readable. */
 	do
 		n = write(fd, &one, sizeof(one));
 	while (n == -1 && errno == EINTR);
@@ -433,11 +433,11 @@ os_thread_fetcher(void)
 	const struct sched_param none = {0};
 
 	prctl(PR_SET_NAME, "pw-fetch");
-	/* A fetcher that wakes up must not preempt the loop. */
+	/* A disk thread that wakes up must not preempt the loop. */
 	sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
-/* Changes the calling thread only, on Linux. */
+/* Changes the calling thread only: on Linux PRIO_PROCESS is per thread. */
 void
 os_thread_helper(void)
 {

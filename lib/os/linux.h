@@ -10,9 +10,9 @@
 uint64_t os_linux_number(const char *path);
 
 /*
- * Read the facts about users and capabilities that os_owner depends on.  os_owner reads these at its
- * first call.  Call os_linux_learn_ids, which reads /proc, and os_linux_learn_rights, which checks the
- * calling thread, when the facts change, or before they can no longer be read.
+ * Read the facts about users and capabilities that os_owner depends on; os_owner reads them at its first
+ * call.  os_linux_learn_ids reads /proc, and os_linux_learn_rights checks the calling thread.  Call both
+ * when the facts change, and before the process loses the right to read them.
  */
 void os_linux_learn_ids(void);
 void os_linux_learn_rights(void);

@@ -1,5 +1,6 @@
 /*
- * linux_direct: reads that bypass the page cache, for disk threads, which may wait.
+ * linux_direct: reads that bypass the page cache, on disk threads, since they wait for
+ * the disk.
  */
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,7 +24,7 @@ linux_direct_time(const struct statx_timestamp *t)
 
 /*
  * Uses STATX_DIOALIGN (Linux 6.1).  Returns false if the file system does not report direct reads; some
- * of these have O_DIRECT all the same, and some of them copy.
+ * of these file systems accept O_DIRECT all the same, but some copy.
  */
 static bool
 linux_direct_stat(int fd, struct os_version *ov, size_t *align)

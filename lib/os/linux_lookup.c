@@ -53,8 +53,9 @@ linux_lookup_bits_of(int resolve)
 }
 
 /*
- * Tries again on EAGAIN, which means that a directory was renamed during the lookup.  From an open it may
- * also mean a lease on the file, and with RESOLVE_CACHED another mount, in place of EXDEV.
+ * Tries again on EAGAIN, which means that a directory was renamed during the lookup.  Without O_PATH it
+ * may also mean a lease on the file.  With RESOLVE_CACHED it may also mean another mount, in place of
+ * EXDEV, so there is no second try.
  */
 static int
 linux_lookup_open_resolved(
@@ -115,10 +116,11 @@ os_open_dir(int dirfd, const char *path, int links)
 }
 
 /*
- * RESOLVE_CACHED applies to the lookup only.  The open method of a network or user-space file system
- * waits for its server, and fstat(2) may too; so the loop calls neither there, nor on file systems that
- * are not listed.  The pool also opens files with OS_ASK_FETCH.  ZFS has a separate cache, whose
- * contents mincore(2) does not see.  The lower layer of an overlay is assumed to be local.
+ * File systems and their residency checks.  RESOLVE_CACHED applies to the lookup only.  The open method
+ * of a network or user-space file system waits for its server, and fstat(2) may wait, too; so the loop
+ * calls neither there, nor on file systems that are not listed.  Disk threads also open the files of
+ * those with OS_ASK_FETCH.  ZFS has a separate cache, whose contents mincore(2) does not see.  The lower
+ * layer of an overlay is assumed to be local.
  */
 static const struct {
 	long type;

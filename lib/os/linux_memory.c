@@ -21,7 +21,7 @@
 struct hierarchy {
 	const char *hy_mount;
 	const char *hy_files[2]; /* files of limits; the second may be NULL */
-	bool hy_sockets;	 /* socket memory counts too */
+	bool hy_sockets;	 /* true if socket memory counts too */
 };
 
 static const struct hierarchy v1 = {
@@ -71,7 +71,10 @@ linux_memory_read_limits(const char *root, const struct hierarchy *hy,
 	}
 }
 
-/* Returns true if the list has the controller: several may share a hierarchy ("cpu,memory"). */
+/*
+ * Returns true if "memory" is in the list of controllers, of which several may share a hierarchy
+ * ("cpu,memory").
+ */
 static bool
 linux_memory_names(const char *controllers)
 {

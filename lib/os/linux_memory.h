@@ -7,8 +7,9 @@
 #include "lib/os/os.h"
 
 /*
- * Does the same as os_memory, but puts root before all file names, and uses machine as the bytes of
- * memory without a limit.  The lowest limit of the process's group and its ancestors counts.
+ * Fills in the struct as os_memory does, but puts `root` before all file names, and uses `machine` as the
+ * number of bytes of memory without a limit.  The lowest limit of the process's group and its ancestors
+ * counts.
  */
 void os_linux_memory(const char *root, uint64_t machine, struct os_memory *);
 

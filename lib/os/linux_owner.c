@@ -1,10 +1,11 @@
 /*
  * linux_owner: os_owner, which determines for which files the kernel reports residency.
  *
- * cachestat(2) and mincore(2) have the same rule: they report it to the owner, to processes that may
- * write the file, and to CAP_FOWNER if the owner is mapped in this user namespace.  For all others
- * cachestat fails with EPERM, and mincore reports all pages as resident.  But Linux 6.5 to 6.12 permit
- * cachestat to all processes: so its success proves nothing about mincore, only its failure does.
+ * cachestat(2) and mincore(2) have the same rule: they report residency to the owner, to
+ * processes that may write the file, and to CAP_FOWNER if the owner is mapped in this
+ * user namespace.  For all others cachestat fails with EPERM, and mincore reports all
+ * pages as resident.  But Linux 6.5 to 6.12 permit cachestat to all processes: there only
+ * a failure of cachestat proves something about mincore.
  */
 #include <sys/syscall.h>
 
@@ -20,14 +21,17 @@
 
 #define NO_NUMBER 65534 /* default overflow uid */
 
-/* State of a fact that the first thread that needs it determines; all threads get the same result. */
+/* State of a fact.  The first thread that needs a fact determines it; all threads get the same result. */
 enum fact { UNKNOWN, NO, YES };
 
-static _Atomic int
-    can_ask; /* there is cachestat(2), and no filter refuses it */
-static _Atomic int has_fowner; /* CAP_FOWNER is in effect */
-static _Atomic int all_mapped; /* all users are mapped in this user namespace */
-static _Atomic uid_t no_number; /* overflow uid, of users that are not mapped */
+/* YES if cachestat(2) exists and no filter refuses it */
+static _Atomic int can_ask;
+/* YES if CAP_FOWNER is in effect */
+static _Atomic int has_fowner;
+/* YES if all users are mapped in this user namespace */
+static _Atomic int all_mapped;
+/* overflow uid, which stands for users that are not mapped */
+static _Atomic uid_t no_number;
 
 static void
 linux_owner_learn(_Atomic int *fact, bool yes)

@@ -24,13 +24,14 @@
 #include "lib/os/linux.h"
 #include "lib/os/os.h"
 
-#define HEAP (64 << 20) /* glibc's HEAP_MAX_SIZE where pointers have 64 bits */
+/* bytes of a heap of glibc (HEAP_MAX_SIZE) with 64-bit pointers */
+#define HEAP (64 << 20)
 
-/* has 5 MiB; only os_lock_crypto locks this library */
+/* library of 5 MiB that only os_lock_crypto locks */
 #define APART "/libcrypto.so"
 
 struct locking {
-	bool lc_apart; /* only APART is locked; if false, all others are */
+	bool lc_apart; /* true: only APART is locked; false: all others are */
 	int lc_error;
 };
 
@@ -73,9 +74,9 @@ linux_process_unlimited(int resource)
 }
 
 /*
- * Makes glibc map the heap of each thread in one piece: by default it reserves HEAP bytes of addresses and
- * makes them usable page by page (mprotect).  A heap takes no memory before it is used.  Does nothing
- * where addresses are limited or counted.
+ * Makes glibc map the heap of each thread in one piece: by default it reserves HEAP bytes of addresses
+ * and makes them usable page by page (mprotect).  An unused heap needs no memory.  Does nothing where
+ * addresses are limited or counted.
  */
 void
 os_prepare_heap(void)

@@ -12,8 +12,8 @@
 #define VMSTAT "/proc/vmstat"
 
 /*
- * The first counts pages that were reclaimed for the machine or a control group, the second
- * counts uses of drop_caches, each of which drops an unknown number of pages.
+ * Names of counters in /proc/vmstat.  The first counts pages that were reclaimed for the machine or a
+ * control group, the second counts uses of drop_caches, each of which drops an unknown number of pages.
  */
 static const char *const counters[] = {"\npgsteal_file ", "\ndrop_pagecache "};
 

@@ -53,8 +53,8 @@ struct meter {
 	enum meter_call mt_call; /* call that the thread is in */
 	uint64_t mt_since;	 /* start time of mt_call, microseconds */
 	uint64_t mt_begin;	 /* start time of the iteration, microseconds */
-	bool mt_known;		 /* mt_base was read in this thread */
-	bool mt_based;		 /* mt_base was read in this iteration */
+	bool mt_known;		 /* true if mt_base was read in this thread */
+	bool mt_based;		 /* true if mt_base is of this iteration */
 	struct os_switches mt_base;
 	/* Number of sleeps in each call.  Any thread may read it. */
 	_Atomic uint64_t mt_times[METER_CALLS];
@@ -77,9 +77,7 @@ void meter_change(struct meter *, enum meter_call);
 /* Implements pw_loop_sleeps.  Any thread. */
 size_t meter_sleeps(const struct meter *, struct pw_sleep list[PW_SLEEPS]);
 
-/*
- * Attributes the time until the next meter_call to this call.  Use it before each call that may sleep.
- */
+/* Attributes the time until the next meter_call to `call`.  Use it before each call that may sleep. */
 static inline void
 meter_call(enum meter_call call)
 {

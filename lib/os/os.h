@@ -1,8 +1,8 @@
 /*
- * os: the system calls whose form or meaning differs between kernels.
- * posix.c, linux*.c and freebsd*.c implement it, and server/process/sandbox_*.c the
- * functions sandbox_os_*.  Functions return 0 (or a descriptor) or -errno and may be
- * called from any thread unless stated otherwise.
+ * os: the system calls whose form or meaning differs between kernels.  posix.c, linux*.c
+ * and freebsd*.c implement them, and server/process/sandbox_*.c the functions
+ * sandbox_os_*.  Functions return 0 (or a descriptor) or -errno and may be called from
+ * any thread unless stated otherwise.
  */
 #ifndef LIB_OS_OS_H
 #define LIB_OS_OS_H
@@ -15,18 +15,18 @@
 #include <sys/types.h>
 
 /*
- * Send memory, or a range of a file, to a non-blocking socket.  Set *sent to the bytes that the
- * kernel accepted, also on an error (FreeBSD reports both).  With more, the kernel may delay a partial
+ * Send memory, or a range of a file, to a non-blocking socket.  Set *sent to the bytes that the kernel
+ * accepted, also on an error (FreeBSD reports both).  If `more` is true, the kernel may delay a partial
  * segment, since more data follows at once.  Return 0 or -errno.
  */
 int os_send(int sock, const void *mem, size_t len, bool more, size_t *sent);
 int os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent);
 
 /*
- * Sends memory and then a range of a file (len > 0) by FreeBSD's sendfile(2), which does not wait for
- * the disk: the kernel reads pages that are not resident, and sends them later.  Sets *sent as os_send
- * does.  Fails with -EBUSY if a page is being read for another request or no page is free.  Only for
- * files whose os_ask is OS_ASK_NATIVE or OS_ASK_NEVER_COLD.
+ * Sends memory and then a range of a file (`len` is above 0) by FreeBSD's sendfile(2), which does not
+ * wait for the disk: the kernel reads pages that are not resident, and sends them later.  Sets *sent as
+ * os_send does.  Fails with -EBUSY if a page is being read for another request, or the kernel has no free
+ * page or buffer.  Only for files whose os_ask is OS_ASK_NATIVE or OS_ASK_NEVER_COLD.
  */
 struct os_native {
 	const void *on_mem;
@@ -65,12 +65,12 @@ long os_round_trip(int sock);
  */
 int os_tcp_memory_open(uint64_t *enough);
 
-/* Reads that counter.  Returns the bytes in use, or -errno.  Does not wait. */
+/* Reads the counter of os_tcp_memory_open.  Returns the bytes in use, or -errno.  Does not wait. */
 int64_t os_tcp_memory(int fd);
 
 /*
- * Limits the unsent bytes of a socket, apart from its buffer for bytes in flight
- * (TCP_NOTSENT_LOWAT).  0 sets the default, os_unsent_limit.  Returns 0 or -errno.
+ * Limits the unsent bytes of a socket, apart from its buffer for bytes in flight (TCP_NOTSENT_LOWAT).  If
+ * `bytes` is 0, sets the default, os_unsent_limit.  Returns 0 or -errno.
  */
 int os_limit_unsent(int sock, size_t bytes);
 
@@ -94,32 +94,38 @@ int os_accept_filter(int sock);
  * os_lookup returns an O_PATH descriptor, for fstat(2) only; it does not open the file itself.
  */
 enum os_resolve {
-	OS_CACHED, /* never waits for a disk; -EAGAIN if that is necessary, or
-		      for another mount, where open(2) may wait */
+	/*
+	 * never waits for a disk: fails with -EAGAIN if a wait is necessary, or for another mount, where
+	 * open(2) may wait
+	 */
+	OS_CACHED,
 	OS_ONE_MOUNT, /* may wait; -EXDEV for another mount */
 	OS_ANY_MOUNT, /* may wait; -EXDEV for a path that leads outside */
 };
 
 /*
- * Rules for symbolic links, of which one may be added; -EOPNOTSUPP if the system lacks the rule.
- * Without one, links must be relative and stay below dirfd.
+ * Rules for symbolic links, one of which may be added to an enum os_resolve.  A call fails with
+ * -EOPNOTSUPP if the system lacks the rule.  Without a rule, links must be relative and stay below dirfd.
  */
-#define OS_NO_LINKS  4 /* fails with -ELOOP for a link in the path */
+#define OS_NO_LINKS  4 /* a link in the path fails with -ELOOP */
 /* '/' means dirfd in the path and in links, as after chroot(2) */
 #define OS_AS_SLASH  8
-#define OS_ALL_LINKS 16 /* follows all links, also outside of dirfd */
+#define OS_ALL_LINKS 16 /* all links are followed, also outside of dirfd */
 #define OS_RESOLVE   3	/* mask of enum os_resolve */
 
 int os_lookup(int dirfd, const char *path, int resolve);
 int os_open(int dirfd, const char *path, int resolve);
-/* As fstatat(2) of a name in dirfd, not following a link.  Fails with -EXDEV for a mount point. */
+/*
+ * Fills in the struct as fstatat(2) does for `name` in dirfd, without following a link.  Fails with
+ * -EXDEV for a mount point.
+ */
 int os_stat_name(int dirfd, const char *name, struct stat *);
 int os_open_dir(int dirfd, const char *path, int links);
 
 /*
- * Reads an extended attribute of an open file, in the namespace `user'.  Returns its length, or -ENOENT if
- * there is none of this name, -EOPNOTSUPP if the file system has none, -ERANGE if it does not fit.  May
- * wait for a disk.
+ * Reads the extended attribute `name` of an open file, in the namespace `user'.  Returns the length of
+ * its value; -ENOENT if the file has no attribute of this name, -EOPNOTSUPP if the file system has no
+ * attributes, -ERANGE if the value does not fit.  May wait for a disk.
  */
 long os_attribute(int fd, const char *name, void *to, size_t size);
 
@@ -136,16 +142,17 @@ enum os_ask {
 	OS_ASK_NATIVE,	   /* no check needed: os_native_send does not wait */
 };
 
-/* A file system. */
+/* Facts about a file system. */
 struct os_fs {
 	char fs_name[24];  /* type, such as "ext4" */
 	char fs_mount[96]; /* mount point, or empty */
-	bool fs_local;	   /* fstat(2) of an open file waits for no server */
+	/* true if fstat(2) of an open file waits for no server */
+	bool fs_local;
 	/* Block size in bytes if os_native_send may wait for indirect blocks (indirect.h), else 0. */
 	size_t fs_block;
 };
 
-/* Returns the best residency check for the file system of fd.  Fills in a zeroed struct os_fs. */
+/* Returns the best residency check for the file system of `fd`.  Fills in a zeroed struct os_fs. */
 enum os_ask os_ask_means(int fd, struct os_fs *);
 
 /*
@@ -170,14 +177,15 @@ int64_t os_reclaimed(int fd);
 int os_cachestat(int fd, off_t off, size_t len);
 
 /*
- * Tries to read a byte without waiting.  Returns 1 if it is resident, 0 if not, or -errno.  If 0, the
- * kernel may have started to read its page (residency.c).
+ * Tries to read a byte without waiting.  Returns 1 if the byte is resident, 0 if not, or -errno.  If not,
+ * the kernel may have started to read its page (residency.c).
  */
 int os_nowait(int fd, off_t off);
 
 /*
- * Reads up to len bytes.  Returns how many, 0 at the end of the file, or -errno.  Without wait, reads
- * only resident bytes, fails with -EAGAIN if there are none, and may start a read as os_nowait does.
+ * Reads up to `len` bytes.  Returns how many, 0 at the end of the file, or -errno.  If `wait` is false,
+ * reads only resident bytes, fails with -EAGAIN if there are none, and may start a read as os_nowait
+ * does.
  */
 long os_read(int fd, off_t off, void *to, size_t len, bool wait);
 
@@ -186,16 +194,17 @@ int os_mincore(void *map, off_t off, size_t len);
 void *os_map(int fd, off_t off, size_t len); /* returns NULL on failure */
 void os_unmap(void *map, size_t len);
 
-/* Read the pages of a map; os_lock locks them as well.  Return 0 or -errno. */
+/* Read the pages of a mapping into memory; os_lock locks them as well.  Return 0 or -errno. */
 int os_lock(void *map, size_t len);
 int os_populate(void *map, size_t len);
 size_t os_page_size(void);
 
 /*
- * Move bytes from a file into a pipe, and from the pipe into a socket.  They may wait for the disk
- * only.  At the end of the file os_splice_in returns 0 and sets *taken to 0.
+ * os_splice_in moves bytes from a file into a pipe, os_splice_out from the pipe into a socket.  Both may
+ * wait for the disk, but not for the peer.  At the end of the file os_splice_in returns 0 and sets *taken
+ * to 0.
  */
-int os_pipe(int fds[2], size_t size); /* -EPERM if size exceeds the limit */
+int os_pipe(int fds[2], size_t size); /* -EPERM above the limit of sizes */
 void os_pipe_close(int fds[2]);
 int os_splice_in(int pipe, int fd, off_t off, size_t len, size_t *taken);
 int os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent);
@@ -205,12 +214,12 @@ void os_advise_random(int fd, bool random);
 
 /*
  * Fetch a range into the page cache without copying it.  os_fetch_begin submits the reads, which costs
- * CPU time (0.1 ms for 512 KiB) and hardly waits; step is the bytes per advice (os_advice_limit).
- * os_fetch_end waits until every page is resident; all threads may share sink, a descriptor of
- * os_sink_open.  Fails with -ESTALE if the file ends before the range.
+ * CPU time (0.1 ms for 512 KiB) and hardly waits; `step` is the number of bytes per advice
+ * (os_advice_limit).  os_fetch_end waits until every page is resident; all threads may share `sink`, a
+ * descriptor of os_sink_open.  It fails with -ESTALE if the file ends before the range.
  *
- * os_fetch_wait does the same without using the pages, if os_owner is true: Linux makes a page active
- * at its second use, and sending is one.
+ * os_fetch_wait waits as os_fetch_end does, but without using the pages if os_owner is true: Linux makes
+ * a page active at its second use, and sending the page is one.
  */
 int os_sink_open(void);
 void os_fetch_begin(int fd, off_t off, size_t len, size_t step);
@@ -218,12 +227,12 @@ int os_fetch_end(int sink, int fd, off_t off, size_t len);
 int os_fetch_wait(int sink, int fd, off_t off, size_t len);
 
 /*
- * Reads a whole OS_FOLIO of a file, or its part up to the end of the file, as one large folio where the
- * file system has them.  That takes a fifth of the CPU time of os_fetch_begin, and one disk request.
- * Waits for the read; call os_fetch_end afterwards all the same.  Returns false if nothing was read;
- * then call os_fetch_begin.
+ * Reads a whole OS_FOLIO of a file, or its part up to the end of the file, as one large folio if the file
+ * system has them.  That needs a fifth of the CPU time of os_fetch_begin, and one disk request.  Waits
+ * for the read; call os_fetch_end afterwards all the same.  Returns false if nothing was read; then call
+ * os_fetch_begin.
  *
- * If map is not NULL, locks the folio as well, and sets *map to its mapping, which os_unmap releases;
+ * If `map` is not NULL, locks the folio as well, and sets *map to its mapping, which os_unmap releases;
  * then os_fetch_end is not needed.  Sets *map to NULL if the folio cannot be locked (RLIMIT_MEMLOCK).
  */
 #define OS_FOLIO ((size_t)2 << 20)
@@ -237,21 +246,21 @@ struct os_version {
 };
 
 /*
- * Opens the file again for direct reads (O_DIRECT), which bypass the page cache.  Sets the file's
- * version, and *align to the alignment of a read's offset, length and address in bytes.  Returns a
- * descriptor, or -errno; -EOPNOTSUPP if the file system does not report direct reads.  For local file
- * systems.
+ * Opens the file again for direct reads (O_DIRECT), which bypass the page cache.  Fills in the file's
+ * version, and sets *align to the alignment of a read's offset, length and address in bytes.  Returns a
+ * descriptor, or -errno; -EOPNOTSUPP if the file system does not report direct reads.  Only for files of
+ * local file systems.
  */
 int os_direct_open(int fd, struct os_version *, size_t *align);
 
 /*
- * Reads len bytes, rounded up to a multiple of align, or up to the end of the file, through a
+ * Reads `len` bytes, rounded up to a multiple of `align`, or up to the end of the file, through a
  * descriptor of os_direct_open.  Waits for the disk.  Returns how many bytes were read, or -errno.
  */
 long os_direct_read(int fd, off_t off, void *to, size_t len, size_t align);
 
 /*
- * Maps len bytes (OS_FOLIO) as one huge page if possible; os_unmap releases them.  Returns NULL on
+ * Maps `len` bytes (OS_FOLIO) as one huge page if possible; os_unmap releases them.  Returns NULL on
  * failure.
  */
 void *os_huge_page(size_t len);
@@ -268,8 +277,11 @@ bool os_folios(dev_t dev);
 /* Formats st_dev as the system's tools do: "254:0"; on FreeBSD also "0x8700ff01". */
 void os_dev_name(uint64_t dev, char *text, size_t size);
 
-/* A descriptor that a thread makes readable to wake another thread. */
-int os_wake_create(int fds[2]); /* [0] to poll and clear, [1] to signal */
+/*
+ * Create, signal, clear and close a pair of descriptors by which one thread wakes another.  fds[0] is to
+ * poll and clear, fds[1] to signal; they may be the same descriptor.
+ */
+int os_wake_create(int fds[2]);
 void os_wake_signal(int fd);
 void os_wake_clear(int fd);
 void os_wake_close(int fds[2]);
@@ -277,7 +289,7 @@ void os_wake_close(int fds[2]);
 /* Memory that this process may use, including the page cache. */
 struct os_memory {
 	uint64_t om_bytes;
-	bool om_limited; /* a control group sets om_bytes, not the machine */
+	bool om_limited; /* true if a control group sets om_bytes */
 	/* True if socket memory counts too (cgroup v2), so that sending may evict pages. */
 	bool om_sockets;
 };
@@ -285,31 +297,36 @@ struct os_memory {
 /* Fills in the struct.  Reads /proc and control groups. */
 void os_memory(struct os_memory *);
 
-/* Opens the counter that os_anonymous reads.  Returns a descriptor or -errno (-ENOSYS: no counter). */
+/*
+ * Opens the counter that os_anonymous reads.  Returns a descriptor or -errno (-ENOSYS if the system has
+ * no such counter).
+ */
 int os_anonymous_open(void);
 
 /* Returns the process's anonymous memory in bytes, or -errno.  Takes 2 us. */
 int64_t os_anonymous(int fd);
 
 /*
- * Lets each new thread map its heap in one piece and keep it.  Growing a heap takes the process's mmap
- * lock, which a fetcher may hold while it reads.  Call before threads are started.  Reads /proc.
+ * Lets each new thread map its heap in one piece and keep it.  Growing a heap needs the mmap lock of the
+ * process, which a disk thread may hold while it reads.  Call before threads are started.  Reads /proc.
  */
 void os_prepare_heap(void);
 
 /*
- * Gives the whole pages of a malloc(3)ed piece back to the kernel; their contents are lost.  Returns how
- * many bytes of them were resident, or 0 where malloc gives free memory back itself.  May wait.
+ * Releases the whole pages of a piece of malloc(3)ed memory to the kernel; their contents are lost.
+ * Returns the bytes of those that were resident, or 0 where malloc(3) releases free memory itself.  May
+ * wait.
  */
 size_t os_release(void *, size_t len);
 
 /*
- * Gives free whole pages of all heaps back to the kernel.  Holds the lock of each heap for 0.1 ms per
- * MiB.
+ * Releases free whole pages of all heaps to the kernel.  Holds the lock of each heap for 0.1 ms per MiB.
  */
 void os_trim(void);
 
-/* Locks the program and its libraries in memory.  Returns 0, or -errno if some pages were only read. */
+/*
+ * Locks the program and its libraries in memory.  Returns 0, or -errno if some pages could only be read.
+ */
 int os_lock_program(void);
 
 /* Locks libcrypto, which os_lock_program leaves out. */
@@ -322,8 +339,9 @@ int os_lock_crypto(void);
 int os_read_link(const char *path, char *to, size_t size, uid_t *owner);
 
 /*
- * Has the kernel kill this process when its parent ends.  Returns 0, or -ESRCH if that parent has ended
- * already.  A parent of 0 cancels this.  So does a change of the process's user: call again after it.
+ * Has the kernel kill this process when its parent, the process `parent`, ends.  Returns 0, or -ESRCH if
+ * the parent has ended already.  A `parent` of 0 cancels this, and so does a change of the process's
+ * user: call again after that.
  */
 int os_follow_parent(pid_t parent);
 
@@ -334,31 +352,34 @@ int os_follow_parent(pid_t parent);
 int os_close_inherited(void);
 
 /*
- * Call before the process changes its user, if sandbox_os_confine follows: programs that it starts get
- * no capabilities.  With keep, the change keeps the right to check pages of other users' files
- * (CAP_FOWNER on Linux).  Returns 0, 1 if that right is missing or cannot be kept, or -errno.
+ * Prepares a change of the process's user, if sandbox_os_confine follows: programs that the process
+ * starts get no capabilities.  If `keep` is true, the process keeps the right to check pages of other
+ * users' files across the change (CAP_FOWNER on Linux).  Returns 0, 1 if that right is missing or cannot
+ * be kept, or -errno.
  */
 int sandbox_os_begin(bool keep);
 
 /*
  * Confines the process for good, once it has opened everything: it gains no rights by exec, drops its
- * capabilities (unless it is root, and except for oc_keep), reads only below oc_roots, writes to no
- * file and creates no name, starts no program, opens no socket, and makes no memory executable.  Call
- * before threads are started.
+ * capabilities (unless it is root, and except for oc_keep), reads only below oc_roots, writes to no file
+ * and creates no name, starts no program, opens no socket, and makes no memory executable.  Call before
+ * threads are started.
  *
  * Returns 0.  Returns 1 if a restriction is missing because the kernel or the container lacks it, or if
  * files below oc_roots can still be truncated (Landlock before Linux 6.2).  Returns -errno if a
- * restriction failed; then the process must exit.  Sets missing to a text that names the missing
+ * restriction failed; then the process must exit.  Sets `missing` to a text that names the missing
  * restrictions or the one that failed, or to the empty string.
  */
 struct os_confine {
 	/* Directories that stay readable, with all that is mounted below them. */
 	const int *oc_roots;
 	size_t oc_nroots;
-	bool oc_async; /* io_uring is used, which bypasses the filter */
-	bool oc_cuts;  /* files that are open for writing may be truncated */
-	bool oc_ktls;  /* TLS keys may be passed to the kernel */
-	bool oc_keep;  /* CAP_FOWNER stays if a seccomp filter guards it */
+	bool oc_async; /* true if io_uring is used, which bypasses the filter */
+	/* true if files that are open for writing may be truncated */
+	bool oc_cuts;
+	bool oc_ktls; /* true if TLS keys may be passed to the kernel */
+	/* true to keep CAP_FOWNER if a seccomp filter guards it */
+	bool oc_keep;
 	/* reason why the right of oc_keep was dropped, or NULL */
 	const char *oc_gave_up;
 };
@@ -372,8 +393,8 @@ int os_random(void *to, size_t len);
 int os_memfd(const char *name, size_t size);
 
 /*
- * Allocates zeroed memory for secrets: left out of core dumps, zeroed in a child of fork(2), and locked if
- * RLIMIT_MEMLOCK permits.  Returns NULL if memory is short.
+ * Allocates zeroed memory for secrets: it is left out of core dumps, zeroed in a child of fork(2), and
+ * locked if RLIMIT_MEMLOCK permits.  Returns NULL if memory is short.
  */
 void *os_secret_create(size_t size);
 
@@ -415,10 +436,10 @@ void os_thread_name(const char *name);
 /* Names the process for ps(1).  Call on its main thread. */
 void os_process_name(const char *name);
 
-/* Names a disk thread, and lowers its priority below that of the loops. */
+/* Names the calling disk thread, and lowers its priority below that of the loops. */
 void os_thread_fetcher(void);
 
-/* Lowers the priority of a thread that computes for the loops. */
+/* Lowers the priority of the calling thread, which computes for the loops. */
 void os_thread_helper(void);
 
 /* Joins a thread that has ended.  Fails with -EBUSY or -ETIMEDOUT at once if it still runs. */

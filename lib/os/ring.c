@@ -111,7 +111,7 @@ ring_size(const struct ring *rg)
 	return rg->rg_size;
 }
 
-/* Returns the bytes in the ring, or an upper bound if that is not above mark. */
+/* Returns the bytes in the ring, or an upper bound of them that is not above `mark`. */
 static size_t
 ring_used(struct ring *rg, size_t mark)
 {

@@ -12,27 +12,28 @@
 
 struct ring;
 
-/* Rounds size up to a power of two of pages.  Returns 0 or -errno. */
+/* Creates a ring of `size` bytes, rounded up to a power of two of pages.  Returns 0 or -errno. */
 int ring_create(size_t size, struct ring **);
 void ring_destroy(struct ring **);
 size_t ring_size(const struct ring *);
 
 /*
- * For the producer.  ring_reserve returns memory for len contiguous bytes, or NULL if the ring is too
- * full.  ring_commit makes the first len of the reserved bytes visible to the consumer.
+ * For the producer.  ring_reserve returns memory for `len` contiguous bytes, or NULL if the ring is too
+ * full.  ring_commit makes the first `len` of the reserved bytes visible to the consumer.
  */
 void *ring_reserve(struct ring *, size_t len);
 void ring_commit(struct ring *, size_t len);
 
 /*
- * For the producer.  Returns true if more than mark bytes wait for the consumer.  Reads the consumer's
+ * For the producer.  Returns true if more than `mark` bytes wait for the consumer.  Reads the consumer's
  * cache line only if the index that was read last does not exclude that.
  */
 bool ring_above(struct ring *, size_t mark);
 
 /*
- * For the consumer.  ring_peek returns all waiting bytes, contiguous, and sets *len, which may be 0.
- * ring_consume then frees the first len bytes; it may be called several times for parts of them.
+ * For the consumer.  ring_peek returns all waiting bytes, contiguous, and sets *len to their number,
+ * which may be 0.  ring_consume then frees the first `len` bytes; it may be called several times for
+ * parts of them.
  */
 const void *ring_peek(struct ring *, size_t *len);
 void ring_consume(struct ring *, size_t len);
