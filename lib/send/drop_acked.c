@@ -50,10 +50,10 @@ send_drops(struct pw_send *s)
 }
 
 /*
- * sendfile(2) uses a folio once for each 64 KiB, so after one transmission the kernel keeps a large
- * folio as often used.  That suits admitted files, and PW_CACHE_KEEP, where reading page by page costs
- * more CPU time than the saved bytes are worth (docs/admission.md).  It does not suit files on trial.
- * Windows that would be dropped are read past the page cache.
+ * Reads windows that would be dropped past the page cache, and those of files on trial by pages.
+ * sendfile(2) uses a folio once for each 64 KiB, so after one transmission the kernel keeps a large folio
+ * as often used.  That suits admitted files, and PW_CACHE_KEEP, where reading page by page costs more CPU
+ * time than the saved bytes are worth (docs/admission.md).  It does not suit files on trial.
  */
 enum fetch_how
 send_fetch_how(struct pw_send *s)
@@ -64,8 +64,8 @@ send_fetch_how(struct pw_send *s)
 }
 
 /*
- * Sets ss_brings once a page is missing.  From then on the kernel reads ahead, so pages that are
- * resident later were fetched by that, and are dropped as well.
+ * Sets ss_brings once a page is missing.  From then on the kernel reads ahead, so pages that are resident
+ * later were probably read by that, and are dropped as well.
  */
 void
 send_fetch_begin(struct pw_send *s, off_t end)

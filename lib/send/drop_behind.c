@@ -1,6 +1,6 @@
 /*
- * drop_behind: see drop_behind.h.  Disk threads call os_drop, since it walks pages and may
- * wait for other CPUs.
+ * drop_behind: see drop_behind.h.  Disk threads call os_drop, since it walks pages and
+ * may wait for other processors.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -153,7 +153,7 @@ drop_behind_drop_submit(struct drop *dr)
 	}
 }
 
-/* Returns NULL if memory is short; then the pages are not dropped. */
+/* Creates a drop.  Returns NULL if memory is short; then the pages are not dropped. */
 static struct drop *
 drop_behind_drop_create(
     struct pw_file *file, off_t off, off_t len, uint64_t due_us)

@@ -9,8 +9,8 @@
 
 #include "lib/pagewise.h"
 
-#define DROP_SOON  UINT64_C(20000) /* microseconds */
-#define DROP_LATER UINT64_C(1000000)
+#define DROP_SOON  UINT64_C(20000)   /* delay of an early drop, microseconds */
+#define DROP_LATER UINT64_C(1000000) /* delay of the last drop, microseconds */
 
 struct drops;
 
@@ -21,12 +21,12 @@ void drop_behind_destroy(struct drops **);
 #define DROP_TRIES 8
 
 /*
- * Drops len bytes at off at the time due_us, or at once if due_us is 0.  due_us must not be earlier than
- * in the previous call.  Takes a reference to the file.
+ * Drops `len` bytes at `off` at the time due_us, or at once if due_us is 0.  due_us must not be earlier
+ * than in the previous call.  Adds a reference to the file.
  */
 void drop_behind_add(struct pw_file *, off_t off, off_t len, uint64_t due_us);
 
-/* Drops len bytes at off DROP_SOON from now.  Does not affect the order of drop_behind_add. */
+/* Drops `len` bytes at `off` DROP_SOON from now.  Does not affect the order of drop_behind_add. */
 void drop_behind_add_soon(struct pw_file *, off_t off, off_t len);
 
 void drop_behind_tick(struct pw_loop *, uint64_t now_us);

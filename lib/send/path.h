@@ -18,10 +18,12 @@
  */
 #define SEND_CHUNK	((size_t)128 << 10)
 #define SEND_CHUNK_MAX	((size_t)512 << 10)
-/* sendfile(2) references 16 pages at once */
+/* Chunk if sockets count for the memory limit: the 16 pages that sendfile(2) references at once, bytes. */
 #define SEND_CHUNK_HELD ((size_t)64 << 10)
-#define SEND_HEAD	((size_t)16 << 10) /* memory below this goes with a chunk */
-#define SEND_TAIL	((size_t)16 << 10) /* copied end of a range: copied.c */
+/* Less memory than this is sent together with a chunk of the file, bytes. */
+#define SEND_HEAD	((size_t)16 << 10)
+/* Most bytes at the end of a range that are copied (copied.c). */
+#define SEND_TAIL	((size_t)16 << 10)
 
 struct pw_send_path {
 	const char *path_name;
@@ -30,17 +32,19 @@ struct pw_send_path {
 	enum pw_send_status (*path_step)(struct pw_send *);
 	/* Releases ss_own; nothing is pending.  May be NULL. */
 	void (*path_finish)(struct pw_send *);
-	/* The path fetches by itself, so kernel read-ahead is switched off. */
+	/* True if the path fetches by itself; kernel read-ahead is switched off then. */
 	bool path_prefetches;
-	/* The path may send copies in place of pages (enum fetch_how). */
+	/* True if the path may send copies in place of pages (enum fetch_how). */
 	bool path_copies;
-	/* The path keeps pages locked until they are sent. */
+	/* True if the path keeps pages locked until they are sent. */
 	bool path_locks;
-	/* The path does not know what it fetches, so it drops nothing. */
+	/* True if the path drops nothing, since it does not know what it fetches. */
 	bool path_keeps;
-	/* The path's call sends snd_mem together with bytes of the file. */
+	/* True if the path's call sends snd_mem together with bytes of the file. */
 	bool path_takes_memory;
-	/* The path's call sends from a buffer into which it has read, so copied.c sends no tail. */
+	/*
+	 * True if the path's call sends from a buffer into which it has read, so copied.c sends no tail.
+	 */
 	bool path_reads;
 };
 
@@ -55,9 +59,9 @@ extern const struct pw_send_path send_splice;
 extern const struct pw_send_path send_uring;
 
 /*
- * Sends the rest of the memory and then, by call, of the file, until ss_chunk bytes are sent (not
- * counting a head) or file_end is reached.  Common to all paths.  call sends up to len bytes at snd_off,
- * sets *sent, and returns 0 or -errno.
+ * Sends the rest of the memory and then, by the function `call`, of the file, until ss_chunk bytes are
+ * sent (not counting a head) or file_end is reached.  Common to all paths.  `call` sends up to `len`
+ * bytes at snd_off, sets *sent, and returns 0 or -errno.
  */
 typedef int (*send_call_f)(struct pw_send *, size_t len, size_t *sent);
 enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
@@ -66,37 +70,38 @@ enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
 enum pw_send_status send_status(enum account_next);
 
 /*
- * Sends the next chunk by call if it is resident.  Otherwise calls fetch for its window, and the
- * transmission is pending until that arrives.  fetch completes ss_waiter when [off, off + len) was
- * read, or returns -errno.  Has the pool send files that cannot be checked.  For the paths that
- * prefetch.
+ * Sends the next chunk by `call` if the chunk is resident.  Otherwise calls `fetch` for its window, and
+ * the transmission is pending until the window arrives.  `fetch` completes ss_waiter when [off, off +
+ * len) was read, or returns -errno.  Has the pool send files whose residency cannot be checked.  For the
+ * paths that prefetch.
  */
 typedef int (*send_fetch_f)(struct pw_send *, off_t off, size_t len);
 enum pw_send_status send_prefetched(
     struct pw_send *, send_fetch_f, send_call_f);
 
 /*
- * send_room_take takes budget (budget.h) for a window of len bytes.  If the window does not fit, it
- * returns -EINPROGRESS, the transmission is pending, and done is called when the budget is taken; if
- * done is NULL, it returns -EAGAIN.  send_room_settle returns the sent part to the budget, or all of it
- * if the socket is full and its loop bounded.
+ * send_room_take takes budget (budget.h) for a window of `len` bytes.  If the window does not fit, it
+ * returns -EINPROGRESS, the transmission is pending, and the function `done` is called when the budget is
+ * taken; or it returns -EAGAIN if `done` is NULL.  send_room_settle returns the sent part to the budget,
+ * or all of it if the socket is full (`full`) and its loop bounded.
  */
 int send_room_take(
     struct pw_send *, size_t len, void (*done)(struct pw_waiter *));
 void send_room_settle(struct pw_send *, bool full);
 
 /*
- * send_window_choose sets ss_window, ss_lead and ss_how by the client's rate, or for a new client by
- * the median rate of others.  send_rate_measure updates snd_rate if enough bytes or time have passed.
+ * send_window_choose sets ss_window, ss_lead and ss_how by the client's rate, or for a new client by the
+ * median rate of other clients.  send_rate_measure updates snd_rate if enough bytes were acknowledged or
+ * enough time has passed since the last update.
  */
 void send_window_choose(struct pw_send *);
 void send_rate_measure(struct pw_send *);
 
 /*
- * send_ahead fetches the next windows if it is time; call it after a step.  send_ahead_comes returns true
- * if the window of snd_off is in flight.  send_ahead_wait makes the transmission pending until that
- * window arrives, or returns false if none is in flight.  send_ahead_forget detaches the fetches from
- * the transmission; call it when the transmission ends.
+ * send_ahead fetches the next windows if that is due; call it after a step.  send_ahead_comes returns
+ * true if the window of snd_off is in flight.  send_ahead_wait makes the transmission pending until that
+ * window arrives, or returns false if none is in flight.  send_ahead_forget detaches the fetches from the
+ * transmission; call it when the transmission ends.
  */
 void send_ahead(struct pw_send *);
 bool send_ahead_comes(const struct pw_send *);
@@ -110,7 +115,7 @@ send_unpin(struct pw_send *s)
 	pins_release(pool_pins(s->snd_loop->lp_pool), &send_priv(s)->ss_pin);
 }
 
-/* A send_fetch_f.  Fetches by the disk threads of the file's device. */
+/* Has a disk thread of the file's device fetch the range.  A send_fetch_f. */
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 
 /*
@@ -123,8 +128,8 @@ enum pw_send_status send_pool_report(struct pw_send *);
 
 /*
  * Between send_pending_begin and send_pending_end the transmission is pending, and a completion in
- * flight.  The completion calls done with ss_waiter; done calls send_pending_end and, last, snd_done.
- * If no completion will arrive, call send_pending_fail instead of send_pending_end.
+ * flight.  The completion calls the function `done` with ss_waiter; that function calls send_pending_end
+ * and, last, snd_done.  If no completion will arrive, call send_pending_fail instead of send_pending_end.
  */
 void send_pending_begin(struct pw_send *, void (*done)(struct pw_waiter *));
 void send_pending_end(struct pw_send *, int error);
@@ -132,9 +137,9 @@ enum pw_send_status send_pending_fail(struct pw_send *, int error);
 struct pw_send *send_of_waiter(struct pw_waiter *);
 
 /*
- * Calls run on a disk thread of the file's device, where it may wait, and completes ss_waiter with its
- * result.  Call after send_pending_begin.  Until send_pending_end the loop changes only snd_error of
- * the transmission.
+ * Has a disk thread of the file's device call the function `run`, which may wait, and completes ss_waiter
+ * with its result.  Call after send_pending_begin.  Until send_pending_end the loop changes only
+ * snd_error of the transmission.
  */
 int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
 
@@ -142,8 +147,8 @@ int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
 void send_drop_start(struct pw_send *);
 
 /*
- * Returns true if fetched pages are dropped.  With PW_CACHE_AUTO the first call asks admission.h, which
- * takes a lock; so the paths nodiskio, uring and splice call this only if they fetch.
+ * Returns true if fetched pages are dropped.  With PW_CACHE_AUTO the first call calls admission_judge,
+ * which acquires a lock; so the paths nodiskio, uring and splice call send_drops only when they fetch.
  */
 bool send_drops(struct pw_send *);
 
@@ -158,8 +163,8 @@ void send_fetch_begin(struct pw_send *, off_t end);
 void send_fetch_end(struct pw_send *, off_t off, off_t end);
 
 /*
- * Notes a range that was fetched for this transmission.  If send_drops is true, it is dropped once the
- * client has acknowledged it.
+ * Notes a range that was fetched for this transmission.  If send_drops is true, the range is dropped once
+ * the client has acknowledged it.
  */
 void send_brought_in(struct pw_send *, off_t off, off_t end);
 
@@ -173,43 +178,43 @@ void send_drop_rest(struct pw_send *);
 /* Returns true if path aio has sent all that it read. */
 bool aio_is_empty(const struct pw_send *);
 
-/*
- * A send_call_f.  Calls sendfile(2).  Copies the tail, and all of a file if sendfile(2) refuses it.
- */
+/* A send_call_f that calls sendfile(2).  Copies the tail, and all of a file if sendfile(2) refuses it. */
 int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
 
 /*
- * A send_call_f.  Sends from the copy of ss_pin, which has the next len bytes.  Calls file_check before
- * it sends the last byte.
+ * A send_call_f that sends from the copy of ss_pin, which has the next `len` bytes.  Calls file_check
+ * before it sends the last byte.
  */
 int send_from_copy(struct pw_send *, size_t len, size_t *sent);
 
 /*
- * A send_call_f.  Reads the next bytes of the file into memory, calls file_check after the
- * last one, and sends the bytes behind snd_mem.  Returns -EBUSY with ss_result -EAGAIN if a
- * page was evicted.
+ * A send_call_f that reads the next bytes of the file into memory, calls file_check after the last one,
+ * and sends the bytes behind snd_mem.  Returns -EBUSY with ss_result -EAGAIN if a page was evicted.
  */
 int send_copied(struct pw_send *, size_t len, size_t *sent);
 
 /*
  * Returns true if a page was evicted before it could be copied.  Then the pool has to send: a second
- * residency check at once has the same result, and may start a read.  A pw_sink handles this itself.
+ * residency check at once has the same result, and may start a read.  Returns false for a pw_sink, for
+ * which sink.c handles that case.
  */
 bool send_was_refused(struct pw_send *);
 
-/* Returns how many of the next len bytes may be sent as pages of the file; the rest is copied. */
+/* Returns how many of the next `len` bytes may be sent as pages of the file; the rest is copied. */
 size_t send_before_tail(const struct pw_send *, size_t len);
 
-/* Returns file_check() if len bytes at snd_off are the last, else 0.  Call after they were read. */
+/*
+ * Returns file_check() if `len` bytes at snd_off are the last ones, else 0.  Call after these were read.
+ */
 int send_check(const struct pw_send *, size_t len);
 
 /*
- * Returns true if error, the result of a call, means that sendfile(2) or splice(2) does not support
+ * Returns true if `error`, the result of a call, means that sendfile(2) or splice(2) does not support
  * files of this file system.  Then calls device_refuses.  Any thread.
  */
 bool send_is_refused(const struct pw_send *, int error);
 
-/* Returns the end of the window that has the byte at from, at most the end of the range. */
+/* Returns the end of the window that has the byte at `from`, at most the end of the range. */
 off_t send_window_end(const struct pw_send *, off_t from);
 
 /* Returns the end of the next chunk, which lies in one window. */
@@ -223,7 +228,7 @@ send_bound(const struct pw_send *s)
 	    &s->snd_loop->lp_bound, memory_order_relaxed);
 }
 
-/* Returns bytes, or snd_limit if that is set and less. */
+/* Returns `bytes`, or snd_limit if snd_limit is set and less. */
 uint64_t send_limited(const struct pw_send *, uint64_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * path_aio: reads asynchronously into its own buffer, then calls send(2) from it
- * (thesis 2.3.2).  The loop never waits, and all data is copied twice, resident or not.
- * If there is no io_uring, the pool reads.
+ * path_aio: reads asynchronously into its own buffer, then calls send(2) from it (thesis
+ * 2.3.2).  The loop never waits, and all data is copied twice, resident or not.  If there
+ * is no io_uring, a disk thread reads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 struct aio {
 	struct async_op ai_op;
-	bool ai_ring; /* true if the ring reads, false if the pool does */
+	bool ai_ring; /* true if the ring reads, false if a disk thread does */
 	off_t ai_off; /* offset of ai_data in the file */
 	size_t ai_len;
 	size_t ai_room;

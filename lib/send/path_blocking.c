@@ -1,6 +1,6 @@
 /*
  * path_blocking: calls sendfile(2) on the loop, which waits for the disk if the data is
- * not resident (thesis 1.4).  Most servers do this.
+ * not resident (thesis 1.4), as in most servers.
  */
 #include "lib/send/path.h"
 

@@ -94,7 +94,10 @@ mlock_lock(struct pw_send *s)
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
-/* Has the pool send files that cannot be checked, since their locked pages may be read again. */
+/*
+ * Has the pool send files whose residency cannot be checked, since the kernel may read even their locked
+ * pages again.
+ */
 static enum pw_send_status
 mlock_step(struct pw_send *s)
 {

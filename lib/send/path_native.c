@@ -1,14 +1,16 @@
 /*
- * path_native: FreeBSD's asynchronous sendfile(2) (thesis chapter 4): the head and the file in one
- * call that does not wait for a file's data.  The kernel puts pages that it is still reading into the
- * socket's queue, and sends them when they are read, without a completion and without a residency
- * check.
+ * path_native: FreeBSD's asynchronous sendfile(2) (thesis chapter 4): the head and the
+ * file in one call that does not wait for a file's data.  The kernel puts pages that it
+ * is still reading into the socket's queue, and sends them when they are read, without a
+ * completion and without a residency check.
  *
- * The call would wait only for pages that are being read for another request; with SF_NODISKIO it fails
- * with EBUSY instead.  Then a disk thread waits for the end of that read.
+ * Of data pages, the call would wait only for those that are being read for another
+ * request; with SF_NODISKIO it fails with EBUSY instead.  Then a disk thread waits for
+ * the end of that read.
  *
- * The call does wait for indirect blocks (indirect.h).  So a disk thread first reads a byte of the
- * file, and thereby its indirect blocks; in advance, if earlier bytes can be sent meanwhile.
+ * The call does wait for indirect blocks (indirect.h).  So a disk thread first reads a
+ * byte of the file, and thereby its indirect blocks; in advance, if earlier bytes can be
+ * sent meanwhile.
  *
  * The pool sends files of file systems that do not support the call.
  */
@@ -48,8 +50,8 @@ native_is_refused(struct pw_send *s)
 }
 
 /*
- * Calls file_check before the last bytes are passed to the kernel, since it reads them only after the
- * call has returned.
+ * Calls file_check before the last bytes are passed to the kernel, since the kernel reads them only after
+ * the call has returned.
  */
 static int
 path_native_call(struct pw_send *s, size_t len, size_t *sent)
@@ -117,7 +119,7 @@ native_read_block(struct pw_send *s)
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
-/* An early read of indirect blocks.  May outlive all transmissions, so it refers to the file only. */
+/* A prefetch of indirect blocks.  May outlive all transmissions, so it refers to the file only. */
 struct early {
 	/* first member, since the callback casts it */
 	struct pw_waiter er_waiter;
@@ -138,7 +140,7 @@ native_block_ahead_done(struct pw_waiter *w)
 	free(er);
 }
 
-/* Prefetches the indirect blocks of off.  A transmission that reaches off before joins the fetch. */
+/* Prefetches the indirect blocks of `off`.  A transmission that needs them earlier joins the fetch. */
 static void
 native_read_block_ahead(struct pw_send *s, off_t off)
 {

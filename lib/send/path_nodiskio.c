@@ -1,7 +1,7 @@
 /*
- * path_nodiskio: checks whether the next chunk is resident.  If so, calls sendfile(2);
- * else has the pool fetch the missing window first (thesis 2.3.3, with a residency check
- * in place of a flag that Linux' sendfile(2) lacks).  The default on Linux.
+ * path_nodiskio: checks whether the next chunk is resident.  If so, calls sendfile(2); if
+ * not, has a disk thread fetch the missing window first (thesis 2.3.3, with a residency
+ * check in place of a flag that Linux' sendfile(2) lacks).  The default on Linux.
  */
 #include "lib/send/path.h"
 

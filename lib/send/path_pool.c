@@ -4,9 +4,12 @@
  *
  * The loop does not touch the transmission while its job is queued or running.  The
  * thread stores the result of the call in ss_took and ss_result, for which the loop
- * accounts when the completion is delivered.  A transmission that is cancelled meanwhile
- * may still send a window, unless the loop takes the socket back (pw_send_take_back)
- * before the thread claims it, which it does after it has read the first byte of a response.
+ * accounts when the completion is delivered.
+ *
+ * The thread claims the socket before it sends.  Until then pw_send_take_back succeeds;
+ * afterwards a cancelled transmission may still send a window.  Before a head, the thread
+ * first reads one byte of the file, so that a read error can still become an error
+ * response.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,10 +24,10 @@
 
 /* States of ss_lent.  Disk thread and loop compete to leave LENT_OUT; one of them succeeds. */
 enum {
-	LENT_NOT,     /* nothing is pending that uses the socket */
-	LENT_OUT,     /* queued, or the thread reads */
+	LENT_NOT,     /* no job uses the socket */
+	LENT_OUT,     /* the job is queued, or its thread reads */
 	LENT_CLAIMED, /* the thread may be sending */
-	LENT_BACK,    /* the loop's again: the thread must not send */
+	LENT_BACK,    /* the loop took it back: the thread must not send */
 };
 
 static bool
@@ -71,8 +74,8 @@ pool_path_end(const struct pw_send *s)
 }
 
 /*
- * Reads the chunk first if a path that prefetches called (ss_short), since kernel read-ahead is off for
- * its descriptors and sendfile would read page by page.
+ * Reads the chunk first if a path that prefetches has the pool send it (ss_short): kernel read-ahead is
+ * off for the descriptors of these paths, so sendfile would read page by page.
  */
 static void
 pool_path_prefetch(const struct pw_send *s, size_t len)
@@ -187,7 +190,8 @@ pool_path_submit(struct pw_send *s)
 
 /*
  * Returns PW_SEND_WANT_WRITE only if the socket is still full.  The peer may have read since the thread
- * filled it, and an edge-triggered event loop had that event while the transmission was pending.
+ * filled the socket; an edge-triggered event loop then had its event while the transmission was pending,
+ * and gets no other.
  */
 enum pw_send_status
 send_pool_report(struct pw_send *s)

@@ -1,7 +1,7 @@
 /*
- * path_uring: as nodiskio, but without disk threads: io_uring fetches, by advice and a
- * linked read of one byte at its end (thesis chapter 4 in spirit: the request is queued,
- * the kernel does the rest).
+ * path_uring: does the same as nodiskio, but without disk threads: io_uring fetches, by
+ * advice and a linked read of one byte at its end (thesis chapter 4 in spirit: the
+ * request is queued, the kernel does the rest).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "lib/disk/async.h"
 #include "lib/send/path.h"
 
-/* Fetches at most ASYNC_STEPS steps of a window.  Has the pool fetch if the ring refuses. */
+/* Fetches at most ASYNC_STEPS steps of a window.  Has a disk thread fetch if the ring refuses. */
 static int
 path_uring_fetch(struct pw_send *s, off_t off, size_t len)
 {

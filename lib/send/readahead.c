@@ -22,10 +22,10 @@ struct ahead {
 	off_t ah_from;
 	off_t ah_end;
 	bool ah_arrived;
-	int ah_error;	/* result of the fetch, if ah_arrived */
-	bool ah_direct; /* the window was read past the page cache */
-	bool ah_waited; /* ah_send is pending until this fetch ends */
-	/* the window is dropped, as its transmission has ended */
+	int ah_error;	/* result of the fetch, valid if ah_arrived */
+	bool ah_direct; /* true if the window was read past the page cache */
+	bool ah_waited; /* true if ah_send is pending until this fetch ends */
+	/* true if the window is dropped, as its transmission has ended */
 	bool ah_drops;
 };
 

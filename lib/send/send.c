@@ -14,7 +14,8 @@
 #include "lib/util/check.h"
 #include "lib/util/offset.h"
 
-#define WINDOW_ASKED ((size_t)1 << 30) /* largest window of a caller, bytes */
+/* largest snd_readahead that is used, bytes */
+#define WINDOW_ASKED ((size_t)1 << 30)
 
 /* In order of preference: the first that works here is the default. */
 static const struct pw_send_path *const paths[] = {

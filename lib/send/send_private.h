@@ -27,14 +27,15 @@ struct send_private {
 	off_t ss_from;	    /* begin of the window being fetched */
 	off_t ss_asked;	    /* end of the window being fetched */
 	off_t ss_offered;   /* end of the bytes offered to take_range, or -1 */
-	bool ss_backed_off; /* paused for a tick since the last progress */
-	bool ss_short;	    /* memory is short: the window was evicted unsent */
-	unsigned ss_how;    /* enum fetch_how: how the window is read */
-	bool ss_direct;	    /* the last window was read past the page cache */
-	bool ss_full;	    /* the socket or sink was full in the last step */
-	bool ss_granted;    /* the budget for ss_wanted was granted */
-	bool ss_follows;    /* the next window is resident */
-	bool ss_joins; /* snd_mem and file bytes go to the sink in one call */
+	bool ss_backed_off; /* true if paused since the last progress */
+	bool ss_short;	    /* true if the window was evicted unsent */
+	unsigned ss_how;    /* how the window is read, an enum fetch_how */
+	bool ss_direct;	    /* true if the last window was read direct */
+	bool ss_full;	    /* true if the last step found the socket full */
+	bool ss_granted;    /* true if the budget for ss_wanted was granted */
+	bool ss_follows;    /* true if the next window is resident */
+	/* true if snd_mem and file bytes go to the sink in one call */
+	bool ss_joins;
 	/* the transmission's part of the budget, or NULL */
 	struct holder *ss_holder;
 	size_t ss_wanted; /* bytes of budget requested for the next window */
@@ -49,16 +50,18 @@ struct send_private {
 	off_t ss_dropped;     /* end of the dropped part of that stretch */
 	void *ss_own;	      /* state of the path, or NULL */
 	unsigned ss_fetches;  /* fetches since the last progress */
-	int ss_lent;	      /* atomic; owner of the socket (path_pool.c) */
+	int ss_lent;	      /* owner of the socket (path_pool.c), atomic */
 	size_t ss_took;	      /* bytes that a disk thread's call sent */
 	int ss_result;	      /* result of the last send call, 0 or -errno */
-	int ss_next; /* enum account_next: outcome of a disk thread's call */
-	bool ss_reported; /* the next step returns ss_next */
-	bool ss_copies;	  /* the socket is sent copies (pw_loop_bound) */
-	bool ss_brings;	 /* a page was missing, so later ones are dropped too */
-	bool ss_drops;	 /* fetched pages are dropped */
-	bool ss_trial;	 /* the file is on trial (admission.h) */
-	bool ss_decided; /* ss_drops and ss_trial are set (send_drops) */
+	int ss_next; /* outcome of a disk thread's call, an enum account_next */
+	bool ss_reported; /* true if the next step returns ss_next */
+	/* true if data is copied into the socket (pw_loop_bound) */
+	bool ss_copies;
+	/* true if a page was missing; later ones are then dropped too */
+	bool ss_brings;
+	bool ss_drops;	      /* true if fetched pages are dropped */
+	bool ss_trial;	      /* true if the file is on trial (admission.h) */
+	bool ss_decided;      /* true if ss_drops and ss_trial are set */
 } __attribute__((may_alias)); /* snd_private is an array of characters */
 
 static_assert(sizeof(struct send_private) <= PW_SEND_ROOM,

@@ -1,8 +1,9 @@
 /*
- * sink: sends to a pw_sink.  Resident data is copied and passed to the sink, or offered as a
- * range to a sink that sends ranges itself.  The pool fetches missing data, as for the path
- * nodiskio.  Data that cannot be read without waiting, or is evicted again and again, is read
- * into the transmission's own memory, as the path aio does.
+ * sink: sends to a pw_sink, or copies into a socket if the loop is bounded.  Resident
+ * data is copied and passed to the sink, or offered as a range to a sink that sends
+ * ranges itself.  Disk threads fetch missing data, as for the path nodiskio.  Data that
+ * cannot be read without waiting, or is evicted again and again, is read into the
+ * transmission's own memory, as by the path aio.
  */
 #include <errno.h>
 

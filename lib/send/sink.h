@@ -1,5 +1,5 @@
 /*
- * sink: where a transmission's bytes go: a descriptor, or the caller's pw_sink; for
+ * sink: the destination of a transmission, a descriptor or the caller's pw_sink; for
  * lib/send/ only.  Loop's thread.
  */
 #ifndef LIB_SEND_SINK_H
@@ -11,7 +11,7 @@
 #include "lib/pagewise.h"
 #include "lib/send/send_private.h"
 
-/* Replaces errors of a sink that would mean `call again' for a descriptor. */
+/* Replaces -EINTR and -EBUSY of a sink by -EIO, since a path would call again after these. */
 static inline int
 sink_error(int error)
 {
@@ -32,14 +32,14 @@ sink_takes_ranges(const struct pw_send *s)
 	return s->snd_sink != NULL && s->snd_sink->sk_ops->take_range != NULL;
 }
 
-/* Sends memory to the sink or, as os_send, to the socket. */
+/* Sends memory to the sink, or to the socket as os_send does. */
 static inline int
 sink_send(
     struct pw_send *s, const char *mem, size_t len, bool more, size_t *sent)
 {
 	struct pw_sink *sk = s->snd_sink;
 
-	/* Never sets MSG_MORE on a bounded socket, as a segment that waits keeps the socket full. */
+	/* Never sets MSG_MORE on a bounded socket, as a segment that waits would keep the socket full. */
 	if (sk == NULL)
 		return os_send(s->snd_sock, mem, len,
 		    more && !send_priv(s)->ss_copies, sent);
@@ -56,7 +56,7 @@ sink_unacked(const struct pw_send *s)
 	return sk == NULL ? os_unacked(s->snd_sock) : sk->sk_ops->unacked(sk);
 }
 
-/* Replace path_step and path_finish of all paths where sink_copies is true. */
+/* sink_step and sink_finish replace path_step and path_finish of all paths where sink_copies is true. */
 enum pw_send_status sink_step(struct pw_send *);
 void sink_finish(struct pw_send *);
 

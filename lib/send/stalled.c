@@ -8,7 +8,8 @@
 #include "lib/send/send_private.h"
 #include "lib/send/stalled.h"
 
-#define LOOKS 256 /* most transmissions per tick: less than a millisecond */
+/* most transmissions that a tick looks at, in less than 1 ms */
+#define LOOKS 256
 
 void
 stalled_yield(struct pw_loop *lp, uint64_t now_us)

@@ -109,8 +109,8 @@ send_limited(const struct pw_send *s, uint64_t bytes)
 }
 
 /*
- * The chunk ends at ss_asked, since bytes behind it may be in flight, but not before ss_offered, since
- * a sink may send all bytes that it was offered.
+ * Ends the chunk at ss_asked, since bytes behind ss_asked may be in flight, but not before ss_offered,
+ * since a sink may send all bytes that it was offered.
  */
 off_t
 send_chunk_end(const struct pw_send *s)

@@ -13,8 +13,9 @@
 
 #define SLOW	 ((uint64_t)2 << 20) /* rate of a slow client, bytes/s */
 #define MEASURED ((off_t)256 << 10)  /* least bytes of a measurement */
-#define SPAN	 250000		     /* least time for fewer, microseconds */
-#define STEP	 ((size_t)32 << 10)  /* bytes of budget returned at a time */
+/* least time of a measurement of fewer bytes, microseconds */
+#define SPAN	 250000
+#define STEP	 ((size_t)32 << 10) /* bytes of budget returned at a time */
 
 /* Moves the loop's estimate of the median rate.  A mean would follow a single fast client. */
 static void
@@ -67,7 +68,7 @@ send_window_choose(struct pw_send *s)
 	    .wf_latency = device_latency(dv),
 	    .wf_plenty = pool_room_plenty(dv),
 	};
-	/* Bytes above the rate limit would wait, and take memory from others. */
+	/* Bytes above the rate limit would wait, and use memory that other transmissions need. */
 	if (s->snd_pace > 0) {
 		if (wf.wf_guess || wf.wf_rate > s->snd_pace)
 			wf.wf_rate = s->snd_pace;
@@ -105,7 +106,7 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 	return error;
 }
 
-/* Returns all but this many bytes to the budget. */
+/* Returns all but `bytes` to the budget. */
 static void
 window_send_room_keep(struct pw_send *s, size_t bytes)
 {
@@ -130,7 +131,9 @@ send_room_settle(struct pw_send *s, bool full)
 	off_t left = send_priv(s)->ss_asked - s->snd_off;
 	size_t unsent = left > 0 ? (size_t)left : 0;
 
-	/* Returns all, since clients that do not read would hold the budget while others wait. */
+	/*
+	 * Returns all: a client that does not read would hold the budget while other transmissions wait.
+	 */
 	if (full && send_bound(s) > 0) {
 		unsent = 0;
 		window_unpin(s);

@@ -5,7 +5,9 @@
 
 #define HORIZON 500000 /* minimum time that a window lasts, microseconds */
 
-/* Returns the number of bytes that a client of this rate reads in that time, limited to most. */
+/*
+ * Returns the number of bytes that a client of this rate reads in `us` microseconds, limited to `most`.
+ */
 static size_t
 window_size_of_rate(uint64_t rate, uint64_t us, size_t most)
 {

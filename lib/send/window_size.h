@@ -1,11 +1,11 @@
 /*
- * window_size: how much of a file to fetch at once, and how early.  Pure.
+ * window_size: how much of a file to fetch at once, and how early.  Pure functions.
  *
  * A large window is one large request to the disk, but stays in memory for long if the
- * client is slow.  So if the budget has plenty left, a window is WINDOW_MOST.  Otherwise
+ * client is slow.  So a window is WINDOW_MOST if the budget has plenty left.  Otherwise
  * it is the data that the client reads in half a second, or in four times the device's
  * time for a window, if that is longer (`readahead = auto').  The rate includes waits for
- * the device, so only a transfer that mostly waits for it gets a larger window.
+ * the device, so only a transfer that mostly waits for the device gets a larger window.
  */
 #ifndef LIB_SEND_WINDOW_SIZE_H
 #define LIB_SEND_WINDOW_SIZE_H
@@ -19,10 +19,11 @@
 #define WINDOW_MOST  ((size_t)2 << 20)
 
 struct window_facts {
-	uint64_t wf_rate;    /* rate of the client, bytes/s; 0 if unknown */
-	bool wf_guess;	     /* wf_rate is the median of other clients */
+	uint64_t wf_rate; /* rate of the client, bytes/s; 0 if unknown */
+	/* true if wf_rate is the median of other clients */
+	bool wf_guess;
 	uint64_t wf_latency; /* time of a fetch with its queue, microseconds */
-	bool wf_plenty;	     /* the budget has plenty left */
+	bool wf_plenty;	     /* true if the budget has plenty left */
 };
 
 /* Returns the size of the next window in bytes, a power of two. */
@@ -31,8 +32,8 @@ size_t window_size(const struct window_facts *);
 #define WINDOW_LEAD 4 /* maximum lead, windows */
 
 /*
- * Returns the number of bytes left to send at which the next window is fetched: the data that the
- * client reads in twice the time of a fetch, at most WINDOW_LEAD windows.
+ * Returns the number of unsent bytes at which the next window is fetched: the data that the client reads
+ * in twice the time of a fetch, WINDOW_LEAST at least and WINDOW_LEAD windows at most.
  */
 size_t window_lead(const struct window_facts *, size_t window);
 
