@@ -53,7 +53,7 @@ clients_start(int argc, char **argv)
 		exit(2);
 	}
 	signal(SIGPIPE, SIG_IGN);
-	pw_process_prepare(); /* it does without, if it has to */
+	pw_process_prepare(); /* optional, so errors are ignored */
 	path = pw_send_default();
 	check("pool", pw_pool_create(NULL, &pool));
 	check("loop", pw_loop_create(pool, NULL, &clients_loop));
@@ -89,7 +89,10 @@ client_accept(int listener)
 	return c;
 }
 
-/* While it is pending a thread may use it: on_sent comes back here. */
+/*
+ * Ends a client.  While its transmission is pending, a disk thread may use the client, so on_sent calls
+ * this function again.
+ */
 void
 client_leave(struct client *c)
 {
@@ -116,7 +119,7 @@ on_sent(struct pw_send *s)
 		client_run(c);
 }
 
-/* What of the file is to be sent, and the head that says so. */
+/* Chooses the range of the file to send, and writes the head of the response. */
 static void
 choose(struct client *c, struct pw_file *file, int error)
 {
@@ -153,7 +156,7 @@ answer(struct client *c, int error)
 	    .snd_done = on_sent,
 	};
 	choose(c, c->cl_open.op_file, error);
-	pw_send_start(s); /* it takes a reference of its own */
+	pw_send_start(s); /* adds a reference to the file */
 	pw_file_unref(&c->cl_open.op_file);
 	c->cl_state = CLIENT_SENDS;
 }
@@ -167,7 +170,7 @@ on_open(struct pw_waiter *w)
 	client_run(c);
 }
 
-/* The first request, if all of its head has come. */
+/* Parses the first request in cl_in.  Returns false if its head is not complete. */
 static bool
 parse(struct client *c, char name[1024])
 {
@@ -191,7 +194,10 @@ parse(struct client *c, char name[1024])
 	return true;
 }
 
-/* Both: true if there is more to do for it at once. */
+/*
+ * Reads a request and opens its file.  Returns true if client_run can continue at once, as send_answer
+ * does.
+ */
 static bool
 read_request(struct client *c)
 {

@@ -1,9 +1,9 @@
 /*
- * client: what the examples have in common: a client's requests, its file and its answer.
- * What an event loop has to do for it is in each of them: epoll.c is the one to read first.
+ * client: what the examples share: it reads the requests of a client, opens the files and
+ * sends the responses.  Each example adds an event loop; read epoll.c first.
  *
- * GET over HTTP/1.1, with one range.  What a server must check of a request is left out:
- * server/http/ has it.
+ * Supports GET over HTTP/1.1, with one range.  Leaves out what a server must check of a
+ * request; server/http/ has that.
  */
 #ifndef LIB_EXAMPLES_CLIENT_H
 #define LIB_EXAMPLES_CLIENT_H
@@ -11,52 +11,59 @@
 #include <pagewise.h>
 
 struct client {
-	struct pw_open cl_open; /* first: its wait leads to the client */
+	struct pw_open cl_open; /* first member, since its waiter is cast */
 	struct pw_send cl_send;
 	enum { CLIENT_READS, CLIENT_OPENS, CLIENT_SENDS, CLIENT_GONE } cl_state;
 	int cl_sock;
-	long long cl_from, cl_to; /* the range; cl_to: -1 if it has no end */
-	size_t cl_len;		  /* of cl_in */
+	/* range of bytes; cl_to is -1 without an end */
+	long long cl_from, cl_to;
+	size_t cl_len; /* bytes in cl_in */
 	char cl_in[4096];
 	char cl_head[128];
-	/* the event loop's */
+	/* state of the event loop for this client */
 	void *cl_own;
-	int cl_watches; /* which events; of a ring, how many completions */
+	int cl_watches; /* events watched; on a ring, completions due */
 	bool cl_closed;
 };
 
-/* The directory and the port of the command line.  The listening socket; or the program ends. */
+/*
+ * Creates pool, loop and root from the command line (DIRECTORY PORT).  Returns the listening socket;
+ * exits if anything fails.
+ */
 int clients_start(int argc, char **argv);
 
 extern struct pw_loop *clients_loop;
 
-/* After each wait for events, which lasts CLIENTS_TICK milliseconds at most. */
+/*
+ * Ticks the loop if that is due.  Call it after each wait for events, which lasts CLIENTS_TICK
+ * milliseconds at most.
+ */
 #define CLIENTS_TICK 250
 void clients_tick(void);
 
-/* Accepts the next one, non-blocking.  NULL: there is none. */
+/* Accepts the next client, with a non-blocking socket.  Returns NULL if there is none. */
 struct client *client_accept(int listener);
 
-/* Its socket can be read or written, or a wait is over. */
+/* Serves the client.  Call it when the socket is readable or writable, or a wait has ended. */
 void client_run(struct client *);
 
-/* It has left, or is to: ends with loop_close, now or when no thread uses it any more. */
+/* Ends the client.  Calls loop_close, at once or when no disk thread uses the client any more. */
 void client_leave(struct client *);
 
 /*
  * ------------------------------------------------------- what each event loop has
- * loop_watch says what client_run is to be called for next.
+ * loop_watch has the event loop call client_run when `wants` is true of the client.
  */
 enum client_wants {
 	CLIENT_WANTS_READ,  /* the socket is readable */
 	CLIENT_WANTS_WRITE, /* the socket is writable */
-	CLIENT_AGAIN,	    /* others have had their turn */
-	CLIENT_WAITS, /* nothing, but its leaving: the library will tell */
+	CLIENT_AGAIN,	    /* other clients have run */
+	CLIENT_WAITS,	    /* the library calls; only a close is watched */
 };
 
 void loop_watch(struct client *, enum client_wants);
 
-/* Ends what watches it, closes the socket, frees it. */
+/* Stops watching the client, closes its socket, and frees it. */
 void loop_close(struct client *);
 
 #endif

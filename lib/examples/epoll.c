@@ -1,6 +1,6 @@
 /*
  * epoll: a server for one directory on an epoll loop: epoll DIRECTORY PORT.  One thread
- * serves them all, and never waits for a disk.
+ * serves all clients, and never waits for a disk.
  */
 #include <sys/epoll.h>
 
@@ -11,7 +11,10 @@
 
 static int ep;
 
-/* Edges: what has been told is not told again, unless it is watched anew. */
+/*
+ * Adds or renews the events of a descriptor.  With EPOLLET epoll reports a change once, and the state
+ * again when the events are renewed.
+ */
 static void
 watch(int op, int fd, uint32_t events, void *whose)
 {
@@ -27,7 +30,10 @@ watch_client(int op, struct client *c)
 	watch(op, c->cl_sock, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, c);
 }
 
-/* Of everything it is told anyway; it is only to be told once more, after others. */
+/*
+ * All events of a client are watched already.  For CLIENT_AGAIN, has epoll report them again, after those
+ * of other clients.
+ */
 void
 loop_watch(struct client *c, enum client_wants wants)
 {
@@ -82,7 +88,7 @@ main(int argc, char **argv)
 				woken = true;
 			else
 				on_event(&evs[i]);
-		/* Last: it may end clients that have events here. */
+		/* Drains last, since this may free clients that have events in evs. */
 		if (woken)
 			pw_loop_drain(clients_loop);
 		clients_tick();

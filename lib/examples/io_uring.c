@@ -1,6 +1,7 @@
 /*
- * io_uring: the same server in a loop on a ring of its own: io_uring DIRECTORY PORT.  The ring
- * tells what is ready; of those that the library may have it knows nothing.
+ * io_uring: the server of epoll.c in a loop on an io_uring: io_uring DIRECTORY PORT.  The
+ * ring reports which descriptors are ready.  It is independent of the rings that the
+ * library may have.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -16,8 +17,8 @@
 #define FLAGS	(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN)
 
 static struct io_uring ring;
-static char listener_ready,
-    loop_ready; /* what completions that are no client's are for */
+/* Their addresses are the user data of completions that belong to no client. */
+static char listener_ready, loop_ready;
 
 static struct io_uring_sqe *
 entry(void)
@@ -29,7 +30,10 @@ entry(void)
 	return sqe;
 }
 
-/* Edges, one completion each, until one says that it is the last. */
+/*
+ * Polls a descriptor, with one completion for each event.  The last completion lacks IORING_CQE_F_MORE;
+ * after it the poll must be renewed.
+ */
 static void
 watch(int fd, unsigned events, void *whose)
 {
@@ -46,7 +50,7 @@ watch_client(struct client *c)
 	c->cl_watches++;
 }
 
-/* Of what it sends, or that it leaves, it is told anyway. */
+/* Polls once for writing.  watch_client polls for requests and closes. */
 void
 loop_watch(struct client *c, enum client_wants wants)
 {
@@ -60,7 +64,7 @@ loop_watch(struct client *c, enum client_wants wants)
 	c->cl_watches++;
 }
 
-/* It stays until the last of its completions. */
+/* Cancels the polls.  on_client frees the client after its last completion. */
 void
 loop_close(struct client *c)
 {

@@ -1,5 +1,5 @@
 /*
- * kqueue: the same server in a loop of kqueue(2): kqueue DIRECTORY PORT.
+ * kqueue: the server of epoll.c in a loop of kqueue(2): kqueue DIRECTORY PORT.
  */
 #include <sys/types.h>
 
@@ -13,7 +13,10 @@
 
 static int kq;
 
-/* EV_CLEAR: what has been told is not told again, unless it is watched anew. */
+/*
+ * Adds or renews an event.  With EV_CLEAR kqueue reports a change once, and the state again when the
+ * event is renewed.
+ */
 static void
 watch(int fd, short filter, unsigned short flags, void *whose)
 {
@@ -24,7 +27,10 @@ watch(int fd, short filter, unsigned short flags, void *whose)
 		abort();
 }
 
-/* Of everything it is told anyway; it is only to be told once more, after others. */
+/*
+ * All events of a client are watched already.  For CLIENT_AGAIN, has kqueue report that the socket is
+ * writable again, after the events of other clients.
+ */
 void
 loop_watch(struct client *c, enum client_wants wants)
 {
@@ -32,7 +38,7 @@ loop_watch(struct client *c, enum client_wants wants)
 		watch(c->cl_sock, EVFILT_WRITE, EV_CLEAR, c);
 }
 
-/* Those that have left are freed when none of their events is in the list any more. */
+/* Clients that have left.  free_left frees them when no event in the list refers to them any more. */
 static struct client *left;
 
 void

@@ -1,6 +1,7 @@
 /*
- * libuv: the same server in a loop of libuv: libuv DIRECTORY PORT.  The library's descriptor
- * and the sockets are handles like others (uv_poll_t); no thread of libuv's pool is used.
+ * libuv: the server of epoll.c in a loop of libuv: libuv DIRECTORY PORT.  The library's
+ * descriptor and the sockets are ordinary handles (uv_poll_t); the server uses no thread
+ * of libuv's pool.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,7 +20,10 @@ on_client(uv_poll_t *poll, int status, int events)
 		client_run(c);
 }
 
-/* It tells for as long as it is so: others have their turn in between. */
+/*
+ * Sets the events to poll for.  libuv reports an event in each iteration while it lasts, so other clients
+ * run before CLIENT_AGAIN is reported.
+ */
 void
 loop_watch(struct client *c, enum client_wants wants)
 {

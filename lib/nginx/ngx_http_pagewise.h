@@ -1,13 +1,15 @@
 
 /*
- * nginx' static files by libpagewise: what the parts of the module share.
+ * The module serves static files of nginx by libpagewise.  This header has
+ * the types and functions that its files share:
  *
  * ngx_http_pagewise_module.c         directives, $pagewise_wait
  * ngx_http_pagewise_handler.c        the content handlers
- * ngx_http_pagewise_filter_module.c  the body filter: bytes pass when they are resident
- * ngx_http_pagewise_process.c        the worker's loop and threads, mounts, opening
+ * ngx_http_pagewise_filter_module.c  the body filter, which passes resident windows
+ * ngx_http_pagewise_process.c        the worker's pool and loop, mounts, opens
  *
- * All of it runs on the worker's own thread.
+ * All functions run on the worker's thread, except
+ * ngx_http_pagewise_mount_work().
  */
 
 #ifndef _NGX_HTTP_PAGEWISE_H_INCLUDED_
@@ -34,7 +36,7 @@ typedef struct ngx_http_pagewise_send_s   ngx_http_pagewise_send_t;
 
 typedef struct {
     ngx_int_t                   threads;
-    ngx_uint_t                  used;       /* "pagewise on" is somewhere */
+    ngx_uint_t                  used;       /* true if "pagewise on" occurs */
 } ngx_http_pagewise_main_conf_t;
 
 
@@ -42,23 +44,29 @@ typedef struct {
     ngx_flag_t                  enable;
     uint64_t                    readahead;
     ngx_uint_t                  cache;
-    ngx_array_t                *index;      /* of ngx_str_t, or NULL */
+    ngx_array_t                *index;      /* names, ngx_str_t; or NULL */
 
-    /* the worker's own: the mount of all files here, or NULL; if it is known */
+    /*
+     * set by each worker: the mount of all files of the location, or NULL if
+     * it depends on the path; "mounted" is 1 once "mount" is set
+     */
     ngx_http_pagewise_mount_t  *mount;
     ngx_uint_t                  mounted;
 } ngx_http_pagewise_loc_conf_t;
 
 
-/* opening of a path: handler is called unless the answer came at once */
+/*
+ * an open of a path; "handler" is called if ngx_http_pagewise_open() returned
+ * NGX_AGAIN
+ */
 
 typedef struct {
     struct pw_open              open;
-    ngx_str_t                   path;       /* '\0' behind it */
-    ngx_http_pagewise_mount_t  *known;      /* that it is on, or NULL */
-    ngx_http_pagewise_mount_t  *mount;      /* it waits for this one ... */
-    ngx_queue_t                 queue;      /* ... here */
-    uint64_t                    since;      /* microseconds; 0: no wait */
+    ngx_str_t                   path;       /* followed by '\0' */
+    ngx_http_pagewise_mount_t  *known;      /* mount of the path, or NULL */
+    ngx_http_pagewise_mount_t  *mount;      /* mount awaited, or NULL */
+    ngx_queue_t                 queue;      /* link in mount->waiting */
+    uint64_t                    since;      /* begin of the wait, us; or 0 */
     void                      (*handler)(void *data, ngx_err_t err);
     void                       *data;
     unsigned                    pending:1;
@@ -66,46 +74,49 @@ typedef struct {
 
 
 /*
- * a transmission of a range: not of the request's pool, for it stays until
- * the library has called back
+ * a transmission of a range; not from the pool of the request, since it must
+ * stay valid until the library has called snd_done
  */
 
 struct ngx_http_pagewise_send_s {
     struct pw_send              send;
     struct pw_sink              sink;
-    ngx_http_pagewise_ctx_t    *ctx;        /* NULL: the request has gone */
+    ngx_http_pagewise_ctx_t    *ctx;        /* NULL if the request has ended */
 };
 
 
 struct ngx_http_pagewise_ctx_s {
     ngx_http_request_t         *request;
     ngx_http_pagewise_open_t    open;
-    ngx_event_t                 timer;      /* of a wait before the header */
+    ngx_event_t                 timer;      /* ends a wait before the header */
     ngx_str_t                   path;
-    size_t                      root;       /* bytes of path */
-    ngx_uint_t                  index;      /* the name that is tried */
+    size_t                      root;       /* bytes of the root in path */
+    ngx_uint_t                  index;      /* number of the name tried */
     ngx_int_t                 (*resume)(ngx_http_request_t *r,
                                         ngx_http_pagewise_ctx_t *ctx,
                                         ngx_err_t err);
 
     struct pw_file             *file;
-    ngx_http_pagewise_send_t   *send;       /* NULL: no range is under way */
-    off_t                       end;        /* of its range */
-    ngx_chain_t                *in;         /* not handed on yet */
-    ngx_chain_t                *head;       /* goes before the next window */
-    ngx_buf_t                  *window;     /* handed on, not taken yet */
-    ngx_buf_t                  *copy;       /* of what cannot be asked about */
-    ngx_int_t                   rc;         /* of the next filter, if called */
-    uint64_t                    wait;       /* microseconds */
+    ngx_http_pagewise_send_t   *send;       /* NULL if no range is being sent */
+    off_t                       end;        /* end of the range of send */
+    ngx_chain_t                *in;         /* buffers not passed on yet */
+    ngx_chain_t                *head;       /* passed before the next window */
+    ngx_buf_t                  *window;     /* passed on, not consumed yet */
+    ngx_buf_t                  *copy;       /* buffer for bytes of take() */
+    ngx_int_t                   rc;         /* result of the next filter */
+    uint64_t                    wait;       /* time spent waiting, us */
 
-    unsigned                    hold:1;     /* the header is not sent yet */
-    unsigned                    passed:1;   /* the window was taken whole */
-    unsigned                    busy:1;     /* in the next filters */
-    unsigned                    closed:1;   /* the request is terminated */
+    unsigned                    hold:1;     /* 1 if send awaits the header */
+    unsigned                    passed:1;   /* 1 if the window is consumed */
+    unsigned                    busy:1;     /* 1 within the next filters */
+    unsigned                    closed:1;   /* 1 if the request has ended */
 };
 
 
-/* the process: NULL or -1 if the library did not start */
+/*
+ * the process; ngx_http_pagewise_loop() returns NULL if the library did not
+ * start
+ */
 
 ngx_int_t ngx_http_pagewise_init_process(ngx_cycle_t *cycle,
     ngx_int_t threads);
@@ -113,10 +124,16 @@ void ngx_http_pagewise_exit_process(ngx_cycle_t *cycle);
 struct pw_loop *ngx_http_pagewise_loop(void);
 const struct pw_send_path *ngx_http_pagewise_path(void);
 
-/* of all paths that begin so; NULL: it depends on what follows */
+/*
+ * returns the mount of all paths that begin with "path", or NULL if they are
+ * on several
+ */
 ngx_http_pagewise_mount_t *ngx_http_pagewise_mount_below(ngx_str_t *path);
 
-/* NGX_OK: o->open.op_file is set; NGX_AGAIN; or NGX_ERROR and *err */
+/*
+ * opens o->path; returns NGX_OK and sets o->open.op_file, or NGX_AGAIN if
+ * o->handler will be called, or NGX_ERROR and sets *err
+ */
 ngx_int_t ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err);
 void ngx_http_pagewise_open_cancel(ngx_http_pagewise_open_t *o);
 uint64_t ngx_http_pagewise_now(void);
@@ -124,8 +141,9 @@ uint64_t ngx_http_pagewise_coarse_now(void);
 void ngx_http_pagewise_tick(uint64_t now);
 
 /*
- * the first window of a file, before the header is sent: NGX_OK, NGX_AGAIN,
- * or NGX_ERROR and *err
+ * fetches the first window of a file before the header is sent; returns
+ * NGX_OK, or NGX_AGAIN if ngx_http_pagewise_continue() will be called, or
+ * NGX_ERROR and sets *err
  */
 ngx_int_t ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t *err);

@@ -1,17 +1,17 @@
 
 /*
- * The body filter, between the range filter and the copy filter: a file of
- * ours is handed on in windows, each when the library has said that it is
- * resident.  What comes behind it, be it sendfile() or a read for gzip or TLS,
- * does not wait for a disk then.
+ * The body filter, between the range filter and the copy filter.  It passes a
+ * file on in windows, each once the library has found it resident, so that
+ * later filters and sendfile() do not wait for the disk.
  *
- * The library's transmission (struct pw_send) is driven by the write events of
- * the request and by its own completions.  Its sink is this filter: it takes
- * a window by handing it on, and a window counts as taken as far as the next
- * filters have advanced the buffer.  The rest of it is asked about again before
- * it is sent later, since it may have been evicted.
+ * Write events of the request and completions of the library drive the
+ * transmission (struct pw_send).  This filter is its sink: it accepts as many
+ * bytes of a window as the next filters have consumed.  The library checks the
+ * residency of the rest again before that is sent, since the kernel may have
+ * evicted it.
  *
- * What the library cannot ask about (FUSE, NFS) comes in memory.
+ * Where residency cannot be checked (FUSE, NFS), the library passes memory
+ * instead of a window.
  */
 
 
@@ -146,7 +146,10 @@ ngx_http_pagewise_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
         return NGX_ERROR;
     }
 
-    /* a filter behind this one adds something, as the addition filter does */
+    /*
+     * called from a later filter that adds a buffer, as the addition filter
+     * does
+     */
 
     if (ctx->busy) {
         return NGX_OK;
@@ -180,15 +183,19 @@ ngx_http_pagewise_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
         return NGX_ERROR;
     }
 
-    /* the last window went before, but it may still be in memory */
+    /*
+     * the last window was passed on before, but later filters may still hold
+     * it in memory
+     */
 
     return ctx->rc == NGX_DECLINED ? ngx_http_pagewise_flush(r, ctx) : ctx->rc;
 }
 
 
 /*
- * Up to the next range of the file.  What is before it goes with its first
- * window: the header of a part.  NGX_DONE: there is none.
+ * Moves the buffers before the next range of the file, such as the header of a
+ * part, to ctx->head, for its first window, and starts a transmission of the
+ * range.  Returns NGX_DONE if there is no further range.
  */
 
 static ngx_int_t
@@ -238,7 +245,10 @@ ngx_http_pagewise_next_range(ngx_http_request_t *r,
 
     if (ctx->send != NULL) {
 
-        /* begun before the header: of this range, or a filter chose another */
+        /*
+         * the transmission was started before the header was sent, for the
+         * whole file; a filter may have chosen a range since
+         */
 
         ctx->hold = 0;
 
@@ -253,7 +263,7 @@ ngx_http_pagewise_next_range(ngx_http_request_t *r,
 }
 
 
-/* NGX_OK: the range is sent */
+/* returns NGX_OK when the range is sent */
 
 static ngx_int_t
 ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
@@ -267,7 +277,7 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
         return ngx_http_pagewise_pending(r, ctx);
     }
 
-    /* a turn, if the next filters never wait */
+    /* bounds the time slice, in case the next filters never wait */
 
     limit = send->snd_sent + NGX_HTTP_PAGEWISE_SLICE;
 
@@ -329,7 +339,10 @@ ngx_http_pagewise_sent(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 }
 
 
-/* others have their turn, as in ngx_http_write_filter() */
+/*
+ * posts the write event, so that other requests run first, as
+ * ngx_http_write_filter() does
+ */
 
 static ngx_int_t
 ngx_http_pagewise_again(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
@@ -346,7 +359,7 @@ ngx_http_pagewise_again(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 }
 
 
-/* a window is under way */
+/* a window is being fetched: sends what the next filters have */
 
 static ngx_int_t
 ngx_http_pagewise_pending(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
@@ -360,7 +373,9 @@ ngx_http_pagewise_pending(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 }
 
 
-/* what the next filters have in memory may go, but no part of the file */
+/*
+ * lets the next filters send what they have in memory, but no part of the file
+ */
 
 static ngx_int_t
 ngx_http_pagewise_flush(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
@@ -429,7 +444,10 @@ ngx_http_pagewise_send_finish(ngx_http_pagewise_ctx_t *ctx)
 }
 
 
-/* also while it is pending: then ngx_http_pagewise_send_done() ends it */
+/*
+ * closes a transmission; if it is pending, ngx_http_pagewise_send_done() frees
+ * it
+ */
 
 void
 ngx_http_pagewise_send_close(ngx_http_pagewise_ctx_t *ctx)
@@ -479,7 +497,7 @@ ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
         *err = -ctx->send->send.snd_error;
         return NGX_ERROR;
 
-    default: /* the sink was offered something, and took nothing */
+    default: /* the sink was offered bytes, and accepted none */
         return NGX_OK;
     }
 }
@@ -561,10 +579,10 @@ ngx_http_pagewise_take_range(struct pw_sink *sink, off_t off, size_t len,
 
 
 /*
- * More than the library spoke of the last time may have gone: then that is told,
- * and the rest is handed on when it is offered.  That they are full is said only
- * after the next filters were called: an event that was meant for them may have
- * come meanwhile, and there is no other one.
+ * The next filters may have consumed more than was reported last: then reports
+ * that, and passes the rest on when it is offered.  Returns -EAGAIN only after
+ * it called the next filters: their write event may have come while the
+ * transmission was pending, and does not come again.
  */
 
 static int
@@ -627,10 +645,11 @@ ngx_http_pagewise_window(ngx_http_pagewise_ctx_t *ctx, off_t off, size_t len)
 
 
 /*
- * b: NULL to go on with what is there.  NGX_OK from the next filters means
- * that they do not wait for anything: they have sent it, or keep what is less
- * than "postpone_output" for what comes next.  A subrequest whose turn has not
- * come is told the same, and waits.
+ * Passes a buffer to the next filters, or NULL to let them continue with what
+ * they have.  NGX_OK from them means that they do not wait: they have sent
+ * all, or keep less than "postpone_output" until more follows.  They also
+ * return NGX_OK to a subrequest that is not active yet, whose output they
+ * keep.
  */
 
 static ngx_int_t
@@ -675,7 +694,7 @@ ngx_http_pagewise_next(ngx_http_pagewise_ctx_t *ctx, ngx_chain_t *in)
 }
 
 
-/* before the header is sent nothing is read for it */
+/* returns no memory before the header is sent, so that nothing is read */
 
 static char *
 ngx_http_pagewise_room(struct pw_sink *sink, size_t *room)
@@ -689,10 +708,10 @@ ngx_http_pagewise_room(struct pw_sink *sink, size_t *room)
 
 
 /*
- * The end of a file, of which the library has made sure that it has not
- * changed.  Of a file that cannot be asked about all, read by a thread; or a
- * window that was evicted before it could be sent, and has been read again
- * just now.
+ * Accepts bytes in memory: the end of a file, after the library has checked
+ * that the file has not changed; all of a file whose residency cannot be
+ * checked, read by a disk thread; or a window that was evicted before it was
+ * sent, and was read again.
  */
 
 static int
@@ -731,7 +750,10 @@ ngx_http_pagewise_take(struct pw_sink *sink, const char *data, size_t len,
 
     *taken = ngx_min(len, NGX_HTTP_PAGEWISE_COPY);
 
-    /* of several small ranges the last one may wait for this one */
+    /*
+     * the buffer may still hold an earlier small range, which the next filters
+     * keep
+     */
 
     if (b == NULL
         || b->pos != b->last
@@ -760,7 +782,7 @@ ngx_http_pagewise_take(struct pw_sink *sink, const char *data, size_t len,
 }
 
 
-/* over TLS and HTTP/2 it is not known */
+/* returns -1 over TLS and HTTP/2, where the number is unknown */
 
 static long
 ngx_http_pagewise_unacked(struct pw_sink *sink)
@@ -797,7 +819,10 @@ ngx_http_pagewise_filter_init(ngx_conf_t *cf)
     ngx_http_next_body_filter = ngx_http_top_body_filter;
     ngx_http_top_body_filter = ngx_http_pagewise_body_filter;
 
-    /* this module is behind the index module: what it adds is asked before */
+    /*
+     * nginx calls the content handlers from the last to the first, so this one
+     * is called before that of the index module
+     */
 
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
 

@@ -1,11 +1,11 @@
 
 /*
- * The content handlers: what the static module does, and of the index module
- * what "pagewise_index" names, but a disk is waited for by a thread of
- * libpagewise.
+ * The content handlers.  They do what the static module does, and what the
+ * index module does for the names of "pagewise_index", but disk threads of
+ * libpagewise wait for the disk.
  *
- * A request that waits holds nothing but itself: if it ends, the open is
- * cancelled.
+ * A request that waits for an open holds no file; if the request ends, the
+ * open is cancelled.
  */
 
 
@@ -39,8 +39,9 @@ static void ngx_http_pagewise_cleanup(void *data);
 
 
 /*
- * What is left to the static module: locations without "pagewise on", and with
- * "disable_symlinks", whose rules the library does not know.
+ * Returns 1 if the static module is to serve the request: in locations without
+ * "pagewise on", or with "disable_symlinks", whose rules the library does not
+ * support.
  */
 
 static ngx_uint_t
@@ -92,7 +93,7 @@ ngx_http_pagewise_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* there is room for '\0', and so for the '/' of a redirect */
+    /* the path has a byte for '\0', which a redirect uses for its '/' */
 
     last = ngx_http_map_uri_to_path(r, &ctx->path, &ctx->root, 0);
     if (last == NULL) {
@@ -151,7 +152,10 @@ ngx_http_pagewise_create_ctx(ngx_http_request_t *r)
 }
 
 
-/* a root without variables is the same for all files of its location */
+/*
+ * sets the path, and its mount if all files of the location have the same one:
+ * if the root has no variables
+ */
 
 static void
 ngx_http_pagewise_set_path(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
@@ -173,7 +177,7 @@ ngx_http_pagewise_set_path(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
 
     if (!plcf->mounted) {
 
-        /* with the slash of the URI, of which an alias has not all */
+        /* without an alias, includes the slash with which the URI begins */
 
         root.data = ctx->path.data;
         root.len = clcf->alias ? ctx->root : ctx->root + 1;
@@ -186,7 +190,7 @@ ngx_http_pagewise_set_path(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
 }
 
 
-/* of a terminated request: no callback comes any more */
+/* called when the request is terminated: no callback may follow */
 
 static void
 ngx_http_pagewise_terminate(void *data)
@@ -205,7 +209,10 @@ ngx_http_pagewise_terminate(void *data)
 }
 
 
-/* a thread of nginx ("aio threads") may have used the file until now */
+/*
+ * called when the pool of the request is freed: until then a thread of nginx
+ * ("aio threads") may use the file
+ */
 
 static void
 ngx_http_pagewise_cleanup(void *data)
@@ -218,7 +225,9 @@ ngx_http_pagewise_cleanup(void *data)
 }
 
 
-/* before the header is sent; the answer is given by ngx_http_pagewise_continue() */
+/*
+ * waits before the header is sent; ngx_http_pagewise_continue() ends the wait
+ */
 
 static ngx_int_t
 ngx_http_pagewise_wait(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
@@ -234,7 +243,7 @@ ngx_http_pagewise_wait(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
     r->read_event_handler = ngx_http_test_reading;
     r->write_event_handler = ngx_http_request_empty_handler;
 
-    /* the client may have gone already, and epoll has said so */
+    /* epoll may have reported already that the client has closed */
 
     if (r->connection->read->ready
         && r->http_version < NGX_HTTP_VERSION_20)
@@ -294,7 +303,7 @@ ngx_http_pagewise_continue(ngx_http_pagewise_ctx_t *ctx, ngx_err_t err)
 
     if (rc == NGX_DECLINED) {
 
-        /* for the next content handler */
+        /* the next content handler serves the request */
 
         r->write_event_handler = ngx_http_core_run_phases;
         r->phase_handler++;
@@ -343,9 +352,9 @@ ngx_http_pagewise_found(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
     }
 
     /*
-     * With the first window at hand before the header goes, an error of the
-     * disk and a full queue have a status of their own.  Others may not need
-     * the begin of the file, or anything of it.
+     * Fetches the first window before the header is sent, so that an error of
+     * the disk, or a full queue, has a status of its own.  Other requests may
+     * not need the begin of the file, or anything of it.
      */
 
     if (r == r->main
@@ -431,7 +440,7 @@ ngx_http_pagewise_error(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
 }
 
 
-/* as the static module does it */
+/* redirects to the URI with a slash appended, as the static module does */
 
 static ngx_int_t
 ngx_http_pagewise_redirect(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
@@ -583,7 +592,7 @@ ngx_http_pagewise_respond(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 }
 
 
-/* "pagewise_index": the first of these names that is there */
+/* serves the first name of "pagewise_index" that exists */
 
 ngx_int_t
 ngx_http_pagewise_index_handler(ngx_http_request_t *r)
@@ -654,7 +663,10 @@ ngx_http_pagewise_try_index(ngx_http_request_t *r,
 }
 
 
-/* an error other than that there is none is for the index module to meet */
+/*
+ * tries the next name if this one does not exist; leaves other errors to the
+ * index module, except a full queue and a timeout
+ */
 
 static ngx_int_t
 ngx_http_pagewise_index_found(ngx_http_request_t *r,

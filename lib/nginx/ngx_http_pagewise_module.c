@@ -1,6 +1,6 @@
 
 /*
- * Directives and $pagewise_wait.
+ * The directives, and the variable $pagewise_wait.
  */
 
 

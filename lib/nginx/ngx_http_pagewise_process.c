@@ -1,12 +1,12 @@
 
 /*
- * The worker's end of libpagewise: its threads, its loop as one more
+ * The state of libpagewise in a worker: the pool, the loop as one more
  * connection, and the roots from which paths are looked up.
  *
- * There is a root for each mount point, since the library has a queue and
- * threads for each of them: files on a disk that hangs keep nobody from
- * opening files on another one.  A root is opened by a thread, when it is
- * first needed.
+ * There is a root for each mount point, since the library has queues and
+ * threads for each device: a disk that hangs does not keep requests from
+ * opening files on another disk.  A disk thread opens a root when it is first
+ * needed.
  */
 
 
@@ -15,8 +15,8 @@
 #include <dlfcn.h>
 
 
-#define NGX_HTTP_PAGEWISE_TICK   250        /* milliseconds */
-#define NGX_HTTP_PAGEWISE_IDLE   15000000   /* microseconds: files are closed */
+#define NGX_HTTP_PAGEWISE_TICK   250        /* time between ticks, ms */
+#define NGX_HTTP_PAGEWISE_IDLE   15000000   /* us without use until ticks end */
 #define NGX_HTTP_PAGEWISE_END    100000
 
 
@@ -24,16 +24,16 @@ typedef enum {
     NGX_HTTP_PAGEWISE_MOUNT_NEW = 0,
     NGX_HTTP_PAGEWISE_MOUNT_OPENING,
     NGX_HTTP_PAGEWISE_MOUNT_OPEN,
-    NGX_HTTP_PAGEWISE_MOUNT_CLOSED          /* a shorter one has to do */
+    NGX_HTTP_PAGEWISE_MOUNT_CLOSED          /* failed: a shorter one is used */
 } ngx_http_pagewise_mount_e;
 
 
 struct ngx_http_pagewise_mount_s {
-    struct pw_task              task;       /* first: found by it */
+    struct pw_task              task;       /* first member, since it is cast */
     ngx_str_t                   path;       /* with a slash at the end */
     struct pw_root             *root;
     ngx_http_pagewise_mount_e   state;
-    ngx_queue_t                 waiting;    /* of ngx_http_pagewise_open_t */
+    ngx_queue_t                 waiting;    /* ngx_http_pagewise_open_t */
 };
 
 
@@ -44,7 +44,7 @@ typedef struct {
     ngx_connection_t           *connection;
     ngx_event_t                 tick;
     uint64_t                    used;
-    ngx_http_pagewise_mount_t  *mounts;     /* the longest first */
+    ngx_http_pagewise_mount_t  *mounts;     /* longest path first */
     ngx_uint_t                  nmounts;
 } ngx_http_pagewise_process_t;
 
@@ -98,7 +98,10 @@ ngx_http_pagewise_now(void)
 }
 
 
-/* the time of some milliseconds ago, at a fraction of the price */
+/*
+ * returns the time of the last tick of the kernel, at most 10 ms ago, for a
+ * fraction of the CPU time
+ */
 
 uint64_t
 ngx_http_pagewise_coarse_now(void)
@@ -129,7 +132,10 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
         return NGX_ERROR;
     }
 
-    /* more than is permitted to be locked is only brought in: no error */
+    /*
+     * errors are ignored: pages beyond the limit of locked memory are only
+     * read
+     */
 
     (void) pw_process_prepare();
 
@@ -160,8 +166,8 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
 
 
 /*
- * A worker that exits unloads its modules, when a thread may still be waiting
- * for a disk in this one.
+ * Keeps the module loaded: a worker that exits unloads its modules, while a
+ * disk thread may still wait for a disk in this one.
  */
 
 static ngx_int_t
@@ -218,7 +224,10 @@ ngx_http_pagewise_event_handler(ngx_event_t *ev)
 }
 
 
-/* only as long as there may be something to age */
+/*
+ * ticks the loop, and sets the timer again only while files may be open or
+ * waits pending
+ */
 
 static void
 ngx_http_pagewise_tick_handler(ngx_event_t *ev)
@@ -247,7 +256,7 @@ ngx_http_pagewise_device(void *arg, const char *message)
 }
 
 
-/* what a disk holds is left to the end of the process */
+/* leaves what waiting disk threads use to the end of the process */
 
 void
 ngx_http_pagewise_exit_process(ngx_cycle_t *cycle)
@@ -285,8 +294,9 @@ ngx_http_pagewise_exit_process(ngx_cycle_t *cycle)
 
 
 /*
- * Asks no disk, only the kernel.  What is mounted later is found all the same,
- * from the mount that it is on.
+ * Reads the mount points from the kernel, which needs no disk.  Files on a
+ * file system that is mounted later are found all the same, from the mount
+ * that it is on.
  */
 
 static ngx_int_t
@@ -330,7 +340,9 @@ ngx_http_pagewise_read_mounts(ngx_cycle_t *cycle)
 }
 
 
-/* a blank, a tab, a line's end and a backslash are written as \040 etc. */
+/*
+ * decodes \040 etc., which stand for a blank, a tab, a newline and a backslash
+ */
 
 static ngx_int_t
 ngx_http_pagewise_add_mount(ngx_cycle_t *cycle, ngx_array_t *mounts,
@@ -443,7 +455,10 @@ ngx_http_pagewise_mount_open(ngx_http_pagewise_mount_t *m)
     m->task.tk_work = ngx_http_pagewise_mount_work;
     m->task.tk_waiter.wt_done = ngx_http_pagewise_mount_done;
 
-    /* a queue of its own; a number is all that the library wants */
+    /*
+     * gives each mount a queue of its own: the library accepts any number for
+     * a device
+     */
 
     queue = (m - ngx_http_pagewise.mounts) + 1;
 
@@ -501,7 +516,9 @@ ngx_http_pagewise_mount_done(struct pw_waiter *w)
 }
 
 
-/* what waits may wait for a tick */
+/*
+ * notes a use of the library, and starts the ticks, for which waits may wait
+ */
 
 void
 ngx_http_pagewise_tick(uint64_t now)
@@ -539,7 +556,7 @@ ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err)
 
     if (m == NULL) {
 
-        /* not even "/" could be opened: there is no openat2() */
+        /* not even "/" could be opened: the kernel lacks openat2() */
 
         *err = NGX_ENOSYS;
         return NGX_ERROR;
@@ -580,7 +597,9 @@ ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err)
 }
 
 
-/* also after the mount has been waited for: since then */
+/*
+ * begins a wait; if the open waited for its mount before, that wait continues
+ */
 
 static ngx_int_t
 ngx_http_pagewise_open_wait(ngx_http_pagewise_open_t *o)
