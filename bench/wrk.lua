@@ -3,7 +3,7 @@
 -- file: its lines are asked for one after the other, and again from the first; those
 -- that end in #FIRST-LAST are ranges.  Without it, the address of the command line.  At
 -- the end one line of JSON, because wrk's own table rounds.  Its percentiles are not used:
--- see docs/benchmarks.md.
+-- see bench/README.md.
 
 local function get(line)
 	local path, range = line:match("^(.*)#(%d+%-%d+)$")

@@ -1,1 +1,1 @@
-"""The laboratory: see bench/lab and docs/benchmarks.md."""
+"""The laboratory: see bench/lab and bench/README.md."""

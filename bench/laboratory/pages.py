@@ -29,8 +29,7 @@ READING = (
     "CPU time per request tells more than requests per second.",
     "A dash: there is no such figure, for example no sleep of an event loop whose thread the "
     "laboratory did not know.",
-    "[benchmarks.md](benchmarks.md) says how the laboratory measures and what its figures do "
-    "not say.",
+    "[The laboratory](../bench/README.md) describes how a figure is made and how to read it.",
 )
 
 
@@ -236,7 +235,7 @@ def front(drawn, commit, others):
         yield from item(text)
     yield from ("", "## To measure it again", "", "```sh", "sudo make bench-peers",
                 "sudo make results", "```", "")
-    yield from wrapped("[benchmarks.md](benchmarks.md#results-that-can-be-cited) has the options.")
+    yield from wrapped("[The laboratory](../bench/README.md#results-that-can-be-cited) has the options.")
 
 
 def scope(drawn, commit):

@@ -190,7 +190,7 @@ def git(tree, *words):
 @pytest.fixture
 def tree(tmp_path):
     git(tmp_path, "init", "-q")
-    for name in ("docs/a.md", "lib/a.c"):
+    for name in ("docs/a.md", "lib/a.c", "bench/README.md"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text("1\n")
     git(tmp_path, "add", ".")
@@ -199,7 +199,8 @@ def tree(tmp_path):
 
 
 @pytest.mark.parametrize("name, dirty", [
-    ("lib/a.c", True), ("lib/new.c", True), ("docs/a.md", False), ("docs/results.md", False)])
+    ("lib/a.c", True), ("lib/new.c", True), ("docs/a.md", False), ("docs/results.md", False),
+    ("bench/README.md", False)])
 def test_a_tree_is_dirty_where_what_is_measured_differs(tree, name, dirty):
     (tree / name).write_text("2\n")
     assert bool(source.changes(tree)) == dirty
@@ -273,7 +274,7 @@ def test_links_and_pictures_are_there(written):
     docs = written()
     for name, text in texts(docs).items():
         for link in re.findall(r"\]\(([^)#]+)", text):
-            if "benchmarks.md" not in link:
+            if "bench/README.md" not in link:
                 path = (docs / name).parent / link
                 assert path.exists(), f"{name}: {link}"
 
