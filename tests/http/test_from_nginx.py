@@ -33,8 +33,8 @@ def rows():
         cells = [c.strip() for c in line.strip("|").split(" | ")]
         if not line.startswith("| ") or cells[0] == "task":
             continue
-        assert len(cells) == 4 and all(cells), line
-        parts = cells[3].split("<br>")
+        assert len(cells) == 5 and all(cells), line
+        parts = cells[4].split("<br>")
         assert all(re.fullmatch("`[^`]+`", part) for part in parts), line
         assert cells[0] not in found, cells[0]
         found[cells[0]] = site, "\n".join(part.strip("`") for part in parts)
