@@ -9,7 +9,7 @@
  * after 4 times as many requests as there are columns.  The factor ADMISSION_SAMPLE is
  * twice that of the paper: with the paper's 16, a file that is just admitted has a count
  * of two or three, and such small counts are largely random.
- * (docs/design/admission-and-drop-behind.md has the figures.)
+ * (docs/admission.md has the figures.)
  *
  * TinyLFU compares a new file with the one that would be evicted for it.  The kernel does
  * not report which file that is.  So beside the sketch there is a sum of the sizes of the
