@@ -38,7 +38,7 @@ static struct sample samples[WAYS][ROUNDS_MAX];
 static char path[4096];
 static size_t mib = 512;
 static dev_t dev;
-static size_t step;
+static size_t step, readahead;
 
 static double
 cpu(void)
@@ -145,7 +145,7 @@ measure(enum way way, int sink, struct sample *s)
 	for (off = 0; off < end; off += (off_t)OS_FOLIO) {
 		if (way == ADVICE)
 			os_fetch_begin(fd, off, OS_FOLIO, step);
-		if (way == FOLIO && !os_fetch_folio(fd, off, OS_FOLIO, NULL))
+		if (way == FOLIO && !os_fetch_folio(fd, off, OS_FOLIO, 0, NULL))
 			errx(1, "this kernel brings in no huge pages here");
 		if (os_fetch_end(sink, fd, off, OS_FOLIO) != 0)
 			errx(1, "%s: cannot be read", path);
@@ -207,7 +207,7 @@ main(int argc, char **argv)
 	dev = st.st_dev;
 	step = os_advice_limit(dev);
 	sink = os_sink_open();
-	if (!os_folios(dev))
+	if (!os_folios(dev, &readahead) || readahead >= OS_FOLIO)
 		fprintf(stderr,
 		    "folio: pagewise would not use folios there: "
 		    "docs/design/prefetching.md says when it does\n");

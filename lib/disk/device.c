@@ -154,14 +154,21 @@ device_announce(struct pw_device *dv, char *text, size_t size)
 size_t
 device_step(struct pw_device *dv)
 {
-	size_t step = atomic_load(&dv->dv_step);
+	size_t step = atomic_load(&dv->dv_step), readahead = 0;
 
 	if (step == 0) {
 		step = os_advice_limit(dv->dv_id);
-		atomic_store(&dv->dv_folios, os_folios(dv->dv_id));
+		atomic_store(&dv->dv_folios, os_folios(dv->dv_id, &readahead));
+		atomic_store(&dv->dv_readahead, readahead);
 		atomic_store(&dv->dv_step, step);
 	}
 	return step;
+}
+
+bool
+device_marks(struct pw_device *dv)
+{
+	return atomic_load(&dv->dv_readahead) >= OS_FOLIO;
 }
 
 /* ---------------------------------------------------------------- statistics */

@@ -51,7 +51,9 @@ fetch_read_piece(
 	bool large = len >= POOL_LARGE, mine;
 	struct gate *tn;
 
-	folio = folio && large && os_fetch_folio(fd, off, len, map);
+	folio =
+	    folio && large &&
+	    os_fetch_folio(fd, off, len, atomic_load(&dv->dv_readahead), map);
 	tn = &dv->dv_gates[os_cpu() % POOL_GATES];
 	mine = large && gate_take(tn);
 	if (!folio)
@@ -76,10 +78,25 @@ fetch_pinned_piece(const struct window *win, off_t off, size_t len)
 	    dv, win->win_fd, off, len, true, may ? &map : NULL);
 
 	if (map != NULL)
-		pins_add(ps, &win->win_key, off, len, map);
+		pins_add(ps, &win->win_key, off, len, map, device_marks(dv));
 	else if (may)
 		pins_refuse(ps, len);
 	return error;
+}
+
+/*
+ * Removes the read-ahead marks of the folios that are followed by resident bytes, now that the piece at
+ * off was read.
+ */
+static void
+fetch_unmark(struct pw_device *dv, int fd, off_t off)
+{
+	size_t readahead = atomic_load(&dv->dv_readahead);
+	off_t folio = off - off % (off_t)OS_FOLIO, from;
+
+	from = folio - offset_round_up((off_t)readahead, OS_FOLIO, OFFSET_MAX);
+	for (from = from > 0 ? from : 0; from <= folio; from += (off_t)OS_FOLIO)
+		os_unmark(fd, from, readahead);
 }
 
 /*
@@ -104,6 +121,8 @@ fetch_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio,
 		error = folio && win != NULL
 			    ? fetch_pinned_piece(win, off, len)
 			    : fetch_read_piece(dv, fd, off, len, folio, NULL);
+		if (folio && win != NULL && device_marks(dv))
+			fetch_unmark(dv, fd, off);
 	}
 	return error;
 }
@@ -182,6 +201,17 @@ fetch_direct(const struct window *win)
 	return read;
 }
 
+/*
+ * Returns true if the window is read as folios.  One that could not be read direct is not where folios
+ * are marked, since its transmission may have a sink.
+ */
+static bool
+fetch_folds(const struct window *win)
+{
+	return win->win_how == FETCH_FOLIO ||
+	       (win->win_how == FETCH_DIRECT && !device_marks(win->win_device));
+}
+
 static int
 fetch_window_run(struct job *job)
 {
@@ -191,7 +221,7 @@ fetch_window_run(struct job *job)
 	if (fetch_direct(win))
 		return FETCHED_DIRECT;
 	error = fetch_read(win->win_device, win->win_fd, win->win_off,
-	    win->win_job.job_len, win->win_how != FETCH_PAGES, win);
+	    win->win_job.job_len, fetch_folds(win), win);
 	/* The fetched pages may have evicted others. */
 	reclaim_look(win->win_device->dv_pool->pl_reclaim);
 	return error;

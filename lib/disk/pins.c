@@ -22,6 +22,7 @@ struct pin {
 	size_t pn_len; /* bytes of the file */
 	void *pn_map;
 	bool pn_copy;	  /* pn_map is a copy, memory of OS_FOLIO bytes */
+	bool pn_marked;	  /* pn_map is a mapping with a read-ahead mark */
 	bool pn_released; /* a transmission took and released this pin */
 	unsigned pn_refs;
 	/* time at which the pin was added, released or became spare, microseconds */
@@ -179,7 +180,7 @@ pins_insert_new(struct pins *ps, struct pin *pn)
 
 void
 pins_add(struct pins *ps, const struct pins_key *key, off_t off, size_t len,
-    void *map)
+    void *map, bool marked)
 {
 	struct pin *pn = malloc(sizeof(*pn));
 
@@ -187,7 +188,8 @@ pins_add(struct pins *ps, const struct pins_key *key, off_t off, size_t len,
 		*pn = (struct pin){.pn_key = *key,
 		    .pn_off = off,
 		    .pn_len = len,
-		    .pn_map = map};
+		    .pn_map = map,
+		    .pn_marked = marked};
 		if (pins_insert_new(ps, pn))
 			return;
 	}
@@ -307,12 +309,24 @@ pins_end(const struct pin *pn, off_t off)
 	return off >= pn->pn_off && off < end ? end : off;
 }
 
+static const char *
+pins_pointer(const struct pin *pn, off_t off)
+{
+	if (pins_end(pn, off) == off)
+		return NULL;
+	return (const char *)pn->pn_map + (off - pn->pn_off);
+}
+
 const char *
 pins_copy(const struct pin *pn, off_t off)
 {
-	if (pn == NULL || !pn->pn_copy || pins_end(pn, off) == off)
-		return NULL;
-	return (const char *)pn->pn_map + (off - pn->pn_off);
+	return pn != NULL && pn->pn_copy ? pins_pointer(pn, off) : NULL;
+}
+
+const char *
+pins_marked(const struct pin *pn, off_t off)
+{
+	return pn != NULL && pn->pn_marked ? pins_pointer(pn, off) : NULL;
 }
 
 void *

@@ -3,7 +3,7 @@
  * without a residency check.  There are two kinds:
  *
  * - a mapping of the page cache, locked in memory (os_fetch_folio; thesis 2.3.4).  It is sent by
- *   sendfile(2).
+ *   sendfile(2), or from its memory if it is marked (pins_add).
  * - a copy, which was read past the page cache (os_direct_read).  It is sent from its memory.
  *
  * A pool thread reads a window and adds its pin; the transmissions that wait for it take references.
@@ -82,10 +82,11 @@ void pins_refuse(struct pins *, size_t len);
 /*
  * Takes ownership of map, a mapping of [off, off + len) of a file for which pins_reserve was called.
  * off is a multiple of OS_FOLIO, and len at most OS_FOLIO.  Unmaps the mapping at once if memory is
- * short or another pin has these bytes; they are resident all the same.
+ * short or another pin has these bytes; they are resident all the same.  The parameter marked is true if
+ * the folio may have a read-ahead mark (os_fetch_folio): then it is sent from the mapping, by send(2).
  */
-void pins_add(
-    struct pins *, const struct pins_key *, off_t off, size_t len, void *map);
+void pins_add(struct pins *, const struct pins_key *, off_t off, size_t len,
+    void *map, bool marked);
 
 /*
  * Returns a blank, a pin with OS_FOLIO bytes of memory for a copy, to pass to pins_add_copy or
@@ -114,6 +115,12 @@ off_t pins_end(const struct pin *, off_t off);
 
 /* Returns a pointer to the bytes from off to pins_end, or NULL if the pin has no copy of them. */
 const char *pins_copy(const struct pin *, off_t off);
+
+/*
+ * Returns a pointer to the bytes from off to pins_end in a marked mapping, or NULL.  Only system calls may
+ * read there, which fail with EFAULT if the file was truncated; the program itself would get SIGBUS.
+ */
+const char *pins_marked(const struct pin *, off_t off);
 
 /* Returns the memory of a blank, OS_FOLIO bytes. */
 void *pins_memory(struct pin *);

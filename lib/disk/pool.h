@@ -136,6 +136,12 @@ bool pool_sockets(const struct pw_pool *);
 /* Returns the most bytes that one advice reads on the device.  Reads sysfs once, without waiting. */
 size_t device_step(struct pw_device *);
 
+/*
+ * Returns true if the device's read-ahead is OS_FOLIO or more, so that the pins of its folios are marked
+ * (pins_add).  Returns false before the first fetch.
+ */
+bool device_marks(struct pw_device *);
+
 /* Queues of a device.  Each has threads of its own, so a job waits only for jobs of the same queue. */
 enum pool_queue {
 	POOL_FILES,   /* opens and windows */

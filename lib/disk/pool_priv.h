@@ -57,7 +57,8 @@ struct pw_device {
 	struct pw_histogram dv_wait;
 	/* most bytes of one advice; 0 before device_step */
 	atomic_size_t dv_step;
-	atomic_bool dv_folios; /* result of os_folios, set with dv_step */
+	atomic_bool dv_folios;	    /* result of os_folios, set with dv_step */
+	atomic_size_t dv_readahead; /* bytes; set with dv_step */
 	/* moving average time of a fetch, microseconds */
 	atomic_ullong dv_latency;
 	struct budget_part dv_room;

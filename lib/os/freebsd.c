@@ -431,12 +431,18 @@ os_fetch_wait(int sink, int fd, off_t off, size_t len)
 }
 
 bool
-os_fetch_folio(int fd, off_t off, size_t len, void **map)
+os_fetch_folio(int fd, off_t off, size_t len, size_t readahead, void **map)
 {
-	(void)fd, (void)off, (void)len;
+	(void)fd, (void)off, (void)len, (void)readahead;
 	if (map != NULL)
 		*map = NULL;
 	return false;
+}
+
+void
+os_unmark(int fd, off_t off, size_t readahead)
+{
+	(void)fd, (void)off, (void)readahead;
 }
 
 int
@@ -468,9 +474,9 @@ os_advice_limit(dev_t dev)
 }
 
 bool
-os_folios(dev_t dev)
+os_folios(dev_t dev, size_t *readahead)
 {
-	(void)dev;
+	(void)dev, (void)readahead;
 	return false;
 }
 

@@ -153,10 +153,12 @@ linux_fetch_populate(char *map)
 
 /*
  * Reads a folio by a page fault in a mapping with MADV_HUGEPAGE, where an advice would read single pages.
- * MADV_RANDOM keeps the kernel from reading the next folio as well.
+ * MADV_RANDOM keeps the kernel from reading the next folio as well.  If must_lock is true, reads only
+ * what it can lock.
  */
 static bool
-linux_fetch_fault_folio(int fd, off_t off, size_t len, void **locked)
+linux_fetch_fault_folio(
+    int fd, off_t off, size_t len, bool must_lock, void **locked)
 {
 	char *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
 	bool read;
@@ -169,7 +171,7 @@ linux_fetch_fault_folio(int fd, off_t off, size_t len, void **locked)
 		*locked = map;
 		return true;
 	}
-	read = read && linux_fetch_populate(map);
+	read = read && !must_lock && linux_fetch_populate(map);
 	munmap(map, len);
 	return read;
 }
@@ -206,30 +208,63 @@ linux_fetch_may_fold(int fd, off_t off, size_t len)
 	       (fstat(fd, &st) == 0 && off + (off_t)len == st.st_size);
 }
 
-/*
- * The fault leaves a read-ahead mark on the folio.  The next access through the same descriptor would
- * start a read of the next folio; an access through another descriptor, here a read of one byte, only
- * removes the mark.
- */
-bool
-os_fetch_folio(int fd, off_t off, size_t len, void **locked)
+/* Returns true if the file's marks can be removed: os_unmark asks cachestat(2). */
+static bool
+linux_fetch_can_unmark(int fd, off_t off, size_t readahead)
 {
-	char byte;
-	bool read;
+	return readahead < OS_FOLIO || os_cachestat(fd, off, 1) >= 0;
+}
+
+bool
+os_fetch_folio(int fd, off_t off, size_t len, size_t readahead, void **locked)
+{
+	bool must_lock = readahead >= OS_FOLIO, read;
 	int own;
 
 	if (locked != NULL)
 		*locked = NULL;
-	if (!linux_fetch_may_fold(fd, off, len))
+	if (!linux_fetch_may_fold(fd, off, len) ||
+	    (must_lock && locked == NULL) ||
+	    !linux_fetch_can_unmark(fd, off, readahead))
 		return false;
 	own = linux_fetch_reopen(fd);
 	if (own == -1)
 		return false;
-	read = linux_fetch_fault_folio(own, off, len, locked);
+	read = linux_fetch_fault_folio(own, off, len, must_lock, locked);
 	close(own);
-	if (locked != NULL && *locked != NULL)
-		(void)!pread(fd, &byte, 1, off);
+	if (!must_lock && locked != NULL && *locked != NULL)
+		os_unmark(fd, off, readahead);
 	return read;
+}
+
+/* Returns true if [off, off + len) of the file, or its part before the end of the file, is resident. */
+static bool
+linux_fetch_is_resident(int fd, off_t off, size_t len)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == -1)
+		return false;
+	if (off >= st.st_size)
+		return true;
+	if ((off_t)len > st.st_size - off)
+		len = (size_t)(st.st_size - off);
+	return os_cachestat(fd, off, len) == 1;
+}
+
+/*
+ * Reads a byte through a descriptor that did not have the fault.  The kernel then looks for the first
+ * missing page behind the folio's first one, no further than its read-ahead, and reads from there.
+ */
+void
+os_unmark(int fd, off_t off, size_t readahead)
+{
+	off_t next = off + sysconf(_SC_PAGESIZE);
+	char byte;
+
+	if (readahead < OS_FOLIO ||
+	    linux_fetch_is_resident(fd, next, readahead))
+		(void)!pread(fd, &byte, 1, off);
 }
 
 /* Returns the largest value of the files, in bytes.  A partition uses its disk's files. */
@@ -274,18 +309,14 @@ os_advice_limit(dev_t dev)
 }
 
 /*
- * Returns false where read-ahead is as long as a folio, because removing the mark would start a read.
  * Before Linux 5.18 the fault reads one page only, so older kernels are excluded: those without
  * cachestat(2), which came with 6.5.
  */
 bool
-os_folios(dev_t dev)
+os_folios(dev_t dev, size_t *readahead)
 {
-	size_t readahead =
-	    linux_fetch_read_kib(limits_of_disk, READAHEAD_FILES, dev);
-
-	if (readahead == 0 || readahead >= OS_FOLIO ||
-	    os_cachestat(-1, 0, 1) == -ENOSYS)
+	*readahead = linux_fetch_read_kib(limits_of_disk, READAHEAD_FILES, dev);
+	if (*readahead == 0 || os_cachestat(-1, 0, 1) == -ENOSYS)
 		return false;
 	return os_linux_number(HUGE_SIZE) == OS_FOLIO;
 }

@@ -234,9 +234,21 @@ int os_fetch_wait(int sink, int fd, off_t off, size_t len);
  *
  * If `map` is not NULL, locks the folio as well, and sets *map to its mapping, which os_unmap releases;
  * then os_fetch_end is not needed.  Sets *map to NULL if the folio cannot be locked (RLIMIT_MEMLOCK).
+ *
+ * The folio has a read-ahead mark: whoever reads it by read(2) or sendfile(2), not through the mapping,
+ * makes the kernel read up to readahead bytes behind it, unless they are resident.  Readahead is that of
+ * the device (os_folios).  If it is OS_FOLIO or more, fails unless the folio can be locked, and its marks
+ * can be removed by os_unmark later.
  */
 #define OS_FOLIO ((size_t)2 << 20)
-bool os_fetch_folio(int fd, off_t off, size_t len, void **map);
+bool os_fetch_folio(
+    int fd, off_t off, size_t len, size_t readahead, void **map);
+
+/*
+ * Removes the read-ahead mark of the folio at off if that does not start a read, that is, if readahead
+ * bytes behind its first page, or all up to the end of the file, are resident.  Pool's threads.
+ */
+void os_unmark(int fd, off_t off, size_t readahead);
 
 /* Identifies a version of a file. */
 struct os_version {
@@ -271,8 +283,11 @@ void os_drop(int fd, off_t off, size_t len);
 /* Returns the most bytes that one advice covers on a device, at least 64 KiB.  Reads sysfs. */
 size_t os_advice_limit(dev_t dev);
 
-/* Returns true if os_fetch_folio reads exactly one folio on this device.  Reads sysfs. */
-bool os_folios(dev_t dev);
+/*
+ * Returns true if os_fetch_folio reads exactly one folio on this device, and sets *readahead to the
+ * device's read-ahead in bytes.  Reads sysfs.
+ */
+bool os_folios(dev_t dev, size_t *readahead);
 
 /* Formats st_dev as the system's tools do: "254:0"; on FreeBSD also "0x8700ff01". */
 void os_dev_name(uint64_t dev, char *text, size_t size);

@@ -54,13 +54,19 @@ send_drops(struct pw_send *s)
  * sendfile(2) uses a folio once for each 64 KiB, so after one transmission the kernel keeps a large folio
  * as often used.  That suits admitted files, and PW_CACHE_KEEP, where reading page by page costs more CPU
  * time than the saved bytes are worth (docs/admission.md).  It does not suit files on trial.
+ * Where folios have read-ahead marks (device_marks), only a transmission that can send from its mapping
+ * gets one.
  */
 enum fetch_how
 send_fetch_how(struct pw_send *s)
 {
 	if (send_drops(s) && s->snd_path->path_copies && !sink_takes_ranges(s))
 		return FETCH_DIRECT;
-	return send_priv(s)->ss_trial ? FETCH_PAGES : FETCH_FOLIO;
+	if (send_priv(s)->ss_trial ||
+	    (device_marks(file_priv(s->snd_file)->fp_device) &&
+		!send_from_memory(s)))
+		return FETCH_PAGES;
+	return FETCH_FOLIO;
 }
 
 /*

@@ -30,6 +30,20 @@ prefetch_may_be_pinned(const struct pw_send *s)
 	       pins_any(pool_pins(s->snd_loop->lp_pool));
 }
 
+/*
+ * Returns true if the transmission can send the bytes of its pin.  A sink that accepts ranges sends pages
+ * of the file, not copies.  Bytes of a marked mapping can be passed to send(2) alone.
+ */
+static bool
+prefetch_can_send_pin(const struct pw_send *s)
+{
+	const struct pin *pn = send_priv(s)->ss_pin;
+
+	if (pins_copy(pn, s->snd_off) != NULL)
+		return !sink_takes_ranges(s);
+	return pins_marked(pn, s->snd_off) == NULL || send_from_memory(s);
+}
+
 static bool
 prefetch_is_pinned(struct pw_send *s)
 {
@@ -41,8 +55,7 @@ prefetch_is_pinned(struct pw_send *s)
 	send_unpin(s);
 	key = pins_key(s->snd_file);
 	*pn = pins_take(pool_pins(s->snd_loop->lp_pool), &key, s->snd_off);
-	/* A sink that accepts ranges sends pages of the file, not copies. */
-	if (pins_copy(*pn, s->snd_off) != NULL && sink_takes_ranges(s))
+	if (!prefetch_can_send_pin(s))
 		send_unpin(s);
 	return *pn != NULL;
 }
@@ -266,6 +279,17 @@ prefetch_forget_ready(struct pw_send *s)
 	send_priv(s)->ss_full = false;
 }
 
+/* Returns the call that sends the next byte: that of its pin, or else `call`. */
+static send_call_f
+prefetch_call(const struct pw_send *s, send_call_f call)
+{
+	const struct pin *pn = send_priv(s)->ss_pin;
+
+	if (pins_copy(pn, s->snd_off) != NULL)
+		return send_from_copy;
+	return pins_marked(pn, s->snd_off) != NULL ? send_from_mapping : call;
+}
+
 /* Sends the resident part of the next chunk.  Sets *missed if the next byte is not resident. */
 static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
@@ -296,9 +320,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	chunk = send_chunk_end(s);
 	if (send_priv(s)->ss_ready < chunk)
 		chunk = send_priv(s)->ss_ready;
-	if (pins_copy(send_priv(s)->ss_pin, s->snd_off) != NULL)
-		call = send_from_copy;
-	return send_window(s, chunk, call);
+	return send_window(s, chunk, prefetch_call(s, call));
 }
 
 /* Returns true if a transmission of any loop may drop pages of the file. */

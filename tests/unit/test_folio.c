@@ -14,6 +14,10 @@
 #define THIRD ((off_t)(2 * OS_FOLIO))
 #define REST  (SIZE - (size_t)THIRD)
 
+#define READAHEAD ((size_t)128 * KIB) /* of the device */
+#define LONG \
+	(2 * OS_FOLIO + 1) /* a read-ahead that reaches into the third folio */
+
 #define HUGE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
 /* What os_folios asks for, but for the disk's read-ahead. */
@@ -53,7 +57,8 @@ a_folio_comes_as_a_whole_and_nothing_else(void **state)
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
 
-	assert_true(os_fetch_folio(fd, (off_t)OS_FOLIO, OS_FOLIO, NULL));
+	assert_true(
+	    os_fetch_folio(fd, (off_t)OS_FOLIO, OS_FOLIO, READAHEAD, NULL));
 	assert_int_equal(pages_resident(fd, 0, OS_FOLIO), 0);
 	assert_int_equal(
 	    pages_resident(fd, (off_t)OS_FOLIO, OS_FOLIO), pages_in(OS_FOLIO));
@@ -67,7 +72,7 @@ the_rest_of_a_file_counts_as_one(void **state)
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
 
-	assert_true(os_fetch_folio(fd, THIRD, REST, NULL));
+	assert_true(os_fetch_folio(fd, THIRD, REST, READAHEAD, NULL));
 	assert_int_equal(pages_resident(fd, THIRD, REST), pages_in(REST));
 	assert_int_equal(pages_resident(fd, 0, (size_t)THIRD), 0);
 	pw_file_unref(&file);
@@ -80,12 +85,14 @@ a_part_of_a_folio_is_left_alone(void **state)
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
 
-	assert_false(os_fetch_folio(fd, 0, OS_FOLIO - 4096, NULL));
-	assert_false(os_fetch_folio(fd, 4096, OS_FOLIO - 4096, NULL));
-	assert_false(os_fetch_folio(fd, 4096, OS_FOLIO, NULL));
-	assert_false(os_fetch_folio(fd, 0, 2 * OS_FOLIO, NULL));
-	assert_false(os_fetch_folio(fd, THIRD, REST - 1, NULL));
-	assert_false(os_fetch_folio(fd, THIRD + 4096, REST - 4096, NULL));
+	assert_false(os_fetch_folio(fd, 0, OS_FOLIO - 4096, READAHEAD, NULL));
+	assert_false(
+	    os_fetch_folio(fd, 4096, OS_FOLIO - 4096, READAHEAD, NULL));
+	assert_false(os_fetch_folio(fd, 4096, OS_FOLIO, READAHEAD, NULL));
+	assert_false(os_fetch_folio(fd, 0, 2 * OS_FOLIO, READAHEAD, NULL));
+	assert_false(os_fetch_folio(fd, THIRD, REST - 1, READAHEAD, NULL));
+	assert_false(
+	    os_fetch_folio(fd, THIRD + 4096, REST - 4096, READAHEAD, NULL));
 	assert_int_equal(pages_resident(fd, 0, SIZE), 0);
 	pw_file_unref(&file);
 }
@@ -99,7 +106,8 @@ what_has_begun_is_not_taken_for_complete(void **state)
 
 	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
 	assert_int_equal(pread(file->fil_fd, &byte, 1, 0), 1);
-	assert_false(os_fetch_folio(file->fil_fd, 0, OS_FOLIO, NULL));
+	assert_false(
+	    os_fetch_folio(file->fil_fd, 0, OS_FOLIO, READAHEAD, NULL));
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 1);
 	pw_file_unref(&file);
 }
@@ -110,17 +118,68 @@ a_file_that_has_shrunk_is_no_fault(void **state)
 	struct pw_file *file = cold_file(*state);
 
 	assert_int_equal(truncate(path_in(*state, "f"), 4096), 0);
+	assert_false(os_fetch_folio(
+	    file->fil_fd, (off_t)OS_FOLIO, OS_FOLIO, READAHEAD, NULL));
 	assert_false(
-	    os_fetch_folio(file->fil_fd, (off_t)OS_FOLIO, OS_FOLIO, NULL));
-	assert_false(os_fetch_folio(file->fil_fd, THIRD, REST, NULL));
+	    os_fetch_folio(file->fil_fd, THIRD, REST, READAHEAD, NULL));
+	pw_file_unref(&file);
+}
+
+/* The mark of such a folio could not be removed later. */
+static void
+folio_with_a_long_readahead_is_read_only_if_it_is_locked(void **state)
+{
+	struct pw_file *file = cold_file(*state);
+
+	assert_false(os_fetch_folio(file->fil_fd, 0, OS_FOLIO, LONG, NULL));
+	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 0);
+	pw_file_unref(&file);
+}
+
+/* Locks a folio of a file on a device with a long read-ahead. */
+static void *
+lock_folio(struct pw_file *file, off_t off, size_t len)
+{
+	void *map;
+
+	if (!os_fetch_folio(file->fil_fd, off, len, LONG, &map) || map == NULL)
+		skip(); /* RLIMIT_MEMLOCK */
+	return map;
+}
+
+static void
+mark_is_removed_only_if_that_reads_nothing(void **state)
+{
+	struct pw_file *file = cold_file(*state);
+	void *first = lock_folio(file, 0, OS_FOLIO), *second, *third;
+	int fd = file->fil_fd;
+	char byte;
+
+	os_unmark(fd, 0, LONG);
+	assert_int_equal(pages_resident(fd, 0, SIZE), pages_in(OS_FOLIO));
+	third = lock_folio(file, THIRD, REST);
+	os_unmark(fd, THIRD, LONG);
+	os_unmark(fd, 0, LONG);
+	assert_int_equal(pages_resident(fd, (off_t)OS_FOLIO, OS_FOLIO), 0);
+	/* the last folio has no mark any more, which a read would obey */
+	assert_int_equal(pread(fd, &byte, 1, THIRD), 1);
+	assert_int_equal(pages_resident(fd, (off_t)OS_FOLIO, OS_FOLIO), 0);
+	second = lock_folio(file, (off_t)OS_FOLIO, OS_FOLIO);
+	os_unmark(fd, 0, LONG);
+	assert_int_equal(pages_resident(fd, 0, SIZE), pages_in(SIZE));
+	os_unmap(first, OS_FOLIO);
+	os_unmap(second, OS_FOLIO);
+	os_unmap(third, REST);
 	pw_file_unref(&file);
 }
 
 static void
 an_unknown_device_has_none(void **state)
 {
+	size_t readahead;
+
 	(void)state;
-	assert_false(os_folios((dev_t)0xfff00fff));
+	assert_false(os_folios((dev_t)0xfff00fff, &readahead));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -134,6 +193,8 @@ main(void)
 	    TEST(a_part_of_a_folio_is_left_alone),
 	    TEST(what_has_begun_is_not_taken_for_complete),
 	    TEST(a_file_that_has_shrunk_is_no_fault),
+	    TEST(folio_with_a_long_readahead_is_read_only_if_it_is_locked),
+	    TEST(mark_is_removed_only_if_that_reads_nothing),
 	    TEST(an_unknown_device_has_none),
 	};
 

@@ -10,10 +10,11 @@
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
 
-#define PAGE 4096
-#define DEV  1
-#define INO  2
-#define SIZE (4 * OS_FOLIO)
+#define PAGE	  4096
+#define READAHEAD ((size_t)128 * KIB) /* of the device */
+#define DEV	  1
+#define INO	  2
+#define SIZE	  (4 * OS_FOLIO)
 
 /* A map that os_unmap can have; pins.c does not look into it. */
 static void *
@@ -41,7 +42,7 @@ add(struct pins *ps, uint64_t ino, off_t off)
 
 	assert_true(pins_reserve(ps, PAGE));
 	pins_add(ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = ino}, off,
-	    PAGE, map);
+	    PAGE, map, false);
 	return map;
 }
 
@@ -375,14 +376,16 @@ window_is_resident_and_locked(void **state)
 	struct pw_file *file = cold_file(*state);
 	void *map;
 
-	assert_true(os_fetch_folio(file->fil_fd, OS_FOLIO, OS_FOLIO, &map));
+	assert_true(
+	    os_fetch_folio(file->fil_fd, OS_FOLIO, OS_FOLIO, READAHEAD, &map));
 	if (map == NULL)
 		skip(); /* RLIMIT_MEMLOCK */
 	assert_true(is_locked(map));
 	assert_int_equal(
 	    pages_resident(file->fil_fd, OS_FOLIO, OS_FOLIO), OS_FOLIO / PAGE);
 	os_unmap(map, OS_FOLIO);
-	assert_false(os_fetch_folio(file->fil_fd, PAGE, OS_FOLIO, &map));
+	assert_false(
+	    os_fetch_folio(file->fil_fd, PAGE, OS_FOLIO, READAHEAD, &map));
 	assert_null(map);
 	pw_file_unref(&file);
 }
