@@ -6,9 +6,9 @@
  *   sendfile(2), or from its memory if it is marked (pins_add).
  * - a copy, which was read past the page cache (os_direct_read).  It is sent from its memory.
  *
- * A pool thread reads a window and adds its pin; the transmissions that wait for it take references.
+ * A disk thread reads a window and adds its pin; the transmissions that wait for it take references.
  * When the last reference of a mapping is released, or no transmission takes one within
- * PINS_FRESH_US, a pool thread unmaps it.  A copy waits for its first reference for PINS_WAITED_US,
+ * PINS_FRESH_US, a disk thread unmaps it.  A copy waits for its first reference for PINS_WAITED_US,
  * since its bytes are nowhere else in memory, and for another one for PINS_FRESH_US after the last was
  * released.  Then its memory is used again.  If the limit of pins is reached, the memory of a copy is
  * used again as soon as the copy was sent, or has waited for PINS_FRESH_US.
@@ -90,7 +90,7 @@ void pins_add(struct pins *, const struct pins_key *, off_t off, size_t len,
 
 /*
  * Returns a blank, a pin with OS_FOLIO bytes of memory for a copy, to pass to pins_add_copy or
- * pins_blank_free.  Returns NULL above the limits.  Pool's threads, since it may map memory.
+ * pins_blank_free.  Returns NULL above the limits.  Disk threads, since it may map memory.
  */
 struct pin *pins_blank(struct pins *, const struct pins_key *);
 void pins_blank_free(struct pins *, struct pin *);
@@ -139,7 +139,7 @@ void pins_forget(
 bool pins_tick(struct pins *, uint64_t now_us, uint64_t *dev);
 
 /*
- * Unmaps the removed pins of a device's files.  Call on a pool thread of the device, since to unmap a
+ * Unmaps the removed pins of a device's files.  Call on a disk thread of the device, since to unmap a
  * deleted file may wait for the disk, and interrupts all processors.
  */
 void pins_reap(struct pins *, uint64_t dev);

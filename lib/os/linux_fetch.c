@@ -1,5 +1,5 @@
 /*
- * linux_fetch: reads pages from the disk into the page cache, for pool threads, which may wait.
+ * linux_fetch: reads pages from the disk into the page cache, for disk threads, which may wait.
  */
 #include <sys/mman.h>
 #include <sys/resource.h>

@@ -246,7 +246,7 @@ bool os_fetch_folio(
 
 /*
  * Removes the read-ahead mark of the folio at off if that does not start a read, that is, if readahead
- * bytes behind its first page, or all up to the end of the file, are resident.  Pool's threads.
+ * bytes behind its first page, or all up to the end of the file, are resident.  Disk threads.
  */
 void os_unmark(int fd, off_t off, size_t readahead);
 

@@ -4,7 +4,7 @@
  * transmission is pending until that arrives.  The paths differ in how they fetch and send.
  *
  * A chunk that was evicted between its fetch and its check means that memory is short.  Then only
- * that chunk is fetched; if it is evicted again, a pool thread sends it after a pause.
+ * that chunk is fetched; if it is evicted again, a disk thread sends it after a pause.
  */
 #include <errno.h>
 
