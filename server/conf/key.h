@@ -60,6 +60,7 @@ typedef int key_set_f(struct conf_scope *, const struct key *, const char *text,
 struct key {
 	const char *key_name;
 	unsigned key_where;
+	const char *key_since; /* version that introduced it: "0.2" */
 	/*
 	 * Default in the file's syntax.  In parentheses it only describes the effect of an unset
 	 * key.
