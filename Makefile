@@ -17,6 +17,7 @@
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc, the pages of the manual; quiet when clean
+##   keys         writes what repeats the keys of the configuration: manual, sample, help (conf/keys.py)
 ##   abi          writes lib/abi/, what the library promises, which lint compares: for a release
 ##   freebsd      builds for FreeBSD, on Linux: build/freebsd/pagewise (docs/guides/freebsd.md)
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
@@ -114,7 +115,7 @@ LIB_C := $(filter-out lib/os/% lib/nginx/% lib/examples/% $(OF_OTHERS),$(wildcar
     $(addprefix lib/os/,meter.c posix.c ring.c seed.c switches.c) $(wildcard lib/os/$(OS)*.c)
 TOOL_C := $(filter-out $(OF_OTHERS),$(wildcard server/tool/*.c))
 SERVER_C := $(filter-out server/main.c server/tool/% $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
-    build/mime_table.c build/admin_page.c
+    build/mime_table.c build/admin_page.c build/key_text.c
 # About Linux: its list of active pages, io_uring, how attributes are set, large folios, capabilities, pipes of a size, direct reads, what is in memory, its /proc.
 UNIT_NOT_freebsd = active async direct file_attribute filesystem folio memory_limit meter offset owner pins pipes reclaim residency share tcp_memory
 UNIT_C := $(filter-out $(UNIT_NOT_$(OS):%=tests/unit/test_%.c),\
@@ -210,6 +211,11 @@ build/mime_table.c: build/%.c: conf/mime.types
 	$(call string,-e '/^[[:space:]]*#/d' -e '/^[[:space:]]*$$/d' -e 's/	/ /g')
 
 build/admin_page.c: build/%.c: server/admin/admin.html
+	@mkdir -p $(@D)
+	$(call string)
+
+# Made by conf/keys.py from docs/reference, and committed: a build needs no Python.
+build/key_text.c: build/%.c: server/conf/key_text.txt
 	@mkdir -p $(@D)
 	$(call string)
 
@@ -325,7 +331,7 @@ help:
 
 .PHONY: check release dist html deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-rooms lint-messages lint-abi lint-docs abi examples install uninstall clean help
+    lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-rooms lint-messages lint-keys lint-abi lint-docs keys abi examples install uninstall clean help
 .DELETE_ON_ERROR:
 
 # There, other trees and whole systems stand.

@@ -37,6 +37,7 @@ needs()
 	check	pymod xdist			python3-pytest-xdist	py311-pytest-xdist
 	check	pymod h2			python3-h2		-
 	check	pymod prometheus_client		python3-prometheus-client	py311-prometheus-client
+	check	pymod markdown_it		python3-markdown-it	py311-markdown-it-py
 	test	lib fuse3			libfuse3-dev		fusefs-libs3
 	test	linux cmd fusermount3		fuse3			-
 	check	cmd git				git			git
@@ -68,7 +69,6 @@ needs()
 	test	linux pymod matplotlib		python3-matplotlib	-
 	test	linux pymod rich		python3-rich		-
 	test	cmd mandoc			mandoc			-
-	test	pymod markdown_it		python3-markdown-it	py311-markdown-it-py
 	kernels	apt cmd qemu-system-x86_64	qemu-system-x86		-
 	kernels	apt static /bin/busybox		busybox-static		-
 	kernels	apt cmd cpio			cpio			-
@@ -108,6 +108,7 @@ needs()
 	lint	cmd clang-tidy			clang-tidy		llvm
 	lint	cmd cppcheck			cppcheck		cppcheck
 	lint	cmd mandoc			mandoc			-
+	lint	pymod markdown_it		python3-markdown-it	py311-markdown-it-py
 	lint	linux cmd abidiff		abigail-tools		-
 	lint	cmd codespell			codespell		py311-codespell
 	bench	cmd wrk				wrk			wrk

@@ -6,7 +6,7 @@ C_ALL = $(C_PRODUCT) $(C_EXAMPLES) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
 	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
-	    lint-guards lint-header lint-names lint-comments lint-rooms lint-messages lint-abi lint-docs
+	    lint-guards lint-header lint-names lint-comments lint-rooms lint-messages lint-keys lint-abi lint-docs
 
 # Which system it is, only the files of one system know: no conditions, no headers of one.
 SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
@@ -59,6 +59,13 @@ lint-abi: build/abi/new.abi
 lint-messages:
 	@$(PYTHON) tests/messages | diff -u tests/messages.txt - || \
 	    { echo 'run tests/messages >tests/messages.txt' >&2; exit 1; }
+
+# What repeats a key's text is made from its row and its section: conf/keys.py has the list.
+keys: build/pagewise
+	@sh conf/install-deps.sh html
+	@$(PYTHON) conf/keys.py build/pagewise
+lint-keys: build/pagewise
+	@$(PYTHON) conf/keys.py --check build/pagewise
 
 # Links, lengths, spelling: the file says what.
 lint-docs:

@@ -130,7 +130,8 @@ conf_args_print_help(void)
 	    "    -T, --dump                 check the configuration, print "
 	    "all of it, then exit\n"
 	    "    -V, --version              print versions, then exit\n"
-	    "    -h, --help                 print this help, then exit\n"
+	    "    -h, --help [KEY]           print this help, or that of a "
+	    "key, then exit\n"
 	    "    --keys                     print all configuration keys, "
 	    "then exit\n"
 	    "    --root DIR                 serve DIR instead of the sites of "
@@ -217,8 +218,30 @@ conf_args_bad_option(int c, char **argv)
 		   : conf_args_unknown(written);
 }
 
+/* Prints the help of a key, or all options if word is NULL or an option. */
 static enum conf_action
-conf_args_take_option(int c, int index, struct conf_args *args)
+conf_args_help(const char *word)
+{
+	char key[MAX_NAME], cause[64] = "unknown key; see pagewise --keys";
+	const char *like;
+
+	if (word == NULL || word[0] == '-') {
+		conf_args_print_help();
+		return CONF_EXIT_OK;
+	}
+	snprintf(key, sizeof(key), "%s", word);
+	conf_args_exchange(key, '-', '_');
+	if (conf_key_help(key))
+		return CONF_EXIT_OK;
+	like = conf_key_like(key);
+	if (like != NULL)
+		snprintf(cause, sizeof(cause), "unknown key; did you mean %s?",
+		    like);
+	return conf_args_complain(word, cause);
+}
+
+static enum conf_action
+conf_args_take_option(int c, int index, char **argv, struct conf_args *args)
 {
 	switch (c) {
 	case 'c':
@@ -234,8 +257,7 @@ conf_args_take_option(int c, int index, struct conf_args *args)
 		conf_args_print_version();
 		return CONF_EXIT_OK;
 	case 'h':
-		conf_args_print_help();
-		return CONF_EXIT_OK;
+		return conf_args_help(argv[optind]);
 	case OPT_KEYS:
 		conf_key_print();
 		return CONF_EXIT_OK;
@@ -272,7 +294,7 @@ conf_args_parse(int argc, char **argv, struct conf_args *args)
 		if (c == '?' || c == ':')
 			action = conf_args_bad_option(c, argv);
 		else
-			action = conf_args_take_option(c, index, args);
+			action = conf_args_take_option(c, index, argv, args);
 	}
 	if (action != CONF_RUN)
 		return action;

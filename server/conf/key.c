@@ -352,8 +352,7 @@ conf_key_clear(struct conf_scope *scope, const char *name)
 		key->key_clear(scope);
 }
 
-/* Returns true for a default such as "(nobody)", which describes an unset key. */
-static bool
+bool
 conf_key_is_described(const struct key *key)
 {
 	return key->key_default[0] == '(';
@@ -430,49 +429,4 @@ conf_key_like(const char *name)
 	for (size_t i = 0; i < NSECTIONS; i++)
 		similar_offer(&sim, name, sections[i].sec_name);
 	return sim.sim_name;
-}
-
-static void
-conf_key_write(const struct key *key)
-{
-	char line[96], range[64];
-	int len = (int)strlen(key->key_default);
-
-	snprintf(line, sizeof(line), "%s%s = %s",
-	    conf_key_is_described(key) ? "#" : "", key->key_name,
-	    conf_key_is_described(key) ? key->key_values : key->key_default);
-	conf_range_text(key, range, sizeof(range));
-	printf("%-32s # %s", line, key->key_help);
-	if (conf_key_is_described(key))
-		printf("; default: %.*s", len - 2, key->key_default + 1);
-	else
-		printf("; %s", key->key_values);
-	printf("%s%s\n", range[0] != '\0' ? ", " : "", range);
-}
-
-static void
-conf_key_write_section(unsigned places, const char *title)
-{
-	printf("# %s:\n", title);
-	for (const struct key *key = conf_keys; key->key_name != NULL; key++)
-		if ((key->key_where & KEY_ANYWHERE) == places)
-			conf_key_write(key);
-}
-
-void
-conf_key_print(void)
-{
-	conf_key_write_section(KEY_TOP, "At the top level");
-	putchar('\n');
-	conf_key_write_section(
-	    KEY_TOP | KEY_SITE, "At the top level, or in a site");
-	putchar('\n');
-	conf_key_write_section(
-	    KEY_INHERITED, "At the top level, in a site, or in a location");
-	puts("\n# In site \"NAME\" { ... }, which may hold "
-	     "location \"/PREFIX/\" { ... }");
-	conf_key_write_section(KEY_SITE, "In a site");
-	conf_key_write_section(
-	    KEY_SITE | KEY_LOCATION, "In a site, or in a location");
-	conf_key_write_section(KEY_LOCATION, "In a location");
 }

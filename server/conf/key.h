@@ -1,13 +1,13 @@
 /*
  * key: the table of all configuration keys, one row per key.  The grammar of the file, the
- * options of the command line, the defaults, -h and --keys all come from these rows;
- * tests/http/test_keys.py compares the manuals and the sample with them.
+ * options of the command line, the defaults, -h and --keys all come from these rows.
  *
- * To add a key, add a field in conf.h and a row.  A key that is neither number nor boolean also
- * needs a function, in assign.c or in the file of its subject: listen.c, user.c, site.c.  A list
- * needs a second one, which clears it.  Memory that a key of a site or location points to comes
- * from conf_keep, so that nothing copies or frees it.  The test then reports what is missing in the
- * manual pagewise.conf(5), docs/reference/conf-*.md, their index and conf/pagewise.conf.
+ * To add a key, add a field in conf.h, a row, and a section of docs/reference/conf-*.md; then run
+ * `make keys`, which writes all that repeats these two: pagewise.conf(5), conf/pagewise.conf, the
+ * index of keys, the text of -h KEY.  A key that is neither number nor boolean also needs a
+ * function, in assign.c or in the file of its subject: listen.c, user.c, site.c.  A list needs a
+ * second one, which clears it.  Memory that a key of a site or location points to comes from
+ * conf_keep, so that nothing copies or frees it.
  */
 #ifndef SERVER_CONF_KEY_H
 #define SERVER_CONF_KEY_H
@@ -117,7 +117,16 @@ const char *conf_key_place(const char *name, unsigned section);
 /* Returns the most similar key or section name, or NULL. */
 const char *conf_key_like(const char *name);
 
+/* Returns true for a default such as "(nobody)", which describes an unset key. */
+bool conf_key_is_described(const struct key *);
+
 /* Prints all keys as a configuration file, with defaults and a comment each, to stdout. */
 void conf_key_print(void);
+
+/*
+ * Prints one key, or the section site or location, to stdout: its values, default and places, and
+ * the text of docs/reference.  Returns false if there is none of this name.
+ */
+bool conf_key_help(const char *name);
 
 #endif

@@ -207,7 +207,7 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	    "open_files", "hot_set", "send_path", "readahead", "cache",
 	    "autoindex", "dotfiles", "index", "names", "root"};
 	struct conf *sample, *plain;
-	char text[16384];
+	static char text[65536];
 	FILE *fp = fopen("conf/pagewise.conf", "r");
 
 	(void)state;
