@@ -18,6 +18,9 @@ _pagewise_value()
 {
 	case $command$prev in
 	-c | --config | sign--key) _pagewise_files -f ;;
+	-h | --help)
+		[[ $cur != -* ]] || return 1
+		_pagewise_words "$("${COMP_WORDS[0]}" --keys 2>/dev/null | sed -n 's/^#*\([a-z0-9_]*\) = .*/\1/p')" ;;
 	--root) _pagewise_files -d ;;
 	--access-log | --admin | --agent) _pagewise_words off; [[ ${COMPREPLY-} ]] || _pagewise_files -f ;;
 	--workers) _pagewise_words auto ;;

@@ -11,7 +11,9 @@ complete -c pagewise -n $server -s c -l config -r -F -d "read this configuration
 complete -c pagewise -n $server -s t -l test -d "check the configuration, print what it serves"
 complete -c pagewise -n $server -s T -l dump -d "check the configuration, print all of it"
 complete -c pagewise -n $server -s V -l version -d "print versions"
-complete -c pagewise -n $server -s h -l help -d "print help"
+complete -c pagewise -n $server -s h -l help -d "print help, or that of a key"
+complete -c pagewise -n "$server; and __fish_prev_arg_in -h --help" \
+    -a "(pagewise --keys 2>/dev/null | string replace -rf '^#*(\w+) = .*' '\$1')" -d "key"
 complete -c pagewise -n $server -l keys -d "print all keys of the configuration file"
 complete -c pagewise -n $server -l root -x -a "(__fish_complete_directories)" -d "serve this directory"
 complete -c pagewise -n $server -l listen -x -d "address to listen on"

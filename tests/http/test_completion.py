@@ -18,7 +18,9 @@ COMMANDS = ["", "precompress", "digest", "sign", "assign", "drain", "undrain"]
 
 def shell(*argv, script):
     with tempfile.TemporaryDirectory() as home:  # fish writes there
-        env = dict(os.environ, HOME=home, TERM="dumb", XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)
+        os.symlink(os.path.abspath(harness.PAGEWISE), os.path.join(home, "pagewise"))
+        env = dict(os.environ, HOME=home, TERM="dumb", XDG_CONFIG_HOME=home, XDG_DATA_HOME=home,
+                   PATH=home + ":" + os.environ["PATH"])
         run = subprocess.run([*argv, script], capture_output=True, text=True, env=env, check=False,
                              timeout=harness.PATIENCE, cwd="/")
     assert run.stderr == "" and run.returncode == 0, run.stderr
@@ -46,6 +48,14 @@ def zsh_specs(command):
 _arguments() {{ print -rl -- "$@" }}
 words=(pagewise {command or "--"} --); CURRENT=$#words
 f() {{ . {DIR}/_pagewise }}; f""")
+
+
+def zsh_keys():
+    spec = next(spec for spec in zsh_specs("") if "--help[" in spec)
+    return shell("zsh", "-f", "-c", script=f"""
+compadd() {{ shift; print -rl -- "$@" }}
+words=(pagewise)
+{spec.partition("::key:{")[2].removesuffix("}")}""")
 
 
 def zsh_commands():
@@ -118,3 +128,11 @@ def test_every_send_path_is_offered():
                          ids=["bash", "fish", "zsh"])
 def test_a_shell_offers_every_command(offered):
     assert set(COMMANDS) - {""} <= set(offered())
+
+
+@pytest.mark.parametrize("offered", [lambda: bash(["pagewise", "-h", ""]), lambda: fish(["pagewise", "--help", ""]), zsh_keys],
+                         ids=["bash", "fish", "zsh"])
+def test_a_shell_offers_every_key_behind_help(offered):
+    keys = re.findall(r"^#?(\w+) = ", Finished("--keys").out, re.M)
+    found = set(offered())
+    assert len(keys) > 80 and found >= set(keys) and found - set(keys) <= set(COMMANDS)
