@@ -5,7 +5,8 @@
 
 The pages of docs/README.md come in its order, each with its parts behind it, those of man(1) last.
 Links between pages lead to places of the one page.  One to a file that the page does not have, such as a
-source, becomes plain text.  docs/results/ has pictures for each page and is left out.
+source, becomes plain text.  docs/results/ has pictures for each page and is left out, and so is pagewise.conf(5), which is made from
+pages that are there (keys.py).
 """
 
 import base64
@@ -22,7 +23,7 @@ from markdown_it import MarkdownIt
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 FIRST = "docs/README.md"
-LEFT_OUT = re.compile(r"docs/results/|CHANGELOG")
+LEFT_OUT = re.compile(r"docs/results/|CHANGELOG|pagewise\.conf\.5")
 LINK = re.compile(r'<a href="([^"]*)">(.*?)</a>', re.S)
 IMAGE = re.compile(r'src="([^":]*\.svg)"')
 STYLE = """
@@ -117,7 +118,8 @@ def pages():
         for part in found[path].leads_to:
             if is_page(part) and part not in listed and belongs(part, path):
                 found.setdefault(part, Page(part))
-    return [*found.values(), *(Man(path) for path in sorted(glob.glob("docs/man/*.[0-9]", root_dir=TOP)))]
+    return [*found.values(), *(Man(path) for path in sorted(glob.glob("docs/man/*.[0-9]", root_dir=TOP))
+                               if not LEFT_OUT.search(path))]
 
 
 def resolved(page, known):
