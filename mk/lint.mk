@@ -67,6 +67,10 @@ keys: build/pagewise
 lint-keys: build/pagewise
 	@$(PYTHON) conf/keys.py --check build/pagewise
 
+# A test checks that the page is current.
+metrics: build/pagewise
+	@$(PYTHON) conf/metrics.py build/pagewise
+
 # Links, lengths, spelling: the file says what.
 lint-docs:
 	@$(PYTHON) tests/lint_docs
