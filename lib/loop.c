@@ -43,10 +43,12 @@ pw_loop_create(
 		goto fail;
 	lp->lp_files = file_cache_create(lp->lp_conf.plc_open_files);
 	lp->lp_drops = drop_behind_create();
-	lp->lp_pipes = pipes_create();
+	lp->lp_pipes = pipes_create(PIPES_SPLICE);
+	lp->lp_mapped = pipes_create(PIPES_MAPPED);
 	lp->lp_verified = verified_create();
 	if (lp->lp_files == NULL || lp->lp_drops == NULL ||
-	    lp->lp_pipes == NULL || lp->lp_verified == NULL) {
+	    lp->lp_pipes == NULL || lp->lp_mapped == NULL ||
+	    lp->lp_verified == NULL) {
 		error = -ENOMEM;
 		goto fail_wake;
 	}
@@ -57,6 +59,7 @@ pw_loop_create(
 
 fail_wake:
 	verified_destroy(&lp->lp_verified);
+	pipes_destroy(&lp->lp_mapped);
 	pipes_destroy(&lp->lp_pipes);
 	drop_behind_destroy(&lp->lp_drops);
 	file_cache_destroy(&lp->lp_files);
@@ -153,6 +156,7 @@ pw_loop_destroy(struct pw_loop **lpp)
 	*lpp = NULL;
 	async_destroy(&lp->lp_async);
 	verified_destroy(&lp->lp_verified);
+	pipes_destroy(&lp->lp_mapped);
 	pipes_destroy(&lp->lp_pipes);
 	drop_behind_destroy(&lp->lp_drops);
 	file_cache_destroy(&lp->lp_files);

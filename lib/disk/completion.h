@@ -44,6 +44,8 @@ struct pw_loop {
 	/* transmissions with a part of the budget, longest without progress first: holder.h */
 	TAILQ_HEAD(, holder) lp_holders;
 	struct pipes *lp_pipes;
+	/* pipe for mappings (mapped.c); NULL once it was refused */
+	struct pipes *lp_mapped;
 	struct verified *lp_verified;
 	struct async *lp_async; /* created at its first use, or NULL */
 	uint64_t lp_rate; /* bytes/s: estimate of the clients' median rate */

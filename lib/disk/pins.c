@@ -324,9 +324,15 @@ pins_copy(const struct pin *pn, off_t off)
 }
 
 const char *
-pins_marked(const struct pin *pn, off_t off)
+pins_mapping(const struct pin *pn, off_t off)
 {
-	return pn != NULL && pn->pn_marked ? pins_pointer(pn, off) : NULL;
+	return pn != NULL && !pn->pn_copy ? pins_pointer(pn, off) : NULL;
+}
+
+bool
+pins_marked(const struct pin *pn)
+{
+	return pn != NULL && pn->pn_marked;
 }
 
 void *

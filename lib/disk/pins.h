@@ -3,7 +3,7 @@
  * without a residency check.  There are two kinds:
  *
  * - a mapping of the page cache, locked in memory (os_fetch_folio; thesis 2.3.4).  It is sent by
- *   sendfile(2), or from its memory if it is marked (pins_add).
+ *   vmsplice(2), or by sendfile(2).
  * - a copy, which was read past the page cache (os_direct_read).  It is sent from its memory.
  *
  * A disk thread reads a window and adds its pin; the transmissions that wait for it take references.
@@ -117,10 +117,14 @@ off_t pins_end(const struct pin *, off_t off);
 const char *pins_copy(const struct pin *, off_t off);
 
 /*
- * Returns a pointer to the bytes from off to pins_end in a marked mapping, or NULL.  Only system calls may
- * read there, which fail with EFAULT if the file was truncated; the program itself would get SIGBUS.
+ * Returns a pointer to the bytes from off to pins_end, or NULL if the pin is no mapping of them.  Only
+ * system calls may read there, which fail with EFAULT if the file was truncated; the program itself would
+ * get SIGBUS.
  */
-const char *pins_marked(const struct pin *, off_t off);
+const char *pins_mapping(const struct pin *, off_t off);
+
+/* Returns true if the pin is a marked mapping (pins_add). */
+bool pins_marked(const struct pin *);
 
 /* Returns the memory of a blank, OS_FOLIO bytes. */
 void *pins_memory(struct pin *);

@@ -270,6 +270,12 @@ pool_sockets(const struct pw_pool *pl)
 	return pl->pl_sockets;
 }
 
+int
+pool_sink(const struct pw_pool *pl)
+{
+	return pl->pl_sink;
+}
+
 struct pins *
 pool_pins(struct pw_pool *pl)
 {

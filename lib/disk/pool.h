@@ -117,6 +117,9 @@ void pool_dropped(struct pw_pool *, size_t len);
 /* Returns the admission policy, which all loops share. */
 struct admission *pool_admission(struct pw_pool *);
 
+/* Returns a descriptor of /dev/null for splice(2), which all threads may share. */
+int pool_sink(const struct pw_pool *);
+
 /* Returns the pool's pins (pins.h). */
 struct pins *pool_pins(struct pw_pool *);
 

@@ -390,6 +390,14 @@ os_splice_in(int pipe, int fd, off_t off, size_t len, size_t *taken)
 }
 
 int
+os_vmsplice(int pipe, const void *mem, size_t len, size_t *taken)
+{
+	(void)pipe, (void)mem, (void)len;
+	*taken = 0;
+	return -ENOSYS;
+}
+
+int
 os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
 {
 	(void)sock, (void)pipe, (void)len, (void)more;

@@ -320,6 +320,22 @@ os_splice_in(int pipe, int fd, off_t off, size_t len, size_t *taken)
 }
 
 int
+os_vmsplice(int pipe, const void *mem, size_t len, size_t *taken)
+{
+	/* the kernel only reads it */
+	struct iovec iov = {(void *)(uintptr_t)mem, len};
+	ssize_t n;
+
+	*taken = 0;
+	meter_call(METER_VMSPLICE);
+	n = vmsplice(pipe, &iov, 1, SPLICE_F_NONBLOCK);
+	if (n == -1)
+		return -errno;
+	*taken = (size_t)n;
+	return 0;
+}
+
+int
 os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
 {
 	ssize_t n;

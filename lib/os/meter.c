@@ -27,6 +27,7 @@ static const char *const names[METER_CALLS] = {
     [METER_SEND] = "send",
     [METER_SENDFILE] = "sendfile",
     [METER_SPLICE] = "splice",
+    [METER_VMSPLICE] = "vmsplice",
 };
 
 _Static_assert(METER_CALLS <= PW_SLEEPS, "PW_SLEEPS is too small");

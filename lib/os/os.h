@@ -209,6 +209,12 @@ void os_pipe_close(int fds[2]);
 int os_splice_in(int pipe, int fd, off_t off, size_t len, size_t *taken);
 int os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent);
 
+/*
+ * Moves references to the pages of a mapping into a pipe, as many as it has space for, and sets *taken to
+ * their bytes.  Returns 0 or -errno; -EFAULT if the file of the mapping was truncated.
+ */
+int os_vmsplice(int pipe, const void *mem, size_t len, size_t *taken);
+
 /* Switches kernel read-ahead off (or on) for this descriptor. */
 void os_advise_random(int fd, bool random);
 
@@ -235,7 +241,7 @@ int os_fetch_wait(int sink, int fd, off_t off, size_t len);
  * If `map` is not NULL, locks the folio as well, and sets *map to its mapping, which os_unmap releases;
  * then os_fetch_end is not needed.  Sets *map to NULL if the folio cannot be locked (RLIMIT_MEMLOCK).
  *
- * The folio has a read-ahead mark: whoever reads it by read(2) or sendfile(2), not through the mapping,
+ * The folio has a read-ahead mark: a read(2) or sendfile(2) of it, but not an access through the mapping,
  * makes the kernel read up to readahead bytes behind it, unless they are resident.  Readahead is that of
  * the device (os_folios).  If it is OS_FOLIO or more, fails unless the folio can be locked, and its marks
  * can be removed by os_unmark later.

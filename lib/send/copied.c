@@ -1,6 +1,5 @@
 /*
- * copied: sends bytes from memory: copies that were read past the page cache, folios that may have a
- * read-ahead mark (os_fetch_folio), all of a file where
+ * copied: sends bytes from memory: copies that were read past the page cache, all of a file where
  * sendfile(2) is refused or cannot be used, and the end of every range, SEND_TAIL at most.  After the
  * last byte was read, fstat(2) checks whether the file is still the version whose validators are in the
  * head.  The end is sent after that check, so no client gets a whole response with bytes of two
@@ -129,28 +128,6 @@ send_from_copy(struct pw_send *s, size_t len, size_t *sent)
 		return error;
 	return sink_send(s, pins_copy(send_priv(s)->ss_pin, s->snd_off), len,
 	    s->snd_more || (off_t)len < s->snd_len, sent);
-}
-
-bool
-send_from_memory(const struct pw_send *s)
-{
-	return s->snd_path->path_copies && !sink_copies(s);
-}
-
-int
-send_from_mapping(struct pw_send *s, size_t len, size_t *sent)
-{
-	const char *data = pins_marked(send_priv(s)->ss_pin, s->snd_off);
-	int error;
-
-	*sent = 0;
-	if (s->snd_mem_len > 0)
-		return sink_send(s, s->snd_mem, s->snd_mem_len, true, sent);
-	error = send_check(s, len);
-	if (error == 0)
-		error = sink_send(
-		    s, data, len, s->snd_more || (off_t)len < s->snd_len, sent);
-	return error == -EFAULT ? -ESTALE : error;
 }
 
 int

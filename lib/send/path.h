@@ -188,12 +188,12 @@ int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
 int send_from_copy(struct pw_send *, size_t len, size_t *sent);
 
 /*
- * send_from_mapping is a send_call_f.  Sends from the marked mapping of ss_pin (pins_marked), which has
- * the next len bytes, or snd_mem if that is not sent yet.  send_from_memory returns true if the
- * transmission may use it: it sends to a socket, and is of a path that sends copies.
+ * send_from_mapping is a send_call_f.  Sends from the mapping of ss_pin (pins_mapping), which has the next
+ * len bytes, or snd_mem if that is not sent yet.  send_can_map returns true if the transmission may use it:
+ * it sends to a socket, and its path may send copies.
  */
 int send_from_mapping(struct pw_send *, size_t len, size_t *sent);
-bool send_from_memory(const struct pw_send *);
+bool send_can_map(const struct pw_send *);
 
 /*
  * A send_call_f that reads the next bytes of the file into memory, calls file_check after the last one,

@@ -78,7 +78,7 @@ path_splice_step(struct pw_send *s)
 static int
 path_splice_probe(const char **why)
 {
-	struct pipes *pps = pipes_create();
+	struct pipes *pps = pipes_create(PIPES_SPLICE);
 	struct pipe *pp;
 	int error = pps == NULL ? -ENOMEM : pipes_get(pps, &pp);
 

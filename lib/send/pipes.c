@@ -7,20 +7,24 @@
 #include "lib/os/os.h"
 #include "lib/send/pipes.h"
 
-#define PIPE_SIZE  ((size_t)128 << 10)
 #define PIPES_KEPT 64
 #define PIPES_MAX  512 /* most pipes, of two descriptors each */
 
 struct pipes {
 	SLIST_HEAD(, pipe) pps_free;
 	unsigned pps_nfree;
+	size_t pps_size;    /* of a pipe, bytes */
 	unsigned pps_count; /* number of all pipes, free or in use */
 };
 
 struct pipes *
-pipes_create(void)
+pipes_create(size_t size)
 {
-	return calloc(1, sizeof(struct pipes));
+	struct pipes *pps = calloc(1, sizeof(*pps));
+
+	if (pps != NULL)
+		pps->pps_size = size;
+	return pps;
 }
 
 static void
@@ -57,7 +61,7 @@ pipes_pipe_create(struct pipes *pps, struct pipe **out)
 	pp = calloc(1, sizeof(*pp));
 	if (pp == NULL)
 		return -ENOMEM;
-	error = os_pipe(pp->pp_fds, PIPE_SIZE);
+	error = os_pipe(pp->pp_fds, pps->pps_size);
 	if (error != 0) {
 		free(pp);
 		return error;

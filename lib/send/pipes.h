@@ -1,16 +1,20 @@
 /*
- * pipes: a store of pipes for the path splice, one per loop.
+ * pipes: a store of pipes.  A loop has one for the path splice, and one for mappings (mapped.c).
  *
- * A pipe is resized so that 128 KiB fit (F_SETPIPE_SZ), which an ordinary user may do
- * until /proc/sys/fs/pipe-user-pages-soft is reached (64 MiB: 512 such pipes).  A smaller
- * pipe would be worse than sendfile(2), whose internal pipe holds 64 KiB.  So a
- * transmission returns its pipe to the store when the pipe is empty.  Loop's thread.
+ * A pipe is resized (F_SETPIPE_SZ), which an ordinary user may do until
+ * /proc/sys/fs/pipe-user-pages-soft is reached (64 MiB: 512 pipes of 128 KiB).  A smaller pipe would be
+ * worse than sendfile(2), whose internal pipe holds 64 KiB.  So a transmission returns its pipe to the
+ * store when the pipe is empty.  Loop's thread.
  */
 #ifndef LIB_SEND_PIPES_H
 #define LIB_SEND_PIPES_H
 
 #include <stddef.h>
 #include <sys/queue.h>
+
+#define PIPES_SPLICE ((size_t)128 << 10) /* size of a pipe of the path splice */
+#define PIPES_MAPPED \
+	((size_t)1 << 20) /* of one for mappings: SEND_CHUNK_MAX and a page */
 
 struct pipe {
 	int pp_fds[2];	/* [0] to read, [1] to write */
@@ -20,7 +24,8 @@ struct pipe {
 
 struct pipes;
 
-struct pipes *pipes_create(void); /* returns NULL if memory is short */
+/* Creates a store of pipes in which `size` bytes fit.  Returns NULL if memory is short. */
+struct pipes *pipes_create(size_t size);
 void pipes_destroy(struct pipes **);
 
 /* Takes a pipe from the store, or creates one.  Returns 0 or -errno. */

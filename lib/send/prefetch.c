@@ -32,7 +32,7 @@ prefetch_may_be_pinned(const struct pw_send *s)
 
 /*
  * Returns true if the transmission can send the bytes of its pin.  A sink that accepts ranges sends pages
- * of the file, not copies.  Bytes of a marked mapping can be passed to send(2) alone.
+ * of the file, not copies.  A marked mapping is sent from its memory alone.
  */
 static bool
 prefetch_can_send_pin(const struct pw_send *s)
@@ -41,7 +41,7 @@ prefetch_can_send_pin(const struct pw_send *s)
 
 	if (pins_copy(pn, s->snd_off) != NULL)
 		return !sink_takes_ranges(s);
-	return pins_marked(pn, s->snd_off) == NULL || send_from_memory(s);
+	return !pins_marked(pn) || send_can_map(s);
 }
 
 static bool
@@ -287,7 +287,9 @@ prefetch_call(const struct pw_send *s, send_call_f call)
 
 	if (pins_copy(pn, s->snd_off) != NULL)
 		return send_from_copy;
-	return pins_marked(pn, s->snd_off) != NULL ? send_from_mapping : call;
+	if (pins_mapping(pn, s->snd_off) != NULL && send_can_map(s))
+		return send_from_mapping;
+	return call;
 }
 
 /* Sends the resident part of the next chunk.  Sets *missed if the next byte is not resident. */

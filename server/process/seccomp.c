@@ -39,7 +39,7 @@ static const char *const calls[] = {
     "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "close",
     "lseek", "_llseek", "dup", "pipe", "pipe2", "fstat", "fstat64", "fstatfs",
     "fstatfs64", "newfstatat", "fstatat64", "statx", "getdents64", "sendfile",
-    "sendfile64", "splice", "fgetxattr",
+    "sendfile64", "splice", "vmsplice", "fgetxattr",
     /* files below the roots: Landlock checks the path */
     "openat2",
     /* page cache */

@@ -78,6 +78,9 @@ WRAP_COUNT(send, fd, (int fd, const void *from, size_t len, int flags),
     (fd, from, len, flags))
 WRAP_COUNT(sendfile, out, (int out, int in, off_t *off, size_t len),
     (out, in, off, len))
+WRAP(vmsplice, ssize_t, -1,
+    (int fd, const struct iovec *iov, size_t n, unsigned flags),
+    (fd, iov, n, flags))
 WRAP_COUNT(splice, out,
     (int in, off_t *in_off, int out, off_t *out_off, size_t len,
 	unsigned flags),

@@ -49,6 +49,7 @@ ON = {
     "sendmsg": "EINTR EAGAIN ECONNRESET EPIPE ENOMEM one half",
     "sendfile": "EINTR EAGAIN EIO ENOMEM EPIPE one half none",
     "splice": "EINTR EAGAIN EIO ENOMEM EPIPE one half none",
+    "vmsplice": "EINTR EAGAIN ENOMEM EFAULT",
     "read": "EINTR EAGAIN EIO one half",
     "pread": "EINTR EIO one half none",
     "fgetxattr": "EIO ENOMEM ENODATA EOPNOTSUPP",

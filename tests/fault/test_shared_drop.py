@@ -15,7 +15,7 @@ FILES = 4
 SIZE = 8 << 20
 CLIENTS = 16
 EACH = 6  # files that a client asks for, one after the other
-OF_PAGES = {"sendfile", "splice", "preadv2", "cachestat"}  # calls
+OF_PAGES = {"sendfile", "splice", "vmsplice", "preadv2", "cachestat"}  # calls
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ pipes_setup(void **state)
 	getrlimit(RLIMIT_NOFILE, &rl);
 	rl.rlim_cur = rl.rlim_max < 4096 ? rl.rlim_max : 4096;
 	setrlimit(RLIMIT_NOFILE, &rl);
-	*state = pipes_create();
+	*state = pipes_create(PIPES_SPLICE);
 	return *state == NULL ? -1 : 0;
 }
 
@@ -171,7 +171,7 @@ without_descriptors_it_is_sent_all_the_same(void **state)
 static int
 without_buffers(void)
 {
-	struct pipes *pps = pipes_create();
+	struct pipes *pps = pipes_create(PIPES_SPLICE);
 	const char *why = "";
 	struct pipe *pp;
 	int fds[2];

@@ -1,0 +1,107 @@
+/*
+ * mapped: sends bytes of a pinned mapping (pins.h) without a copy: vmsplice(2) moves references to its
+ * pages into a pipe, and splice(2) moves them into the socket.  For pages of a folio that takes half of the
+ * CPU time of sendfile(2), which looks up each page in the page cache.  It does not see read-ahead marks
+ * either (os_fetch_folio).
+ *
+ * What the socket does not accept is taken out of the pipe again, so a loop needs one pipe.  Without a pipe
+ * (pipes.h), sendfile(2) sends the bytes, or send(2) those of a marked folio.
+ */
+#include <errno.h>
+
+#include "lib/disk/pool.h"
+#include "lib/send/path.h"
+#include "lib/send/pipes.h"
+#include "lib/send/sink.h"
+
+bool
+send_can_map(const struct pw_send *s)
+{
+	return s->snd_path->path_copies && !sink_copies(s);
+}
+
+/* Takes the loop's pipe.  Returns NULL if there is none, and does not try again if it was refused. */
+static struct pipe *
+mapped_pipe(struct pw_loop *lp)
+{
+	struct pipe *pp;
+	int error;
+
+	if (lp->lp_mapped == NULL)
+		return NULL;
+	error = pipes_get(lp->lp_mapped, &pp);
+	if (error == -EPERM || error == -ENOSYS)
+		pipes_destroy(&lp->lp_mapped);
+	return error == 0 ? pp : NULL;
+}
+
+/* Returns the pipe to the loop, and what is left in it to its owners. */
+static void
+mapped_pipe_put(struct pw_loop *lp, struct pipe *pp)
+{
+	size_t moved;
+
+	if (pp->pp_held > 0) {
+		(void)os_splice_out(pool_sink(lp->lp_pool), pp->pp_fds[0],
+		    pp->pp_held, false, &moved);
+		pp->pp_held -= moved;
+	}
+	pipes_put(lp->lp_mapped, pp);
+}
+
+/* Sends len bytes at data by way of the pipe. */
+static int
+mapped_splice(struct pw_send *s, struct pipe *pp, const char *data, size_t len,
+    size_t *sent)
+{
+	int error = os_vmsplice(pp->pp_fds[1], data, len, &pp->pp_held);
+
+	if (error != 0)
+		return error;
+	error = os_splice_out(s->snd_sock, pp->pp_fds[0], pp->pp_held,
+	    s->snd_more || (off_t)pp->pp_held < s->snd_len, sent);
+	pp->pp_held -= *sent;
+	return error;
+}
+
+/* Sends a copy of len bytes at data, after file_check if they are the last ones. */
+static int
+mapped_copy(struct pw_send *s, const char *data, size_t len, size_t *sent)
+{
+	int error = send_check(s, len);
+
+	return error != 0 ? error
+			  : sink_send(s, data, len,
+				s->snd_more || (off_t)len < s->snd_len, sent);
+}
+
+/* Sends by a call that needs no pipe. */
+static int
+mapped_without_pipe(
+    struct pw_send *s, const char *data, size_t len, size_t *sent)
+{
+	if (!pins_marked(send_priv(s)->ss_pin))
+		return send_by_sendfile(s, len, sent);
+	return mapped_copy(s, data, len, sent);
+}
+
+int
+send_from_mapping(struct pw_send *s, size_t len, size_t *sent)
+{
+	const char *data = pins_mapping(send_priv(s)->ss_pin, s->snd_off);
+	size_t pages = send_before_tail(s, len);
+	struct pipe *pp;
+	int error;
+
+	*sent = 0;
+	if (s->snd_mem_len > 0)
+		return sink_send(s, s->snd_mem, s->snd_mem_len, true, sent);
+	pp = pages > 0 ? mapped_pipe(s->snd_loop) : NULL;
+	if (pp != NULL) {
+		error = mapped_splice(s, pp, data, pages, sent);
+		mapped_pipe_put(s->snd_loop, pp);
+	} else
+		error = pages > 0 ? mapped_without_pipe(s, data, pages, sent)
+				  : mapped_copy(s, data, len, sent);
+	return error == -EFAULT ? -ESTALE : error;
+}
