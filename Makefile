@@ -332,7 +332,7 @@ help:
 
 .PHONY: check release dist html deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-rooms lint-messages lint-keys lint-abi lint-docs keys metrics abi examples install uninstall clean help
+    lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-commits lint-rooms lint-messages lint-keys lint-abi lint-docs keys metrics abi examples install uninstall clean help
 .DELETE_ON_ERROR:
 
 # There, other trees and whole systems stand.

@@ -6,7 +6,7 @@ C_ALL = $(C_PRODUCT) $(C_EXAMPLES) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
 	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
-	    lint-guards lint-header lint-names lint-comments lint-rooms lint-messages lint-keys lint-abi lint-docs
+	    lint-guards lint-header lint-names lint-comments lint-commits lint-rooms lint-messages lint-keys lint-abi lint-docs
 
 # Which system it is, only the files of one system know: no conditions, no headers of one.
 SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
@@ -36,6 +36,10 @@ lint-names:
 # A comment names its actor, and has none of the words that hide it.
 lint-comments:
 	@$(PYTHON) tests/lint_comments
+
+# A commit's subject is `area: verb object`, and its body says why.
+lint-commits:
+	@$(PYTHON) tests/lint_commits
 
 # Which room may use which, and that nothing goes in a circle: docs/design.md has the order.
 lint-rooms: all
