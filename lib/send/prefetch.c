@@ -16,6 +16,7 @@
 #include "lib/file/file.h"
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
+#include "lib/send/facts.h"
 #include "lib/send/holder.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
@@ -113,6 +114,7 @@ prefetch_range(struct pw_send *s, off_t from, off_t end, send_fetch_f fetch)
 	send_priv(s)->ss_from = from;
 	send_priv(s)->ss_asked = end;
 	send_pending_begin(s, prefetch_done);
+	send_priv(s)->ss_wait = SEND_WAIT_FETCH;
 	error = fetch(s, from, (size_t)(end - from));
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
@@ -172,6 +174,7 @@ prefetch_back_off(struct pw_send *s)
 {
 	send_priv(s)->ss_backed_off = true;
 	send_pending_begin(s, prefetch_retry_done);
+	send_priv(s)->ss_wait = SEND_WAIT_TICK;
 	completion_later(s->snd_loop, &send_priv(s)->ss_waiter);
 	return PW_SEND_PENDING;
 }

@@ -8,6 +8,7 @@
 #include "lib/disk/completion.h"
 #include "lib/file/residency.h"
 #include "lib/send/drop_behind.h"
+#include "lib/send/facts.h"
 #include "lib/send/holder.h"
 #include "lib/send/path.h"
 
@@ -229,6 +230,7 @@ send_ahead_wait(struct pw_send *s)
 		return false;
 	ah->ah_waited = true;
 	send_pending_begin(s, NULL);
+	send_priv(s)->ss_wait = SEND_WAIT_AHEAD;
 	return true;
 }
 

@@ -34,6 +34,7 @@ struct send_private {
 	bool ss_full;	    /* true if the last step found the socket full */
 	bool ss_granted;    /* true if the budget for ss_wanted was granted */
 	bool ss_follows;    /* true if the next window is resident */
+	unsigned char ss_wait; /* cause of the last wait, an enum send_wait */
 	/* true if snd_mem and file bytes go to the sink in one call */
 	bool ss_joins;
 	/* the transmission's part of the budget, or NULL */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "lib/os/os.h"
+#include "lib/send/facts.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 #include "lib/util/clock.h"
@@ -34,6 +35,7 @@ send_pending_begin(struct pw_send *s, void (*done)(struct pw_waiter *))
 {
 	send_priv(s)->ss_waiter.wt_done = done;
 	send_priv(s)->ss_since = clock_now();
+	send_priv(s)->ss_wait = SEND_WAIT_THREAD;
 	send_priv(s)->ss_ended =
 	    device_ended(file_priv(s->snd_file)->fp_device);
 	s->snd_pending = true;

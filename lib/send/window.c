@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "lib/disk/completion.h"
+#include "lib/send/facts.h"
 #include "lib/send/holder.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
@@ -95,6 +96,7 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 
 	if (done != NULL) {
 		send_pending_begin(s, done);
+		send_priv(s)->ss_wait = SEND_WAIT_BUDGET;
 		w = &send_priv(s)->ss_waiter;
 	}
 	error = pool_room_take(
