@@ -235,7 +235,8 @@ struct conf {
 	struct log_fields conf_log_fields;
 	struct log_exclude conf_log_exclude;
 	enum log_level conf_log_level;
-	unsigned conf_stall_log; /* shortest stall to log, ms; 0 disables */
+	struct cidr_list conf_trace; /* clients whose requests may be traced */
+	unsigned conf_stall_log;     /* shortest stall to log, ms; 0 disables */
 	unsigned conf_busy_poll; /* polling time, microseconds; 0 disables */
 	struct mime *conf_mime;
 	struct conf_types *conf_types; /* tables that settings share */

@@ -138,6 +138,8 @@ void conf_clear_log_fields(struct conf_scope *);
 key_set_f conf_set_log_exclude;
 void conf_clear_log_exclude(struct conf_scope *);
 key_set_f conf_set_log_level;
+key_set_f conf_set_trace_clients;
+void conf_clear_trace_clients(struct conf_scope *);
 key_set_f conf_set_mime_types;
 key_set_f conf_set_send_path;
 key_set_f conf_set_readahead;

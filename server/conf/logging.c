@@ -1,6 +1,6 @@
 /*
- * logging: the format and fields of the access log, the requests that it excludes, and the level of
- * log messages.
+ * logging: the format and fields of the access log, the requests that it excludes, the level of log
+ * messages, and the clients whose requests are traced.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -45,6 +45,20 @@ conf_set_log_level(struct conf_scope *scope, const struct key *key,
 		return conf_why(why, -EINVAL,
 		    "\"%s\" is not error, warning or notice", text);
 	return 0;
+}
+
+int
+conf_set_trace_clients(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	return conf_set_block(scope, &scope->cs_conf->conf_trace, text, why);
+}
+
+void
+conf_clear_trace_clients(struct conf_scope *scope)
+{
+	scope->cs_conf->conf_trace = (struct cidr_list){0};
 }
 
 /* ------------------------------------------------------------------ log_fields */

@@ -160,6 +160,8 @@ exchange_respond(struct exchange *ex, int refusal)
 	struct request *rq = &ex->ex_request;
 	int status = exchange_find_target(ex);
 
+	if (rq->rq_trace.s_len > 0)
+		trace_begin(ex);
 	/* 405 takes precedence over all other errors. */
 	ex->ex_refusal = rq->rq_method == METHOD_OTHER ? 405 : refusal;
 	if (status != 0) {
@@ -169,6 +171,8 @@ exchange_respond(struct exchange *ex, int refusal)
 		return true;
 	}
 	static_locate(ex, exchange_host_of(ex));
+	if (ex->ex_trace != NULL)
+		trace_located(ex);
 	if (!exchange_is_admitted(ex))
 		return true;
 	if (scheme_matters(ex) && scheme_respond(ex))
@@ -249,6 +253,8 @@ exchange_end(struct exchange *ex)
 		     .ac_sent = exchange_bytes_sent(ex),
 		     .ac_logged = exchange_is_logged(ex),
 		 });
+	if (ex->ex_trace != NULL)
+		trace_end(ex, exchange_status(ex), exchange_bytes_sent(ex));
 }
 
 /* Erases the password in the connection's input buffer, which another client may use next. */

@@ -28,6 +28,7 @@
 #include "server/content/response.h"
 #include "server/content/service.h"
 #include "server/content/static_file.h"
+#include "server/content/trace.h"
 #include "server/content/verifier.h"
 #include "server/http/request.h"
 #include "server/util/sockaddr_text.h"
@@ -154,6 +155,7 @@ struct exchange {
 	struct lookup ex_lookup;
 	struct response ex_response;
 	struct pace ex_pace;
+	struct trace *ex_trace; /* NULL if the request is not traced */
 
 	SLIST_ENTRY(exchange) ex_free; /* link in xl_free */
 };
@@ -250,8 +252,12 @@ exchange_wait(struct exchange *ex)
 static inline void
 exchange_resume(struct exchange *ex)
 {
+	uint64_t us = clock_now() - ex->ex_waiting;
+
 	ex->ex_pending = false;
-	ex->ex_wait += clock_now() - ex->ex_waiting;
+	ex->ex_wait += us;
+	if (ex->ex_trace != NULL)
+		trace_waited(ex, us);
 	ex->ex_ops->resumed(ex);
 }
 

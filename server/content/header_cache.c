@@ -31,7 +31,7 @@ header_cache_plain(const struct request *rq)
 	       rq->rq_body == 0 && !rq->rq_chunked &&
 	       rq->rq_authorization.s_ptr == NULL &&
 	       rq->rq_range.s_ptr == NULL && rq->rq_expect.s_ptr == NULL &&
-	       rq->rq_want_digest.s_ptr == NULL &&
+	       rq->rq_want_digest.s_ptr == NULL && rq->rq_trace.s_ptr == NULL &&
 	       pre->pre_if_match.s_ptr == NULL &&
 	       pre->pre_if_none_match.s_ptr == NULL &&
 	       pre->pre_if_modified_since.s_ptr == NULL &&

@@ -3,8 +3,8 @@
  * with each request; a block that was checked and parsed once is not parsed again if every byte is
  * the same.  Belongs to a worker; used by its thread only.
  *
- * Only plain blocks are cached: they have no field that changes the response to a GET, and no
- * password.  If a worker has many more clients at a time than HEADER_CACHE_SLOTS, and their blocks
+ * Only plain blocks are cached: they have no field that changes the response to a GET or has it traced,
+ * and no password.  If a worker has many more clients at a time than HEADER_CACHE_SLOTS, and their blocks
  * differ, a block is evicted before its client's next request.
  */
 #ifndef SERVER_CONTENT_HEADER_CACHE_H

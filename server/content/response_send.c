@@ -108,6 +108,8 @@ response_start(struct exchange *ex)
 	    ex, rs->rs_head.b_data + apart, rs->rs_head.b_len - apart);
 	if (rs->rs_head.b_failed)
 		rs->rs_send.snd_error = -ENOMEM;
+	if (ex->ex_trace != NULL)
+		trace_response(ex);
 }
 
 void
@@ -279,6 +281,8 @@ response_step(struct exchange *ex)
 	/* A slow client must not hold a buffer for a head that was sent. */
 	if (status == PW_SEND_WANT_WRITE && !response_send_sends_head(ex))
 		buf_release(&rs->rs_head, &ex->ex_service->svc_bufs);
+	if (ex->ex_trace != NULL)
+		trace_step(ex, status);
 	return status;
 }
 

@@ -61,6 +61,7 @@ struct service {
 	struct exchange_list svc_exchanges;
 	/* scratch array of RANGE_MOST ranges */
 	struct range *svc_ranges;
+	unsigned svc_traces;   /* requests that are traced now */
 	uint64_t svc_boundary; /* last multipart boundary */
 	/*
 	 * svc_told_files to svc_told_disk limit the rates of log messages, svc_told_files that of

@@ -395,6 +395,8 @@ static_file_look(struct exchange *ex, int error)
 	struct pw_file *file = lk->lk_open.op_file;
 
 	lk->lk_open.op_file = NULL;
+	if (ex->ex_trace != NULL)
+		trace_opened(ex, error, file);
 	if (lk->lk_coding != CODING_NONE)
 		return static_file_look_at_sibling(ex, error, file);
 	if (!static_file_has_siblings(ex, file, error))

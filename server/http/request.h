@@ -55,6 +55,7 @@ struct request {
 	struct str rq_forwarded;
 	struct str rq_authorization; /* wiped when the exchange ends */
 	struct str rq_preflight;     /* Access-Control-Request-Method */
+	struct str rq_trace;	     /* Pagewise-Trace: see trace.h */
 	struct str rq_expect; /* if present, the client may delay its body */
 	struct conditional rq_pre;
 	struct buf rq_joined; /* values joined from repeated fields */

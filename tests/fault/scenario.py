@@ -154,7 +154,7 @@ class Scenario:
                 [Step(at + "small", b"", "POST", statuses=(405,), body=b"x" * 2000)],
             ],
             [[Step(at + "index.txt", SMALL)] * 3 + [Step(at + "large", LARGE, fields=r, statuses=(206,))]],
-            [[Step(at + "cold", LARGE)], [Step(at + "large", LARGE)]],
+            [[Step(at + "cold", LARGE, fields={"Pagewise-Trace": "t"})], [Step(at + "large", LARGE)]],
             [[Step(at + "cold", LARGE, fields={"Range": "bytes=600000-"}, statuses=(206,))]],
             [[self.often()]] * 3 + [[self.often()] * 8],
             # Its answer comes before its body has been read.

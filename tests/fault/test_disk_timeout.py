@@ -99,6 +99,19 @@ def test_503_of_a_disk_has_the_fields_of_other_errors(serve_slow, slow):
     server.stop(messages=GAVE_UP)
 
 
+def test_trace_names_the_wait_that_took_too_long(serve_slow, slow):
+    server = serve_slow(disk_timeout=1, trace_clients=["127.0.0.1"])
+    slow.hang("open", "cold2.bin")
+    c = server.connect()
+    c.send(request("/cold2.bin", host="slow", fields={"Pagewise-Trace": "t"}))
+    slow.wait_held("open")
+    is_refused(c)
+    slow.release()
+    wait_until(lambda: "end: status 503, cut after a wait of " in server.output, "the trace")
+    assert " us for the disk, " in server.output
+    server.stop(messages=GAVE_UP)
+
+
 @pytest.mark.parametrize("path_name", WAITING)
 def test_answer_that_has_begun_is_cut(serve_disk, disk, path_name):
     server = serve_disk(path_name, disk_timeout=1)

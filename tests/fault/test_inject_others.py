@@ -239,3 +239,24 @@ def test_attribute_that_cannot_be_read_costs_the_digest_alone(plan, site, tmp_pa
     assert (answer.status, answer.body, answer.get("Repr-Digest")) == (200, t.content(8, 100), None)
     assert plan.reached
     server.stop()
+
+
+def test_without_memory_for_a_trace_there_is_none(serve_conf, site, plan):
+    """The response is the same; the next request is traced."""
+    t.write(site / "small", t.content(8, 100))
+    server = serve_conf({"workers": 1, "trace_clients": ["127.0.0.1"]}, [("s", {"root": site}, {})],
+                        binary=injection.FAULT, env=plan.env)
+    plan.shared.pid = server.pid
+
+    def traced(name):
+        assert server.get("/small", fields={"Pagewise-Trace": name}).body == t.content(8, 100)
+        server.get("/small", fields={"Pagewise-Trace": name + "-end"})
+        wait_until(lambda: "trace %s-end: +" % name in server.output, "the next trace")
+        return "trace %s: " % name in server.output
+
+    assert traced("first")
+    plan.fail((in_function(plan, "malloc", "trace_begin"), "ENOMEM"))
+    assert not traced("second")
+    assert plan.reached
+    plan.heal()
+    assert traced("third")

@@ -12,7 +12,7 @@ RUNS = 3  # of a scenario, until nothing of the first is remembered
 LOG_PERIOD = 0.1  # seconds, and twice that of server/log/writer.c
 TRIES = 12  # to reach a site that has been seen: after another fault that is a matter of chance
 OF_A_PATH = {"sendfile", "splice", "vmsplice", "pread", "preadv2", "send", "io_uring_submit"}
-TOP = {"workers": 1, "open_files": 16, "autoindex": True}
+TOP = {"workers": 1, "open_files": 16, "autoindex": True, "trace_clients": ["127.0.0.1"]}
 
 
 class Walk:

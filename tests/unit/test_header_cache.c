@@ -144,6 +144,7 @@ what_changes_an_answer_is_not_remembered(void **state)
 	    HOST "If-Unmodified-Since: x\r\n\r\n",
 	    HOST "IF-NONE-MATCH: *\r\n\r\n",
 	    HOST "Expect: 100-continue\r\n\r\n",
+	    HOST "Pagewise-Trace: 1\r\n\r\n",
 	    HOST "Connection: close\r\n\r\n",
 	    HOST "Connection: keep-alive, close\r\n\r\n",
 	    HOST "Content-Length: 1\r\n\r\n",
