@@ -7,6 +7,8 @@ The pages of docs/README.md come in its order, each with its parts behind it, th
 Links between pages lead to places of the one page.  One to a file that the page does not have, such as a
 source, becomes plain text.  docs/results/ has pictures for each page and is left out, and so is pagewise.conf(5), which is made from
 pages that are there (keys.py).
+
+The index at the end has each key, field of the access log, metric, and message that a page explains.
 """
 
 import base64
@@ -26,6 +28,8 @@ FIRST = "docs/README.md"
 LEFT_OUT = re.compile(r"docs/results/|CHANGELOG|pagewise\.conf\.5")
 LINK = re.compile(r'<a href="([^"]*)">(.*?)</a>', re.S)
 IMAGE = re.compile(r'src="([^":]*\.svg)"')
+KEYS, INDEX = "Keys", {"name": "Fields of the access log", "metric": "Metrics", "message": "Messages"}
+"""What the index has: headings of the pages of keys, and rows of tables by the first word of their head."""
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8882; }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif; }
@@ -68,10 +72,15 @@ class Page:
         self.path, self.id = path, slug_of(path)
         reader = MarkdownIt("commonmark").enable("table")
         tokens = reader.parse((TOP / path).read_text(encoding="utf-8"))
-        self.title, self.anchors = path, set()
-        for token, inline in zip(tokens, tokens[1:]):
+        self.title, self.anchors, self.entries = path, set(), []
+        section = head = None
+        for i, token in enumerate(tokens):
             if token.type == "heading_open":
-                self.head(token, inline)
+                section = self.head(token, tokens[i + 1])
+            elif token.type == "thead_open":
+                head = tokens[i + 3].content  # behind tr and th
+            elif token.type == "tr_open" and (head != "name" or section == "log_fields") and head in INDEX:
+                self.row(token, tokens[i + 2], INDEX[head])
         self.body = reader.renderer.render(tokens, reader.options, {})
 
     def head(self, token, inline):
@@ -84,6 +93,16 @@ class Page:
         if token.tag == "h1":
             self.title = title
         token.attrs["id"] = "%s--%s" % (self.id, name)
+        if "/conf-" in self.path and [part.type for part in inline.children] == ["code_inline"]:
+            self.entries.append((KEYS, title, token.attrs["id"]))
+        return name
+
+    def row(self, token, cell, kind):
+        """Each code in the first cell of a row is an entry."""
+        names = [part.content for part in cell.children if part.type == "code_inline"]
+        if names:
+            token.attrs["id"] = "%s--entry-%d" % (self.id, len(self.entries))
+        self.entries += [(kind, name, token.attrs["id"]) for name in names]
 
     @property
     def leads_to(self):
@@ -97,7 +116,7 @@ class Man:
         made = subprocess.run(["mandoc", "-T", "html", "-O", "fragment", TOP / path],
                               check=True, capture_output=True, text=True).stdout
         self.body = re.sub(r'\b(id|href)="(#?)', r'\1="\2%s--' % self.id, re.sub(r'href="(?!#)[^"]*"', "", made))
-        self.anchors = set()
+        self.anchors, self.entries = set(), []
 
 
 def is_page(path):
@@ -142,6 +161,17 @@ def resolved(page, known):
     return IMAGE.sub(image, LINK.sub(link, page.body))
 
 
+def index(all_pages):
+    """A list of links for each kind."""
+    entries = sorted({entry for page in all_pages for entry in page.entries}, key=lambda e: (e[1].lower(), e))
+    for kind in (KEYS, *INDEX.values()):
+        yield "<h2>%s</h2>\n<ul>" % kind
+        for found, name, anchor in entries:
+            if found == kind:
+                yield '<li><a href="#%s"><code>%s</code></a></li>' % (anchor, html.escape(name))
+        yield "</ul>"
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: manual.py FILE")
@@ -151,9 +181,11 @@ def main():
     out = ['<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">',
            '<meta name="viewport" content="width=device-width, initial-scale=1">',
            "<title>pagewise: the manual</title>\n<style>%s</style>" % STYLE, "<nav><ul>",
-           *[entry % (page.id, html.escape(page.title)) for page in all_pages], "</ul></nav>\n<main>"]
+           *[entry % (page.id, html.escape(page.title)) for page in all_pages],
+           entry % ("index", "Index"), "</ul></nav>\n<main>"]
     for page in all_pages:
         out.append('<section id="%s">\n%s</section>' % (page.id, resolved(page, known)))
+    out += ['<section id="index">\n<h1>Index</h1>', *index(all_pages), "</section>"]
     path = pathlib.Path(sys.argv[1])
     os.makedirs(path.parent, exist_ok=True)
     path.write_text("\n".join(out + ["</main>\n</html>\n"]), encoding="utf-8")

@@ -65,3 +65,21 @@ def test_each_link_leads_to_a_place_of_the_page_or_to_the_web(reader):
 
 def test_it_needs_no_other_file(made):
     assert not re.search(r"<(?:script|link|iframe)\b|src=\"(?!data:)", made)
+
+
+def test_index_has_each_key_field_metric_and_message(made):
+    index = made[made.index('<section id="index">'):]
+    assert made.count('<section id="index">') == 1
+    kinds = dict(re.findall(r"<h2>([^<]*)</h2>\n<ul>\n(.*?)</ul>", index, re.S))
+    assert list(kinds) == ["Keys", "Fields of the access log", "Metrics", "Messages"]
+    names = {kind: re.findall(r"<code>(.*?)</code>", text) for kind, text in kinds.items()}
+    for kind, found in names.items():
+        assert found == sorted(set(found), key=str.lower), kind
+    keys = set()
+    for page in TOP.glob("docs/reference/conf-*.md"):
+        keys |= set(re.findall(r"^## `(\w+)`$", page.read_text(encoding="utf-8"), re.M))
+    assert set(names["Keys"]) == keys and "send_path" in keys
+    assert {"disk_wait_us", "tls_client", "target"} <= set(names["Fields of the access log"])
+    metrics = (TOP / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    assert set(names["Metrics"]) == set(re.findall(r"^\| `((?:pagewise|process)_\w+)`", metrics, re.M))
+    assert len(names["Metrics"]) > 40 and len(names["Messages"]) > 10
