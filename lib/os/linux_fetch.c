@@ -197,6 +197,24 @@ linux_fetch_reopen(int fd)
 	return open(path, flags);
 }
 
+void *
+os_pin(int fd, off_t off, size_t len)
+{
+	int own = linux_fetch_reopen(fd);
+	char *map;
+
+	if (own == -1)
+		return NULL;
+	map = mmap(NULL, len, PROT_READ, MAP_SHARED, own, off);
+	close(own);
+	if (map == MAP_FAILED)
+		return NULL;
+	if (madvise(map, len, MADV_RANDOM) == 0 && mlock2(map, len, 0) == 0)
+		return map;
+	munmap(map, len);
+	return NULL;
+}
+
 static bool
 linux_fetch_may_fold(int fd, off_t off, size_t len)
 {
