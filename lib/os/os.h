@@ -215,6 +215,9 @@ int os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent);
  */
 int os_vmsplice(int pipe, const void *mem, size_t len, size_t *taken);
 
+/* Reads up to len bytes from a pipe.  Returns how many, or -errno. */
+long os_pipe_read(int pipe, void *to, size_t len);
+
 /* Switches kernel read-ahead off (or on) for this descriptor. */
 void os_advise_random(int fd, bool random);
 

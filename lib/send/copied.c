@@ -49,20 +49,25 @@ copied_may_wait(const struct pw_send *s)
 	       ask == OS_ASK_MINCORE;
 }
 
-/* Copies up to len of the next bytes from the pin.  Returns how many; 0 if it has no copy of them. */
+/*
+ * Copies up to len of the next bytes from the pin.  Returns how many, 0 if they have to be read from the
+ * file, or -errno.
+ */
 static long
-copied_from_pin(const struct pw_send *s, char *to, size_t len)
+copied_from_pin(struct pw_send *s, char *to, size_t len)
 {
 	const struct pin *pn = send_priv(s)->ss_pin;
 	const char *from = pins_copy(pn, s->snd_off);
-	off_t left;
+	off_t left = pn == NULL ? 0 : pins_end(pn, s->snd_off) - s->snd_off;
 
-	if (from == NULL)
-		return 0;
-	left = pins_end(pn, s->snd_off) - s->snd_off;
 	if ((off_t)len > left)
 		len = (size_t)left;
-	memcpy(to, from, len);
+	if (from != NULL)
+		memcpy(to, from, len);
+	else if (len > 0 && pins_marked(pn))
+		return mapped_read(s, to, len);
+	else
+		return 0;
 	return (long)len;
 }
 

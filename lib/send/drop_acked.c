@@ -64,7 +64,7 @@ send_fetch_how(struct pw_send *s)
 		return FETCH_DIRECT;
 	if (send_priv(s)->ss_trial ||
 	    (device_marks(file_priv(s->snd_file)->fp_device) &&
-		!send_can_map(s)))
+		!send_can_read_marked(s)))
 		return FETCH_PAGES;
 	return FETCH_FOLIO;
 }

@@ -20,6 +20,12 @@ send_can_map(const struct pw_send *s)
 	return s->snd_path->path_copies && !sink_copies(s);
 }
 
+bool
+send_can_read_marked(const struct pw_send *s)
+{
+	return s->snd_path->path_copies && !sink_takes_ranges(s);
+}
+
 /* Takes the loop's pipe.  Returns NULL if there is none, and does not try again if it was refused. */
 static struct pipe *
 mapped_pipe(struct pw_loop *lp)
@@ -62,6 +68,24 @@ mapped_splice(struct pw_send *s, struct pipe *pp, const char *data, size_t len,
 	    s->snd_more || (off_t)pp->pp_held < s->snd_len, sent);
 	pp->pp_held -= *sent;
 	return error;
+}
+
+long
+mapped_read(struct pw_send *s, char *to, size_t len)
+{
+	const char *data = pins_mapping(send_priv(s)->ss_pin, s->snd_off);
+	struct pipe *pp = mapped_pipe(s->snd_loop);
+	long n;
+
+	if (pp == NULL)
+		return 0;
+	n = os_vmsplice(pp->pp_fds[1], data, len, &pp->pp_held);
+	if (n == 0)
+		n = os_pipe_read(pp->pp_fds[0], to, pp->pp_held);
+	if (n > 0)
+		pp->pp_held -= (size_t)n;
+	mapped_pipe_put(s->snd_loop, pp);
+	return n == -EFAULT ? -ESTALE : n;
 }
 
 /* Sends a copy of len bytes at data, after file_check if they are the last ones. */

@@ -196,6 +196,15 @@ int send_from_mapping(struct pw_send *, size_t len, size_t *sent);
 bool send_can_map(const struct pw_send *);
 
 /*
+ * mapped_read copies up to len bytes at snd_off from the mapping of ss_pin, which has them.  A read-ahead
+ * mark has no effect.  It returns how many bytes it copied, 0 if the loop has no pipe, or -errno.
+ * send_can_read_marked returns true if the transmission sends marked mappings, by mapped_read or
+ * send_from_mapping.
+ */
+long mapped_read(struct pw_send *, char *to, size_t len);
+bool send_can_read_marked(const struct pw_send *);
+
+/*
  * A send_call_f that reads the next bytes of the file into memory, calls file_check after the last one,
  * and sends the bytes behind snd_mem.  Returns -EBUSY with ss_result -EAGAIN if a page was evicted.
  */

@@ -43,7 +43,7 @@ prefetch_can_send_pin(const struct pw_send *s)
 
 	if (pins_copy(pn, s->snd_off) != NULL)
 		return !sink_takes_ranges(s);
-	return !pins_marked(pn) || send_can_map(s);
+	return !pins_marked(pn) || send_can_read_marked(s);
 }
 
 static bool
