@@ -5,6 +5,7 @@ The answers themselves are HTTP/1's: PAGEWISE_HTTP2 (http2.py) and test_requests
 
 import os
 import signal
+import socket
 import ssl
 import struct
 
@@ -16,7 +17,7 @@ import request_corpus as corpus
 import tls
 import tree as t
 from hot import BOUNDARY, Hot
-from harness import Connection, request, wait_until
+from harness import PROC, Connection, request, wait_until
 
 h2_client = pytest.importorskip("h2_client", reason="no Python module h2")
 Client, MOST = h2_client.Client, h2_client.MOST
@@ -431,6 +432,51 @@ def test_client_may_begin_without_any_window(start, files):
         assert c.ask("/middle", "HEAD").over
         c.open_window(1 << 20, stream)
         assert c.answer(stream).body == files["/middle"]
+
+
+def in_kernel(c):
+    """(bytes for the server that it has not read, bytes for the client that it has not read)."""
+    ours, theirs = (":%04X" % a[1] for a in (c.sock.getsockname(), c.sock.getpeername()))
+    queues = {}
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        for f in (line.split() for line in table if ours in line and theirs in line):
+            queues[f[1][-5:], f[2][-5:]] = [int(n, 16) for n in f[4].split(":")]
+    ours, theirs = queues[ours, theirs], queues[theirs, ours]
+    return ours[0] + theirs[1], theirs[0] + ours[1]
+
+
+def settled(c):
+    """Bytes for the client, once the server has read all that the client sent, and sent what it could."""
+    seen = []
+
+    def same():
+        seen.append(in_kernel(c))
+        unread, unseen = seen[-1]
+        return unread == 0 and unseen > 0 and seen[-5:] == 5 * [seen[-1]]
+
+    wait_until(same, "a full socket", pause=0.04)
+    return seen[-1][1]
+
+
+@pytest.mark.skipif(not PROC, reason="no /proc/net/tcp")
+def test_request_that_comes_while_the_socket_is_full_is_answered_when_it_drains(start, files):
+    """The client sends nothing after it, so that only the socket's event makes the server look."""
+    server = start()
+
+    def connect(window):
+        c = Client(server, window=window, connection=1 << 30, auto=False, rcvbuf=4096)
+        c.ping()  # acknowledges the SETTINGS now, not when it reads on
+        c.begin("/big")
+        return c
+
+    with connect(BIG) as c:
+        window = settled(c) + 32768  # the server gathers the rest of it at once
+    with connect(window) as c:
+        assert settled(c) < window < BIG
+        small = c.begin("/small")
+        settled(c)
+        c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        assert c.answer(small).body == files["/small"]
 
 
 # ------------------------------------------------------------ bodies of requests
