@@ -10,7 +10,7 @@ import pytest
 import harness
 import walk
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.xdist_group("inject_calls")]  # known is of one process
 
 # With make faults: at the second call and later ones of a run, and several in a row.
 MORE = [(1, 1), (2, 1), (3, 1), (5, 1), (8, 1), (0, 2), (0, 5), (0, 20)]

@@ -121,6 +121,7 @@ def outcome(server):
         server.discard()
 
 
+@pytest.mark.xdist_group("inject_start")  # known is of one process
 @pytest.mark.parametrize("path, secure", [
     ("nodiskio", False), ("uring", False), ("nodiskio", True)], ids=["nodiskio", "uring", "tls"])
 def test_each_call_of_a_start_fails_once_at_each_site(start, known, path, secure):
