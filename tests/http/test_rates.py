@@ -74,11 +74,11 @@ def bodies(answers):
 
 @pytest.mark.slow
 def test_rate_is_of_each_connection(site, root, send_path):
-    server = site({"rate": "256K"}, send_path=send_path)
+    server = site({"rate": "512K"}, send_path=send_path)
     whole = (root / "512.bin").read_bytes()
     for _ in range(2):
-        assert bodies(download(server, ["/512.bin"], 256 * K)) == [whole]
-    assert bodies(download(server, ["/512.bin"] * 4, 4 * 256 * K, 3 * share(256 * K))) == [whole] * 4
+        assert bodies(download(server, ["/512.bin"], 512 * K)) == [whole]
+    assert bodies(download(server, ["/512.bin"] * 4, 4 * 512 * K, 3 * share(512 * K))) == [whole] * 4
 
 
 @pytest.mark.slow
