@@ -58,6 +58,8 @@ MARKERS = [
     " fault binary, a load generator, the laboratory), or about the tests themselves: the"
     " second sanitizer would see nothing else.",
     "slow: is not run by `make check`: it takes seconds.",
+    "waits: the second build runs it in `make test-all` alone: it takes seconds, and its threads"
+    " are those of other tests.",
     "xdist_group: tests of a group run one after the other, in one process: they"
     " share what is dear to make, or change what the whole machine has.",
     "every_path: runs with each of its send paths, where others take the comparison paths by turns.",

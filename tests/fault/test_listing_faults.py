@@ -148,7 +148,7 @@ def test_block_of_a_slow_disk_is_sent_before_it_is_full(serve_slow, large):
     wait_until(lambda: directories(server, large) == 0, "the directory to be closed")
 
 
-@pytest.mark.parametrize("timeout", [2, 7])
+@pytest.mark.parametrize("timeout", [2, pytest.param(7, marks=pytest.mark.waits)])
 def test_small_directory_of_a_slow_disk_is_streamed_at_last(serve_slow, slow, timeout):
     """All its names take more than the disk may be silent for."""
     server = serve_slow(disk_timeout=timeout)

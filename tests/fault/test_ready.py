@@ -4,6 +4,8 @@ import errno
 import re
 import socket
 
+import pytest
+
 import harness
 from harness import wait_until
 from hung_disk import disk, disk_image  # fixtures
@@ -48,6 +50,7 @@ def test_end_does_not_wait_for_a_root_that_hangs(serve_slow, slow):
     server.stop(messages=True)
 
 
+@pytest.mark.waits
 def test_local_disk_of_which_no_thread_is_left_is_told_of(serve_disk, disk):
     """The name is found missing in memory; but nothing could be fetched."""
     server = serve_disk("nodiskio", threads=1, ready="/ready")
@@ -79,6 +82,7 @@ def test_agent_is_down_while_a_root_does_not_answer(serve_slow, slow):
     wait_until(lambda: said(server) == "down # slow: Input/output error\n", "the error")
 
 
+@pytest.mark.waits
 def test_agent_asks_for_less_while_a_disk_does_nothing(serve_disk, disk):
     """Threads are left, so that its root is not down."""
     server = serve_disk("nodiskio", agent="127.0.0.1:0")

@@ -422,6 +422,7 @@ def test_client_that_sips_is_closed(serve_conf, site, tmp_path, target):
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 def test_client_at_more_than_the_rate_goes_on(start):
     """It has to wait for the server's socket all the time, as the other does."""
     server = start({"send_timeout": 1, "min_send_rate": "4K"})
@@ -435,6 +436,7 @@ def test_client_at_more_than_the_rate_goes_on(start):
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 def test_client_that_pauses_for_less_than_send_timeout_goes_on(start, site):
     server = start({"send_timeout": 3})
     c = server.connect(rcvbuf=4096)
@@ -461,6 +463,7 @@ def test_client_that_takes_nothing_is_closed_after_send_timeout(start):
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 def test_time_of_the_server_is_not_the_clients(start):
     """The socket was full when the server stopped; the client has emptied it since."""
     server = start({"send_timeout": 1, "min_send_rate": "1M"})
@@ -482,6 +485,7 @@ def test_time_of_the_server_is_not_the_clients(start):
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 def test_with_rate_0_a_client_may_sip(start):
     """What it has acknowledged is progress, though no room in the socket has come of it."""
     server = start({"send_timeout": 1, "min_send_rate": 0})
@@ -500,6 +504,7 @@ def test_with_rate_0_a_client_may_sip(start):
     ("/middle", {"Connection": "close"}),
 ], ids=["in the middle", "idle", "lingering"])
 @pytest.mark.slow
+@pytest.mark.waits
 def test_nothing_stays_in_the_kernel_for_a_client_that_is_given_up(start, site, target, fields):
     """What it has not taken would be sent as long as it asks for a byte now and then."""
     (site / "middle").write_bytes(bytes(200000))
@@ -519,6 +524,7 @@ def test_nothing_stays_in_the_kernel_for_a_client_that_is_given_up(start, site, 
 ], ids=["idle", "idle for long", "lingering"])
 @pytest.mark.parametrize("rate", [0, 240])
 @pytest.mark.slow
+@pytest.mark.waits
 def test_client_that_does_not_take_its_last_answer_is_closed(start, site, keepalive, fields, rate):
     """After a send_timeout, whatever the time for the next request is."""
     (site / "middle").write_bytes(bytes(200000))
@@ -533,6 +539,7 @@ def test_client_that_does_not_take_its_last_answer_is_closed(start, site, keepal
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 def test_connection_stays_for_keepalive_timeout_when_its_answer_was_taken(start, site):
     (site / "middle").write_bytes(bytes(200000))
     server = start({"send_timeout": 1})
@@ -548,6 +555,7 @@ def test_connection_stays_for_keepalive_timeout_when_its_answer_was_taken(start,
     ({}, 3.5), ({"Connection": "close"}, 11),
 ], ids=["idle", "lingering"])
 @pytest.mark.slow
+@pytest.mark.waits
 def test_client_may_pause_in_its_last_answer_for_less_than_send_timeout(
         start, site, fields, pause):
     """Looks at it come more often than that: after 1 s, and 5 s."""
@@ -565,6 +573,7 @@ def test_client_may_pause_in_its_last_answer_for_less_than_send_timeout(
 
 @pytest.mark.parametrize("fields", [{}, {"Connection": "close"}], ids=["idle", "lingering"])
 @pytest.mark.slow
+@pytest.mark.waits
 def test_last_answer_is_left_to_a_client_that_takes_it(start, site, fields):
     """All of it is in the kernel; it takes longer than the time for it to end or go on."""
     (site / "middle").write_bytes(bytes(range(250)) * 1500)

@@ -125,6 +125,7 @@ def test_start_that_hangs_ends_with_the_master(leased):
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 def test_process_that_does_not_end_is_killed_after_more_signals(leased):
     server = leased.server
     """And all that follow do not put that off."""
@@ -140,6 +141,7 @@ def test_process_that_does_not_end_is_killed_after_more_signals(leased):
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 def test_process_that_does_not_end_is_killed_after_its_shutdown_timeout(leased):
     leased.write(shutdown_timeout=1)
     server = leased.server
@@ -152,6 +154,7 @@ def test_process_that_does_not_end_is_killed_after_its_shutdown_timeout(leased):
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 def test_old_process_that_hangs_does_not_hold_up_the_report(leased):
     server = leased.server
     old = server.pid
@@ -193,6 +196,7 @@ class Dying:
 
 @pytest.mark.parametrize("ends", [True, False], ids=["ends", "hangs"])
 @pytest.mark.slow
+@pytest.mark.waits
 def test_next_one_is_not_started_before_the_killed_one_has_ended(leased, ends):
     """It has addresses that the next one needs.  One that does not end is not waited for for ever."""
     if strace.why_not():
