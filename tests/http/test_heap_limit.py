@@ -5,7 +5,6 @@ How much it has is said by a file of the test's: PAGEWISE_STATM, debug builds.
 
 import os
 import socket
-import ssl
 import struct
 import time
 
@@ -144,11 +143,9 @@ def test_a_stream_is_refused_and_a_connection_without_another_one_ends(server, p
 def test_a_handshake_is_refused(start, process, tmp_path):
     tls.make_pair(tmp_path / "pair")
     server = start(listen=["127.0.0.1:0 tls"], certificate=[tmp_path / "pair"])
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 
     def secure():
-        return context.wrap_socket(socket.create_connection(server.address, timeout=harness.PATIENCE))
+        return tls.client_context().wrap_socket(socket.create_connection(server.address, timeout=harness.PATIENCE))
 
     with secure() as sock:
         sock.sendall(request("/big"))

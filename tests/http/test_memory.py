@@ -3,7 +3,6 @@
 import os
 import re
 import socket
-import ssl
 import time
 
 import pytest
@@ -159,9 +158,7 @@ def streams(server):
 
 def secure(server):
     """The answer waits in the session."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    sock = context.wrap_socket(socket.create_connection(server.address))
+    sock = tls.client_context().wrap_socket(socket.create_connection(server.address))
     sock.sendall(harness.request("/file"))
     return sock
 
