@@ -37,9 +37,9 @@ def test_cold_file_of_a_disk_that_hangs_is_503(serve_disk, disk, path_name, tmp_
         is_refused(c)
     hot_requests(server, 2)
     wait_until(lambda: descriptors(server, "socket:") <= before, "the sockets to be closed")
-    wait_until(lambda: log.read_text().count(" 503 ") == len(clients), "the log")
+    wait_until(lambda: log.read_text().count('" 503 ') == len(clients), "the log")
     for line in log.read_text().splitlines():
-        if " 503 " not in line:
+        if '" 503 ' not in line:
             continue
         assert int(line.split()[-1]) > 900000, "microseconds of waiting: " + line
     disk.slow.release()
