@@ -152,6 +152,17 @@ linux_fetch_populate(char *map)
 }
 
 /*
+ * Reads the pages before it locks them.  mlock2(2) tries a page that the disk fails to read again and
+ * again, without end; MADV_POPULATE_READ returns.
+ */
+static bool
+linux_fetch_lock(char *map, size_t len)
+{
+	return madvise(map, len, MADV_POPULATE_READ) == 0 &&
+	       mlock2(map, len, 0) == 0;
+}
+
+/*
  * Reads a folio by a page fault in a mapping with MADV_HUGEPAGE, where an advice would read single pages.
  * MADV_RANDOM keeps the kernel from reading the next folio as well.  If must_lock is true, reads only
  * what it can lock.
@@ -167,7 +178,7 @@ linux_fetch_fault_folio(
 		return false;
 	read = madvise(map, len, MADV_HUGEPAGE) == 0 &&
 	       madvise(map, len, MADV_RANDOM) == 0;
-	if (read && locked != NULL && mlock2(map, len, 0) == 0) {
+	if (read && locked != NULL && linux_fetch_lock(map, len)) {
 		*locked = map;
 		return true;
 	}
@@ -209,7 +220,7 @@ os_pin(int fd, off_t off, size_t len)
 	close(own);
 	if (map == MAP_FAILED)
 		return NULL;
-	if (madvise(map, len, MADV_RANDOM) == 0 && mlock2(map, len, 0) == 0)
+	if (madvise(map, len, MADV_RANDOM) == 0 && linux_fetch_lock(map, len))
 		return map;
 	munmap(map, len);
 	return NULL;

@@ -58,6 +58,13 @@ class Disk:
             mounts.drop(self.path(n))
         mounts.drop(self.image)
 
+    def read_ahead(self, kib):
+        """Below 2048, the server reads large folios."""
+        device = os.stat(self.dir).st_dev
+        number = "%d:%d" % (os.major(device), os.minor(device))
+        with open("/sys/dev/block/%s/queue/read_ahead_kb" % number, "w", encoding="ascii") as f:
+            f.write(str(kib))
+
     def place(self, n, offset):
         """Where the rest of a file lies in the image: offset and length."""
         with open(self.path(n), "rb") as f:

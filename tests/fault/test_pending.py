@@ -204,8 +204,10 @@ def test_client_that_resets_in_mid_answer_while_it_waits(serve_disk, disk, path_
     wait_until(lambda: descriptors(server, "socket:") <= before, "the socket to be closed")
 
 
+@pytest.mark.parametrize("read_ahead", [128, 4096])
 @pytest.mark.parametrize("path_name", WAITING)
-def test_read_error_of_a_cold_file_is_500_and_in_mid_answer_the_end(serve_disk, disk, path_name):
+def test_read_error_of_a_cold_file_is_500_and_in_mid_answer_the_end(serve_disk, disk, path_name, read_ahead):
+    disk.read_ahead(read_ahead)
     server = serve_disk(path_name)
     disk.cold(1, 2)
     disk.fail(errno.EIO, 1)
