@@ -135,6 +135,13 @@ os_share_port(int sock)
 		   : 0;
 }
 
+/* Returns false, because sockets join their group in bind(2). */
+bool
+os_share_listening(void)
+{
+	return false;
+}
+
 /*
  * Returns true on FreeBSD 15 and later.  Older kernels assign clients to a socket from bind(2) on, and
  * refuse these clients until listen(2).

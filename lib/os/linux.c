@@ -179,6 +179,12 @@ os_share_port(int sock)
 }
 
 bool
+os_share_listening(void)
+{
+	return true;
+}
+
+bool
 os_share_late(void)
 {
 	return true;

@@ -79,9 +79,12 @@ size_t os_unsent_limit(void);
 
 /*
  * Lets several sockets bind the same address; the kernel divides the connections among them.  Call
- * before bind(2).
+ * before bind(2), or see os_share_listening.
  */
 int os_share_port(int sock);
+
+/* Returns true if os_share_port also works for a socket that listens already. */
+bool os_share_listening(void);
 
 /* Returns true if a socket of os_share_port gets no connections before listen(2). */
 bool os_share_late(void);

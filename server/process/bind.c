@@ -111,23 +111,6 @@ bind_ask_name(
 	return -1;
 }
 
-/*
- * Binds the address without SO_REUSEPORT, and closes the socket again.  The bind fails if another
- * server uses the port, which SO_REUSEPORT would hide.  Stores the address, with the port that the
- * kernel chose for port 0.
- */
-static int
-bind_alone(const struct listen_addr *la, struct sockaddr_storage *addr)
-{
-	int fd = bind_one(la, addr, 0), result;
-
-	if (fd == -1)
-		return -1;
-	result = bind_ask_name(la, fd, addr);
-	close(fd);
-	return result;
-}
-
 static int
 bind_add(struct listen_table *now, const struct sock *sk)
 {
@@ -136,6 +119,33 @@ bind_add(struct listen_table *now, const struct sock *sk)
 	close(sk->sk_fd);
 	log_error(NULL, "%s", strerror(ENOMEM));
 	return -1;
+}
+
+/*
+ * Opens the first socket of an address.  It listens without SO_REUSEPORT, which would hide that another
+ * server uses the port, and shares the port from then on.  Stores the address, with the port that the
+ * kernel chose for port 0.  Where a socket that listens cannot share, only checks that the port is free,
+ * and stores no socket; another server that starts at the same time may pass the same check.
+ */
+static int
+bind_first(const struct listen_addr *la, const char *name,
+    struct sockaddr_storage *addr, struct listen_table *now, unsigned *count)
+{
+	struct sock sk = {.sk_use = SOCKET_SERVE};
+	int error;
+
+	sk.sk_fd = bind_one(la, addr, os_share_listening() ? LISTEN : 0);
+	if (sk.sk_fd == -1)
+		return -1;
+	error = bind_ask_name(la, sk.sk_fd, addr);
+	if (error != 0 || !os_share_listening()) {
+		close(sk.sk_fd);
+		return error;
+	}
+	(void)os_share_port(sk.sk_fd);
+	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
+	*count = 1;
+	return bind_add(now, &sk);
 }
 
 /*
@@ -171,7 +181,7 @@ bind_keep_old(const char *name, struct listen_table *old,
 
 /*
  * Returns true if a socket of this server already covers the address, as "*" does, so that
- * bind_alone would fail.
+ * bind_first would fail.
  */
 static bool
 bind_is_ours(const struct listen_addr *la, const struct listen_table *old,
@@ -226,7 +236,7 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
 	if (n > 0)
 		error = bind_ask_name(la, sk.sk_fd, &addr);
 	else if (!bind_is_ours(la, old, now)) {
-		error = bind_alone(la, &addr);
+		error = bind_first(la, name, &addr, now, &n);
 		how |= LISTEN;
 	}
 	if (!os_share_late())

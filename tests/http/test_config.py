@@ -1,6 +1,7 @@
 """The command line, the configuration file, and what is said when they are
 wrong: file, line, key, cause."""
 
+import contextlib
 import os
 import re
 import socket
@@ -8,6 +9,7 @@ import socket
 import pytest
 
 import harness
+import strace
 from harness import Finished, configuration
 
 
@@ -327,6 +329,24 @@ def test_two_servers_cannot_share_a_port(serve, site):
     run = Finished("--root", site, "--listen", address)
     assert run.code == 1
     assert address in run.err
+
+
+@pytest.mark.skipif(not harness.PROC, reason="a bound socket cannot begin to share its port there")
+def test_servers_that_start_at_the_same_time_cannot_either(site, release):
+    """Each takes its time between the calls of its sockets."""
+    if strace.why_not():
+        pytest.skip(strace.why_not())
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = "127.0.0.1:%d" % free.getsockname()[1]
+    slow = [*strace.STRACE, "/dev/null", "-e", "trace=setsockopt", "-e", "inject=setsockopt:delay_enter=200000"]
+    with contextlib.ExitStack() as all_of_them:
+        servers = [harness.Server("--root", site, "--workers", "1", "--listen", address, binary=release, wrapper=slow)
+                   for _ in range(3)]
+        for server in servers:
+            all_of_them.callback(server.discard)
+        harness.wait_until(lambda: all(not s.running or harness.SERVING.search(s.output) for s in servers),
+                           "each to serve or end")
+        assert sum(s.running for s in servers) == 1
 
 
 def tried(take):
