@@ -11,7 +11,7 @@
  *   struct pw_pool       disk threads, which wait for disks; shared by all loops
  *   struct pw_loop       one per event-loop thread: completions, open files
  *   struct pw_root       a directory; by default nothing outside it is opened
- *   struct pw_file       an open file of one loop, counted
+ *   struct pw_file       an open file of one loop, with a reference count
  *   struct pw_send       one transmission: memory, then a range of a file
  *   struct pw_send_path  a way of sending, chosen by name
  *
@@ -47,20 +47,24 @@ struct pw_loop;
 struct pw_root;
 struct pw_send_path;
 
-/* Returns PW_VERSION of the running library, which may be newer than this header.  A constant string. */
+/*
+ * Returns PW_VERSION of the running library, a constant string.  The library may be newer than this
+ * header.
+ */
 const char *pw_version(void);
 
-/* Returns the present time, for parameters named now_us.  Any thread. */
+/* Returns the present time, for parameters named now_us.  Any thread may call it. */
 uint64_t pw_now(void);
 
 /*
  * ------------------------------------------------------------- the process
  * A loop also waits for the disk if pages of the program are not resident, and for other processors
  * when the descriptor table of several threads grows.  pw_process_prepare locks the program and its
- * libraries in memory, some 4 MiB, sizes the table for 65536 descriptors, or RLIMIT_NOFILE if that is
- * less, and has later threads map their heaps in one piece (glibc).  Call it before the first thread is
- * started and after RLIMIT_NOFILE is set.  Returns 0, or -errno (-ENOMEM, -EPERM: RLIMIT_MEMLOCK) if
- * some pages of the program were only read into memory, and may be evicted.
+ * libraries in memory (some 4 MiB), and enlarges the table to 65536 descriptors, or to
+ * RLIMIT_NOFILE if that is less.  With glibc it also makes later threads map their heaps in one
+ * piece.  Call it before the first thread is started and after RLIMIT_NOFILE is set.  Returns 0, or
+ * -errno if it could only read some pages of the program into memory, so that the kernel may evict
+ * them; RLIMIT_MEMLOCK causes -ENOMEM and -EPERM.
  */
 int pw_process_prepare(void);
 
@@ -70,8 +74,8 @@ int pw_process_prepare(void);
  * of its own, which start when they are first needed.  So a device that hangs blocks only its own jobs.
  */
 struct pw_pool_conf {
-	unsigned ppc_threads; /* most threads per queue; 0 means 16 */
-	unsigned ppc_queue;   /* most jobs in a queue; 0 means 4096 */
+	unsigned ppc_threads; /* maximum threads per queue; 0 means 16 */
+	unsigned ppc_queue;   /* maximum jobs in a queue; 0 means 4096 */
 };
 
 /* Creates a pool.  The configuration may be NULL.  Returns 0 or -errno. */
@@ -79,23 +83,24 @@ int pw_pool_create(const struct pw_pool_conf *, struct pw_pool **);
 
 /*
  * Destroys a pool.  Destroy its loops first.  Waits up to timeout_us for running jobs.  Returns 0.
- * Returns -EINVAL, and changes nothing, if the pool has a loop although no job is queued or running.
- * Returns -EBUSY if threads still wait for a disk, or kept a loop from being destroyed; the threads then
- * stay, with all memory that they use.
+ * Returns -EINVAL, and changes nothing, if a loop still exists and no job is queued or running.
+ * Returns -EBUSY if threads still wait for a disk, or such a wait kept a loop from being destroyed.
+ * Then the threads stay, with all memory that they use.
  */
 int pw_pool_destroy(struct pw_pool **, uint64_t timeout_us);
 
 /*
- * Returns the number of jobs that were refused because a queue was full or no thread could be started.
- * Any thread.
+ * Returns the number of jobs that were refused because a queue was full or no thread could be
+ * started.  Any thread may call it.
  */
 uint64_t pw_pool_refused(const struct pw_pool *);
 
 /*
  * ---------------------------------------------------------------- waiting
- * Every wait ends with exactly one call of wt_done, unless pw_open_cancel cancels it.  pw_loop_drain
- * makes that call, on the loop's thread; the function that returned -EINPROGRESS or PW_SEND_PENDING never
- * does.  The caller owns the struct, which must stay valid until that call.
+ * Every wait ends with exactly one call of wt_done, unless pw_open_cancel cancels the wait.
+ * pw_loop_drain calls wt_done on the loop's thread; the function that returned -EINPROGRESS or
+ * PW_SEND_PENDING never calls it.  The caller owns the struct, which must stay valid until wt_done
+ * is called.
  */
 struct pw_waiter {
 	void (*wt_done)(struct pw_waiter *);
@@ -105,9 +110,10 @@ struct pw_waiter {
 };
 
 /*
- * Begin and end a wait of the caller, by which another thread passes the result `error` to the loop.  Set
- * wt_done first.  Call pw_wait_begin on the loop's thread, and then pw_wait_end once, on any thread.  An
- * end without a begin, or a begin without wt_done, aborts the program.
+ * Begin and end a wait of the caller.  Such a wait lets another thread pass the result `error` to
+ * the loop.  Set wt_done first.  Call pw_wait_begin on the loop's thread, and then pw_wait_end
+ * once, on any thread.  pw_wait_begin aborts the program if wt_done is not set, and pw_wait_end if
+ * the wait was not begun.
  */
 void pw_wait_begin(struct pw_loop *, struct pw_waiter *);
 void pw_wait_end(struct pw_waiter *, int error);
@@ -119,10 +125,11 @@ void pw_wait_end(struct pw_waiter *, int error);
  * memory.
  */
 struct pw_loop_conf {
-	unsigned plc_open_files; /* most files in the cache; 0 means 1024 */
+	unsigned plc_open_files; /* maximum files in the cache; 0 means 1024 */
 	/*
-	 * Callback for log messages about a device: at its first use how residency is checked there, and
-	 * later that its files cannot be sent by sendfile(2).  Called on the loop's thread.  May be NULL.
+	 * Callback for log messages about a device, or NULL.  The first message reports how
+	 * residency is checked on the device; a later one may report that sendfile(2) cannot send
+	 * its files.  The library calls it on the loop's thread.
 	 */
 	void (*plc_device)(void *arg, const char *message);
 	void *plc_arg;
@@ -141,27 +148,28 @@ void pw_loop_drain(struct pw_loop *);
 void pw_loop_tick(struct pw_loop *, uint64_t now_us);
 
 /*
- * Closes the least recently used file that only the cache refers to.  Returns false if there is no such
- * file.  Call it when the process is out of descriptors.
+ * Closes the least recently used file that only the cache refers to.  Returns false if there is no
+ * such file.  Call it when the process has no free descriptor.
  */
 bool pw_loop_spare(struct pw_loop *);
 
 /*
- * Limits what the loop's transmissions pass to their sockets per call.  If `bytes` is above 0, they send
- * copies, at most `bytes` per call; if it is 0, they send pages of files again.  Pages in a socket stay
- * in memory, and count for the control group, until the client acknowledges them.
+ * Limits the bytes that a transmission passes to its socket per call.  If `bytes` is above 0, the
+ * loop's transmissions send copies, at most `bytes` per call; if `bytes` is 0, they send pages of
+ * files again.  Pages in a socket stay in memory, and count for the control group, until the client
+ * acknowledges them.
  */
 void pw_loop_bound(struct pw_loop *, size_t bytes);
 
 /*
- * Returns the number of waits that are not delivered yet, which must be 0 for pw_loop_destroy.  A
- * cancelled wait counts until its thread has finished.
+ * Returns the number of waits that are not delivered yet; pw_loop_destroy requires that it is 0.
+ * A cancelled wait counts until its disk thread has finished.
  */
 unsigned pw_loop_pending(const struct pw_loop *);
 
 /*
- * Destroys a loop.  Returns 0; or -EINVAL, and keeps the loop, if a wait is not delivered yet or
- * pw_loop_drain is running.
+ * Destroys a loop.  Returns 0.  Returns -EINVAL, and keeps the loop, if a wait is not delivered
+ * yet or pw_loop_drain is running.
  */
 int pw_loop_destroy(struct pw_loop **);
 
@@ -175,9 +183,10 @@ int pw_loop_destroy(struct pw_loop **);
 int pw_root_open(const char *path, struct pw_root **);
 
 /*
- * Opens a root as pw_root_open does, with another rule for symbolic links: `flags` is 0 or one of these.
- * By default, 0, only links that are relative and do not leave the root are followed.  Returns
- * -EOPNOTSUPP if this system lacks the rule, or -EINVAL for an unknown flag or several.
+ * Opens a root as pw_root_open does, but with the rule for symbolic links that `flags` selects: 0,
+ * or one of the values below.  With 0, the library follows only links that are relative and do not
+ * leave the root.  Returns -EOPNOTSUPP if this system lacks the rule, or -EINVAL if `flags` is
+ * unknown or has several values.
  */
 enum pw_root_flags {
 	PW_ROOT_NO_LINKS = 1, /* a path with a link fails with -ELOOP */
@@ -186,7 +195,7 @@ enum pw_root_flags {
 	 * is the root.
 	 */
 	PW_ROOT_AS_SLASH = 2,
-	/* All links are followed, as by open(2), also out of the root. */
+	/* The library follows all links, as open(2) does, even out of the root. */
 	PW_ROOT_ALL_LINKS = 4,
 };
 
@@ -201,38 +210,39 @@ int pw_root_fd(const struct pw_root *);
 
 /*
  * Opens a directory below the root for reading.  Returns a descriptor, which the caller closes, or
- * -errno.  May wait: call it in tk_work only.
+ * -errno.  May wait, so call it in tk_work only.
  */
 int pw_root_open_dir(const struct pw_root *, const char *path);
 
 /*
- * Opens a regular file below the root for reading.  Returns a descriptor, which the caller closes, or
- * -errno (-EACCES for other types).  May wait: call it in tk_work only.
+ * Opens a regular file below the root for reading.  Returns a descriptor, which the caller closes,
+ * or -errno (-EACCES for other types).  May wait, so call it in tk_work only.
  */
 int pw_root_open_file(const struct pw_root *, const char *path);
 
 /*
- * Fills in the struct as fstatat(2) does for `name` in the directory, without following a link.  Returns
- * -EXDEV for a mount point, since the other file system may hang.  May wait: call it in tk_work only.
+ * Fills in the struct as fstatat(2) does for `name` in the directory, without following a link.
+ * Returns -EXDEV for a mount point, since the other file system may hang.  May wait, so call it in
+ * tk_work only.
  */
 int pw_stat_name(int dirfd, const char *name, struct stat *);
 
 /*
- * Fills in the struct as stat(2) does for a path below the root, with the root's rule for links.  Returns
- * -EXDEV for paths outside the root or on another file system, which may hang.  May wait: call it in
- * tk_work only.
+ * Fills in the struct as stat(2) does for a path below the root, with the root's rule for links.
+ * Returns -EXDEV for paths outside the root, or on another file system, which may hang.  May wait,
+ * so call it in tk_work only.
  */
 int pw_root_stat(const struct pw_root *, const char *path, struct stat *);
 
 /*
- * Reads an extended attribute, named as in plc_attribute, of the regular file `name` in the directory.
- * Returns the length of its value, or -errno: -ENOENT if the file has no such attribute, -EXDEV for a
- * mount point.  May wait: call it in tk_work only.
+ * Reads an extended attribute, named as in plc_attribute, of the regular file `name` in the
+ * directory.  Returns the length of its value, or -errno: -ENOENT if the file has no such
+ * attribute, -EXDEV for a mount point.  May wait, so call it in tk_work only.
  */
 long pw_name_attribute(
     int dirfd, const char *name, const char *attribute, void *to, size_t size);
 
-#define PW_ATTRIBUTE_MAX 256 /* most bytes of the value of an attribute */
+#define PW_ATTRIBUTE_MAX 256 /* maximum length of an attribute's value */
 
 enum pw_file_type { PW_FILE_REGULAR, PW_FILE_DIRECTORY, PW_FILE_OTHER };
 
@@ -247,21 +257,21 @@ struct pw_file {
 	/* Start time of the last lookup that found the file, microseconds. */
 	uint64_t fil_checked;
 	/*
-	 * Value of the attribute plc_attribute, if an open requested the attribute; NULL if the file has
-	 * no such attribute, or one of more than PW_ATTRIBUTE_MAX bytes.  A change of the attribute
-	 * changes fil_ctime too.
+	 * Value of the attribute plc_attribute, if an open requested it.  NULL if the file has no
+	 * such attribute, or if the value exceeds PW_ATTRIBUTE_MAX bytes.  A change of the
+	 * attribute changes fil_ctime too.
 	 */
 	const char *fil_attribute;
 	size_t fil_attribute_len;
 	/*
-	 * Data of the caller, and a function that frees the data: the library calls fil_user_free when
-	 * the last reference is released.  The caller sets both once.
+	 * Data of the caller, and a function that frees the data.  The library calls fil_user_free
+	 * when the last reference is released.  The caller sets both once.
 	 */
 	void *fil_user;
 	void (*fil_user_free)(void *);
 	/*
-	 * True if the file has changed; the next open then looks its path up again.  The caller may set
-	 * it.
+	 * True if the file has changed; the next open then looks its path up again.  The caller may
+	 * set fil_stale.
 	 */
 	bool fil_stale;
 };
@@ -281,19 +291,19 @@ struct pw_open {
 		struct pw_open *tqe_next;
 		struct pw_open **tqe_prev;
 	} op_link;
-	void *op_others; /* opens of the same path, or NULL if not pending */
+	void *op_others; /* pending opens of this path; NULL if none */
 };
 
 /*
- * Opens `path`, relative to the root (which "." names): from the cache, or without waiting, or by a disk
- * thread.
+ * Opens `path`, which is relative to the root ("." is the root itself).  Uses a cached file, opens
+ * the file at once if that does not wait, or else has a disk thread open it.
  *   0             op->op_file is set
  *   -EINPROGRESS  op_waiter.wt_done will be called, with wt_error and op_file
  *   -ENOENT, -ENOTDIR, -EACCES, -ENAMETOOLONG, ... as openat2(2)
  *   -EXDEV        the path leaves the root
  *   -ELOOP        the path has a loop of links, or a link with PW_ROOT_NO_LINKS
  *   -EAGAIN       the device's queue is full, or no thread can be started
- *   -EINVAL       there is no wt_done
+ *   -EINVAL       op_waiter.wt_done is not set
  * pw_file_open notices a created or moved file within PW_FRESH_US, a second.  It notices a change,
  * replacement or removal of an open file in the next iteration of the loop (at once if the program does
  * not call pw_loop_rest), and on network file systems within a second.
@@ -302,9 +312,10 @@ int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
     uint64_t now_us, struct pw_open *op);
 
 /*
- * Cancels a pending open: the library does not call wt_done, and the caller may free the struct when the
- * function returns.  A disk thread that is looking the path up continues, so pw_loop_pending may stay the
- * same.  Returns -EINVAL if the open is not pending.
+ * Cancels a pending open: the library does not call wt_done, and the caller may free the struct
+ * when the function returns.  A disk thread that is looking the path up continues, and
+ * pw_loop_pending counts the open until that thread has finished.  Returns -EINVAL if the open is
+ * not pending.
  */
 int pw_open_cancel(struct pw_open *);
 
@@ -313,24 +324,25 @@ void pw_file_unref(struct pw_file **);
 
 /*
  * Copies `len` bytes at `off` if all of them are resident; never waits for the disk.
- *   0        all bytes were copied, of the file as it was looked up
- *   -EAGAIN  not all are resident, or the file cannot be read without waiting: the file
- *            system is not in memory and does not support RWF_NOWAIT
+ *   0        all bytes were copied, from the version that was looked up
+ *   -EAGAIN  some byte is not resident, or the file system is not in memory and does not
+ *            support RWF_NOWAIT, so that every read may wait
  *   -ESTALE  the file has changed since it was looked up (see fil_stale)
  *   -EIO, ... as pread(2), fstat(2)
- * May write to `to`, also if it fails.
+ * May write to `to` even on failure.
  */
 int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
 
 /*
- * pw_task_run has a disk thread of the device `dev` (fil_dev) call tk_work, and then the loop's thread
- * call wt_done: for directory listings and other work that reads a disk.  The struct must stay valid
- * until wt_done is called.  Returns -EAGAIN if the device's queue is full and tk_begun is false, or if no
- * thread can be started, and -EINVAL without tk_work or wt_done.
+ * pw_task_run runs work that reads a disk, such as a directory listing.  A disk thread of the
+ * device `dev` (fil_dev) calls tk_work; then the loop's thread calls wt_done.  The struct must stay
+ * valid until wt_done is called.  pw_task_run returns -EAGAIN if no thread can be started, or if
+ * the device's queue is full and tk_begun is false.  It returns -EINVAL if tk_work or wt_done is
+ * not set.
  */
 struct pw_task {
 	struct pw_waiter tk_waiter;
-	bool tk_begun; /* true if admitted in spite of a full queue */
+	bool tk_begun; /* true to queue the task even if the queue is full */
 	int (*tk_work)(struct pw_task *); /* returns wt_error */
 };
 
@@ -339,33 +351,34 @@ int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
 /*
  * ---------------------------------------------------------------- sending
  * The rules that every send path keeps:
- * 1. Every operation runs on the loop's thread; a disk thread never uses a
- *    connection.  (The exception is the path pool, and other paths for files
- *    that the loop cannot send without waiting: there a disk thread sends on
- *    the non-blocking socket, and does nothing else with the socket.)
- * 2. PW_SEND_PENDING means exactly one later completion, delivered by
- *    pw_loop_drain, never from inside pw_send_step, and also after
- *    pw_send_cancel.
+ * 1. Every operation runs on the loop's thread, and a disk thread never uses a
+ *    connection.  Exceptions are the path pool, and other paths if the loop
+ *    cannot send the file without waiting.  Then a disk thread sends on the
+ *    non-blocking socket, and does nothing else with the socket.
+ * 2. After PW_SEND_PENDING, pw_loop_drain delivers exactly one completion, even
+ *    after pw_send_cancel.  pw_send_step never delivers it.
  * 3. While a transmission is pending, the library holds references.  A caller
  *    that cancels the transmission may shut the socket down, but must not close
- *    it before snd_done is called, unless pw_send_take_back returned true.
+ *    the socket before snd_done is called, unless pw_send_take_back returned
+ *    true.
  * 4. One pure function counts the bytes of all paths (lib/send/account.h).
- * 5. A file that shrinks, or whose size or modification time differs after its last byte was
- *    read, fails with PW_SEND_ERROR and -ESTALE before the last byte is sent; the caller closes
- *    the connection, and never pads it.
- * 6. Queues are bounded.  A new transmission that finds its device's queue
- *    full is refused (-EAGAIN, counted).  A transmission that has begun is always
- *    admitted; the caller limits their number by its limits of connections.
+ * 5. If the file shrinks, or its size or modification time differs after its
+ *    last byte was read, the transmission fails with PW_SEND_ERROR and -ESTALE
+ *    before the last byte is sent.  The caller must then close the connection,
+ *    and never pad the response.
+ * 6. Queues are bounded.  If the device's queue is full, a new transmission is
+ *    refused (-EAGAIN, counted).  A transmission that has begun is always
+ *    admitted; the caller bounds the number of these by limiting connections.
  */
 enum pw_send_status {
-	PW_SEND_DONE,	    /* the kernel or the sink has everything */
+	PW_SEND_DONE,	    /* the kernel or the sink accepted everything */
 	PW_SEND_WANT_WRITE, /* the socket is full: step when it is writable */
 	PW_SEND_AGAIN,	    /* a chunk was sent: step after other connections */
 	PW_SEND_PENDING,    /* step after snd_done was called */
 	PW_SEND_ERROR,	    /* snd_error is set: close the connection */
 };
 
-/* Treatment of the pages that a transmission fetched (thesis 4.4.1). */
+/* Options for the pages that a transmission fetched (thesis 4.4.1). */
 enum pw_cache {
 	PW_CACHE_KEEP, /* the kernel decides */
 	PW_CACHE_DROP, /* dropped once the client has acknowledged them */
@@ -373,10 +386,11 @@ enum pw_cache {
 };
 
 /*
- * Special values of snd_readahead.  Other values are a number of bytes: missing data is fetched in
- * windows of that size, the next one while the last is being sent, as by FreeBSD's SF_FLAGS(readahead,
- * flags).  PW_READAHEAD_AUTO chooses 64 KiB to 2 MiB by the rates of client and device and by free
- * memory.  PW_READAHEAD_NONE fetches a chunk at a time, and nothing ahead.
+ * Special values of snd_readahead.  Other values are the size of a window in bytes: the library
+ * fetches missing data window by window, and fetches the next window while it sends the last one,
+ * as FreeBSD does with SF_FLAGS(readahead, flags).  PW_READAHEAD_AUTO chooses 64 KiB to 2 MiB by
+ * the rates of client and device and by free memory.  PW_READAHEAD_NONE fetches one chunk at a
+ * time, and nothing ahead.
  */
 #define PW_READAHEAD_AUTO 0
 #define PW_READAHEAD_NONE UINT64_MAX
@@ -386,8 +400,8 @@ enum pw_cache {
  * for the sink on the loop, without waiting, and fetches missing data first.  A sink that can send ranges
  * of files itself, by sendfile(2) for example, sets take_range.
  *
- * No disk thread uses a sink, so the send paths differ only in the thread that reads: `blocking' and
- * `copy' always read on the loop, `aio' and `pool' never.  Loop's thread.
+ * The library calls a sink on the loop's thread only.  So with a sink the send paths differ only in
+ * the thread that reads: `blocking' and `copy' always read on the loop, `aio' and `pool' never do.
  */
 struct pw_sink;
 
@@ -412,20 +426,23 @@ struct pw_sink_ops {
 	 * Accepts some of a range of snd_file that is resident now, and sets *taken to the number of
 	 * bytes that it sent.  Returns as take does, but may also set *taken when it returns -EAGAIN.
 	 *
-	 * The sink may queue the rest of the range.  Before it sends the rest, it calls pw_send_step; the
-	 * take_range that follows then offers all of the rest, which is resident again.  The sink returns
-	 * -EAGAIN only after it tried to send in the same call: an event from before that call, while the
-	 * transmission was pending, does not come again.
+	 * The sink may queue the rest of the range.  Before it sends the rest, it calls
+	 * pw_send_step; the take_range that follows then offers all of the rest, which is resident
+	 * again.  The sink must return -EAGAIN only after it tried to send in the same call, since
+	 * a write event that occurred earlier, while the transmission was pending, does not occur
+	 * again.
 	 *
-	 * The library calls take instead, also for bytes that it offered here before, if residency cannot
-	 * be checked or the window is evicted again and again; and for the last 16 KiB.  May be NULL.
+	 * The library calls take instead for the last 16 KiB, and if residency cannot be checked or
+	 * the window is evicted again and again; it may then offer bytes that it offered to
+	 * take_range before.  take_range may be NULL.
 	 */
 	int (*take_range)(
 	    struct pw_sink *, off_t, size_t len, bool more, size_t *taken);
 
 	/*
-	 * Returns memory into which the library reads the next bytes of a file, so that take need not
-	 * copy them.  Sets *room to the size of that memory, or to 0 if the sink is full.  May be NULL.
+	 * Returns memory into which the library reads the next bytes of a file, so that take need
+	 * not copy them.  Sets *room to the size of that memory, or to 0 if the sink is full.  The
+	 * callback may be NULL.
 	 */
 	char *(*room)(struct pw_sink *, size_t *room);
 };
@@ -450,21 +467,21 @@ struct pw_send {
 	bool snd_begun;		  /* true if the response has begun already */
 	const char *snd_mem;	  /* memory to send first; valid until sent */
 	size_t snd_mem_len;
-	struct pw_file *snd_file; /* file, or NULL; start adds a reference */
+	struct pw_file *snd_file; /* file or NULL; the start adds a reference */
 	off_t snd_off;		  /* next byte of the file */
 	off_t snd_len;		  /* bytes of the file that are left */
-	uint64_t snd_readahead;	  /* bytes of a window, or PW_READAHEAD_... */
+	uint64_t snd_readahead;	  /* window size, bytes, or PW_READAHEAD_... */
 	enum pw_cache snd_cache;
 	/* Rate of the client in bytes/s, from its last transmission; 0 if unknown. */
 	uint64_t snd_rate;
 	/* Rate limit of the caller in bytes/s, by which windows are sized; 0 if there is none. */
 	uint64_t snd_pace;
 	/*
-	 * Most bytes that the next step sends, not counting a head; 0 for no limit.  Set it before each
-	 * step.
+	 * Maximum bytes that the next step sends, not counting a head; 0 for no limit.  Set it
+	 * before each step.
 	 */
 	uint64_t snd_limit;
-	void (*snd_done)(struct pw_send *); /* called to end PW_SEND_PENDING */
+	void (*snd_done)(struct pw_send *); /* completion callback */
 
 	/* Read by the caller. */
 	uint64_t snd_sent; /* bytes sent, including snd_mem */
@@ -488,7 +505,10 @@ const struct pw_send_path *pw_send_default(void);
 /* Returns all names, in a constant list that ends with NULL. */
 const char *const *pw_send_path_names(void);
 
-/* Returns 0, or -errno and sets *why to a constant string if this host cannot use the path. */
+/*
+ * Returns 0 if this host can use the path.  Otherwise returns -errno, and sets *why to a constant
+ * string.
+ */
 int pw_send_probe(const struct pw_send_path *, const char **why);
 
 /*
@@ -518,25 +538,25 @@ void pw_send_cancel(struct pw_send *);
 bool pw_send_take_back(struct pw_send *);
 
 /*
- * Returns true if the device of a pending transmission has finished no job since the last call, or since
- * the wait began if that is later: then the device hangs, and is not only busy.
+ * Returns true if the device of a pending transmission has finished no job since the last call, or
+ * since the wait began if that is later.  Such a device hangs; a busy device would finish jobs.
  */
 bool pw_send_stuck(struct pw_send *);
 
 /*
- * Releases the transmission's part of the budget for fetched data.  Call it when the sink accepts nothing
- * for long, since other transmissions may wait for that part.  Does nothing if the transmission is
- * pending.
+ * Releases the transmission's part of the budget for fetched data.  Call it when the sink accepts
+ * nothing for a long time, since other transmissions may wait for that part.  Does nothing if the
+ * transmission is pending.
  */
 void pw_send_yield(struct pw_send *);
 
 /*
- * Returns the number of bytes that the socket has sent or queued and the peer has not acknowledged, or 0
- * if that is unknown.
+ * Returns the number of bytes that the socket has sent or queued and the peer has not acknowledged,
+ * or 0 if that number is unknown.
  */
 uint64_t pw_unacked(int sock);
 
-/* Returns true if all bytes in the socket are still to be read from a disk (path native). */
+/* Returns true if no byte in the socket has been read from the disk yet (path native). */
 bool pw_awaits_disk(int sock);
 
 /* Ends a transmission and releases its file.  Aborts the program if it is pending. */
@@ -558,7 +578,7 @@ struct pw_histogram {
 	uint64_t hg_sum; /* sum of all times, microseconds */
 };
 
-/* Adds a time.  One thread at a time. */
+/* Adds a time.  Only one thread at a time may call it. */
 void pw_histogram_add(struct pw_histogram *, uint64_t us);
 void pw_histogram_copy(struct pw_histogram *to, const struct pw_histogram *);
 
@@ -573,19 +593,20 @@ struct pw_loop_stats {
 void pw_loop_stats(const struct pw_loop *, struct pw_loop_stats *);
 
 /*
- * pw_loop_awake marks the begin of an iteration of the event loop, pw_loop_rest its end.  In between, the
- * library counts how often and how long the loop's thread sleeps, which it should not do.  Call
+ * pw_loop_awake marks the start of an event-loop iteration, and pw_loop_rest marks its end.  In
+ * between, the thread should not sleep; the library counts how often and how long it does.  Call
  * pw_loop_awake after each wait for events, and again when the program changes to other work; call
- * pw_loop_rest before the next wait.  Loop's thread, which must not run another loop in between.
+ * pw_loop_rest before the next wait.  Call both on the loop's thread, which must not run another
+ * loop in between.
  */
 void pw_loop_awake(struct pw_loop *, uint64_t now_us);
 void pw_loop_rest(struct pw_loop *, uint64_t now_us);
 
-#define PW_SLEEPS 24 /* most entries in a list of sleeps */
+#define PW_SLEEPS 24 /* maximum entries in a list of sleeps */
 
 struct pw_sleep {
-	const char *sl_call; /* such as "sendfile"; a constant string */
-	uint64_t sl_times;   /* number of sleeps, but not all below 50 us */
+	const char *sl_call; /* name such as "sendfile"; constant */
+	uint64_t sl_times;   /* number of sleeps; omits some below 50 us */
 	uint64_t sl_us;	     /* time of the calls that slept, microseconds */
 };
 
@@ -596,21 +617,24 @@ struct pw_sleep {
 size_t pw_loop_sleeps(const struct pw_loop *, struct pw_sleep list[PW_SLEEPS]);
 
 struct pw_device_stats {
-	uint64_t ds_dev;       /* st_dev; 0 for devices beyond the table */
+	uint64_t ds_dev;       /* st_dev; 0 if the table has no slot left */
 	const char *ds_queue;  /* "files", "tasks" or "mounts" */
 	const char *ds_fsname; /* file system type, or NULL if unknown */
 	const char *ds_mount;  /* mount point on FreeBSD, else NULL */
 	unsigned ds_threads;
 	unsigned ds_busy;
 	unsigned ds_queued;
-	uint64_t ds_jobs;  /* jobs that have ended */
+	uint64_t ds_jobs;  /* finished jobs */
 	uint64_t ds_bytes; /* bytes that were fetched */
 	uint64_t ds_refused;
 	/* durations of jobs, including their time in the queue */
 	struct pw_histogram ds_wait;
 };
 
-/* Fills in one entry for each queue of a device, `max` at most, and returns the number of entries. */
+/*
+ * Fills in one entry for each queue of each device, at most `max` entries, and returns their
+ * number.
+ */
 size_t pw_pool_devices(struct pw_pool *, struct pw_device_stats *, size_t max);
 
 struct pw_pool_stats {
@@ -623,9 +647,9 @@ struct pw_pool_stats {
 void pw_pool_stats(struct pw_pool *, struct pw_pool_stats *);
 
 /*
- * Returns the bytes of memory that hold windows of files until these are sent: locked pages of the page
- * cache, and copies.  They are at most an eighth of memory, and the locked pages at most RLIMIT_MEMLOCK.
- * Any thread.
+ * Returns the bytes of memory that hold windows of files until these are sent: locked pages of the
+ * page cache, and copies.  All of them take at most an eighth of memory, and the locked pages at
+ * most RLIMIT_MEMLOCK.  Any thread may call it.
  */
 uint64_t pw_pool_pinned(struct pw_pool *);
 

@@ -9,11 +9,13 @@
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
 
-#define DESCRIPTORS 65536 /* descriptors in the table, which then has 512 KiB */
+/* size of the descriptor table, in descriptors; the table takes 512 KiB */
+#define DESCRIPTORS 65536
 
 /*
  * Makes the descriptor table large enough for n descriptors.  Once the process has several
- * threads, the table grows only after a wait for all processors, which takes milliseconds.
+ * threads, the kernel waits for all processors before it enlarges the table, which takes
+ * milliseconds.
  */
 static void
 process_reserve_descriptors(unsigned n)
