@@ -195,8 +195,8 @@ parse(struct client *c, char name[1024])
 }
 
 /*
- * Reads a request and opens its file.  Returns true if client_run can continue at once, as send_answer
- * does.
+ * Reads a request and opens its file.  Returns true, as send_answer does, if
+ * client_run can continue at once.
  */
 static bool
 read_request(struct client *c)

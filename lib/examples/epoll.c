@@ -1,6 +1,6 @@
 /*
- * epoll: a server for one directory on an epoll loop: epoll DIRECTORY PORT.  One thread
- * serves all clients, and never waits for a disk.
+ * epoll: a server for one directory, in a loop of epoll(7).  Usage: epoll
+ * DIRECTORY PORT.  One thread serves all clients, and never waits for a disk.
  */
 #include <sys/epoll.h>
 
@@ -12,8 +12,8 @@
 static int ep;
 
 /*
- * Adds or renews the events of a descriptor.  With EPOLLET epoll reports a change once, and the state
- * again when the events are renewed.
+ * Adds or renews the events of a descriptor.  With EPOLLET, epoll reports each
+ * change once, and reports the current state when the events are renewed.
  */
 static void
 watch(int op, int fd, uint32_t events, void *whose)
@@ -31,8 +31,8 @@ watch_client(int op, struct client *c)
 }
 
 /*
- * All events of a client are watched already.  For CLIENT_AGAIN, has epoll report them again, after those
- * of other clients.
+ * All events of a client are watched already.  For CLIENT_AGAIN, makes epoll
+ * report these events again, after the events of other clients.
  */
 void
 loop_watch(struct client *c, enum client_wants wants)
@@ -88,7 +88,10 @@ main(int argc, char **argv)
 				woken = true;
 			else
 				on_event(&evs[i]);
-		/* Drains last, since this may free clients that have events in evs. */
+		/*
+		 * Drains last, since pw_loop_drain may free clients that have
+		 * events in evs.
+		 */
 		if (woken)
 			pw_loop_drain(clients_loop);
 		clients_tick();

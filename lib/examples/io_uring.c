@@ -1,7 +1,7 @@
 /*
- * io_uring: the server of epoll.c in a loop on an io_uring: io_uring DIRECTORY PORT.  The
- * ring reports which descriptors are ready.  It is independent of the rings that the
- * library may have.
+ * io_uring: the server of epoll.c in a loop of io_uring(7).  Usage: io_uring
+ * DIRECTORY PORT. The ring reports which descriptors are ready.  This ring is
+ * independent of the rings that the library may have.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -17,7 +17,10 @@
 #define FLAGS	(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN)
 
 static struct io_uring ring;
-/* Their addresses are the user data of completions that belong to no client. */
+/*
+ * The addresses of these variables are the user data of completions that belong
+ * to no client.
+ */
 static char listener_ready, loop_ready;
 
 static struct io_uring_sqe *
@@ -31,8 +34,8 @@ entry(void)
 }
 
 /*
- * Polls a descriptor, with one completion for each event.  The last completion lacks IORING_CQE_F_MORE;
- * after it the poll must be renewed.
+ * Polls a descriptor, with one completion for each event.  If a completion
+ * lacks IORING_CQE_F_MORE, it is the last one, and the caller must poll again.
  */
 static void
 watch(int fd, unsigned events, void *whose)

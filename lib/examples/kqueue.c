@@ -1,5 +1,6 @@
 /*
- * kqueue: the server of epoll.c in a loop of kqueue(2): kqueue DIRECTORY PORT.
+ * kqueue: the server of epoll.c in a loop of kqueue(2).  Usage: kqueue
+ * DIRECTORY PORT.
  */
 #include <sys/types.h>
 
@@ -14,8 +15,8 @@
 static int kq;
 
 /*
- * Adds or renews an event.  With EV_CLEAR kqueue reports a change once, and the state again when the
- * event is renewed.
+ * Adds or renews an event.  With EV_CLEAR, kqueue reports each change once, and
+ * reports the current state when the event is renewed.
  */
 static void
 watch(int fd, short filter, unsigned short flags, void *whose)
@@ -28,8 +29,8 @@ watch(int fd, short filter, unsigned short flags, void *whose)
 }
 
 /*
- * All events of a client are watched already.  For CLIENT_AGAIN, has kqueue report that the socket is
- * writable again, after the events of other clients.
+ * All events of a client are watched already.  For CLIENT_AGAIN, makes kqueue
+ * report again that the socket is writable, after the events of other clients.
  */
 void
 loop_watch(struct client *c, enum client_wants wants)

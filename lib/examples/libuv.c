@@ -1,7 +1,7 @@
 /*
- * libuv: the server of epoll.c in a loop of libuv: libuv DIRECTORY PORT.  The library's
- * descriptor and the sockets are ordinary handles (uv_poll_t); the server uses no thread
- * of libuv's pool.
+ * libuv: the server of epoll.c in a loop of libuv.  Usage: libuv DIRECTORY
+ * PORT.  The library's descriptor and the sockets are ordinary handles
+ * (uv_poll_t); the server uses no thread of libuv's pool.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,8 +21,8 @@ on_client(uv_poll_t *poll, int status, int events)
 }
 
 /*
- * Sets the events to poll for.  libuv reports an event in each iteration while it lasts, so other clients
- * run before CLIENT_AGAIN is reported.
+ * Sets the events to poll for.  libuv reports a ready socket in each iteration,
+ * so other clients run before CLIENT_AGAIN is reported.
  */
 void
 loop_watch(struct client *c, enum client_wants wants)
