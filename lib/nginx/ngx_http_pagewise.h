@@ -47,8 +47,8 @@ typedef struct {
     ngx_array_t                *index;      /* names, ngx_str_t; or NULL */
 
     /*
-     * set by each worker: the mount of all files of the location, or NULL if
-     * it depends on the path; "mounted" is 1 once "mount" is set
+     * the mount of all files of the location, or NULL if the mount depends on
+     * the path; each worker sets "mount", and then "mounted" to 1
      */
     ngx_http_pagewise_mount_t  *mount;
     ngx_uint_t                  mounted;
@@ -64,9 +64,9 @@ typedef struct {
     struct pw_open              open;
     ngx_str_t                   path;       /* followed by '\0' */
     ngx_http_pagewise_mount_t  *known;      /* mount of the path, or NULL */
-    ngx_http_pagewise_mount_t  *mount;      /* mount awaited, or NULL */
+    ngx_http_pagewise_mount_t  *mount;      /* mount to wait for, or NULL */
     ngx_queue_t                 queue;      /* link in mount->waiting */
-    uint64_t                    since;      /* begin of the wait, us; or 0 */
+    uint64_t                    since;      /* start of the wait, us; or 0 */
     void                      (*handler)(void *data, ngx_err_t err);
     void                       *data;
     unsigned                    pending:1;
@@ -88,27 +88,27 @@ struct ngx_http_pagewise_send_s {
 struct ngx_http_pagewise_ctx_s {
     ngx_http_request_t         *request;
     ngx_http_pagewise_open_t    open;
-    ngx_event_t                 timer;      /* ends a wait before the header */
+    ngx_event_t                 timer;      /* timeout before the header */
     ngx_str_t                   path;
-    size_t                      root;       /* bytes of the root in path */
-    ngx_uint_t                  index;      /* number of the name tried */
+    size_t                      root;       /* length of the root in path */
+    ngx_uint_t                  index;      /* index of the name tried */
     ngx_int_t                 (*resume)(ngx_http_request_t *r,
                                         ngx_http_pagewise_ctx_t *ctx,
                                         ngx_err_t err);
 
     struct pw_file             *file;
     ngx_http_pagewise_send_t   *send;       /* NULL if no range is being sent */
-    off_t                       end;        /* end of the range of send */
+    off_t                       end;        /* end of the range being sent */
     ngx_chain_t                *in;         /* buffers not passed on yet */
-    ngx_chain_t                *head;       /* passed before the next window */
-    ngx_buf_t                  *window;     /* passed on, not consumed yet */
+    ngx_chain_t                *head;       /* buffers before the next window */
+    ngx_buf_t                  *window;     /* window not consumed yet */
     ngx_buf_t                  *copy;       /* buffer for bytes of take() */
     ngx_int_t                   rc;         /* result of the next filter */
     uint64_t                    wait;       /* time spent waiting, us */
 
     unsigned                    hold:1;     /* 1 if send awaits the header */
     unsigned                    passed:1;   /* 1 if the window is consumed */
-    unsigned                    busy:1;     /* 1 within the next filters */
+    unsigned                    busy:1;     /* 1 while the next filters run */
     unsigned                    closed:1;   /* 1 if the request has ended */
 };
 

@@ -1,13 +1,14 @@
 
 /*
  * The body filter, between the range filter and the copy filter.  It passes a
- * file on in windows, each once the library has found it resident, so that
- * later filters and sendfile() do not wait for the disk.
+ * file on in windows, but passes a window only when the library has found the
+ * window resident, so that later filters and sendfile() do not wait for the
+ * disk.
  *
  * Write events of the request and completions of the library drive the
  * transmission (struct pw_send).  This filter is its sink: it accepts as many
- * bytes of a window as the next filters have consumed.  The library checks the
- * residency of the rest again before that is sent, since the kernel may have
+ * bytes of a window as the next filters have consumed.  Before the rest is
+ * sent, the library checks its residency again, since the kernel may have
  * evicted it.
  *
  * Where residency cannot be checked (FUSE, NFS), the library passes memory
@@ -146,10 +147,7 @@ ngx_http_pagewise_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
         return NGX_ERROR;
     }
 
-    /*
-     * called from a later filter that adds a buffer, as the addition filter
-     * does
-     */
+    /* called if a later filter adds a buffer, as the addition filter does */
 
     if (ctx->busy) {
         return NGX_OK;
@@ -194,8 +192,8 @@ ngx_http_pagewise_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 
 /*
  * Moves the buffers before the next range of the file, such as the header of a
- * part, to ctx->head, for its first window, and starts a transmission of the
- * range.  Returns NGX_DONE if there is no further range.
+ * part, to ctx->head, which precedes the first window of the range.  Then
+ * starts a transmission of the range.  Returns NGX_DONE if there is no further range.
  */
 
 static ngx_int_t
@@ -359,7 +357,7 @@ ngx_http_pagewise_again(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 }
 
 
-/* a window is being fetched: sends what the next filters have */
+/* while a window is being fetched, lets the next filters send what they have */
 
 static ngx_int_t
 ngx_http_pagewise_pending(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
@@ -497,7 +495,7 @@ ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
         *err = -ctx->send->send.snd_error;
         return NGX_ERROR;
 
-    default: /* the sink was offered bytes, and accepted none */
+    default: /* the library offered bytes, and the sink accepted none */
         return NGX_OK;
     }
 }
@@ -579,10 +577,10 @@ ngx_http_pagewise_take_range(struct pw_sink *sink, off_t off, size_t len,
 
 
 /*
- * The next filters may have consumed more than was reported last: then reports
- * that, and passes the rest on when it is offered.  Returns -EAGAIN only after
- * it called the next filters: their write event may have come while the
- * transmission was pending, and does not come again.
+ * If the next filters have consumed bytes since the last report, reports these
+ * bytes; the next call then passes the rest on.  Returns -EAGAIN only after it
+ * called the next filters, since their write event may have occurred while the
+ * transmission was pending, and does not occur again.
  */
 
 static int
@@ -646,10 +644,9 @@ ngx_http_pagewise_window(ngx_http_pagewise_ctx_t *ctx, off_t off, size_t len)
 
 /*
  * Passes a buffer to the next filters, or NULL to let them continue with what
- * they have.  NGX_OK from them means that they do not wait: they have sent
- * all, or keep less than "postpone_output" until more follows.  They also
- * return NGX_OK to a subrequest that is not active yet, whose output they
- * keep.
+ * they have.  The next filters return NGX_OK if they do not wait: they have
+ * sent all, or keep less than "postpone_output" until more follows.  They also
+ * return NGX_OK to a subrequest that is not active yet, and keep its output.
  */
 
 static ngx_int_t
@@ -820,8 +817,8 @@ ngx_http_pagewise_filter_init(ngx_conf_t *cf)
     ngx_http_top_body_filter = ngx_http_pagewise_body_filter;
 
     /*
-     * nginx calls the content handlers from the last to the first, so this one
-     * is called before that of the index module
+     * nginx calls the content handlers from the last to the first, so this
+     * handler is called before the handler of the index module
      */
 
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);

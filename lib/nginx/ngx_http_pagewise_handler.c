@@ -39,9 +39,9 @@ static void ngx_http_pagewise_cleanup(void *data);
 
 
 /*
- * Returns 1 if the static module is to serve the request: in locations without
- * "pagewise on", or with "disable_symlinks", whose rules the library does not
- * support.
+ * Returns 1 if the static module must serve the request, since the location
+ * lacks "pagewise on", or has "disable_symlinks", whose rules the library does
+ * not support.
  */
 
 static ngx_uint_t
@@ -93,7 +93,7 @@ ngx_http_pagewise_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* the path has a byte for '\0', which a redirect uses for its '/' */
+    /* the path ends with '\0'; a redirect replaces this byte by '/' */
 
     last = ngx_http_map_uri_to_path(r, &ctx->path, &ctx->root, 0);
     if (last == NULL) {
@@ -153,8 +153,8 @@ ngx_http_pagewise_create_ctx(ngx_http_request_t *r)
 
 
 /*
- * sets the path, and its mount if all files of the location have the same one:
- * if the root has no variables
+ * sets the path; if the root has no variables, also sets the mount, which is
+ * then the same for all files of the location
  */
 
 static void
@@ -190,7 +190,7 @@ ngx_http_pagewise_set_path(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
 }
 
 
-/* called when the request is terminated: no callback may follow */
+/* called when the request is terminated; no callback may follow */
 
 static void
 ngx_http_pagewise_terminate(void *data)
@@ -210,8 +210,8 @@ ngx_http_pagewise_terminate(void *data)
 
 
 /*
- * called when the pool of the request is freed: until then a thread of nginx
- * ("aio threads") may use the file
+ * called when the pool of the request is freed, since until then a thread of
+ * nginx ("aio threads") may use the file
  */
 
 static void
@@ -243,7 +243,7 @@ ngx_http_pagewise_wait(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
     r->read_event_handler = ngx_http_test_reading;
     r->write_event_handler = ngx_http_request_empty_handler;
 
-    /* epoll may have reported already that the client has closed */
+    /* epoll may have reported already that the client closed the connection */
 
     if (r->connection->read->ready
         && r->http_version < NGX_HTTP_VERSION_20)
@@ -353,8 +353,8 @@ ngx_http_pagewise_found(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
 
     /*
      * Fetches the first window before the header is sent, so that an error of
-     * the disk, or a full queue, has a status of its own.  Other requests may
-     * not need the begin of the file, or anything of it.
+     * the disk, or a full queue, has a status of its own.  HEAD, range and
+     * conditional requests often do not need the first window.
      */
 
     if (r == r->main
@@ -664,7 +664,7 @@ ngx_http_pagewise_try_index(ngx_http_request_t *r,
 
 
 /*
- * tries the next name if this one does not exist; leaves other errors to the
+ * tries the next name if this name does not exist; leaves other errors to the
  * index module, except a full queue and a timeout
  */
 

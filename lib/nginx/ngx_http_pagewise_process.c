@@ -1,10 +1,10 @@
 
 /*
- * The state of libpagewise in a worker: the pool, the loop as one more
- * connection, and the roots from which paths are looked up.
+ * The state of libpagewise in a worker: the pool, the loop, which nginx sees as
+ * one more connection, and the roots from which paths are looked up.
  *
  * There is a root for each mount point, since the library has queues and
- * threads for each device: a disk that hangs does not keep requests from
+ * threads for each device.  So a disk that hangs does not keep requests from
  * opening files on another disk.  A disk thread opens a root when it is first
  * needed.
  */
@@ -16,7 +16,7 @@
 
 
 #define NGX_HTTP_PAGEWISE_TICK   250        /* time between ticks, ms */
-#define NGX_HTTP_PAGEWISE_IDLE   15000000   /* us without use until ticks end */
+#define NGX_HTTP_PAGEWISE_IDLE   15000000   /* idle time until ticks end, us */
 #define NGX_HTTP_PAGEWISE_END    100000
 
 
@@ -24,7 +24,7 @@ typedef enum {
     NGX_HTTP_PAGEWISE_MOUNT_NEW = 0,
     NGX_HTTP_PAGEWISE_MOUNT_OPENING,
     NGX_HTTP_PAGEWISE_MOUNT_OPEN,
-    NGX_HTTP_PAGEWISE_MOUNT_CLOSED          /* failed: a shorter one is used */
+    NGX_HTTP_PAGEWISE_MOUNT_CLOSED          /* failed; use a shorter path */
 } ngx_http_pagewise_mount_e;
 
 
@@ -99,8 +99,8 @@ ngx_http_pagewise_now(void)
 
 
 /*
- * returns the time of the last tick of the kernel, at most 10 ms ago, for a
- * fraction of the CPU time
+ * returns the time of the kernel's last tick, at most 10 ms ago, which
+ * costs less CPU time than the exact time
  */
 
 uint64_t
@@ -133,8 +133,8 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
     }
 
     /*
-     * errors are ignored: pages beyond the limit of locked memory are only
-     * read
+     * an error means that some pages were read but not locked, because of the
+     * limit of locked memory
      */
 
     (void) pw_process_prepare();
@@ -166,8 +166,8 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
 
 
 /*
- * Keeps the module loaded: a worker that exits unloads its modules, while a
- * disk thread may still wait for a disk in this one.
+ * Keeps the module loaded.  A worker that exits unloads its modules, but a disk
+ * thread may still run the code of this module.
  */
 
 static ngx_int_t
@@ -256,7 +256,10 @@ ngx_http_pagewise_device(void *arg, const char *message)
 }
 
 
-/* leaves what waiting disk threads use to the end of the process */
+/*
+ * frees the loop and the pool, unless disk threads still use them; then the
+ * exit of the process frees them
+ */
 
 void
 ngx_http_pagewise_exit_process(ngx_cycle_t *cycle)
@@ -294,9 +297,9 @@ ngx_http_pagewise_exit_process(ngx_cycle_t *cycle)
 
 
 /*
- * Reads the mount points from the kernel, which needs no disk.  Files on a
- * file system that is mounted later are found all the same, from the mount
- * that it is on.
+ * Reads the mount points from the kernel, which needs no disk.  Files on a file
+ * system that is mounted later are found too, through the mount that has its
+ * mount point.
  */
 
 static ngx_int_t
@@ -456,8 +459,8 @@ ngx_http_pagewise_mount_open(ngx_http_pagewise_mount_t *m)
     m->task.tk_waiter.wt_done = ngx_http_pagewise_mount_done;
 
     /*
-     * gives each mount a queue of its own: the library accepts any number for
-     * a device
+     * gives each mount its own queue; pw_task_run() accepts any number as the
+     * device
      */
 
     queue = (m - ngx_http_pagewise.mounts) + 1;
@@ -517,7 +520,8 @@ ngx_http_pagewise_mount_done(struct pw_waiter *w)
 
 
 /*
- * notes a use of the library, and starts the ticks, for which waits may wait
+ * notes a use of the library, and starts the ticks, since some waits end only
+ * in a tick
  */
 
 void
