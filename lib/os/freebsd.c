@@ -24,7 +24,7 @@
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 
-/* size of an advice, bytes; os_fetch_begin ignores it here */
+/* size of an advice, bytes; os_fetch_begin ignores this size on FreeBSD */
 #define ADVICE ((size_t)128 << 10)
 #define TRASH  ((size_t)64 << 10) /* buffer of os_fetch_end, bytes */
 
@@ -33,7 +33,8 @@ os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
 {
 	ssize_t n;
 
-	(void)more; /* no MSG_MORE here; os_native_send sends the head too */
+	/* FreeBSD has no MSG_MORE, but os_native_send sends the head too */
+	(void)more;
 	*sent = 0;
 	meter_call(METER_SEND);
 	n = send(sock, mem, len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -62,7 +63,7 @@ os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
 
 /*
  * Returns the larger of two counts.  FIONWRITE omits pages that are still being read, and all bytes
- * after them.  FIONSPACE includes these, but is inexact if many small pieces are queued.
+ * after them.  FIONSPACE includes both, but is inexact if many small pieces are queued.
  */
 long
 os_unacked(int sock)
@@ -165,8 +166,9 @@ os_accept_filter(int sock)
 }
 
 /*
- * Opens a path below dirfd.  Returns -EXDEV if it leads outside (ENOTCAPABLE).  openat(2) has no flag
- * that refuses mounts on the way, and none against waiting, so disk threads make every lookup.
+ * Opens a path below dirfd.  Returns -EXDEV if the path leads outside (ENOTCAPABLE).  openat(2) has
+ * no flag that refuses mounts on the way, and no flag that prevents waiting, so disk threads make
+ * every lookup.
  */
 static int
 freebsd_open_beneath(int dirfd, const char *path, int flags)
@@ -230,9 +232,10 @@ os_cached_works(int dirfd)
 }
 
 /*
- * File systems and their residency checks.  sendfile(2) does not wait if the file system's getpages_async
- * returns before the disk read ends, as in ufs and ext2fs.  Files of tmpfs are in memory.  ZFS, NFS and
- * the rest read before they return, and the contents of their own caches are unknown.
+ * File systems and their residency checks.  sendfile(2) does not wait if the file system's
+ * getpages_async returns before the disk read ends, as in ufs and ext2fs.  Files of tmpfs are in
+ * memory.  In ZFS, NFS and the rest, getpages_async reads before it returns, and the contents of
+ * their own caches are unknown.
  */
 static const struct {
 	const char *name;
@@ -250,7 +253,10 @@ static const struct {
 
 #define NFILESYSTEMS (sizeof(filesystems) / sizeof(filesystems[0]))
 
-/* Copies up to size bytes with the NUL.  Replaces characters that cannot be quoted with '?'. */
+/*
+ * Copies at most size bytes, including the NUL.  Replaces characters that cannot be quoted with
+ * '?'.
+ */
 static void
 freebsd_quote(char *to, size_t size, const char *from)
 {
@@ -351,8 +357,8 @@ os_read(int fd, off_t off, void *to, size_t len, bool wait)
 }
 
 /*
- * Returns -ENOSYS, since mincore(2) reports only what this process has mapped, unless vm.mincore_mapped
- * is 0.
+ * Returns -ENOSYS, since mincore(2) reports only pages that this process has mapped, unless
+ * vm.mincore_mapped is 0.
  */
 int
 os_mincore(void *map, off_t off, size_t len)
@@ -419,7 +425,7 @@ os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
 	return -ENOSYS;
 }
 
-/* Only advises, which most file systems ignore; os_fetch_end reads the range. */
+/* Only gives advice, which most file systems ignore; os_fetch_end reads the range. */
 void
 os_fetch_begin(int fd, off_t off, size_t len, size_t step)
 {
@@ -510,8 +516,8 @@ os_folios(dev_t dev, size_t *readahead)
 }
 
 /*
- * Formats only the lower 32 bits of the number of a file system without a device (tmpfs, ZFS, nullfs),
- * which is sign-extended.
+ * For a file system without a device (tmpfs, ZFS, nullfs) formats only the lower 32 bits of the
+ * number, since the kernel sign-extends that number.
  */
 void
 os_dev_name(uint64_t dev, char *text, size_t size)

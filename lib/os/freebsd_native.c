@@ -1,7 +1,7 @@
 /*
  * freebsd_native: os_native_send by sendfile(2), which is asynchronous since FreeBSD 11.
- * Alone in its file, so that tests on other systems can build it with a sendfile of their
- * own.
+ * It has a file of its own, so that tests on other systems can build it with a sendfile
+ * of their own.
  */
 #include <sys/types.h>
 #include <sys/socket.h>
@@ -14,7 +14,8 @@
 #include "lib/os/os.h"
 
 #define ASYNCHRONOUS 1100000 /* __FreeBSD_version of FreeBSD 11 */
-#define PAGES_MOST   0x7fff  /* limit of SF_FLAGS; the kernel reads fewer */
+/* maximum pages in SF_FLAGS; the kernel reads fewer */
+#define PAGES_MOST   0x7fff
 
 static int
 freebsd_native_flags(const struct os_native *on)
@@ -29,8 +30,8 @@ freebsd_native_flags(const struct os_native *on)
 }
 
 /*
- * Refuses a `len` of 0, which would mean up to the end of the file.  Returns -EBUSY for ENOBUFS too,
- * since a lack of buffers ends soon, as a busy page does.
+ * Refuses a `len` of 0, which would mean up to the end of the file.  Returns -EBUSY for ENOBUFS
+ * too, since a lack of buffers is as brief as a busy page.
  */
 int
 os_native_send(int sock, int fd, off_t off, size_t len,

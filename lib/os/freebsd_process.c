@@ -16,7 +16,8 @@
 #include "lib/os/os.h"
 
 /*
- * Sets the machine's memory, since rctl(8) limits the maps of a jail, not its part of the page cache.
+ * Returns the machine's memory even in a jail, since rctl(8) limits the maps of a jail, not its
+ * part of the page cache.
  */
 void
 os_memory(struct os_memory *om)
@@ -27,7 +28,7 @@ os_memory(struct os_memory *om)
 	};
 }
 
-/* Returns -ENOSYS, since only a list of all its maps shows a process its current size. */
+/* Returns -ENOSYS, since a process can learn its current size only from a list of all its maps. */
 int
 os_anonymous_open(void)
 {
@@ -61,7 +62,7 @@ os_trim(void)
 {
 }
 
-/* Locks all that is mapped at the time of the call, which is at the start. */
+/* Locks everything that is mapped now.  Called at the start of the program. */
 int
 os_lock_program(void)
 {

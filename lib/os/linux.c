@@ -215,7 +215,7 @@ linux_cachestat(int fd, off_t off, size_t len, struct cachestat *cs)
 	return syscall(SYS_cachestat, fd, &range, cs, 0);
 }
 
-/* Counts present pages, also those that are still being read. */
+/* Counts the pages in the page cache, including those that are still being read. */
 int
 os_cachestat(int fd, off_t off, size_t len)
 {
@@ -328,7 +328,7 @@ os_splice_in(int pipe, int fd, off_t off, size_t len, size_t *taken)
 int
 os_vmsplice(int pipe, const void *mem, size_t len, size_t *taken)
 {
-	/* the kernel only reads it */
+	/* the kernel only reads this memory */
 	struct iovec iov = {(void *)(uintptr_t)mem, len};
 	ssize_t n;
 
@@ -411,8 +411,9 @@ os_wake_close(int fds[2])
 }
 
 /*
- * Allocates the memory at once: with ftruncate(2) alone, a later write would get SIGBUS if memory is
- * short.  A signal interrupts posix_fallocate(3), which has allocated nothing then.
+ * Allocates the memory at once, since after ftruncate(2) alone a later write would raise SIGBUS if
+ * memory is short.  Calls posix_fallocate(3) again after a signal, which makes it fail without
+ * allocating anything.
  */
 int
 os_memfd(const char *name, size_t size)

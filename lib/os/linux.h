@@ -10,9 +10,10 @@
 uint64_t os_linux_number(const char *path);
 
 /*
- * Read the facts about users and capabilities that os_owner depends on; os_owner reads them at its first
- * call.  os_linux_learn_ids reads /proc, and os_linux_learn_rights checks the calling thread.  Call both
- * when the facts change, and before the process loses the right to read them.
+ * Read the facts about users and capabilities that os_owner depends on.  os_linux_learn_ids reads
+ * /proc, and os_linux_learn_rights checks the calling thread.  Call both when these facts change,
+ * and before the process loses the right to read them; otherwise os_owner reads them at its first
+ * call.
  */
 void os_linux_learn_ids(void);
 void os_linux_learn_rights(void);

@@ -1,6 +1,6 @@
 /*
- * linux_direct: reads that bypass the page cache, on disk threads, since they wait for
- * the disk.
+ * linux_direct: reads files past the page cache.  Such reads wait for the disk, so only
+ * disk threads make them.
  */
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,8 +23,8 @@ linux_direct_time(const struct statx_timestamp *t)
 }
 
 /*
- * Uses STATX_DIOALIGN (Linux 6.1).  Returns false if the file system does not report direct reads; some
- * of these file systems accept O_DIRECT all the same, but some copy.
+ * Uses STATX_DIOALIGN (Linux 6.1).  Returns false if the file system does not report support for
+ * direct reads.  Some of these file systems accept O_DIRECT nevertheless, but may copy the data.
  */
 static bool
 linux_direct_stat(int fd, struct os_version *ov, size_t *align)

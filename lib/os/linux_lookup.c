@@ -20,7 +20,7 @@
 #define ZFS_SUPER_MAGIC 0x2fc12fc1
 #define BCACHEFS_MAGIC	0xca451a4e
 
-#define LOOKUP_TRIES 16 /* most calls of openat2 that fail with EAGAIN */
+#define LOOKUP_TRIES 16 /* maximum calls of openat2 with EAGAIN */
 
 static int
 linux_lookup_open_how(
@@ -53,9 +53,9 @@ linux_lookup_bits_of(int resolve)
 }
 
 /*
- * Tries again on EAGAIN, which means that a directory was renamed during the lookup.  Without O_PATH it
- * may also mean a lease on the file.  With RESOLVE_CACHED it may also mean another mount, in place of
- * EXDEV, so there is no second try.
+ * Tries again on EAGAIN, which means that a directory was renamed during the lookup.  Without
+ * O_PATH, EAGAIN may also mean a lease on the file.  With RESOLVE_CACHED, EAGAIN may also mean
+ * another mount (in place of EXDEV), so the function does not try again.
  */
 static int
 linux_lookup_open_resolved(
@@ -79,8 +79,8 @@ os_lookup(int dirfd, const char *path, int resolve)
 }
 
 /*
- * Opens with O_NOATIME if that is permitted (owner, CAP_FOWNER): updating the access time may wait for the
- * file system's journal, on the loop.
+ * Opens with O_NOATIME if the process may use it (owner, CAP_FOWNER).  Otherwise a read on the loop
+ * updates the access time, and may wait for the file system's journal.
  */
 int
 os_open(int dirfd, const char *path, int resolve)
@@ -116,11 +116,11 @@ os_open_dir(int dirfd, const char *path, int links)
 }
 
 /*
- * File systems and their residency checks.  RESOLVE_CACHED applies to the lookup only.  The open method
- * of a network or user-space file system waits for its server, and fstat(2) may wait, too; so the loop
- * calls neither there, nor on file systems that are not listed.  Disk threads also open the files of
- * those with OS_ASK_FETCH.  ZFS has a separate cache, whose contents mincore(2) does not see.  The lower
- * layer of an overlay is assumed to be local.
+ * File systems and their residency checks.  RESOLVE_CACHED applies to the lookup only.  The open
+ * method of a network or user-space file system waits for its server, and fstat(2) may wait, too.
+ * So the loop calls neither function on such file systems, or on file systems that are not listed.
+ * Disk threads also open the files of file systems with OS_ASK_FETCH.  ZFS has a separate cache,
+ * whose contents mincore(2) does not see.  The lower layer of an overlay is assumed to be local.
  */
 static const struct {
 	long type;

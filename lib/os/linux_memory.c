@@ -54,7 +54,7 @@ linux_memory_read_limit(const char *root, const struct hierarchy *hy,
 	}
 }
 
-/* Lowers the limit to those of the group and of its ancestors. */
+/* Lowers the limit to the lowest limit of the group and its ancestors. */
 static void
 linux_memory_read_limits(const char *root, const struct hierarchy *hy,
     const char *name, struct os_memory *om)
@@ -72,8 +72,8 @@ linux_memory_read_limits(const char *root, const struct hierarchy *hy,
 }
 
 /*
- * Returns true if "memory" is in the list of controllers, of which several may share a hierarchy
- * ("cpu,memory").
+ * Returns true if "memory" is in the list of controllers.  Several controllers may share a
+ * hierarchy ("cpu,memory").
  */
 static bool
 linux_memory_names(const char *controllers)

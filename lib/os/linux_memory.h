@@ -7,8 +7,8 @@
 #include "lib/os/os.h"
 
 /*
- * Fills in the struct as os_memory does, but puts `root` before all file names, and uses `machine` as the
- * number of bytes of memory without a limit.  The lowest limit of the process's group and its ancestors
+ * Fills in the struct as os_memory does, but puts `root` before all file names, and uses `machine`
+ * bytes if no group limits memory.  The lowest limit of the process's group and its ancestors
  * counts.
  */
 void os_linux_memory(const char *root, uint64_t machine, struct os_memory *);

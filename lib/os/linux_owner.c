@@ -4,8 +4,8 @@
  * cachestat(2) and mincore(2) have the same rule: they report residency to the owner, to
  * processes that may write the file, and to CAP_FOWNER if the owner is mapped in this
  * user namespace.  For all others cachestat fails with EPERM, and mincore reports all
- * pages as resident.  But Linux 6.5 to 6.12 permit cachestat to all processes: there only
- * a failure of cachestat proves something about mincore.
+ * pages as resident.  But Linux 6.5 to 6.12 permit cachestat to all processes, so there a
+ * success of cachestat does not show that mincore reports residency.
  */
 #include <sys/syscall.h>
 
@@ -96,9 +96,10 @@ os_linux_learn_ids(void)
 }
 
 /*
- * Returns true if this process is the owner, or has a CAP_FOWNER that covers the owner.  The overflow
- * uid may stand for a user that is not mapped: no process here is that user, and no capability covers
- * it.  Idmapped mounts have such owners even if all users are mapped.
+ * Returns true if this process is the owner, or has a CAP_FOWNER that covers the owner.  The
+ * overflow uid may stand for a user that is not mapped.  No process in this namespace is that user,
+ * and no capability covers that user.  Idmapped mounts have such owners even if all users are
+ * mapped.
  */
 static bool
 linux_owner_covers(uid_t uid)

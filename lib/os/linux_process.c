@@ -31,12 +31,13 @@
 #define APART "/libcrypto.so"
 
 struct locking {
-	bool lc_apart; /* true: only APART is locked; false: all others are */
+	bool lc_apart; /* true to lock only APART, false to lock the rest */
 	int lc_error;
 };
 
 /*
- * Locks the pages that are mapped from the file of the program or a library; reads them if that fails.
+ * Locks the pages that are mapped from the file of the program or a library, or reads them if
+ * locking fails.
  */
 static int
 linux_process_lock_object(struct dl_phdr_info *info, size_t size, void *arg)

@@ -40,8 +40,8 @@ meter_read_base(struct meter *mt)
 
 /*
  * Attributes a time of `us` microseconds to mt_call if the thread slept since mt_base was read.  If
- * mt_base is not of this iteration, only page faults count, since the context switches include the wait
- * for events.
+ * mt_base was not read in this iteration, only page faults count, since the context switches
+ * include the wait for events.
  */
 static void
 meter_attribute(struct meter *mt, uint64_t us)

@@ -2,11 +2,12 @@
  * meter: measures how often and how long the thread of a loop sleeps outside its wait for
  * events, and in which call.
  *
- * The kernel counts a thread's voluntary context switches, apart from those by preemption.  Reading the
- * count takes 0.3 us.  So the meter reads it before the first call of an iteration that could sleep, and
- * again only after a call that took at least METER_LOOKS (reading the clock takes 25 ns): such a call
- * computed, was preempted, or slept.  It also reads the count after each wait for a lock, so that a
- * short wait is not attributed to a later call that computes for long.
+ * The kernel counts a thread's voluntary context switches separately from preemptions.  Reading the
+ * count takes 0.3 us, and reading the clock 25 ns.  So the meter reads the count before the first
+ * call of an iteration that could sleep, and again only after a call that took at least
+ * METER_LOOKS, since such a call computed, was preempted, or slept.  It also reads the count after
+ * each wait for a lock, so that a short wait is not attributed to a later call that computes for a
+ * long time.
  *
  * Only the thread of a loop has a meter; other threads may sleep.
  */
@@ -54,8 +55,8 @@ struct meter {
 	enum meter_call mt_call; /* call that the thread is in */
 	uint64_t mt_since;	 /* start time of mt_call, microseconds */
 	uint64_t mt_begin;	 /* start time of the iteration, microseconds */
-	bool mt_known;		 /* true if mt_base was read in this thread */
-	bool mt_based;		 /* true if mt_base is of this iteration */
+	bool mt_known;		 /* true if mt_base was read on this thread */
+	bool mt_based;		 /* true if mt_base is from this iteration */
 	struct os_switches mt_base;
 	/* Number of sleeps in each call.  Any thread may read it. */
 	_Atomic uint64_t mt_times[METER_CALLS];
@@ -75,7 +76,7 @@ void meter_end(struct meter *, uint64_t now_us);
 
 void meter_change(struct meter *, enum meter_call);
 
-/* Implements pw_loop_sleeps.  Any thread. */
+/* Implements pw_loop_sleeps.  Any thread may call it. */
 size_t meter_sleeps(const struct meter *, struct pw_sleep list[PW_SLEEPS]);
 
 /* Attributes the time until the next meter_call to `call`.  Use it before each call that may sleep. */

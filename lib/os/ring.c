@@ -1,7 +1,7 @@
 /*
- * ring: one producer, one consumer, no lock.  The indices only ever grow; an
- * index modulo the size is an offset into the first mapping, and the second
- * mapping makes a record that crosses the end of the first contiguous.
+ * ring: one producer, one consumer, no lock.  The indices only ever grow; an index
+ * modulo the size is an offset into the first mapping.  A record that crosses the
+ * end of the first mapping continues in the second mapping, so it is contiguous.
  */
 #include <sys/mman.h>
 

@@ -25,8 +25,9 @@ void *ring_reserve(struct ring *, size_t len);
 void ring_commit(struct ring *, size_t len);
 
 /*
- * For the producer.  Returns true if more than `mark` bytes wait for the consumer.  Reads the consumer's
- * cache line only if the index that was read last does not exclude that.
+ * For the producer.  Returns true if more than `mark` bytes wait for the consumer.  Reads the
+ * consumer's cache line only if more than `mark` bytes wait according to the consumer index that
+ * the producer last read.
  */
 bool ring_above(struct ring *, size_t mark);
 

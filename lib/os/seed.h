@@ -6,7 +6,7 @@
 
 #include "lib/util/hash.h"
 
-/* Fills in a new seed that clients cannot guess.  Any thread; does not wait. */
+/* Fills in a new seed that clients cannot guess.  Any thread may call it; it does not wait. */
 void seed_draw(struct seed *);
 
 #endif
