@@ -17,7 +17,7 @@
 #include "lib/util/check.h"
 #include "lib/util/timespec.h"
 
-/* Converts PW_ROOT_* flags to OS_* flags.  Returns -1 for an unknown flag or several. */
+/* Converts PW_ROOT_* flags to OS_* flags.  Returns -1 for an unknown flag or more than one flag. */
 static int
 file_links_of(unsigned flags)
 {
@@ -59,7 +59,7 @@ pw_root_open_with(const char *path, unsigned flags, struct pw_root **out)
 		goto fail;
 	}
 	/*
-	 * Tries openat2(2) here: if the kernel lacks it, the program learns that at its start, not at
+	 * Tries openat2(2) now, so that a program on a kernel without it fails at the start, not at
 	 * each request.
 	 */
 	rt->rt_links = file_links_of(flags);
@@ -83,7 +83,7 @@ fail:
 	return error;
 }
 
-/* Drops a reference.  Returns true if it was the last one. */
+/* Releases a reference.  Returns true if that was the last reference. */
 static bool
 file_root_release(struct pw_root *rt)
 {
@@ -410,7 +410,7 @@ file_close_run(struct job *job)
 
 /*
  * Returns true if close(2) may wait.  The last close of a removed file frees its blocks on
- * the disk; on a network file system it may send a request to the server.
+ * the disk; on a network file system close(2) may send a request to the server.
  */
 static bool
 file_close_waits(const struct pw_file *file)

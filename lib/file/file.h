@@ -16,14 +16,17 @@ struct pw_root {
 	int rt_fd;
 	dev_t rt_dev;
 	ino_t rt_ino;
-	bool rt_cached; /* true if OS_CACHED works here */
+	bool rt_cached; /* true if OS_CACHED works for this root */
 	int rt_links;	/* rule: OS_NO_LINKS, OS_AS_SLASH, OS_ALL_LINKS, or 0 */
 };
 
-/* Adds a reference.  Any thread that already has a reference. */
+/* Adds a reference.  Any thread that already has a reference may call it. */
 void file_root_ref(struct pw_root *);
 
-/* Releases a reference.  After the last one, a disk thread closes the root.  Loop's thread. */
+/*
+ * Releases a reference.  After the last release, a disk thread closes the root.  Call it on the
+ * loop's thread.
+ */
 void file_root_unref(struct pw_loop *, struct pw_root **);
 
 /* The result of looking a path up, before it becomes a struct pw_file. */
@@ -37,11 +40,12 @@ struct found {
 };
 
 /*
- * Looks `path` up, and opens it if it is a regular file.  Opens no other types, unless one replaces the
- * file between lookup and open.  `old` is the cached file, or NULL: if `path` still leads to that file
- * and it is unchanged, file_find sets fnd_same and opens nothing.  `attribute` is the name of an
- * attribute to read from the opened file, or NULL.  With `attribute` and OS_CACHED, file_find fails with
- * -EAGAIN instead of opening the file, since reading the attribute may wait.
+ * Looks `path` up, and opens it if it is a regular file.  Opens a file of another type only if
+ * that file replaces a regular file between lookup and open.  `old` is the cached file, or NULL:
+ * if `path` still leads to that file, and the file is unchanged, file_find sets fnd_same and
+ * opens nothing.  `attribute` is the name of an attribute to read from the opened file, or NULL.
+ * With `attribute` and OS_CACHED, file_find fails with -EAGAIN instead of opening the file,
+ * since reading the attribute may wait.
  */
 int file_find(const struct pw_root *, const char *path, enum os_resolve,
     const struct pw_file *old, const char *attribute, struct found *);
@@ -53,33 +57,37 @@ void file_found_drop(struct found *);
 bool file_unchanged(const struct pw_file *, const struct stat *);
 
 /*
- * Checks by fstat(2), after a read, that the file still has fil_size and fil_mtime.  Returns 0, -ESTALE
- * if the bytes may be of another version, or -errno.  A change of ctime alone (chmod, rename, unlink)
- * makes no other version, unless mtime is 0 or 1 and so has no meaning.  The kernel sets
- * these times before it changes the bytes, so a file that is unchanged after a read was unchanged
- * during it.  Any thread; may wait for the server of a network file system.
+ * Checks by fstat(2), after a read, that the file still has fil_size and fil_mtime.  Returns 0,
+ * -ESTALE if the bytes may be of another version, or -errno.  A change of ctime alone (chmod,
+ * rename, unlink) does not make another version, unless mtime is 0 or 1, which has no meaning.  The
+ * kernel sets these times before it changes the bytes, so a file that is unchanged after a read was
+ * unchanged during the read.  Any thread may call it; the call may wait for the server of a network
+ * file system.
  */
 int file_check(const struct pw_file *);
 
 /*
- * Returns true if an open file is as it was when it was looked up; sets fil_stale if not.  Calls
- * fstat(2) once in an iteration of the loop, unless that may wait: for other types than regular
- * files, and on network file systems, fil_stale alone decides.
+ * Returns true if an open file is unchanged since it was looked up; otherwise sets fil_stale.
+ * Calls fstat(2) at most once in an iteration of the loop.  If the file is not regular, or on a
+ * network file system, where fstat(2) may wait, only fil_stale decides.
  */
 bool file_is_fresh(struct pw_file *);
 
 /*
- * Calls plc_device with each pending message about the file's device (device_announce).  Loop's thread.
+ * Calls plc_device with each pending message about the file's device (device_announce).  Call it on
+ * the loop's thread.
  */
 void file_announce(const struct pw_file *);
 
-/* Creates a file with one reference.  Takes ownership of descriptor and attribute, on failure too. */
+/*
+ * Creates a file with one reference.  Takes ownership of descriptor and attribute, even on failure.
+ */
 int file_create(struct pw_loop *, struct found *, struct pw_file **);
 
 /*
- * A loop's cache of at most `size` open files (0 means 1024), by root and path.  When the cache is full,
- * it closes the least recently used file.  It looks a path up again a second after the last lookup, and
- * remembers for a second, too, that the pool did not find a path (negative_cache.h).
+ * A loop's cache of at most `size` open files (0 means 1024), by root and path.  When the cache is
+ * full, it closes the least recently used file.  It looks a path up again a second after the last
+ * lookup.  For a second it also remembers that the pool did not find a path (negative_cache.h).
  */
 struct file_cache *file_cache_create(unsigned size);
 void file_cache_destroy(struct file_cache **);

@@ -2,10 +2,10 @@
  * indirect: remembers which indirect blocks of a file on UFS are in memory.  Pure functions.
  *
  * The inode locates the first 12 blocks of a file, and indirect blocks locate the others.
- * FreeBSD's sendfile(2) waits for indirect blocks, although it does not wait for data.  Reading a byte
- * also reads all indirect blocks that lead to it.  An indirect block of UFS2 has 8 bytes for each block
- * of the file.  UFS1 and ext2fs have 4, so the range of one of their indirect blocks is exactly two of
- * the ranges assumed here.
+ * FreeBSD's sendfile(2) waits for indirect blocks, although it does not wait for data.  Reading a
+ * byte also reads all indirect blocks that lead to it.  An indirect block of UFS2 has 8 bytes for
+ * each block of the file.  UFS1 and ext2fs have 4, so one of their indirect blocks covers exactly
+ * two of the ranges assumed here.
  */
 #ifndef LIB_FILE_INDIRECT_H
 #define LIB_FILE_INDIRECT_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define INDIRECT_FIRST 12	/* file blocks that need no indirect block */
+#define INDIRECT_FIRST 12	/* number of blocks that the inode locates */
 #define INDIRECT_HOLDS 10000000 /* lifetime of in_known, microseconds */
 
 /* Indirect blocks that are known to be resident.  Initially all zeros except in_block. */
@@ -27,7 +27,7 @@ struct indirect {
 
 /*
  * Returns the first byte of [off, end) whose indirect block is not known to be resident, or end if
- * there is none.  The caller must have that byte read before it is sent.
+ * there is none.  Before that byte is sent, the caller must have a disk thread read it.
  */
 off_t indirect_missing(
     const struct indirect *, off_t off, off_t end, uint64_t now_us);

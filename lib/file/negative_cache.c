@@ -13,7 +13,7 @@
 #include "lib/util/hash.h"
 
 #define BUCKETS	  1024
-#define AGE_BATCH 256 /* most paths forgotten in one tick */
+#define AGE_BATCH 256 /* maximum paths removed per tick */
 
 /*
  * A path and the error of its lookup.  Refers to the root by its inode and rule for links, without a
@@ -21,7 +21,7 @@
  */
 struct path {
 	LIST_ENTRY(path) pa_hash;
-	TAILQ_ENTRY(path) pa_age; /* oldest first */
+	TAILQ_ENTRY(path) pa_age; /* list of all paths, oldest first */
 	dev_t pa_dev;
 	ino_t pa_ino;
 	int pa_links;

@@ -1,7 +1,7 @@
 /*
  * negative_cache: remembers paths that the pool did not find, so that a scan for names
- * that do not exist does not read the disk each time.  Each loop has one, apart from its
- * cache of open files, so that a scan cannot evict these.
+ * that do not exist does not read the disk each time.  Each loop has such a cache apart
+ * from its cache of open files, so that a scan cannot evict open files.
  */
 #ifndef LIB_FILE_NEGATIVE_CACHE_H
 #define LIB_FILE_NEGATIVE_CACHE_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define NEGATIVE_BYTES	  ((size_t)256 << 10) /* most bytes of all paths */
+#define NEGATIVE_BYTES	  ((size_t)256 << 10) /* maximum bytes of all paths */
 /* lifetime of a path, microseconds */
 #define NEGATIVE_FRESH_US 1000000
 

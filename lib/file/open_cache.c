@@ -1,7 +1,8 @@
 /*
  * open_cache: a loop's cache of open files, by root and path.  Opens a file at once if
- * that does not wait, else by a disk thread, for which all opens of the same path wait.
- * The negative cache remembers paths that the disk thread did not find.
+ * that does not wait.  Otherwise a disk thread opens the file, and all opens of its
+ * path wait for that thread.  The negative cache remembers paths that the disk thread
+ * did not find.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,9 +19,9 @@
 #include "lib/util/clock.h"
 #include "lib/util/hash.h"
 
-#define CACHE_IDLE_US 10000000 /* microseconds until an unused file is closed */
+#define CACHE_IDLE_US 10000000 /* time until an unused file is closed, us */
 #define CACHE_SIZE    1024
-#define AGE_BATCH     64 /* most entries closed in one tick */
+#define AGE_BATCH     64 /* maximum entries closed per tick */
 
 TAILQ_HEAD(opens, pw_open);
 
@@ -61,7 +62,7 @@ struct opening {
 	struct entry *og_entry;
 	bool og_attribute;     /* true if the lookup reads the attribute */
 	bool og_had;	       /* true if og_old is set */
-	struct pw_file og_old; /* copy of *en_file, which owns nothing */
+	struct pw_file og_old; /* copy of *en_file; owns nothing */
 	uint64_t og_began;
 	struct found og_found;
 };
@@ -355,7 +356,7 @@ open_cache_again_with_attribute(struct opening *og)
 	og->og_had = false;
 	if (open_cache_opening_submit(og) != 0)
 		return false;
-	/* Closes the first result by pw_file_unref, which uses the pool if close(2) may wait. */
+	/* pw_file_unref closes the first result, and uses the pool if close(2) may wait. */
 	if (file_create(og->og_loop, &first, &file) == 0)
 		pw_file_unref(&file);
 	return true;

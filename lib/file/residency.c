@@ -1,14 +1,15 @@
 /*
  * residency: see residency.h.
  *
- * preadv2(RWF_NOWAIT) may wait if a page is not resident: since Linux 5.9 it starts
- * a read, for which the file system may have to read its block map first, and it waits
- * for that.  This took 197 ms on a busy disk, for an ext4 file with more extents than
+ * preadv2(RWF_NOWAIT) may wait if a page is not resident.  Since Linux 5.9 it then
+ * starts a read, and if the file system must first read its block map, waits for the
+ * block map.  This took 197 ms on a busy disk, for an ext4 file with more extents than
  * fit into its inode (docs/design/residency.md).  So RWF_NOWAIT is used only after
  * cachestat, or on older kernels mincore, reported the pages as present.  Both report
- * only to the owner of a file.  In other files it is used only in 64 KiB pieces that a
- * disk thread has read before through this descriptor, because their block map is in
- * memory then; fp_mapped has a bit for each such piece.
+ * residency only to the owner of a file.  On files of other owners RWF_NOWAIT is used
+ * only for 64 KiB pieces that a disk thread has read before through this descriptor,
+ * since the block map of these pieces is in memory; fp_mapped has a bit for each such
+ * piece.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
 
-/* Size of the largest file that has fp_mapped, which then takes 8 MiB. */
+/* Maximum size of a file with fp_mapped, bytes; fp_mapped of such a file takes 8 MiB. */
 #define MAPPED_MOST ((off_t)4 << 40)
 
 static size_t
@@ -56,9 +57,9 @@ residency_map(const struct pw_file *file, off_t off, off_t len)
 }
 
 /*
- * Tries to read the first byte of each step, and the last byte.  Returns the offset of the first byte
- * that is refused, or -1.  A read marks only its own page as used; so without another check each page
- * is read, or the kernel would evict the pages between the steps.
+ * Tries to read the first byte of each step, and the last byte.  Returns the offset of the first
+ * byte that is refused, or -1.  A read marks only its own page as used.  So without another check
+ * the step must be a page, or the kernel would evict the pages between the steps.
  */
 static off_t
 residency_sample(const struct pw_file *file, off_t off, off_t len, size_t step)
@@ -71,7 +72,9 @@ residency_sample(const struct pw_file *file, off_t off, off_t len, size_t step)
 	return os_nowait(file->fil_fd, end - 1) == 1 ? -1 : end - 1;
 }
 
-/* Checks by mincore on a mapping of the file, or switches to the pool if it cannot be mapped. */
+/*
+ * Checks by mincore on a mapping of the file, or switches to the pool if the file cannot be mapped.
+ */
 static bool
 residency_ask_mincore(struct pw_file *file, off_t off, off_t len)
 {
@@ -194,8 +197,8 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 
 	file_priv(file)->fp_refused = -1;
 	/*
-	 * Remembers no check if the file is always resident, cannot be checked, or has pages that we
-	 * drop.
+	 * Remembers no check if the file is always resident, cannot be checked, or has pages that
+	 * the library drops.
 	 */
 	if (file_priv(file)->fp_drops || !residency_can_ask(file) ||
 	    residency_native(file))

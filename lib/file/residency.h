@@ -1,5 +1,6 @@
 /*
- * residency: checks whether a range of a file is resident.  Loop's thread.
+ * residency: checks whether a range of a file is resident.  The functions run on the loop's
+ * thread.
  */
 #ifndef LIB_FILE_RESIDENCY_H
 #define LIB_FILE_RESIDENCY_H
@@ -21,8 +22,8 @@
 bool residency_ask(struct pw_file *, off_t off, off_t len);
 
 /*
- * Widens a range to whole 64 KiB pieces before it is fetched, where a later check can only cover pieces that
- * were fetched as a whole.
+ * Widens a range to whole 64 KiB pieces before it is fetched, if later checks of the file cover
+ * only pieces that were fetched as a whole.
  */
 void residency_round(const struct pw_file *, off_t *off, off_t *end);
 

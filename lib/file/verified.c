@@ -9,7 +9,10 @@
 
 #define PIECES 4096
 
-/* Bytes of a file that can be remembered: a key has 32 bits for the number of a piece. */
+/*
+ * End of the part of a file that can be remembered, since a key has 32 bits for the number of a
+ * piece.
+ */
 #define LARGEST ((off_t)VERIFIED_PIECE << 32)
 
 struct piece {

@@ -1,7 +1,7 @@
 /*
  * verified: remembers which pieces of files a recent check found resident, so that a
- * popular piece is not checked for each request.  Each loop has a table of its own, of
- * fixed size, for 256 MiB of files: a new piece replaces another one.
+ * popular piece is not checked for each request.  Each loop has its own table of fixed
+ * size, which covers 256 MiB of files.  A new piece replaces another piece.
  */
 #ifndef LIB_FILE_VERIFIED_H
 #define LIB_FILE_VERIFIED_H
