@@ -41,7 +41,9 @@ struct admin {
 	struct evhttp *adm_http;
 	struct agent *adm_agent; /* NULL if off */
 	struct event *adm_word;
-	/* pipe to the thread: a byte makes it accept, end of file makes it stop */
+	/*
+	 * pipe to the thread, which accepts connections after a byte, and stops at the end of file
+	 */
 	int adm_pipe[2];
 	pthread_t adm_thread;
 	bool adm_started;
@@ -167,7 +169,10 @@ admin_is_local(struct evhttp_request *req)
 	       addr.ss_family == AF_UNIX;
 }
 
-/* Checks the Host field.  Allows every host on a Unix socket, which a browser cannot reach. */
+/*
+ * Checks the Host field.  Allows every host on a Unix socket, since browsers cannot reach such a
+ * socket.
+ */
 static bool
 admin_host_allowed(struct evhttp_request *req)
 {
@@ -334,7 +339,10 @@ admin_create_http(struct admin *adm)
 	adm->adm_http = evhttp_new(adm->adm_base);
 	if (adm->adm_http == NULL)
 		return -ENOMEM;
-	/* Allows all methods, so that this file refuses with 405 instead of evhttp with 501. */
+	/*
+	 * Allows all methods, so that this file can refuse a method with 405.  evhttp would send
+	 * 501.
+	 */
 	evhttp_set_allowed_methods(adm->adm_http, UINT16_MAX);
 	evhttp_set_max_headers_size(adm->adm_http, MAX_HEAD);
 	evhttp_set_max_body_size(adm->adm_http, MAX_BODY);

@@ -23,8 +23,8 @@ struct admin_conf {
 	struct metrics ac_metrics;
 	struct health *ac_health; /* NULL if live, ready and agent are off */
 	/*
-	 * If `yes` is true, makes health checks tell balancers to send no new clients, else to send
-	 * them again.  Runs on the admin thread.  Returns 0 or -errno.
+	 * If `yes` is true, makes health checks fail, so that balancers send no new clients.  If
+	 * `yes` is false, reverses that.  Runs on the admin thread.  Returns 0 or -errno.
 	 */
 	int (*ac_withdraw)(void *arg, bool yes);
 	void *ac_arg;
@@ -34,8 +34,8 @@ struct admin_conf {
 int admin_create(const struct admin_conf *, struct admin **);
 
 /*
- * admin_listen adds a copy of a listening socket for the operator, admin_listen_agent one for
- * agent-check.  Both return 0 or -errno.
+ * admin_listen adds a copy of a listening socket for the operator, and admin_listen_agent
+ * adds a copy of a listening socket for agent-check.  Both return 0 or -errno.
  */
 int admin_listen(struct admin *, int fd);
 int admin_listen_agent(struct admin *, int fd);

@@ -26,9 +26,9 @@
 #define QUEUES	     256 /* maximum number of disk queues */
 /* time for the client to close, microseconds */
 #define LINGER_US    ((uint64_t)2000000)
-#define LINGERING    256 /* maximum number; further ones are closed at once */
+#define LINGERING    256 /* maximum number of lingering connections */
 #define ACCEPTS	     64	 /* connections accepted per sample period */
-#define READY_US     ((uint64_t)60000000) /* time of "up ready", microseconds */
+#define READY_US     ((uint64_t)60000000) /* duration of "up ready", us */
 /* two ticks of an event loop, microseconds */
 #define LATE_TICK_US ((uint64_t)500000)
 
@@ -45,7 +45,7 @@ struct seen_queue {
 /* An event loop at its last sample. */
 struct seen_loop {
 	uint64_t sl_iterations;
-	uint64_t sl_time;    /* total time, microseconds */
+	uint64_t sl_time;    /* sum of durations, microseconds */
 	uint64_t sl_beat;    /* last value of wk_beat */
 	uint64_t sl_beat_at; /* time when sl_beat changed, us */
 };
@@ -129,8 +129,8 @@ agent_queue_weight(
 }
 
 /*
- * Returns the weight that the disks permit.  Ignores the queue "tasks", as a listing may rightly
- * take long.
+ * Returns the weight that the disks permit.  Ignores the queue "tasks", since a listing may
+ * take long even on a fast disk.
  */
 static double
 agent_disks_weight(struct agent *ag, uint64_t now)
@@ -233,8 +233,8 @@ agent_on_sample(evutil_socket_t fd, short what, void *arg)
 /* ---------------------------------------------------------------------- response */
 
 /*
- * Returns true if the line must contain "ready", which is so for READY_US from the first check
- * after a drain.
+ * Returns true if the line must contain "ready".  Such lines follow the end of a drain, for
+ * READY_US from the first check on.
  */
 static bool
 agent_is_ready(struct agent *ag, uint64_t now)

@@ -76,7 +76,7 @@ metrics_write_status(const struct metrics *mt, struct evbuffer *out)
 	}
 }
 
-/* Writes one value for each label in `names`.  Skips entries that are NULL. */
+/* Writes one value for each label in `names`.  Skips labels that are NULL. */
 static void
 metrics_write_each(const struct metrics *mt, struct evbuffer *out,
     const char *name, const char *label, const char *const *names, size_t n,
@@ -231,7 +231,7 @@ metrics_write_sleeps_of(struct evbuffer *out, const char *name, unsigned worker,
 	}
 }
 
-/* Writes the calls in which the worker's loop has slept, and always sendfile. */
+/* Writes each call in which the worker's loop has slept.  Always writes sendfile, too. */
 static void
 metrics_write_sleeps(const struct metrics *mt, struct evbuffer *out)
 {

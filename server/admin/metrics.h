@@ -28,7 +28,7 @@ struct metrics {
  */
 void metrics_prepare(void);
 
-/* Appends all metrics.  Always call it on the same thread. */
+/* Appends all metrics.  All calls must be on the same thread. */
 void metrics_write(const struct metrics *, struct evbuffer *);
 
 /*

@@ -1,6 +1,6 @@
 /*
- * metrics_access: see metrics.h.  Writes the requests refused by rate limits, and the verification of
- * passwords.
+ * metrics_access: see metrics.h.  Writes metrics of the requests that rate limits refuse, and of
+ * the verification of passwords.
  */
 #include <inttypes.h>
 

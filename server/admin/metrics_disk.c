@@ -86,7 +86,7 @@ metrics_disk_device_labels(
 	snprintf(text, size, "device=\"%s\",queue=\"%s\"", dev, ds->ds_queue);
 }
 
-/* A metric that each disk queue has, and the field that has its value. */
+/* A metric of each disk queue, and the field of struct pw_device_stats with its value. */
 struct figure {
 	const char *fig_name;
 	const char *fig_type;

@@ -102,7 +102,10 @@ metrics_popular_is_plain(const struct popular_path *pp)
 	return true;
 }
 
-/* Returns true if the same path of another site, with more requests, precedes it. */
+/*
+ * Returns true if the list has the same path of another site, with more requests, before this
+ * entry.
+ */
 static bool
 metrics_popular_is_listed(const struct popular_path *list, size_t i)
 {

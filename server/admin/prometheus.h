@@ -11,7 +11,7 @@
 
 #include "lib/pagewise.h"
 
-/* Writes HELP and TYPE.  `type` is "counter", "gauge" or "histogram". */
+/* Writes the HELP and TYPE lines of a family.  `type` is "counter", "gauge" or "histogram". */
 void prometheus_family(
     struct evbuffer *, const char *name, const char *type, const char *help);
 void prometheus_value(

@@ -5,13 +5,13 @@
 
 #define MILLI_US  ((uint64_t)1000)
 #define WAIT_US	  (500 * MILLI_US) /* acceptable time of a job on a busy disk */
-#define SILENT_US (1000 * MILLI_US) /* silence that makes the weight 0 */
+#define SILENT_US (1000 * MILLI_US) /* silence at which the weight is 0 */
 #define LAG_US	  (10 * MILLI_US)   /* acceptable delay of an event loop */
 
 #define LEAST_BUDGET 0.25 /* weight while all of the budget is used */
 
-#define DOWN 0.5    /* part of the distance that a lower sample moves */
-#define UP   0.0625 /* part of the distance that a higher sample moves */
+#define DOWN 0.5    /* part of the distance moved towards a lower sample */
+#define UP   0.0625 /* part of the distance moved towards a higher sample */
 
 double
 weight_of_budget(uint64_t used, uint64_t limit)

@@ -3,16 +3,16 @@
  *
  * Each resource that can be short has a part from 0 to 1, and the smallest part counts:
  *
- *	budget    for bytes that are fetched and not sent yet: 1 up to half of it, then less,
- *	          a quarter when all is used, as the node still works
+ *	budget    1 while at most half of the budget for unsent bytes is used, then less, and 1/4
+ *	          when all of it is used, since the node still works
  *	disk      500 ms / the mean time from a disk's queue to the completion of a job
- *	silence   while a disk has jobs and completes none: 1 up to 500 ms, then less, 0 after 1 s
+ *	silence   1 if a disk with jobs completed a job within 500 ms, then less, 0 after 1 s
  *	lag       10 ms / the mean event-loop iteration, or a tick's delay
  *
- * A sample is taken every WEIGHT_PERIOD_US.  Each one moves the weight half of the distance down,
- * or a sixteenth of it up: a disk that hangs costs most of the weight within a second and a half,
- * and the weight recovers in ten seconds, so that a balancer does not oscillate.  The reported
- * weight changes by at least WEIGHT_STEP points, and is never below 1.
+ * A sample is taken every WEIGHT_PERIOD_US.  A lower sample moves the weight by half of the
+ * distance, a higher sample by a sixteenth.  So a disk that hangs costs most of the weight within a
+ * second and a half, but the weight recovers in ten seconds, so that a balancer does not oscillate.
+ * The reported weight changes by at least WEIGHT_STEP points, and is never below 1.
  */
 #ifndef SERVER_ADMIN_WEIGHT_H
 #define SERVER_ADMIN_WEIGHT_H
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define WEIGHT_PERIOD_US 250000 /* time between two samples */
-#define WEIGHT_STEP	 5	/* least change of wt_said, percent */
+#define WEIGHT_STEP	 5	/* minimum change of wt_said, percent */
 
 struct weight {
 	double wt_now;	  /* smoothed weight, 0 to 1 */
