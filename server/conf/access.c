@@ -1,6 +1,6 @@
 /*
  * access: sets the keys that restrict access (allow, deny, htpasswd, realm, signed_links), and
- * warns if one location opens what another one restricts.
+ * warns if one location permits access that another location restricts.
  */
 #include <errno.h>
 #include <stdio.h>

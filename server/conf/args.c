@@ -166,7 +166,10 @@ conf_args_complain(const char *option, const char *cause)
 	return CONF_EXIT_USAGE;
 }
 
-/* Reports an unknown option, with a similar one if there is any.  Ignores VALUE of "--NAME=VALUE". */
+/*
+ * Reports an unknown option, with a similar option if there is one.  Ignores VALUE of
+ * "--NAME=VALUE".
+ */
 static enum conf_action
 conf_args_unknown(const char *written)
 {
@@ -320,8 +323,8 @@ conf_args_serve(const struct conf_args *args)
 }
 
 /*
- * Applies one option.  `first` is true for the first value of an option: it replaces a list of the
- * file, and later values are added.
+ * Applies one option.  `first` is true for the first value of an option: that value replaces a
+ * list of the file, and later values are added.
  */
 static int
 conf_args_apply_one(

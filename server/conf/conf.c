@@ -98,8 +98,8 @@ conf_complete_settings(
 }
 
 /*
- * Completes settings.  Logs a fault unless it is at *place, the last fault's line: several sections
- * may inherit a faulty line.
+ * Completes settings.  Logs a fault unless its line is *place, the line of the last fault, since
+ * several sections may inherit a faulty line.
  */
 static int
 conf_complete_settings_once(struct conf *conf, struct settings *set,

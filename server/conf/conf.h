@@ -36,8 +36,8 @@ enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_DIGEST, ETAG_OFF };
 #define HEADER_CACHE_CONTROL	0x04u
 
 /*
- * Token bucket units that one request consumes: 3600, so that one request per hour is one unit per
- * second.
+ * Units of a token bucket that one request consumes.  With 3600, one request per hour is one unit
+ * per second.
  */
 #define RATE_REQUEST UINT64_C(3600)
 
@@ -68,7 +68,7 @@ struct redirects;
 /* A section that sets request_rate.  All settings that inherit the rule share rr_refused. */
 struct request_rule {
 	struct request_rule *rr_next; /* next in conf_request_rules */
-	const char *rr_place;	 /* unique per section; compare the pointer */
+	const char *rr_place;	 /* identifies the section, by its pointer */
 	const char *rr_site;	 /* name of the site; empty at the top level */
 	const char *rr_location; /* title; empty outside a location */
 	_Atomic uint64_t rr_refused; /* number of requests refused with 429 */
@@ -91,7 +91,7 @@ struct settings {
 	bool set_autoindex;
 	bool set_dotfiles; /* true if all names with a leading dot are served */
 	char **set_dotnames; /* dot names to serve, NULL-terminated; or NULL */
-	bool set_closed;     /* true if access is restricted in any way */
+	bool set_closed;     /* true if any key restricts access */
 	bool set_guarded;    /* true if set_closed or a rate limit is set */
 	char **set_index;    /* names to try in a directory, NULL-terminated */
 	char set_listing_header[256]; /* name of the header file, or empty */
@@ -114,7 +114,7 @@ struct settings {
 
 	struct token_rate set_rate;	   /* bytes/s per connection */
 	struct token_rate set_client_rate; /* bytes/s per client and rule */
-	const void *set_client_rule; /* address that identifies the rule */
+	const void *set_client_rule;	   /* its address identifies the rule */
 	/* request rate, units per second; a request consumes RATE_REQUEST units */
 	struct token_rate set_request_rate;
 	struct request_rule *set_request_rule; /* rule that counts refusals */
@@ -152,7 +152,7 @@ struct settings {
 	struct str set_preflight; /* fields of a CORS preflight response */
 	bool set_by_scheme;	  /* true if responses depend on TLS */
 	bool set_origins;     /* true if responses depend on the Origin field */
-	bool set_by_client;   /* true if clients must not share responses */
+	bool set_by_client;   /* true if no response may be shared by clients */
 	unsigned set_changed; /* HEADER_ flags */
 	/*
 	 * values of validators that header rules set; if s_ptr is NULL, the file's own validator is
@@ -195,7 +195,7 @@ struct listen_addr {
 	socklen_t la_len;
 	char *la_text;	/* text as given, or the path of a Unix socket */
 	mode_t la_mode; /* mode of a Unix socket's file */
-	bool la_proxy;	/* true if connections begin with a PROXY header */
+	bool la_proxy;	/* true if each connection begins with a PROXY header */
 	bool la_tls;	/* true if clients use TLS, after any PROXY header */
 };
 
@@ -267,16 +267,16 @@ struct conf {
 	size_t conf_max_target;		 /* bytes */
 	size_t conf_max_fields;
 	size_t conf_max_ranges;
-	unsigned conf_max_requests;	 /* limit per connection; 0 is none */
+	unsigned conf_max_requests;	 /* limit per connection; 0 for none */
 	bool conf_http2;		 /* true if HTTP/2 is offered */
 	unsigned conf_http2_max_streams; /* limit per connection */
 	unsigned conf_max_connections;	 /* 0 is as many as descriptors allow */
-	unsigned conf_max_per_address;	 /* limit of connections; 0 is none */
-	unsigned conf_min_send_rate;	 /* lowest rate, bytes/s; 0 is off */
+	unsigned conf_max_per_address;	 /* limit of connections; 0 for none */
+	unsigned conf_min_send_rate;	 /* minimum rate, bytes/s; 0 for off */
 	uint64_t conf_tcp_memory;	 /* bytes, or TCP_MEMORY_AUTO */
 	unsigned conf_open_files;	 /* descriptors cached per worker */
-	uint64_t conf_hot_set; /* bytes per worker, or HOT_SET_AUTO; 0 is off */
-	unsigned conf_popular; /* number of paths to list; 0 is off */
+	uint64_t conf_hot_set; /* bytes per worker, or HOT_SET_AUTO; 0: off */
+	unsigned conf_popular; /* number of paths to list; 0 for off */
 
 	char *conf_live; /* path of the liveness check; NULL if none */
 	char *conf_ready;
@@ -326,8 +326,8 @@ struct conf_checks {
  * ones in the file; --root defines one site that replaces the sites of the file.  Checks everything
  * that needs neither binding nor starting: types, ranges, unknown keys, addresses, that roots are
  * readable directories, that the send path exists on this host.  With -t and -T also checks that
- * clients would accept the certificates, and then calls checks, which may be NULL.  Writes messages
- * to stderr:
+ * clients would accept the certificates, and then calls the callbacks in checks, which may be NULL.
+ * Writes messages to stderr:
  *     pagewise: pagewise.conf:12: threads: 0 is out of range (1 to 256)
  *     pagewise: --threads: 0 is out of range (1 to 256)
  * Not reentrant, as getopt(3) is not.

@@ -102,11 +102,11 @@ void conf_strv_free(char ***);
 
 /*
  * ---------------------------------------------------------------- memory
- * conf_keep, conf_keep_in and conf_keep_text return zeroed memory, or a copy in it, that lives until
- * conf_keep_free.  They return NULL if memory is short.
+ * conf_keep and conf_keep_in return zeroed memory, and conf_keep_text returns a copy of a text.
+ * The memory lives until conf_keep_free.  All return NULL if memory is short.
  */
 void *conf_keep(struct conf *, size_t);
-void *conf_keep_in(struct conf_block **, size_t); /* list NULL at first */
+void *conf_keep_in(struct conf_block **, size_t); /* block NULL at first */
 char *conf_keep_text(struct conf *, const char *, size_t len);
 
 /*
@@ -322,9 +322,9 @@ bool conf_glob(const char *glob, const char *path, size_t len);
 struct conf_file;
 
 /*
- * Logs a fault in a line of a file: "pagewise: PATH:LINE: " and the text, in which each control
- * character (a key or value may contain one) becomes '?'.  Counts the fault in conf_faults.  Logs only
- * the first ten faults.
+ * Logs a fault in a line of a file: "pagewise: PATH:LINE: " and the text.  Replaces control
+ * characters in the text, which may be part of a key or value, by '?'.  Counts the fault in
+ * conf_faults.  Logs only the first ten faults.
  */
 void conf_say(struct conf *, const char *path, int line, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -391,8 +391,8 @@ bool conf_file_include(
 void conf_file_close(struct conf_file **);
 
 /*
- * A file and all files that it includes.  If several set the same top-level key, the value of the
- * including file takes precedence, then that of the first included one.
+ * A file and all files that it includes.  If several files set the same top-level key, the value
+ * of the including file takes precedence, then the value of the first included file.
  */
 struct conf_files;
 
@@ -414,7 +414,10 @@ struct conf_args {
 	struct conf_arg *arg_sets;
 };
 
-/* Parses the command line.  Returns CONF_RUN if the caller must continue, else how it must exit. */
+/*
+ * Parses the command line.  Returns CONF_RUN if the caller must continue, else how the caller must
+ * exit.
+ */
 enum conf_action conf_args_parse(int argc, char **argv, struct conf_args *);
 
 /* Returns false after a message if the arguments name neither a directory nor a file. */

@@ -1,6 +1,6 @@
 /*
  * error_page: bodies of error responses: "STATUS FILE" or "STATUS text: TEXT".  The files are read
- * once, with the configuration, so that an error response never waits for a device, which may itself
+ * once, with the configuration, so that an error response never waits for a device.  A device may
  * be the cause of the error.
  */
 #include <errno.h>

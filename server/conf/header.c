@@ -204,8 +204,8 @@ conf_set_header(struct conf_scope *scope, const struct key *key,
 }
 
 /*
- * Copies the inherited rules, so that the section's own rules follow them.  Ignores a lack of memory,
- * which the next conf_set_header reports.
+ * Copies the inherited rules, so that the section's own rules follow them.  Does not report a lack
+ * of memory; the next call of conf_set_header does.
  */
 void
 conf_clear_header(struct conf_scope *scope)

@@ -63,7 +63,7 @@ conf_keep_add(struct conf *conf, char ***v, const char *text)
 
 	while (*v != NULL && (*v)[n] != NULL)
 		n++;
-	/* The array has n + 1 elements with its terminating NULL, or none. */
+	/* The array has n + 1 elements, including the terminating NULL, or no element. */
 	grown =
 	    conf_keep_room(conf, *v, *v != NULL ? n + 1 : 0, sizeof(*grown));
 	if (grown == NULL)

@@ -23,7 +23,7 @@
 	.key_width = sizeof(((struct settings *)0)->set_##field)
 #define RANGE(min, max) .key_min = (min), .key_max = (max)
 
-/* Keys of the top level only: */
+/* The macros below are for keys of the top level only. */
 #define NUMBER(field, min, max)                                                \
 	.key_set = conf_set_number, .key_parse = conf_number, RANGE(min, max), \
 	IN_CONF(field)
@@ -32,7 +32,7 @@
 	IN_CONF(field)
 #define BOOL(field) .key_set = conf_set_bool, IN_CONF(field)
 
-/* Keys of sites and locations, and perhaps of the top level: */
+/* The macros below are for keys of sites and locations, and perhaps of the top level. */
 #define SET_BOOL(field) .key_set = conf_set_bool, IN_SETTINGS(field)
 #define SET_SIZE(field, min, max)                                            \
 	.key_set = conf_set_number, .key_parse = conf_size, RANGE(min, max), \

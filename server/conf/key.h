@@ -3,11 +3,11 @@
  * options of the command line, the defaults, -h and --keys all come from these rows.
  *
  * To add a key, add a field in conf.h, a row, and a section of docs/reference/conf-*.md; then run
- * `make keys`, which writes all that repeats these two: pagewise.conf(5), conf/pagewise.conf, the
- * index of keys, the text of -h KEY.  A key that is neither number nor boolean also needs a
- * function, in assign.c or in the file of its subject: listen.c, user.c, site.c.  A list needs a
- * second one, which clears it.  Memory that a key of a site or location points to comes from
- * conf_keep, so that nothing copies or frees it.
+ * `make keys`, which generates what repeats the row and the section: pagewise.conf(5),
+ * conf/pagewise.conf, the index of keys, the text of -h KEY.  A key that is neither number nor
+ * boolean also needs a function, in assign.c or in the file of its subject: listen.c, user.c,
+ * site.c.  A list needs a second function, which clears the list.  Memory that a key of a site or
+ * location points to comes from conf_keep, so that nothing copies or frees it.
  */
 #ifndef SERVER_CONF_KEY_H
 #define SERVER_CONF_KEY_H
@@ -62,15 +62,18 @@ struct key {
 	unsigned key_where;
 	const char *key_since; /* version that introduced it: "0.2" */
 	/*
-	 * Default in the file's syntax.  In parentheses it only describes the effect of an unset
-	 * key.
+	 * Default in the file's syntax.  A text in parentheses is no value; it describes the
+	 * effect of an unset key.
 	 */
 	const char *key_default;
 	const char *key_values; /* syntax of the values, as in "N|auto" */
 	const char *key_help;	/* one line, no full stop */
 	key_set_f *key_set;	/* returns 0, or -errno and why */
 	enum key_path key_path;
-	/* Name of another key that sets the same field, or NULL.  The last one set takes effect. */
+	/*
+	 * Name of another key that sets the same field, or NULL.  Of the two keys, the one that is
+	 * set last takes effect.
+	 */
 	const char *key_twin;
 	/* Empties a list before its members are set one by one; NULL for keys that are no list. */
 	void (*key_clear)(struct conf_scope *);
@@ -125,7 +128,7 @@ void conf_key_print(void);
 
 /*
  * Prints one key, or the section site or location, to stdout: its values, default and places, and
- * the text of docs/reference.  Returns false if there is none of this name.
+ * the text of docs/reference.  Returns false if no key or section has this name.
  */
 bool conf_key_help(const char *name);
 

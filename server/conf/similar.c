@@ -5,7 +5,7 @@
 
 #include "server/conf/similar.h"
 
-#define LONGEST 63 /* maximum letters of a text to compare */
+#define LONGEST 63 /* maximum length of a text to compare */
 #define MOST	2
 
 static size_t

@@ -126,8 +126,8 @@ conf_set_root(struct conf_scope *scope, const struct key *key, const char *root,
 }
 
 /*
- * Sets the root and strips the location's path.  Requires a final '/' in that path, as in a location
- * "/i" the request path "/i../x" would escape the directory.
+ * Sets the root and strips the location's path.  Requires a final '/' in the location's path, since
+ * in a location "/i" the request path "/i../x" would escape the directory.
  */
 int
 conf_set_alias(struct conf_scope *scope, const struct key *key,
@@ -227,7 +227,9 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 	char *copy, **names;
 
 	(void)key;
-	/* A length that is shorter by more than the final dot means that the name has a port. */
+	/*
+	 * If the host name is shorter than the name by more than a final dot, the name has a port.
+	 */
 	if (!conf_site_host_valid(conf_site_is_wildcard(name) ? name + 2 : name,
 		conf_site_is_wildcard(name) ? len - 2 : len) ||
 	    n + 1 < len)

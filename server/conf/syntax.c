@@ -371,7 +371,7 @@ syntax_twice(struct scan *sc, const struct token *name, const struct key *key)
 
 /*
  * Reads a setting after the key's name.  The parameter key is NULL if the name is no key of this
- * section; this fault was logged.
+ * section; that fault is already logged.
  */
 static void
 syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
@@ -397,8 +397,9 @@ syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
 }
 
 /*
- * Reports a name that is no key or section here.  Says where a key of another section belongs,
- * names the equivalent of a directive of another server, or names the most similar key or section.
+ * Reports a name that is no key or section in this place.  For a key of another section, names
+ * that section; for a directive of another server, its equivalent; else the most similar key or
+ * section.
  */
 static void
 syntax_unknown(struct scan *sc, const struct token *tk, const char *name)

@@ -23,8 +23,8 @@ conf_try_is_status(const char *text)
 }
 
 /*
- * Returns true if `text` is a valid step.  A file that a step names is served for any request, so
- * it must lie below the root.
+ * Returns true if `text` is a valid step.  The server sends the file that a step names for any
+ * request, so that file must lie below the root.
  */
 static bool
 conf_try_is_step(const char *text)

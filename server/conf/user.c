@@ -1,7 +1,7 @@
 /*
- * user: the user to run as, and the directory of chroot.  The user is looked up here, before the
- * switch, because libc loads libraries for the lookup, which must happen before the program is locked
- * in memory.
+ * user: the user to run as, and the directory of chroot.  The user is looked up before the switch,
+ * since libc loads libraries for the lookup, and must load them before the program is locked in
+ * memory.
  */
 #include <errno.h>
 #include <grp.h>
