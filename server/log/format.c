@@ -1,6 +1,6 @@
 /*
- * format: formats log lines, by hand because every request pays for one.  Text from a client is
- * escaped here, so that it cannot forge a line.
+ * format: formats log lines.  Hand-written for speed, since every request writes a line.
+ * Escapes text from clients, so that a client cannot forge a line.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -175,8 +175,8 @@ format_stamp_text(time_t t, char buf[static FORMAT_STAMP])
 }
 
 /*
- * Returns the cached text of a second, because localtime_r(3) locks a mutex.  Caches several seconds,
- * as slow requests arrived earlier than quick ones that end at the same time.
+ * Returns the cached text of a second, because localtime_r(3) locks a mutex.  Caches several
+ * seconds, since a slow request arrived earlier than a quick request that ends at the same time.
  */
 static const struct stamp *
 format_stamp_get(struct stamp cache[static FORMAT_STAMPS], time_t t,
@@ -212,8 +212,8 @@ format_byte_max(enum log_format format)
 }
 
 /*
- * Returns the maximum bytes that are logged of a request line: JSON writes it as up to three fields,
- * each truncated on its own.
+ * Returns the maximum bytes that are logged of a request line.  JSON writes a request line as up to
+ * three fields, each truncated on its own.
  */
 static size_t
 format_line_len(struct str line, enum log_format format)

@@ -20,7 +20,7 @@
 /* One thread's cache of a formatted time; zero it first. */
 struct stamp {
 	time_t stp_time;
-	size_t stp_len; /* bytes of the text; 0 while it is not filled in */
+	size_t stp_len; /* length of the text, bytes; 0 if there is no text */
 	char stp_text[FORMAT_STAMP];
 };
 

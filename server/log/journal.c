@@ -10,7 +10,8 @@
 
 #include "server/log/log_priv.h"
 
-static bool journal[STDERR_FILENO + 1]; /* true where journald reads */
+/* true for each descriptor that journald reads */
+static bool journal[STDERR_FILENO + 1];
 
 /* Compares device and inode, because JOURNAL_STREAM remains set after a redirection. */
 static bool

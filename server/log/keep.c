@@ -15,7 +15,10 @@ keep_len(struct str s)
 	return s.s_len < FORMAT_FIELD ? s.s_len : FORMAT_FIELD;
 }
 
-/* Returns the bytes to keep of a request line, which the log splits before it truncates. */
+/*
+ * Returns the number of bytes to keep of a request line.  The log splits the line before it
+ * truncates the parts.
+ */
 static size_t
 keep_line_len(struct str line)
 {

@@ -16,9 +16,9 @@ size_t log_keep_size(struct request_texts);
 
 /*
  * Copies the texts into an empty buffer, and makes the slices point there.  Truncates each text as
- * the log does, and the later ones further so that all together have at most `most` bytes.  A
- * truncated request line still ends with the protocol.  Returns false and changes nothing if memory
- * is short.
+ * the log does, and truncates later texts further so that all texts together have at most `most`
+ * bytes.  A truncated request line still ends with the protocol.  Returns false and changes nothing
+ * if memory is short.
  */
 bool log_keep(struct request_texts *, size_t most, struct buf *);
 

@@ -3,9 +3,9 @@
  * files.
  *
  * A worker formats a record into a ring of its own (lib/os/ring.h; one producer, one consumer, no
- * lock) and goes on; the writer thread writes the contents of all rings.  Neither a full disk nor a
- * stopped terminal can block a worker: a record that does not fit into the ring is dropped and counted,
- * and the writer reports the count on stderr as soon as it can, at most once a second:
+ * lock) and continues; the writer thread writes the contents of all rings.  Neither a full disk nor
+ * a stopped terminal can block a worker: a record that does not fit into the ring is dropped and
+ * counted, and the writer reports the count on stderr as soon as it can, at most once a second:
  *     pagewise: access log: 12 records lost
  *     pagewise: access log: 12 records lost: PATH: No space left on device
  *
@@ -91,9 +91,9 @@ struct log_record {
 };
 
 /*
- * Opens the access log (path, "-" for stdout, NULL for none; append, 0640) for `nwriters` threads:
- * the main thread needs a writer as well if it logs anything later.  Uses stdout and stderr as they
- * are at this moment.  Returns 0 or -errno.  Sets *opened to false if a file is at fault; then
+ * Opens the access log (path, "-" for stdout, NULL for none; append, 0640) for `nwriters` threads,
+ * including the main thread if that logs anything later.  Uses stdout and stderr as they are at
+ * this moment.  Returns 0 or -errno.  Sets *opened to false if a file could not be opened; then
  * -ENXIO means a FIFO without a reader, and -ELOOP a symbolic link that belongs neither to root nor
  * to this user.
  */
@@ -140,9 +140,9 @@ void log_access(struct log_writer *, const struct log_record *);
 
 /*
  * log_notice, log_warn and log_error write a message in the format of printf(3), without a final
- * newline.  With a NULL writer, before the writer thread starts, they write directly.  A line
- * begins with "pagewise: ", that of log_warn with "pagewise: warning: "; bytes outside 0x20-0x7E
- * become \xHH; text is truncated at 2 KiB.
+ * newline.  With a NULL writer, before the writer thread starts, they write directly.  A line of
+ * log_warn begins with "pagewise: warning: ", other lines with "pagewise: ".  Bytes outside
+ * 0x20-0x7E become \xHH; text is truncated at 2 KiB.
  */
 void log_notice(struct log_writer *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

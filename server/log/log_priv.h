@@ -57,7 +57,7 @@ struct log {
 	unsigned lg_nwriters;	       /* length of lg_writers */
 	int lg_wake[2];		       /* pair of os_wake_create */
 	struct thread lg_thread;
-	struct thread lg_last; /* reports that lg_thread hangs */
+	struct thread lg_last; /* thread that reports that lg_thread hangs */
 	bool lg_started;
 	atomic_uint lg_beat; /* shared: number of returns from file calls */
 	/* shared: index in lg_sinks of the file written now or last */

@@ -28,7 +28,7 @@ bool message_rate_tell(struct message_rate *, uint64_t now_us);
 bool message_rate_tell_of(struct message_rate *, uint64_t now_us,
     const struct sockaddr *, char text[static INET6_ADDRSTRLEN]);
 
-/* Returns the number of suppressed messages if it is time to log it, else 0. */
+/* Returns the number of suppressed messages if that number must be logged now, else 0. */
 uint64_t message_rate_left_out(struct message_rate *, uint64_t now_us);
 
 #endif

@@ -18,7 +18,7 @@ log_open_one(const char *path, int flags)
 {
 	int fd;
 
-	/* O_NONBLOCK, because a FIFO must not block open or write. */
+	/* O_NONBLOCK prevents that open or write blocks on a FIFO. */
 	do {
 		fd = open(path,
 		    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY |
@@ -28,7 +28,7 @@ log_open_one(const char *path, int flags)
 	return fd == -1 ? -errno : fd;
 }
 
-/* Returns true for the error of O_NOFOLLOW; FreeBSD has EMLINK. */
+/* Returns true for the error that O_NOFOLLOW causes: ELOOP, or EMLINK on FreeBSD. */
 static bool
 log_open_is_link(int error)
 {

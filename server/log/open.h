@@ -7,9 +7,10 @@
 
 /*
  * Opens a file for appending, non-blocking; creates it with mode 0640.  Returns a descriptor or
- * -errno.  If the last name of the path is a symbolic link, or leads to one, follows it only if it
- * belongs to root or to this user, and returns -ELOOP otherwise, since a user with write access to
- * a log directory could choose a file.  Always follows links in the names before the last.
+ * -errno.  If the last name of the path is a symbolic link, follows that link, and any further
+ * link, only if the link belongs to root or to this user.  Otherwise returns -ELOOP, since a user
+ * with write access to a log directory could choose the file.  Always follows links in the names
+ * before the last.
  */
 int log_file_open(const char *path);
 

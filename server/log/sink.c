@@ -88,8 +88,8 @@ sink_close(struct sink *sk)
 }
 
 /*
- * Returns the bytes to write at once: with more than PIPE_BUF write(2) may block even after
- * poll(2).
+ * Returns the number of bytes to write at once, at most PIPE_BUF: a longer write(2) may
+ * block even after poll(2).
  */
 static size_t
 log_sink_whole_lines(const char *p, size_t len)
@@ -148,7 +148,8 @@ log_sink_line_len(const char *p, size_t len)
 
 /*
  * Truncates the file before the incomplete line, unless another process has appended to the file.
- * Another line could come between the two calls only if the full disk got free space in that moment.
+ * Another process could append a line between the two calls only if the full disk got free space in
+ * that moment.
  */
 static bool
 log_sink_cut_back(const struct sink *sk)

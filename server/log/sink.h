@@ -2,9 +2,9 @@
  * sink: a file that receives lines from rings.  Writes never wait for the file.  Used only by the
  * log's writer thread.
  *
- * Once part of a line is written, its rest is written before the next line.  If the rest is lost, a
- * regular file that was opened here is truncated to the line before; in any other file, or if that
- * fails, the next line begins with a newline of its own.
+ * Once part of a line is written, its rest is written before the next line.  If the rest is lost,
+ * the sink removes the incomplete line from a regular file that it opened.  In any other file, or
+ * if that fails, it writes an additional newline before the next line.
  */
 #ifndef SERVER_LOG_SINK_H
 #define SERVER_LOG_SINK_H
@@ -21,22 +21,22 @@ struct sink {
 	bool sk_socket;	  /* true for a socket: send(2) has MSG_DONTWAIT */
 	bool sk_blocking; /* true if write(2) may block, so poll(2) first */
 	bool sk_shared;	  /* true if not a regular file: see sink_put */
-	bool sk_ours;	  /* true for a regular file of sink_open_path */
+	bool sk_ours;	  /* true if sink_open_path opened a regular file */
 	bool sk_journal;  /* true if journald reads the file */
 
 	bool sk_full;	  /* true if the last write found the file full */
-	size_t sk_begun;  /* bytes written of a line that is incomplete */
+	size_t sk_begun;  /* bytes written of an incomplete line */
 	bool sk_torn;	  /* true if the rest of the last line was lost */
 	unsigned sk_next; /* number of the next ring, for the caller */
 	int sk_error;	  /* errno of the last drop of records, or 0 */
-	_Atomic uint64_t sk_dropped; /* records lost here; any thread reads */
+	_Atomic uint64_t sk_dropped; /* records lost; any thread may read it */
 };
 
 /* Opens the file with log_file_open.  Returns 0 or -errno; -ENXIO means a FIFO without a reader. */
 int sink_open_path(struct sink *, const char *path);
 
 /*
- * Duplicates stdout or stderr.  The copy is non-blocking where this does not change the original,
+ * Duplicates stdout or stderr.  Makes the copy non-blocking if that does not change the original,
  * which other processes share.  Returns 0 or -errno.
  */
 int sink_open_fd(struct sink *, const char *path, int fd);
@@ -46,9 +46,9 @@ int sink_open_fd(struct sink *, const char *path, int fd);
  * if the file accepts no more now; the remainder stays in the ring.  On any other error drops and
  * counts the lines, and returns true.
  *
- * A file that is not regular gets whole lines, together at most PIPE_BUF bytes: a pipe accepts them
- * at once or not at all (pipe(7)), so that lines of another process, as exists during a reload,
- * come before or after them.  A longer line is written in pieces.
+ * Each write(2) to a file that is not regular has only whole lines, at most PIPE_BUF bytes.  A pipe
+ * accepts these bytes at once or not at all (pipe(7)), so they are never mixed with lines of
+ * another process, such as the old server during a reload.  A longer line is written in pieces.
  */
 bool sink_put(struct sink *, struct ring *);
 
