@@ -1,6 +1,6 @@
 /*
  * bio: lets OpenSSL use the socket during the handshake.  Bytes that follow the client's last
- * message stay in the inbox: they are the first request.
+ * message stay in the inbox, since they begin the first request.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -26,16 +26,16 @@
 	"TLS_CHACHA20_POLY1305_SHA256"
 
 /*
- * Lists of groups by preference.  OpenSSL before 3.5 refuses the first one.  The texts are not
- * const, since OpenSSL's macro accepts no const text.
+ * Lists of groups by preference.  OpenSSL before 3.5 refuses the first list.  The texts are
+ * not const, since OpenSSL's macro accepts no const text.
  */
 static char hybrid_groups[] = "X25519MLKEM768:X25519:P-256:P-384",
 	    plain_groups[] = "X25519:P-256:P-384";
 static char *const groups[] = {hybrid_groups, plain_groups};
 
 /*
- * SSL_OP_CIPHER_SERVER_PREFERENCE is not among them, so that clients choose the cipher: clients
- * without AES in hardware choose ChaCha20.
+ * Without SSL_OP_CIPHER_SERVER_PREFERENCE clients choose the cipher; clients without AES in
+ * hardware choose ChaCha20.
  */
 #define OPTIONS (SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION)
 #define SNI_MAX 256 /* maximum bytes of an SNI name, with the NUL */
@@ -79,8 +79,8 @@ tls_context_adopt(SSL *ssl, SSL_CTX *ctx)
 }
 
 /*
- * Chooses the site by SNI.  Runs before OpenSSL looks for a session, so that a session of a site that
- * requests no certificate is never resumed at a site that does.
+ * Chooses the site by SNI.  Runs before OpenSSL looks for a session, so that a session of a site
+ * that requests no client certificate is never resumed at a site that requests one.
  */
 static int
 tls_context_on_hello(SSL *ssl, int *alert, void *arg)

@@ -53,8 +53,8 @@ tls_cause(char *text, size_t size)
 }
 
 /*
- * Password callback of OpenSSL.  Sets *asked, and refuses: a server starts without a terminal,
- * where it could ask for the passphrase.
+ * Password callback of OpenSSL.  Sets *asked, and refuses, since a server that starts has no
+ * terminal to read the passphrase from.
  */
 static int
 identity_no_passphrase(char *to, int size, int writes, void *asked)
@@ -331,7 +331,7 @@ identity_check_chain(struct identity *id, char *why, size_t size)
 }
 
 /*
- * Returns true if the certificate has the address of its issuer's certificate (Authority
+ * Returns true if the certificate names the URL of its issuer's certificate (Authority
  * Information Access, RFC 5280, 4.2.2.1).
  */
 static bool

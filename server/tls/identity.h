@@ -29,8 +29,8 @@ struct identity {
 	time_t id_expires;
 	/* lifetime of the certificate that ends first, seconds */
 	time_t id_life;
-	int id_begins_at; /* number of the certificate that begins last, from 1 */
-	int id_expires_at; /* number of the certificate that ends first, from 1 */
+	int id_begins_at;  /* number of the certificate of id_begins, from 1 */
+	int id_expires_at; /* number of the certificate of id_expires, from 1 */
 	/* name of the issuer that is missing in the chain, or NULL */
 	char *id_issuer;
 };
@@ -40,7 +40,7 @@ struct identity {
 /*
  * Loads an identity.  The first certificate of cert_file is the site's, the others are its chain;
  * the key is in key_file, or in cert_file if key_file is NULL.  Returns NULL, and writes the file,
- * the cause and the cure to `why`, in these cases: a file cannot be read; users other than the
+ * the cause and the remedy to `why`, in these cases: a file cannot be read; users other than the
  * owner and group may read or write the key, or the group may write it; the key has a passphrase or
  * belongs to another certificate; OpenSSL refuses the certificate, for example because the key is
  * too small; the certificate is not for servers; or a certificate of the chain has not issued the
@@ -53,7 +53,8 @@ struct identity *identity_load(
  * Returns true if clients would accept the certificate now, judged by the certificate alone.
  * Returns false, and writes the file and the cause to `why`, if it has expired or is not valid yet,
  * or if its chain is incomplete.  A chain is incomplete if the certificate is alone in its file,
- * has another issuer, and names where to fetch that issuer's certificate, which few clients do.
+ * has another issuer, and names the URL of that issuer's certificate.  Few clients fetch such a
+ * certificate.
  */
 bool identity_is_good(
     const struct identity *, time_t now, char *why, size_t size);

@@ -9,13 +9,13 @@
 
 /*
  * Returns true if this kernel can encrypt records (TCP_ULP in tcp(7)).  If the caller is root, the
- * kernel may load its module "tls" for the answer.
+ * check may make the kernel load its module "tls".
  */
 bool tls_kernel_can(void);
 
 /*
  * Makes the kernel encrypt all bytes sent from now on, so that rk_cipher is not needed.  Returns
- * false if the kernel does not support the cipher; the socket is unchanged then.
+ * false, and leaves the socket unchanged, if the kernel does not support the cipher.
  */
 bool tls_kernel_begin(
     int fd, const struct record_key *, const struct record_material *);

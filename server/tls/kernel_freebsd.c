@@ -1,6 +1,6 @@
 /*
- * kernel: see kernel.h.  FreeBSD's kernel TLS is not used: in 15.1 it was seen to rewind a body to
- * an earlier byte while sending it.
+ * kernel: see kernel.h.  FreeBSD's kernel TLS is not used, since in 15.1 it sometimes went back to
+ * an earlier byte of a body while sending it.
  */
 #include <errno.h>
 

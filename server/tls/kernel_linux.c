@@ -41,8 +41,8 @@ tls_kernel_can(void)
 
 /*
  * Fills in the kernel's structure of a cipher.  All these structures have the same members: key,
- * salt (the begin of each nonce), iv (the rest of a nonce) and rec_seq.  If records carry the rest
- * of their nonce, iv is that rest for the first record.
+ * salt (the first bytes of each nonce), iv (the rest of a nonce) and rec_seq.  If records carry
+ * the rest of their nonce, iv is the rest for the first record.
  */
 #define FILL(ci, rk, rm, name)                                          \
 	do {                                                            \

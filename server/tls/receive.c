@@ -19,8 +19,8 @@
 
 /*
  * Rate limit of KeyUpdates and of requests for a second handshake: 32 at once, and one per second.
- * A new key takes as long as twenty records; a client needs one after 24 million records (RFC 8446,
- * 5.5).
+ * To compute a new key takes as long as twenty records; a client needs a new key after 24 million
+ * records (RFC 8446, 5.5).
  */
 static const struct token_rate update_rate = {.tr_rate = 1, .tr_depth = 32};
 
@@ -72,8 +72,8 @@ tls_receive_on_alert(struct tls *tl, const struct record_text *rt)
 }
 
 /*
- * Checks the bytes of a KeyUpdate that were received so far, so that errors show at once.  Returns
- * 0 or an alert.
+ * Checks the received bytes of a KeyUpdate, which may be incomplete, so that errors are found at
+ * once.  Returns 0 or an alert.
  */
 static int
 tls_receive_check_update(const unsigned char *update, size_t len)
@@ -244,8 +244,9 @@ tls_receive_take_text(struct scatter *sc, struct record_text *rt)
 }
 
 /*
- * Reads complete records until the caller's memory is full.  If there is data, stops at a record
- * without data, since a new key takes as long as twenty records: some 20 us.  Returns 0 or -errno.
+ * Reads complete records until the caller's memory is full.  If there is data, stops after a
+ * record without data, since such a record may require a new key, which takes as long as twenty
+ * records: some 20 us.  Returns 0 or -errno.
  */
 static int
 tls_receive_read_records(struct tls *tl, struct scatter *sc)
@@ -308,7 +309,7 @@ tls_receive_read_some(struct tls *tl, struct scatter *sc)
 		if (n > 0)
 			error = tls_receive_read_records(tl, sc);
 	}
-	/* An end without close_notify may be forged by a third party (RFC 8446, 6.1). */
+	/* A third party can forge an end without close_notify (RFC 8446, 6.1). */
 	if (n == 0)
 		tl->tl_broken = true;
 	if (error == 0 && n <= 0)
@@ -356,7 +357,10 @@ tls_is_drained(const struct tls *tl)
 	const struct tls_inbox *ib = &tl->tl_inbox;
 	size_t len;
 
-	/* The end of the session causes no event.  tls_recv reports it when it is called again. */
+	/*
+	 * After the end of the session no event follows, so tls_recv must be called again to report
+	 * the end.
+	 */
 	if (!tl->tl_drained || ib->ib_plain > 0 || tl->tl_closed ||
 	    tl->tl_broken)
 		return false;

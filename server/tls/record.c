@@ -151,8 +151,8 @@ record_open_sealed(struct record_key *rk, const unsigned char *nonce,
 }
 
 /*
- * Removes the padding, which is zeros, and the type before it from the end of the plaintext.
- * Returns 0 or an alert.
+ * Removes the padding (zeros), and the type that precedes the padding, from the end of the
+ * plaintext.  Returns 0 or an alert.
  */
 static int
 record_take_type(struct record_text *rt)

@@ -3,9 +3,9 @@
  * 7905).  The server encrypts plaintext without copying it first, directly into the buffer from
  * which records are sent.  It decrypts records of the client in place.
  *
- * OpenSSL would copy the plaintext once before it encrypts and the record once after that, which
- * for a large file is a seventh of the cost of a response.  OpenSSL's session would also use most
- * of the memory of a connection that waits (docs/results.md, "Over TLS").
+ * OpenSSL would copy the plaintext before it encrypts, and the record after that.  For a large
+ * file these copies are a seventh of the cost of a response.  OpenSSL's session would also use
+ * most of the memory of a connection that waits (docs/results.md, "Over TLS").
  */
 #ifndef SERVER_TLS_RECORD_H
 #define SERVER_TLS_RECORD_H

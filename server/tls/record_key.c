@@ -119,8 +119,8 @@ record_key_prf(OSSL_PARAM *params, unsigned char *to, size_t len)
 }
 
 /*
- * Derives the key and the begin of the nonces.  In the derived block, the client's part precedes
- * the server's (RFC 5246, 6.3).
+ * Derives the key and the first bytes of the nonces.  In the derived block, the client's part
+ * precedes the server's (RFC 5246, 6.3).
  */
 static bool
 record_key_material_12(

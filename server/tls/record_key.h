@@ -1,8 +1,8 @@
 /*
  * record_key: the keys of records of TLS 1.2 and 1.3 (RFC 8446, 7; RFC 5246, 6.3), one for each
  * direction.  OpenSSL runs the handshake, exports the secrets by public calls, and provides the
- * ciphers (EVP).  From the end of the handshake on, each direction has one key and one sequence of
- * numbers here, and OpenSSL's session is not needed any more.
+ * ciphers (EVP).  After the handshake each direction has one key and one sequence of record
+ * numbers, and OpenSSL's session is not needed any more.
  */
 #ifndef SERVER_TLS_RECORD_KEY_H
 #define SERVER_TLS_RECORD_KEY_H
@@ -46,8 +46,8 @@ struct record_material {
 };
 
 /*
- * Writes a record number as a record carries it and as its tag covers it: RECORD_EXPLICIT bytes,
- * big-endian.
+ * Writes a record number in RECORD_EXPLICIT bytes, big-endian: the form that records carry and
+ * that their tags cover.
  */
 static inline void
 record_put_number(unsigned char *to, uint64_t number)
@@ -83,8 +83,8 @@ bool record_key_begin(struct record_key *, const struct record_material *);
 void record_key_end(struct record_key *);
 
 /*
- * Number of records after which the server replaces its key: RFC 8446, 5.5, allows 2^24.5 full
- * records with a key of AES-GCM.  TLS 1.2 has no way to replace a key.
+ * Number of records after which the server replaces its key.  RFC 8446, 5.5, allows 2^24.5
+ * full records with a key of AES-GCM.  TLS 1.2 has no way to replace a key.
  */
 #define RECORD_MOST (UINT64_C(1) << 24)
 

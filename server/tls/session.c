@@ -146,8 +146,9 @@ tls_session_longest(const SSL *ssl)
 }
 
 /*
- * Replaces OpenSSL's use of the client's key by tl_reads.  In TLS 1.3 the client has not sent
- * anything with this key yet; in TLS 1.2 it has sent its Finished, maybe in several records.
+ * Makes tl_reads decrypt the client's records instead of OpenSSL.  In TLS 1.3 the client has
+ * not sent anything with this key yet; in TLS 1.2 the client has sent its Finished, maybe in
+ * several records.
  */
 static bool
 tls_session_take_over_reading(struct tls *tl, struct record_material *rm)

@@ -38,7 +38,7 @@ enum tls_failure {
 	TLS_FAILURE_ALERT,
 	TLS_FAILURE_NONE_SHARED, /* no shared version, cipher, group or protocol */
 	TLS_FAILURE_CERTIFICATE, /* the client's certificate is missing or invalid */
-	TLS_FAILURE_CLOSED,	 /* the client has closed */
+	TLS_FAILURE_CLOSED,	 /* the client closed the connection */
 	TLS_FAILURE_BROKEN, /* the client's messages were not TLS, or damaged */
 	TLS_FAILURE_OURS,   /* memory was short, or an internal error */
 	TLS_FAILURES
@@ -83,7 +83,7 @@ struct tls {
 	uint64_t tl_finished;
 	struct record_key tl_writes;
 	struct record_key tl_reads;
-	/* set when the session opens; points into the session */
+	/* data for the access log, set when the session opens; points into the session */
 	struct log_tls tl_log;
 	char *tl_subject; /* owned text of tl_log */
 	char *tl_name;	  /* owned text of tl_log */
@@ -98,7 +98,7 @@ struct tls {
 	bool tl_wants_update;
 	/* level and cause of a pending alert, or 0 */
 	unsigned char tl_alert[2];
-	/* fields of stream.c: tl_rest has records that the socket has not accepted */
+	/* fields of stream.c; tl_rest has the records that the socket has not accepted */
 	char *tl_rest;
 	size_t tl_rest_at;
 	size_t tl_rest_len;
@@ -120,7 +120,8 @@ struct tls *tls_of_waiter(struct pw_waiter *);
 
 /*
  * Returns 0 if the next step of the handshake is due, -EAGAIN if it is not, -EPROTO if the client
- * uses plain HTTP, -EPIPE if the client has closed, or another -errno.  For the loop's thread.
+ * uses plain HTTP, -EPIPE if the client closed the connection, or another -errno.  For the loop's
+ * thread.
  */
 int tls_awaits(const struct tls *);
 

@@ -139,8 +139,8 @@ tls_say_what_is_due(struct tls *tl)
 		tl->tl_broken = true;
 	tl->tl_alert[0] = 0;
 	/*
-	 * Returns -EPIPE for every error.  -EAGAIN means that the socket was full while the kernel
-	 * encrypts; nothing can follow then.
+	 * Returns -EPIPE for every error, also for -EAGAIN: if the socket is full while the kernel
+	 * encrypts, nothing more can be sent.
 	 */
 	return error == 0 ? 0 : -EPIPE;
 }

@@ -102,7 +102,7 @@ ticket_keys_is_none(const struct ticket_key *key)
 }
 
 /*
- * Copies the key with this name, or the newest one if `name` is NULL.  Returns its index, or -1 if
+ * Copies the key with this name, or the newest key if `name` is NULL.  Returns its index, or -1 if
  * there is no such key.
  */
 static int
@@ -141,7 +141,7 @@ ticket_keys_of(SSL_CTX *ctx, int *index)
 {
 	static int place = -1;
 
-	/* The first call precedes the threads. */
+	/* The first call happens before threads start. */
 	if (place == -1)
 		place = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, NULL);
 	if (index != NULL)
