@@ -1,6 +1,7 @@
 /*
- * assign: see assign.h.  The key of a file is the part of its path that HAProxy hashes.  The walk is
- * depth-first, so files with the same key follow each other, and only sums are stored.
+ * assign: see assign.h.  The key of a file is the part of its path that HAProxy hashes.  The walk
+ * is depth-first, so files with the same key follow each other, and only the sums of one key are
+ * stored.
  */
 #include "server/tool/assign.h"
 

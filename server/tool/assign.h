@@ -10,9 +10,9 @@
 #include "server/tool/chash.h"
 
 struct assign {
-	char *as_nodes;	   /* "a,b=7:50,c": NAME[=ID][:WEIGHT]; overwritten */
+	char *as_nodes;	   /* list of NAME[=ID][:WEIGHT]; overwritten */
 	char *as_add;	   /* a node to be added, or NULL */
-	unsigned as_depth; /* levels of a path that are hashed: chash_depth */
+	unsigned as_depth; /* number of path levels to hash: chash_depth */
 	enum chash_ring as_ring;
 	bool as_dotfiles; /* true to include names with a leading dot */
 	bool as_quiet;	  /* true if no sums are printed */

@@ -3,10 +3,11 @@
  * "hash-type consistent sdbm avalanche".  HAProxy's manual does not describe the points; since
  * version 2.6 a server of weight W and id I has 16 * W points on a circle of 32 bits, at
  * avalanche(4096 * I + 0, 1, 2, ...).  A path belongs to the server whose point is nearest to
- * avalanche(sdbm(path)); if two points are equally near, to that of the preceding point.
+ * avalanche(sdbm(path)); if two points are equally near, the preceding point counts.
  *
  * HAProxy 3.0 and later had the points at avalanche(avalanche(I) + 0, 1, 2, ...), by mistake.
- * Commit 03e9a5a1e7 of 2025-10-16 corrected this, in 3.0 to 3.2 as well; Debian 13's 3.0.11 is older.
+ * Commit 03e9a5a1e7 of 2025-10-16 corrected the mistake, in 3.0 to 3.2 as well; Debian 13's 3.0.11
+ * is older.
  *
  * Both hashes are in the public domain: sdbm by Ozan Yigit, the avalanche by Bob Jenkins.
  * tests/http/test_tool_assign.py compares the results with HAProxy.  Pure.

@@ -19,7 +19,7 @@ struct crew {
 	void *cr_arg;
 	/* Guards all fields below.  Never held while a file is handled. */
 	pthread_mutex_t cr_lock;
-	pthread_cond_t cr_more;	 /* signalled on a new item, and at the end */
+	pthread_cond_t cr_more;	 /* signalled on a new item, and on cr_end */
 	pthread_cond_t cr_fewer; /* signalled when an item leaves the queue */
 	STAILQ_HEAD(, item) cr_items;
 	unsigned cr_waiting; /* items in the queue */

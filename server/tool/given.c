@@ -18,7 +18,7 @@
 struct walk_to {
 	int wt_fd;		    /* directory reached so far */
 	unsigned wt_links;	    /* links followed so far */
-	char wt_rest[2 * PATH_MAX]; /* path from there on */
+	char wt_rest[2 * PATH_MAX]; /* rest of the path */
 };
 
 /*

@@ -7,8 +7,9 @@
 /*
  * Opens a directory for reading.  Follows a symbolic link only if no other user can place one
  * there: the directory of the link must belong to root or the caller, and other users must not be
- * able to write to it.  If root calls, its group must not be able either, unless that is root's
- * group.  Returns a descriptor, or -errno; -EPERM if the path leads over any other link.
+ * able to write to it.  If the caller is root, the directory's group must not be able to write to
+ * it either, unless that is root's group.  Returns a descriptor, or -errno; -EPERM means that the
+ * path contains any other link.
  */
 int given_open(const char *path);
 

@@ -2,9 +2,10 @@
  * precompress: the command "pagewise precompress".  Makes compressed siblings: FILE.zst, FILE.br,
  * FILE.gz.
  *
- * By the server's rule a sibling is current if it is not older than its file.  A new sibling gets
+ * As for the server, a sibling is current if it is not older than its file.  A new sibling gets
  * the file's mode, owner and modification time.  If a new sibling would not be smaller than the
- * file, an older one is removed, since the server would send it if the file were removed.
+ * file, the command removes an older sibling, since the server would send that sibling if the
+ * file were removed.
  */
 #ifndef SERVER_TOOL_PRECOMPRESS_H
 #define SERVER_TOOL_PRECOMPRESS_H
@@ -16,7 +17,7 @@
 #define PRECOMPRESS_SUFFIXES 64
 
 struct precompress_count {
-	/* siblings made, bytes of their files, bytes of these siblings */
+	/* siblings made: their number, bytes of their files, bytes of the siblings */
 	_Atomic uint64_t pc_made, pc_before, pc_after;
 };
 
@@ -27,12 +28,12 @@ struct precompress {
 	uint64_t pre_min_size;
 	struct mime *pre_mime;
 	/*
-	 * suffixes of the files to compress, without dot, NULL-terminated; if there are none, the
-	 * media types decide
+	 * suffixes of the files to compress, without dot, NULL-terminated; if the list is empty,
+	 * the media types decide
 	 */
 	const char *pre_suffixes[PRECOMPRESS_SUFFIXES + 1];
 	struct precompress_count pre_counts[CODINGS + 1];
-	/* siblings that were current, would not be smaller, were removed */
+	/* number of siblings that were current, would not be smaller, were removed */
 	_Atomic uint64_t pre_current, pre_larger, pre_removed;
 };
 

@@ -120,7 +120,10 @@ tool_settle(const struct stat *st)
 	}
 }
 
-/* Opens a file and passes it to the command.  Ignores a file that is gone or became a link. */
+/*
+ * Opens a file and passes it to the command.  Ignores a file that was removed or replaced by a
+ * link.
+ */
 static void
 tool_work_on_file(void *arg, const struct walk_file *wf)
 {

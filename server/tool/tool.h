@@ -35,8 +35,8 @@ struct tool {
 	void *to_own;	  /* data of the command */
 	unsigned to_jobs; /* number of threads that handle files */
 	bool to_dotfiles; /* true to include names with a leading dot */
-	bool to_force; /* true to handle files again whose result is current */
-	bool to_quiet; /* true to print errors only */
+	bool to_force;	  /* true to handle even files with a current result */
+	bool to_quiet;	  /* true to print errors only */
 	_Atomic uint64_t to_failed;    /* errors and findings printed */
 	_Atomic uint64_t to_files;     /* files handled */
 	_Atomic uint64_t to_bytes;     /* bytes of the files handled */
