@@ -2,12 +2,12 @@
  * client_key: maps an address to the key by which clients are counted.  Pure; any thread.
  *
  * Each IPv4 address counts on its own, also as IPv4-mapped IPv6.  IPv6 addresses count by their
- * first 64 bits, since a host with one address has 2^64 of them.  All clients of Unix sockets share
- * the key 0.
+ * first 64 bits, since a host usually has all addresses of a /64.  All clients of Unix sockets
+ * share the key 0.
  *
- * An IPv6 client may have many such prefixes, as a customer gets a /56 or a /48.  So limits per
- * client also apply to its networks: a /56 may have four times the limit of a /64, a /48 eight
- * times.  IPv4 addresses of one network belong to different clients.
+ * An IPv6 client may have many /64 networks, since a customer gets a /56 or a /48.  So limits
+ * per client also apply to its networks: a /56 may have four times the limit of a /64, a /48
+ * eight times.  IPv4 addresses of one network belong to different clients.
  */
 #ifndef SERVER_UTIL_CLIENT_KEY_H
 #define SERVER_UTIL_CLIENT_KEY_H

@@ -17,7 +17,7 @@ enum command {
 	COMMAND_WISH = 4, /* another worker needs a slot: connection_limits.h */
 	COMMAND_DRAIN = 8, /* accept no more; stop after the last connection */
 	COMMAND_STOP = 16, /* close all connections */
-	/* stop at once; the worker must not be destroyed then */
+	/* stop at once; after that the worker must not be destroyed */
 	COMMAND_ABANDON = 32,
 };
 

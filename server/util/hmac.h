@@ -18,7 +18,10 @@ struct hmac;
 struct hmac *hmac_create(void);
 void hmac_destroy(struct hmac **);
 
-/* hmac_begin begins a message, hmac_add adds its next part, and hmac_end computes the HMAC. */
+/*
+ * hmac_begin begins a message, hmac_add adds the next part of the message, and hmac_end computes
+ * the HMAC.
+ */
 void hmac_begin(struct hmac *, const void *key, size_t len);
 void hmac_add(struct hmac *, const void *data, size_t len);
 

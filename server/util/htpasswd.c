@@ -17,8 +17,8 @@
 #include "server/util/secret_file.h"
 
 #define CLASSES	       16
-#define COST_MOST      16      /* bcrypt: 2^16 rounds take about 3 s */
-#define ROUNDS_MOST    2000000 /* SHA: about a second */
+#define COST_MOST      16      /* maximum of bcrypt: 2^16 rounds, about 3 s */
+#define ROUNDS_MOST    2000000 /* maximum of SHA: about a second */
 /*
  * Limits of yescrypt in the notation of crypt(5): 2^16 blocks of 4 KiB, about a second and 256 MiB.
  */
@@ -57,7 +57,7 @@ struct loading {
 	struct htpasswd *ld_file;
 	struct class ld_classes[CLASSES];
 	struct htpasswd_scratch *ld_scratch;
-	/* true for kinds that crypt(3) supports for sure */
+	/* true for kinds that crypt(3) was found to support */
 	bool ld_known[KINDS];
 	char ld_cause[160];
 };

@@ -1,7 +1,7 @@
 /*
  * stats: a worker's counters since the start.  Only the worker's thread writes them; any thread may
- * read them.  Each figure is right, but two figures may be from different moments.  Use counter_add and
- * counter_get.
+ * read them.  Each counter is right, but two counters may be from different moments.  Use
+ * counter_add and counter_get.
  */
 #ifndef SERVER_UTIL_STATS_H
 #define SERVER_UTIL_STATS_H
@@ -21,7 +21,7 @@ enum timer {
 	TIMER_DISK,   /* until a disk read completes */
 	TIMER_LINGER, /* until the client closes */
 	TIMER_PAUSE,  /* until the rate limit allows more (sched_pause) */
-	TIMER_GRACE,  /* in a drain: replaces another timer, 1 s */
+	TIMER_GRACE,  /* during a drain, instead of another timer */
 	TIMERS
 };
 

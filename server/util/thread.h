@@ -1,8 +1,8 @@
 /*
  * thread: a thread that can be joined with a timeout.  POSIX has no such join:
- * pthread_clockjoin_np(3) is unknown to BSD and to the thread sanitizer, and the timeouts of
- * pthread_timedjoin_np(3) depend on a clock that can be set.  So thread_join waits for a condition
- * variable, and uses pthread_timedjoin_np(3) only to poll.
+ * pthread_clockjoin_np(3) is unknown to BSD and to the thread sanitizer, and
+ * pthread_timedjoin_np(3) measures its timeout by a clock that can be set.  So thread_join waits
+ * for a condition variable, and uses pthread_timedjoin_np(3) only to poll.
  */
 #ifndef SERVER_UTIL_THREAD_H
 #define SERVER_UTIL_THREAD_H

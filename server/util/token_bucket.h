@@ -41,7 +41,7 @@ bool token_try(struct token_bucket *, const struct token_rate *, uint64_t n,
 /*
  * Returns the number of bytes to send at once at this rate: the bytes of an eighth of a second, but
  * at least 256 KiB or the bytes of two seconds, whichever is less.  A wake-up costs as much
- * processor time as 100 KiB, so smaller sends would waste it.
+ * processor time as sending 100 KiB, so smaller sends would waste processor time.
  */
 uint64_t token_share(uint64_t rate);
 
