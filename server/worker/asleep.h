@@ -23,7 +23,7 @@ struct asleep {
 	bool as_due;
 	/* totals of each call at the last message */
 	struct pw_sleep as_last[PW_SLEEPS];
-	/* increase of each call until the last message */
+	/* sleep of each call that the last message lists */
 	struct pw_sleep as_more[PW_SLEEPS];
 	size_t as_n; /* number of elements of as_last and as_more */
 };

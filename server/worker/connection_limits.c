@@ -42,7 +42,7 @@ struct member {
 	_Alignas(CACHE_LINE) atomic_bool mb_waits;
 	atomic_bool mb_promised; /* true if a promised slot is not used yet */
 	struct commands *mb_orders;
-	/* time and rank: connection_limits_publish */
+	/* published time and rank: connection_limits_publish */
 	_Atomic uint64_t mb_offer;
 	/* time of the oldest unanswered request for a slot, us, or 0 */
 	_Atomic uint64_t mb_asked;
@@ -59,8 +59,8 @@ struct connection_limits {
 	struct member *cs_members;
 	unsigned cs_nmembers;
 	atomic_uint cs_total;
-	atomic_uint cs_waiting;	 /* upper bound of the workers that wait */
-	atomic_uint cs_promised; /* workers with a promised slot */
+	atomic_uint cs_waiting;	 /* bound of the number of waiting workers */
+	atomic_uint cs_promised; /* number of workers with a promised slot */
 	atomic_uint cs_next;	 /* worker that got the last promise */
 };
 
@@ -383,8 +383,8 @@ connection_limits_askers(struct member *mb, unsigned worker, uint64_t *bit)
 
 /*
  * Asks a member, unless its reply to an earlier request is overdue.  Returns the time at which the
- * reply will be overdue, or 0 if it is overdue.  The time of the earlier request may be after
- * now_us, which the caller read before.
+ * reply will be overdue, or 0 if the reply is overdue now.  The time of the earlier request may be
+ * after now_us, which the caller read before.
  */
 static uint64_t
 connection_limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)

@@ -14,7 +14,7 @@
 
 #define PIECE ((size_t)32)	   /* size of a piece, bytes */
 #define RUN   ((size_t)4096)	   /* bytes that a thread reserves at a time */
-#define AREA  ((size_t)1024 * RUN) /* 131072 pieces; then malloc(3) is used */
+#define AREA  ((size_t)1024 * RUN) /* 131072 pieces, then malloc(3) */
 
 /* The kernel provides the area's pages on first use. */
 static alignas(4096) char event_area[AREA];

@@ -9,8 +9,8 @@
 #include "server/worker/worker.h"
 
 #define LOOKS  16 /* sockets checked per choice */
-#define GIVES  16 /* connections closed for other workers per call */
-#define LITTLE ((uint64_t)64 << 10) /* most bytes in flight of an idle victim */
+#define GIVES  16 /* maximum connections closed for other workers per call */
+#define LITTLE ((uint64_t)64 << 10) /* maximum bytes in flight if idle */
 
 #define RANK_IDLE UINT32_MAX /* rank of a lingering or idle victim */
 
@@ -28,7 +28,7 @@ struct victim {
 /* Connections without a complete request, the oldest first. */
 struct waiting {
 	size_t wt_n;
-	/* number of connections, the first ones, that are old enough */
+	/* number of connections that are old enough, the first ones of the list */
 	size_t wt_ripe;
 	/* time when the next connection is old enough, us, or 0 */
 	uint64_t wt_due;
@@ -75,8 +75,8 @@ evict_longest_idle(struct worker *wk, bool at_once, uint64_t *due)
 }
 
 /*
- * Returns a lingering connection whose client has acknowledged the last response and our FIN, so
- * that nothing is lost, or NULL.
+ * Returns a lingering connection whose client has acknowledged the last response and the
+ * server's FIN, or NULL.  Closing such a connection loses nothing.
  */
 static struct sched_item *
 evict_longest_lingering(struct worker *wk)
@@ -132,7 +132,7 @@ evict_collect(struct worker *wk, uint64_t now, struct waiting *wt)
 }
 
 /*
- * Makes wk_retry fire at `due`, or EVICT_GRACE_US from now if that time has passed, but not later
+ * Makes wk_retry fire at `due`, or EVICT_GRACE_US from now if `due` has passed, but not later
  * than it would fire anyway.
  */
 static void
@@ -149,8 +149,8 @@ evict_look_again(struct worker *wk, uint64_t now, uint64_t due)
 }
 
 /*
- * Returns the rank of a victim.  One of few handshakes ranks a quarter, so that it is not closed
- * while another worker has a young connection.
+ * Returns the rank of a victim.  If handshakes are few (hr_few), a handshake has a quarter of
+ * its rank, so that it is not closed while another worker has a young connection.
  */
 static uint32_t
 evict_victim_rank(const struct hoard_rank *rank)
@@ -234,8 +234,8 @@ evict_end(struct worker *wk, const struct victim *vi)
 }
 
 /*
- * Asks the other workers for a slot if this worker has no victim, or one that is alone at its
- * address.  Returns true if a worker was asked.
+ * Asks the other workers for a slot if this worker has no victim, or if its victim is alone
+ * at its address.  Returns true if a worker was asked.
  */
 static bool
 evict_asks_others(struct worker *wk, const struct victim *vi)

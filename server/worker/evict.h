@@ -1,16 +1,16 @@
 /*
- * evict: closes a connection or a file to make room for another connection or descriptor.  Runs on
- * the worker's thread.
+ * evict: closes a connection or a file to free a slot or a descriptor.  Runs on the worker's
+ * thread.
  *
  * It closes connections in this order:
  * 1. a lingering connection whose client has acknowledged the last response (sched_ops.unacked);
  * 2. an idle connection whose client has acknowledged the last response, or that has been idle for
  *    EVICT_LAST_US and has at most 64 KiB in flight;
- * 3. a connection that has not sent a complete request, or the body of a request that has a
- *    response, for EVICT_GRACE_US, unless its socket has unread bytes (hoard.h).
+ * 3. a connection whose request has been incomplete for EVICT_GRACE_US, or after a response
+ *    the body of the request, unless the socket has unread bytes (hoard.h).
  *
- * Each worker looks at its own connections.  A worker without a victim, or whose victim is alone at
- * its address, asks the other workers (limits_ask), unless they have published within
+ * Each worker closes only its own connections.  If a worker has no victim, or its victim is alone
+ * at its address, the worker asks the other workers (limits_ask), unless they have published within
  * LIMITS_FRESH_US that their victims rank no higher.
  */
 #ifndef SERVER_WORKER_EVICT_H
@@ -25,9 +25,9 @@ struct worker;
 
 enum evicted {
 	EVICTED_ONE,
-	/* other workers were asked to close one; COMMAND_PLACE or wk_retry follows */
+	/* other workers were asked to close a connection; COMMAND_PLACE or wk_retry follows */
 	EVICTED_LATER,
-	/* no victim here; wk_retry fires if there may be one soon */
+	/* no victim in this worker; wk_retry fires if there may be a victim soon */
 	EVICTED_NONE,
 };
 
@@ -45,12 +45,15 @@ enum evicted evict_descriptor(struct worker *);
 bool evict_at_once(struct worker *);
 
 /*
- * Closes one of the worker's own connections, if one may be closed.  Call when memory is short and a
- * client was accepted.
+ * Closes a connection of this worker, if any may be closed.  Call when memory is short and a client
+ * was accepted.
  */
 void evict_for_memory(struct worker *);
 
-/* Handles COMMAND_WISH: closes connections for other workers, or replies that none ranks higher. */
+/*
+ * Handles COMMAND_WISH: closes connections for other workers, or replies that no connection of this
+ * worker ranks higher.
+ */
 void evict_for_others(struct worker *);
 
 /* Logs the number of suppressed messages when that is due.  Call four times a second. */

@@ -11,7 +11,7 @@
 #include "server/util/period.h"
 #include "server/worker/heap_limit.h"
 
-#define LEAST ((uint64_t)1) /* a bit set in hl_base, as 0 means not measured */
+#define LEAST ((uint64_t)1) /* bit always set in a measured hl_base */
 
 /*
  * Opens the source of the measurement.  In a debug build, tests may name another file in the

@@ -6,8 +6,8 @@
  * requests until other requests have ended.  The measured memory includes memory that free(3) has
  * not returned to the kernel; above half of the connections' limit, release.h returns it.
  *
- * The limit of connections is half of what remains of the control group's limit, or of the
- * machine's memory, without the memory of the process at its start and its response caches.  The
+ * The limit of connections is half of the control group's limit, or of the machine's memory,
+ * after subtraction of the response caches and of the memory of the process at its start.  The
  * other half is for pages of files.
  *
  * All workers of the process check one object.  Times are microseconds.
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define HEAP_PERIOD_US 5000 /* minimum time between two measurements */
-/* responses of a connection that are many: heap_limit_is_high */
+/* responses of a connection that count as many: heap_limit_is_high */
 #define HEAP_FEW       8
 
 struct heap_limit {

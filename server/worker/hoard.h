@@ -8,8 +8,8 @@
  * that is alone at its address stays while another address has two connections.
  *
  * Among equal scores, the address with more connections is first.  Then connections are closed in
- * this order: one that has sent nothing, part of a request, a ClientHello, or part of a request
- * after its handshake; last is a handshake, if handshakes are few (hr_few).  A handshake costs a
+ * this order: those that have sent nothing, part of a request, a ClientHello, part of a request
+ * after their handshake; and last handshakes, if handshakes are few (hr_few).  A handshake costs a
  * client more than a byte, and takes round trips, so clients that send part of a request from many
  * addresses do not keep out a client that begins a handshake.  Among connections of equal rank, the
  * oldest is closed first.
@@ -48,8 +48,8 @@ struct hoard_rank {
 	enum hoard_progress hr_progress;
 	/*
 	 * True if the connection has begun a handshake, and at most 1/HOARD_FEW of all connections
-	 * are in one.  If it has sent part of a request after its handshake, such connections count
-	 * too.
+	 * are HOARD_HANDSHAKE.  For a connection that is HOARD_SECURE_PART, connections of both
+	 * kinds are counted.
 	 */
 	bool hr_few;
 };
@@ -71,7 +71,7 @@ hoard_rank(const struct hoard_rank *hr)
  * `ripe` of them may be closed; the others are too young and only count.  Returns the victim's
  * index and stores its rank.  Returns HOARD_NONE, and stores the highest rank, if no connection may
  * be closed, if all that may be closed have less than half of the highest score, or if the best of
- * these is one of few handshakes and ranks below a young connection.
+ * these is a handshake, handshakes are few, and a young connection ranks higher.
  */
 size_t hoard_pick(const struct seed *, const struct hoarded *list, size_t n,
     size_t ripe, struct hoard_rank *rank);

@@ -147,8 +147,8 @@ listener_wait_for_slot(struct worker *wk)
 }
 
 /*
- * Makes room for a client that waits when all slots are in use.  Returns true if the caller should try
- * again.
+ * Frees a slot for a waiting client when all slots are in use.  Returns true if the caller should
+ * try again.
  */
 static bool
 listener_make_room(struct worker *wk)
@@ -170,7 +170,7 @@ listener_make_room(struct worker *wk)
 	return false;
 }
 
-/* Frees a descriptor for a client that waits.  Returns true if the caller should try again. */
+/* Frees a descriptor for a waiting client.  Returns true if the caller should try again. */
 static bool
 listener_make_descriptor(struct worker *wk, int error)
 {
@@ -337,7 +337,10 @@ listener_start(struct worker *wk)
 	    EV_READ | EV_PERSIST, listener_on_accept, ls);
 }
 
-/* Rotates the sockets, so that each one comes first in its turn while slots are scarce. */
+/*
+ * Rotates the sockets, so that each time another socket gets the first slot while slots are
+ * scarce.
+ */
 static void
 listener_rotate(struct worker *wk)
 {

@@ -42,9 +42,9 @@ void listener_tick(struct worker *);
 void listener_room(struct worker *);
 
 /*
- * Closes each socket whose backlog is empty.  Accepts from the others until their backlog is empty
- * or wk_drain_until has passed, and then closes them.  Calls worker_quiet when it has closed a
- * socket.  Other processes that share these sockets keep theirs open.
+ * Closes each socket whose backlog is empty.  Accepts from the other sockets until their backlog
+ * is empty or wk_drain_until has passed, and then closes these sockets.  Calls worker_quiet when
+ * it has closed a socket.  The sockets stay open in other processes that share them.
  */
 void listener_drain(struct worker *);
 

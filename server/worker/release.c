@@ -41,8 +41,8 @@ release_on_trimmed(struct pw_waiter *w)
 }
 
 /*
- * Submits malloc_trim(3) to a pool thread, for the little rest of this heap and for the heaps of
- * other threads.
+ * Submits malloc_trim(3) to a pool thread, for the rest of this heap and for the heaps of other
+ * threads.
  */
 static void
 release_begin_trim(struct release *rl)

@@ -4,7 +4,7 @@
  * malloc_trim(3) holds the lock of a heap for 20 ms and more for 200 MiB, and the loop would wait
  * for that lock.  So the loop allocates free memory in pieces with malloc(3), a pool thread returns
  * the pages of each piece to the kernel, and the loop frees the pieces at the end.  When large
- * pieces have few resident pages, small ones follow, to find free memory between memory in use.
+ * pieces have few resident pages, small pieces follow, to find free memory between memory in use.
  * malloc_trim(3) runs last: it returns the rest in 0.2 ms, and trims the heaps of the threads that
  * compute handshakes.
  *

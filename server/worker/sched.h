@@ -87,15 +87,15 @@ struct sched {
 	struct sched_list sc_run_queue;
 	unsigned sc_runnable; /* items on the run queue */
 	/*
-	 * Items with a timer.  An item is in at most one list.  All timers of a list have one length,
-	 * so the list is in the order of the deadlines, and a timer costs O(1).
+	 * Items with a timer.  An item is in at most one list.  All timers of a list have one
+	 * length, so the list is in the order of the deadlines, and setting a timer takes O(1).
 	 */
 	struct sched_list sc_timers[TIMERS];
 	uint64_t sc_timeouts[TIMERS]; /* length of each timer */
 	struct sched_item *sc_cursor; /* next item of stalled_evict, or NULL */
 	/*
-	 * Items with TIMER_PAUSE, whose lengths differ, by the tick in which the pause ends.  sc_pause
-	 * fires with each tick while an item is paused.
+	 * Paused items (TIMER_PAUSE), in a list for each tick in which a pause may end, since
+	 * pauses differ in length.  sc_pause fires with each tick while an item is paused.
 	 */
 	struct event sc_pause;
 	struct sched_list sc_paused[SCHED_TICKS];
@@ -149,7 +149,9 @@ void sched_drain(struct sched *);
 void sched_close(struct sched *);
 
 #ifdef PW_DEBUG
-/* Checks the rules of this file and of each item.  If one is broken, prints it and aborts. */
+/*
+ * Checks the rules of this file and of each item.  If a rule is broken, prints the rule and aborts.
+ */
 void sched_check(const struct sched *, const struct stats *);
 #else
 static inline void

@@ -3,7 +3,7 @@
  */
 #include "server/worker/spin.h"
 
-#define PART 16 /* 1/16 of the time: a busy machine may grant no more */
+#define PART 16 /* 1/16 of the time; a busy machine may grant no more */
 
 bool
 spin_look(struct spin *sp, uint64_t done, uint64_t cpu, uint64_t now)

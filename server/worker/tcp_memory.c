@@ -13,9 +13,9 @@
 #include "server/worker/tcp_memory.h"
 
 #define PERIOD_US 10000 /* minimum time between two checks */
-/* TCP_LESS, bytes: two segments of maximum size */
+/* unsent bytes at TCP_LESS: two GSO packets of 64 KiB */
 #define UNSENT	  ((size_t)128 << 10)
-#define LITTLE	  ((size_t)4 << 10) /* TCP_LITTLE, bytes */
+#define LITTLE	  ((size_t)4 << 10) /* unsent bytes at TCP_LITTLE */
 #define SHARE	  8 /* sockets may hold 1/8 of the control group's memory */
 
 /*
@@ -66,8 +66,8 @@ tcp_memory_create(uint64_t most, struct tcp_memory **out)
 		return -ENOMEM;
 	pr->pr_fd = -1;
 	/*
-	 * Uses the system's limit if that is lower: a higher one would allow more than without
-	 * pressure.
+	 * Uses the system's limit if that is lower, since a higher limit would allow more than
+	 * without pressure.
 	 */
 	pr->pr_unsent = limit < UNSENT ? limit : UNSENT;
 	tcp_memory_learn_limit(pr, most);

@@ -17,7 +17,7 @@
 
 #define TICK_US	   250000
 #define SLICES_US  100 /* time per iteration for responses in progress, us */
-#define LATE_US	   300 /* time until new work waits for a time slice, us */
+#define LATE_US	   300 /* age of an iteration at which new work must wait, us */
 #define LATE_LOOKS 4   /* events per read of the clock */
 #define MILLI_US   ((uint64_t)1000)
 #define SECOND_US  ((uint64_t)1000000)
@@ -402,8 +402,8 @@ worker_on_control(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * Runs at wk_retry_at: a connection that was too young may be old enough to be closed, or other
- * workers are late with their replies.
+ * Runs at wk_retry_at, when a connection that was too young may be old enough to be closed, or
+ * when other workers are late with their replies.
  */
 static void
 worker_on_retry(evutil_socket_t fd, short what, void *arg)
@@ -502,7 +502,7 @@ worker_stay_awake(struct worker *wk, bool served)
 }
 
 /*
- * Returns true if the loop has ended.  After worker_maybe_end has broken it, the rest of the same
+ * Returns true if the loop has ended.  After worker_maybe_end has broken the loop, the same
  * callback may have begun more work, such as dropping pages of the last response; the completion of
  * that work breaks the loop again.
  */

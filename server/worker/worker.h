@@ -82,7 +82,7 @@ struct worker {
 	bool wk_abandoned;	 /* COMMAND_ABANDON was received */
 	uint64_t wk_drain_until; /* end of the drain, microseconds */
 	uint64_t wk_awake;	 /* end of polling (busy_poll), us */
-	uint64_t wk_refused;	 /* refusals logged so far; worker 0 only */
+	uint64_t wk_refused;	 /* refusals logged; only for worker 0 */
 	struct loop_profile wk_laps;
 
 	struct tcp_memory *wk_tcp_memory; /* owned by main */
