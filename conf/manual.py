@@ -98,8 +98,10 @@ class Page:
         return name
 
     def row(self, token, cell, kind):
-        """Each code in the first cell of a row is an entry."""
+        """Each code in the first cell of a row is an entry; a metric without its labels."""
         names = [part.content for part in cell.children if part.type == "code_inline"]
+        if kind == INDEX["metric"]:
+            names = [name.partition("{")[0] for name in names]
         if names:
             token.attrs["id"] = "%s--entry-%d" % (self.id, len(self.entries))
         self.entries += [(kind, name, token.attrs["id"]) for name in names]
