@@ -5,7 +5,8 @@
  * either (os_fetch_folio).
  *
  * What the socket does not accept is taken out of the pipe again, so a loop needs one pipe.  Without a pipe
- * (pipes.h), sendfile(2) sends the bytes, or send(2) those of a marked folio.
+ * (pipes.h), or where a filter of system calls refuses one of these calls, sendfile(2) sends the bytes, or
+ * send(2) those of a marked folio.
  */
 #include <errno.h>
 
@@ -39,6 +40,14 @@ mapped_pipe(struct pw_loop *lp)
 	if (error == -EPERM || error == -ENOSYS)
 		pipes_destroy(&lp->lp_mapped);
 	return error == 0 ? pp : NULL;
+}
+
+/* Returns true if the kernel, a filter of system calls or the socket does not support a call. */
+static bool
+mapped_is_refused(int error)
+{
+	return error == -ENOSYS || error == -EPERM || error == -EACCES ||
+	       error == -EINVAL || error == -EOPNOTSUPP;
 }
 
 /* Returns the pipe to the loop, and what is left in it to its owners. */
@@ -109,23 +118,35 @@ mapped_without_pipe(
 	return mapped_copy(s, data, len, sent);
 }
 
+/* Sends len bytes at data, which are not the last ones.  Destroys the pipe if a call is refused. */
+static int
+mapped_send_pages(struct pw_send *s, const char *data, size_t len, size_t *sent)
+{
+	struct pw_loop *lp = s->snd_loop;
+	struct pipe *pp = mapped_pipe(lp);
+	int error;
+
+	if (pp == NULL)
+		return mapped_without_pipe(s, data, len, sent);
+	error = mapped_splice(s, pp, data, len, sent);
+	mapped_pipe_put(lp, pp);
+	if (!mapped_is_refused(error))
+		return error;
+	pipes_destroy(&lp->lp_mapped);
+	return mapped_without_pipe(s, data, len, sent);
+}
+
 int
 send_from_mapping(struct pw_send *s, size_t len, size_t *sent)
 {
 	const char *data = pins_mapping(send_priv(s)->ss_pin, s->snd_off);
 	size_t pages = send_before_tail(s, len);
-	struct pipe *pp;
 	int error;
 
 	*sent = 0;
 	if (s->snd_mem_len > 0)
 		return sink_send(s, s->snd_mem, s->snd_mem_len, true, sent);
-	pp = pages > 0 ? mapped_pipe(s->snd_loop) : NULL;
-	if (pp != NULL) {
-		error = mapped_splice(s, pp, data, pages, sent);
-		mapped_pipe_put(s->snd_loop, pp);
-	} else
-		error = pages > 0 ? mapped_without_pipe(s, data, pages, sent)
-				  : mapped_copy(s, data, len, sent);
+	error = pages > 0 ? mapped_send_pages(s, data, pages, sent)
+			  : mapped_copy(s, data, len, sent);
 	return error == -EFAULT ? -ESTALE : error;
 }

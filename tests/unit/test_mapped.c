@@ -1,0 +1,143 @@
+/*
+ * Transmissions of pinned mappings, also where vmsplice(2) or splice(2) is refused.
+ */
+#include "lib_fixture.h"
+
+#include "lib/os/os.h"
+
+#define SIZE (2 * OS_FOLIO)
+
+static int vmsplice_error, splice_error; /* errors of all calls, or 0 */
+static unsigned vmsplices;		 /* number of calls */
+
+int __real_os_vmsplice(int, const void *, size_t, size_t *);
+int __wrap_os_vmsplice(int, const void *, size_t, size_t *);
+int __real_os_splice_out(int, int, size_t, bool, size_t *);
+int __wrap_os_splice_out(int, int, size_t, bool, size_t *);
+
+int
+__wrap_os_vmsplice(int pipe, const void *mem, size_t len, size_t *taken)
+{
+	vmsplices++;
+	*taken = 0;
+	return vmsplice_error != 0 ? vmsplice_error
+				   : __real_os_vmsplice(pipe, mem, len, taken);
+}
+
+int
+__wrap_os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
+{
+	*sent = 0;
+	return splice_error != 0
+		   ? splice_error
+		   : __real_os_splice_out(sock, pipe, len, more, sent);
+}
+
+/* Reads a cold file of SIZE bytes into pins.  Skips the test if it cannot. */
+static struct pw_file *
+pinned_file(struct fixture *fx, bool marked)
+{
+	struct pins *ps = fx->fx_pool->pl_pins;
+	struct pins_key key;
+	struct pw_file *file;
+	off_t off;
+	void *map;
+
+	skip_unless(fx, NEED_EVICTION);
+	file = new_file(fx, "f", SIZE);
+	assert_true(evict(file->fil_fd, SIZE));
+	key = pins_key(file);
+	for (off = 0; off < (off_t)SIZE; off += (off_t)OS_FOLIO) {
+		if (!pins_reserve(ps, OS_FOLIO) ||
+		    !os_fetch_folio(file->fil_fd, off, OS_FOLIO, 0, &map) ||
+		    map == NULL)
+			skip(); /* RLIMIT_MEMLOCK, or no folios here */
+		pins_add(
+		    ps, &key, off, OS_FOLIO, map, marked ? PINS_MARKED : 0);
+	}
+	vmsplice_error = splice_error = 0;
+	vmsplices = 0;
+	return file;
+}
+
+/* Sends all of the file, and checks each byte. */
+static void
+send_all(struct fixture *fx, struct pw_file *file)
+{
+	char *expected = malloc(SIZE);
+	struct wire wr;
+	struct xfer xf;
+
+	assert_non_null(expected);
+	fill(expected, 0, SIZE);
+	wire_narrow(&wr);
+	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xf.xf_send.snd_len = file->fil_size;
+	pw_send_start(&xf.xf_send);
+	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+	assert_int_equal(wr.wr_len, SIZE);
+	assert_memory_equal(wr.wr_data, expected, SIZE);
+	pw_send_finish(&xf.xf_send);
+	wire_close(&wr);
+	free(expected);
+}
+
+static void
+pins_are_sent_by_vmsplice(void **state)
+{
+	struct pw_file *file = pinned_file(*state, false);
+
+	send_all(*state, file);
+	assert_true(vmsplices > 1);
+	pw_file_unref(&file);
+}
+
+static void
+pins_are_sent_although_vmsplice_is_refused(void **state)
+{
+	struct pw_file *file = pinned_file(*state, false);
+
+	vmsplice_error = -EPERM;
+	send_all(*state, file);
+	assert_int_equal(vmsplices, 1);
+	pw_file_unref(&file);
+}
+
+static void
+marked_pins_are_sent_although_vmsplice_is_refused(void **state)
+{
+	struct pw_file *file = pinned_file(*state, true);
+
+	vmsplice_error = -ENOSYS;
+	send_all(*state, file);
+	assert_int_equal(vmsplices, 1);
+	pw_file_unref(&file);
+}
+
+static void
+pins_are_sent_although_splice_is_refused(void **state)
+{
+	struct pw_file *file = pinned_file(*state, false);
+	int before = count_fds();
+
+	splice_error = -EINVAL;
+	send_all(*state, file);
+	assert_int_equal(vmsplices, 1);
+	assert_int_equal(count_fds(), before);
+	pw_file_unref(&file);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(pins_are_sent_by_vmsplice),
+	    TEST(pins_are_sent_although_vmsplice_is_refused),
+	    TEST(marked_pins_are_sent_although_vmsplice_is_refused),
+	    TEST(pins_are_sent_although_splice_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
