@@ -410,13 +410,6 @@ os_vmsplice(int pipe, const void *mem, size_t len, size_t *taken)
 	return -ENOSYS;
 }
 
-long
-os_pipe_read(int pipe, void *to, size_t len)
-{
-	(void)pipe, (void)to, (void)len;
-	return -ENOSYS;
-}
-
 int
 os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
 {

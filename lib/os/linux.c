@@ -341,16 +341,6 @@ os_vmsplice(int pipe, const void *mem, size_t len, size_t *taken)
 	return 0;
 }
 
-long
-os_pipe_read(int pipe, void *to, size_t len)
-{
-	ssize_t n;
-
-	meter_call(METER_ELSEWHERE);
-	n = read(pipe, to, len);
-	return n == -1 ? -errno : n;
-}
-
 int
 os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
 {

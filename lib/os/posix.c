@@ -51,6 +51,14 @@ os_page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+long
+os_pipe_read(int pipe, void *to, size_t len)
+{
+	ssize_t n = read(pipe, to, len);
+
+	return n == -1 ? -errno : n;
+}
+
 void
 os_drop(int fd, off_t off, size_t len)
 {

@@ -94,18 +94,11 @@ mapped_read(struct pw_send *s, char *to, size_t len)
 	if (n > 0)
 		pp->pp_held -= (size_t)n;
 	mapped_pipe_put(s->snd_loop, pp);
+	if (n < 0 && mapped_is_refused((int)n)) {
+		pipes_destroy(&s->snd_loop->lp_mapped);
+		n = 0;
+	}
 	return n == -EFAULT ? -ESTALE : n;
-}
-
-/* Sends a copy of len bytes at data, after file_check if they are the last ones. */
-static int
-mapped_copy(struct pw_send *s, const char *data, size_t len, size_t *sent)
-{
-	int error = send_check(s, len);
-
-	return error != 0 ? error
-			  : sink_send(s, data, len,
-				s->snd_more || (off_t)len < s->snd_len, sent);
 }
 
 /* Sends by a call that needs no pipe. */
@@ -115,7 +108,8 @@ mapped_without_pipe(
 {
 	if (!pins_marked(send_priv(s)->ss_pin))
 		return send_by_sendfile(s, len, sent);
-	return mapped_copy(s, data, len, sent);
+	return sink_send(
+	    s, data, len, s->snd_more || (off_t)len < s->snd_len, sent);
 }
 
 /* Sends len bytes at data, which are not the last ones.  Destroys the pipe if a call is refused. */
@@ -146,7 +140,8 @@ send_from_mapping(struct pw_send *s, size_t len, size_t *sent)
 	*sent = 0;
 	if (s->snd_mem_len > 0)
 		return sink_send(s, s->snd_mem, s->snd_mem_len, true, sent);
+	/* send(2) from the mapping would read the end after file_check; send_copied reads it before. */
 	error = pages > 0 ? mapped_send_pages(s, data, pages, sent)
-			  : mapped_copy(s, data, len, sent);
+			  : send_copied(s, len, sent);
 	return error == -EFAULT ? -ESTALE : error;
 }

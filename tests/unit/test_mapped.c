@@ -1,5 +1,6 @@
 /*
- * Transmissions of pinned mappings, also where vmsplice(2) or splice(2) is refused.
+ * Transmissions of pinned mappings, also where vmsplice(2) or splice(2) is refused, or the file is written
+ * meanwhile.
  */
 #include "lib_fixture.h"
 
@@ -9,11 +10,15 @@
 
 static int vmsplice_error, splice_error; /* errors of all calls, or 0 */
 static unsigned vmsplices;		 /* number of calls */
+static int writes_fd = -1; /* file whose end send(2) overwrites, or -1 */
 
 int __real_os_vmsplice(int, const void *, size_t, size_t *);
 int __wrap_os_vmsplice(int, const void *, size_t, size_t *);
 int __real_os_splice_out(int, int, size_t, bool, size_t *);
 int __wrap_os_splice_out(int, int, size_t, bool, size_t *);
+
+int __real_os_send(int, const void *, size_t, bool, size_t *);
+int __wrap_os_send(int, const void *, size_t, bool, size_t *);
 
 int
 __wrap_os_vmsplice(int pipe, const void *mem, size_t len, size_t *taken)
@@ -31,6 +36,19 @@ __wrap_os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
 	return splice_error != 0
 		   ? splice_error
 		   : __real_os_splice_out(sock, pipe, len, more, sent);
+}
+
+/* Overwrites the end of the file after the last check, and before the end is sent. */
+int
+__wrap_os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
+{
+	static const char other[KIB] = {0};
+
+	if (writes_fd != -1)
+		assert_int_equal(pwrite(writes_fd, other, sizeof(other),
+				     (off_t)(SIZE - sizeof(other))),
+		    sizeof(other));
+	return __real_os_send(sock, mem, len, more, sent);
 }
 
 /* Reads a cold file of SIZE bytes into pins.  Skips the test if it cannot. */
@@ -60,26 +78,34 @@ pinned_file(struct fixture *fx, bool marked)
 	return file;
 }
 
-/* Sends all of the file, and checks each byte. */
+/* Sends the bytes from `from` to the end of the file, and checks each byte. */
 static void
-send_all(struct fixture *fx, struct pw_file *file)
+send_from(struct fixture *fx, struct pw_file *file, off_t from)
 {
-	char *expected = malloc(SIZE);
+	size_t len = SIZE - (size_t)from;
+	char *expected = malloc(len);
 	struct wire wr;
 	struct xfer xf;
 
 	assert_non_null(expected);
-	fill(expected, 0, SIZE);
+	fill(expected, from, len);
 	wire_narrow(&wr);
 	xfer_init(&xf, "nodiskio", fx, &wr, file);
-	xf.xf_send.snd_len = file->fil_size;
+	xf.xf_send.snd_off = from;
+	xf.xf_send.snd_len = (off_t)len;
 	pw_send_start(&xf.xf_send);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
-	assert_int_equal(wr.wr_len, SIZE);
-	assert_memory_equal(wr.wr_data, expected, SIZE);
+	assert_int_equal(wr.wr_len, len);
+	assert_memory_equal(wr.wr_data, expected, len);
 	pw_send_finish(&xf.xf_send);
 	wire_close(&wr);
 	free(expected);
+}
+
+static void
+send_all(struct fixture *fx, struct pw_file *file)
+{
+	send_from(fx, file, 0);
 }
 
 static void
@@ -127,6 +153,32 @@ pins_are_sent_although_splice_is_refused(void **state)
 	pw_file_unref(&file);
 }
 
+/* Sends a file whose end is overwritten as soon as its last check was made. */
+static void
+send_while_end_is_written(struct fixture *fx, bool marked)
+{
+	struct pw_file *file = pinned_file(fx, marked);
+
+	writes_fd = open(path_in(fx, "f"), O_WRONLY);
+	assert_true(writes_fd >= 0);
+	send_from(fx, file, (off_t)(SIZE - 4 * KIB));
+	close(writes_fd);
+	writes_fd = -1;
+	pw_file_unref(&file);
+}
+
+static void
+end_is_read_before_the_file_is_checked(void **state)
+{
+	send_while_end_is_written(*state, false);
+}
+
+static void
+end_of_marked_pins_is_read_before_the_file_is_checked(void **state)
+{
+	send_while_end_is_written(*state, true);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -137,6 +189,8 @@ main(void)
 	    TEST(pins_are_sent_although_vmsplice_is_refused),
 	    TEST(marked_pins_are_sent_although_vmsplice_is_refused),
 	    TEST(pins_are_sent_although_splice_is_refused),
+	    TEST(end_is_read_before_the_file_is_checked),
+	    TEST(end_of_marked_pins_is_read_before_the_file_is_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
