@@ -45,7 +45,7 @@ struct pw_loop {
 	/* transmissions with a part of the budget, longest without progress first: holder.h */
 	TAILQ_HEAD(, holder) lp_holders;
 	struct pipes *lp_pipes;
-	/* pipe for mappings (mapped.c); NULL once it was refused */
+	/* pipe for mappings (piped.h); NULL once it was refused */
 	struct pipes *lp_mapped;
 	struct frequent *lp_frequent;
 	struct verified *lp_verified;

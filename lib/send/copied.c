@@ -10,6 +10,7 @@
 
 #include "lib/file/file.h"
 #include "lib/send/path.h"
+#include "lib/send/piped.h"
 #include "lib/send/sink.h"
 
 #define COPY ((size_t)64 << 10) /* most bytes of a call: four TLS records */
@@ -65,7 +66,7 @@ copied_from_pin(struct pw_send *s, char *to, size_t len)
 	if (from != NULL)
 		memcpy(to, from, len);
 	else if (len > 0 && pins_marked(pn))
-		return mapped_read(s, to, len);
+		return piped_read(s, to, len);
 	else
 		return 0;
 	return (long)len;

@@ -196,12 +196,9 @@ int send_from_mapping(struct pw_send *, size_t len, size_t *sent);
 bool send_can_map(const struct pw_send *);
 
 /*
- * mapped_read copies up to len bytes at snd_off from the mapping of ss_pin, which has them.  A read-ahead
- * mark has no effect.  It returns how many bytes it copied, 0 if the loop has no pipe, or -errno.
- * send_can_read_marked returns true if the transmission sends marked mappings, by mapped_read or
- * send_from_mapping.
+ * Returns true if the transmission sends marked mappings: its path may send copies, and its sink, if it
+ * has one, accepts memory.
  */
-long mapped_read(struct pw_send *, char *to, size_t len);
 bool send_can_read_marked(const struct pw_send *);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * pipes: a store of pipes.  A loop has one for the path splice, and one for mappings (mapped.c).
+ * pipes: a store of pipes.  A loop has one for the path splice, and one for mappings (piped.h).
  *
  * A pipe is resized (F_SETPIPE_SZ), which an ordinary user may do until
  * /proc/sys/fs/pipe-user-pages-soft is reached (64 MiB: 512 pipes of 128 KiB).  A smaller pipe would be

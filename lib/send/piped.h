@@ -1,0 +1,25 @@
+/*
+ * piped: sends or copies bytes of a pinned mapping (pins.h) through the loop's pipe.  vmsplice(2) moves
+ * references to pages of the mapping into the pipe.  What the socket does not accept is taken out of the
+ * pipe again, so a loop needs one pipe, and no transmission holds any.  Where the pipe or one of the calls
+ * is refused, as by a filter of system calls, the loop does not try again.  Loop's thread.
+ */
+#ifndef LIB_SEND_PIPED_H
+#define LIB_SEND_PIPED_H
+
+#include "lib/pagewise.h"
+
+/*
+ * Sends up to len bytes at data, which lie in the mapping of ss_pin, and sets *sent.  Returns 0 or -errno;
+ * -ENOSYS if the caller has to send them by another call, -EFAULT if the file was truncated.
+ */
+int piped_send(struct pw_send *, const char *data, size_t len, size_t *sent);
+
+/*
+ * Copies up to len bytes at snd_off from the mapping of ss_pin, which has them.  A read-ahead mark
+ * (os_fetch_folio) has no effect.  Returns how many bytes were copied, 0 if the caller has to read them by
+ * another call, or -errno; -ESTALE if the file was truncated.
+ */
+long piped_read(struct pw_send *, char *to, size_t len);
+
+#endif
