@@ -1,11 +1,9 @@
-/*
- * abort: closes a connection while a completion of a disk or of another thread is pending for it.
- */
+/* abort: closes a connection while a completion is pending. */
 #include "server/conn/conn_priv.h"
 
 /*
- * Closes the socket and forgets its descriptor, which another client may get before the completion
- * arrives.
+ * Closes the socket.  First removes its descriptor from wk_unacked, because a new client may get
+ * the same descriptor.
  */
 static void
 conn_abort_close_socket(struct conn *c)
@@ -14,7 +12,7 @@ conn_abort_close_socket(struct conn *c)
 	transport_close(&c->cn_transport);
 }
 
-/* Keeps the memory of the wait until the completion, which may never arrive. */
+/* Leaves the memory to the pending completion, which may never arrive. */
 void
 conn_abort(struct conn *c)
 {
@@ -23,17 +21,17 @@ conn_abort(struct conn *c)
 		exchange_cancel(c->cn_ex);
 	conn_timer(c, TIMER_NONE);
 	event_del(&c->cn_event);
-	/* A disk that hangs occupies memory, but no slot. */
+	/* While a disk hangs, the connection occupies memory, but no slot. */
 	limits_leave(c->cn_worker->wk_clients, c->cn_client);
 	transport_cut(&c->cn_transport);
-	/* No disk thread sends on the socket for an HTTP/2 stream. */
+	/* For HTTP/2, no disk thread uses the socket, so it can be closed now. */
 	if (c->cn_h2 != NULL)
 		conn_abort_close_socket(c);
 }
 
 /*
- * Avoids hashing a password whose client has reset the connection.  A client that has only closed
- * its end may still read the response; its password is verified last.
+ * Avoids hashing a password for a client that has reset the connection.  A client that has only
+ * closed its side may still read the response, so its password is verified last.
  */
 bool
 conn_client_stays(struct conn *c)
@@ -46,7 +44,10 @@ conn_client_stays(struct conn *c)
 	return true;
 }
 
-/* Discards pending input: a close with unread input sends a reset, which destroys the response. */
+/*
+ * Discards pending input, because a close with unread input sends a reset, which destroys the
+ * response.
+ */
 static void
 conn_abort_forget_input(struct conn *c)
 {
@@ -59,9 +60,9 @@ conn_abort_forget_input(struct conn *c)
 }
 
 /*
- * Closes the client's socket at once, so that its descriptor is free, unless a disk thread sends on
- * it.  The memory of the wait stays until the completion, which may never arrive.  A response that
- * has begun can only be aborted.  A disk that is only busy gets more time.
+ * Aborts the request after a disk timeout, unless the disk is only busy.  Closes the socket at once
+ * to free its descriptor, unless a disk thread sends on it.  The memory stays until the completion,
+ * which may never arrive.  Sends 503 if no response has begun.
  */
 void
 conn_give_up(struct conn *c)

@@ -1,6 +1,6 @@
 /*
- * conn: the life of a connection and the order of its steps: read a head, find the file, send the
- * response, discard the body, and begin again.  Input is in read.c, output in send.c.
+ * conn: runs a connection step by step: reads a head, finds the file, sends the response, discards
+ * the body, and reads the next head.  Input is in read.c, output in send.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +36,8 @@ void
 conn_close(struct conn *c)
 {
 	/*
-	 * No response is in flight, so TLS ends with a close_notify, even if a timer or the worker
-	 * closes.
+	 * Here no response is in flight, so the server sends a close_notify, even if a timeout or
+	 * the worker closes the connection.
 	 */
 	if (c->cn_state == CONN_READ || c->cn_state == CONN_SKIP)
 		transport_say_end(&c->cn_transport);
@@ -50,8 +50,8 @@ conn_close(struct conn *c)
 }
 
 /*
- * Evicts the connection.  HTTP/2 sends a GOAWAY if the socket has space for it; otherwise the close
- * is a reset, which discards what the socket holds.
+ * Evicts the connection.  HTTP/2 sends a GOAWAY if the socket has space for one.  Otherwise the
+ * close is a reset, and the kernel discards all unsent data.
  */
 static void
 conn_evict(void *arg)
@@ -85,7 +85,6 @@ conn_on_resumed(struct exchange *ex)
 	conn_resume(c);
 }
 
-/* Continues the connection after a handshake step on a thread. */
 static void
 conn_on_step(struct pw_waiter *w)
 {
@@ -96,8 +95,8 @@ conn_on_step(struct pw_waiter *w)
 }
 
 /*
- * Queues the connection when an HTTP/2 stream can continue.  Frees a dying connection after the last
- * completion of its streams.
+ * Queues the connection if one of its HTTP/2 streams can continue.  Frees a dying connection after
+ * the last completion of its streams.
  */
 static void
 conn_on_session_wake(void *arg)
@@ -172,7 +171,7 @@ conn_other_phase(const struct conn *c)
 	return PHASE_LINGER;
 }
 
-/* Returns the phase.  Inlines the case between two requests, which is the most frequent one. */
+/* Returns the phase.  Inlines the most frequent case: a connection between two requests. */
 static inline enum phase
 conn_phase(const struct conn *c)
 {
@@ -224,8 +223,8 @@ conn_run(struct conn *c)
 }
 
 /*
- * Returns true if the connection must close after this response: the worker drains, and no pipelined
- * request follows or the grace has ended.
+ * Returns true if the connection must close after this response: the worker drains, and the client
+ * has pipelined no further request or the grace period has ended.
  */
 static bool
 conn_is_last(const struct exchange *ex)
@@ -253,9 +252,9 @@ static const struct conn_ops conn_ops = {
     .co_evict = conn_evict};
 
 /*
- * Queues downloads that are in progress, so that they share the loop in time slices.  Runs other
- * connections at once, unless this loop iteration has been long already, because thousands of
- * clients may close at the same moment, and each close takes 15 us.
+ * Handles an edge of the socket.  Downloads in progress are queued, so that each sends one time
+ * slice per loop iteration.  Other connections run at once, unless this loop iteration is already
+ * long: thousands of clients may close at the same moment, and each close takes 15 us.
  */
 static void
 conn_on_event(evutil_socket_t fd, short what, void *arg)
@@ -280,7 +279,9 @@ conn_on_event(evutil_socket_t fd, short what, void *arg)
 			conn_close(c);
 		return;
 	}
-	/* Closes at once, so that other connections get this client's share of the rate. */
+	/*
+	 * Closes a reset connection at once, so that other connections get its share of the rate.
+	 */
 	if (c->cn_item.it_timer == TIMER_PAUSE) {
 		if ((what & EV_READ) && transport_is_broken(&c->cn_transport))
 			conn_close(c);
@@ -292,7 +293,7 @@ conn_on_event(evutil_socket_t fd, short what, void *arg)
 		conn_run(c);
 }
 
-/* Sends 408 to a client that has begun a request (RFC 9110, 15.5.9). */
+/* Sends 408 to a client that has sent an incomplete request (RFC 9110, 15.5.9). */
 static void
 conn_refuse_late(struct conn *c)
 {
@@ -303,8 +304,8 @@ conn_refuse_late(struct conn *c)
 }
 
 /*
- * Closes an idle connection at the end of the grace, unless a request has arrived meanwhile.  A PROXY
- * header before TLS stays in the socket while it is incomplete.
+ * Closes an idle connection at the end of the grace period, unless a request has arrived.  An
+ * incomplete PROXY header does not count as a request.
  */
 static void
 conn_end_idle(struct conn *c)
@@ -320,8 +321,8 @@ conn_end_idle(struct conn *c)
 }
 
 /*
- * Restarts the timer while the client accepts the last response; once the client has all of it,
- * TIMER_IDLE begins.  Returns false if the connection must close.
+ * Restarts the timer while the client acknowledges the last response fast enough.  When no data is
+ * left, TIMER_IDLE follows TIMER_REST.  Returns false if the connection must close.
  */
 static bool
 conn_extend_rest(struct conn *c, enum timer timer)
@@ -368,7 +369,7 @@ conn_of(const struct sched_item *it)
 	return (struct conn *)(void *)(uintptr_t)it;
 }
 
-/* Returns true if the connection waits for a request, or for the PROXY header before it. */
+/* Returns true if the connection waits for a request, or for a PROXY header. */
 static bool
 conn_is_reading(const struct conn *c)
 {
@@ -416,8 +417,8 @@ conn_on_timeout(struct sched_item *it, enum timer timer)
 }
 
 /*
- * Starts the grace of an idle connection.  A request that is on its way to the server still gets a
- * response, with "Connection: close" (RFC 9112, 9.6).
+ * Starts the grace period of an idle connection.  A request that arrives during the grace period
+ * still gets a response, with "Connection: close" (RFC 9112, 9.6).
  */
 static void
 conn_on_drain(struct sched_item *it)
@@ -446,8 +447,8 @@ conn_unacked(const struct sched_item *it)
 	const struct conn *c = conn_of(it);
 
 	/*
-	 * A connection with streams is not idle, and one of its streams may be the one that needs
-	 * the descriptor.
+	 * A connection with open streams is not idle.  One of its streams may even need the
+	 * descriptor that the worker tries to free.
 	 */
 	if (c->cn_h2 != NULL && h2_is_responding(c->cn_h2->ch_session))
 		return UINT64_MAX;
@@ -475,7 +476,10 @@ conn_peer(const struct sched_item *it)
 	return &conn_of(it)->cn_peer.sa;
 }
 
-/* Closes an idle connection for its slot.  Discards what the kernel still holds for the client. */
+/*
+ * Closes an idle connection, so that a new connection gets its slot.  The kernel discards unsent
+ * data.
+ */
 static void
 conn_on_reclaim(struct sched_item *it)
 {
@@ -543,7 +547,10 @@ static const struct sched_ops sched_ops = {
 #endif
 };
 
-/* Enters the first state of a connection from this listener.  Returns false if memory is short. */
+/*
+ * Enters the first state of a connection that this listener accepted.  Returns false if memory is
+ * short.
+ */
 static bool
 conn_set_state(struct conn *c, const struct listening *ls)
 {

@@ -1,36 +1,38 @@
 /*
  * conn: a connection, from accept to close.
  *
- * Only conn.c frees a connection.  While a completion is pending for it (ex_pending), its memory,
- * socket and file stay: closing the connection then only shuts the socket down, and the completion
- * frees it.
+ * Only conn.c frees a connection.  If a connection closes while a completion is pending
+ * (ex_pending), the close only shuts the socket down and makes the connection dying.  Its memory
+ * and its file stay until the completion frees them.
  *
- *   state   what it has           what it waits for: the timer            then
- *   PROXY   cn_in, if any came    a proxy's header: HEAD                  TLS, READ
- *   TLS     nothing               the client's handshake: HEAD            READ; SEND (400), LINGER
- *           cn_shaking            a thread of the handshaker: HEAD        the same; dying
- *   READ    cn_in, if any came    a head: HEAD; its first byte: IDLE      LOOKUP, SEND; 408: SEND
- *           nothing               the client, for the last response: REST the same, with IDLE
- *   LOOKUP  cn_ex                 a disk (ex_pending): DISK               SEND; 503 and dying
- *   SEND    cn_ex                 the client: SEND                        READ, SKIP, LINGER
+ *   state   what it has           what it waits for: its timer            next state
+ *   PROXY   cn_in, if any input   the PROXY header: HEAD                  TLS, READ
+ *   TLS     tr_tls                the client's handshake: HEAD            READ, SEND (400), LINGER
+ *           cn_shaking            a handshaker thread: HEAD               as above; dying
+ *   READ    cn_in, if any input   the rest of a head: HEAD                LOOKUP, SEND
+ *           nothing               the first byte of a head: IDLE          as above
+ *           nothing               acks of the last response: REST         READ with IDLE
+ *   LOOKUP  cn_ex                 a disk (ex_pending): DISK               SEND; dying (503)
+ *   SEND    cn_ex                 space in the socket: SEND               READ, SKIP, LINGER
  *           cn_ex                 a disk (ex_pending): DISK               SEND; dying
- *   SKIP    cn_body               the rest of a body: HEAD                READ; LINGER
+ *   SKIP    cn_body               the rest of a body: HEAD                READ, LINGER
  *   LINGER  nothing               the client's close: LINGER              closed
- *           cn_ending             room for close_notify (TLS) as well     the same
- *   HTTP2   cn_h2                 frames: IDLE, HEAD; room: SEND          LINGER
- *           its streams           disks, pauses, windows: their own       the same; dying
- *   while the worker drains, the timer is GRACE in PROXY and READ before a first byte, HTTP2, LINGER
+ *           cn_ending             space for close_notify: LINGER          as above
+ *   HTTP2   cn_h2                 frames: IDLE, HEAD; space: SEND         LINGER
+ *           streams               disk, pause, window: streams' timers  LINGER; dying
  *   dying   cn_ex                 a completion (ex_pending): no timer     freed
  *
- * A connection that waits for nothing is on sc_run_queue: it continues after the time slices of the
- * other connections.  So each connection has a timer, is on sc_run_queue, is dying, or has streams
- * (HTTP/2: see stream.h), and none is forgotten.  A close by the client, a socket error, a timer
- * that ends and the shutdown of the server lead from each state to the close, or to dying where
- * ex_pending.
+ * While the worker drains, the timer is GRACE in PROXY, HTTP2 and LINGER, in TLS before the
+ * ClientHello, and in READ before the first byte.
  *
- * wk_sched owns struct conn.  The connection owns cn_ex and what cn_ex holds (file, texts, buffers,
- * the request's slices of cn_in), and the event until the connection is dying.  The library owns
- * the result of a completion until the callback.
+ * A connection that waits for nothing is on sc_run_queue, behind the other connections that can
+ * continue.  So each connection has a timer, is on sc_run_queue, is dying, or has streams (HTTP/2:
+ * see stream.h).  In each state, the connection closes if the client closes, the socket has an
+ * error, a timer expires or the server shuts down.  With ex_pending, it becomes dying first.
+ *
+ * wk_sched owns struct conn.  The connection owns cn_ex with its file, texts, buffers and slices of
+ * cn_in.  The connection also owns its event until it is dying.  The library owns the result of a
+ * completion until the callback.
  */
 #ifndef SERVER_CONN_CONN_H
 #define SERVER_CONN_CONN_H
@@ -46,57 +48,56 @@
 #include "server/worker/worker.h"
 
 enum conn_state {
-	CONN_READ,   /* the next request's head is being received */
-	CONN_LOOKUP, /* the request's file is being found */
-	CONN_SEND,   /* the response is being sent */
-	CONN_SKIP,   /* the request's body is being discarded */
-	CONN_LINGER, /* our end is shut down; the client has yet to close */
-	CONN_PROXY,  /* a PROXY header is being received */
-	CONN_TLS,    /* a TLS handshake runs */
-	CONN_HTTP2,  /* HTTP/2, until the connection closes */
+	CONN_READ,   /* waits for the head of the next request */
+	CONN_LOOKUP, /* finds the file of the request */
+	CONN_SEND,   /* sends the response */
+	CONN_SKIP,   /* discards the rest of the request's body */
+	CONN_LINGER, /* has shut down its side; waits for the client to close */
+	CONN_PROXY,  /* waits for a PROXY header */
+	CONN_TLS,    /* runs a TLS handshake */
+	CONN_HTTP2,  /* uses HTTP/2 until the close */
 };
 
 struct conn_http2;
 
-/* Callbacks from an exchange or an HTTP/2 session to its connection. */
 struct conn_ops {
 	struct exchange_ops co_exchange;
-	void (*co_wake)(void *);  /* callback of the session: see ho_wake */
-	void (*co_evict)(void *); /* callback of the session: see ho_evict */
+	void (*co_wake)(void *);  /* called by the session: see ho_wake */
+	void (*co_evict)(void *); /* called by the session: see ho_evict */
 };
 
 struct conn {
 	struct sched_item cn_item; /* must be first: see conn_of */
 	enum conn_state cn_state;
 	struct transport cn_transport;
-	bool cn_readable; /* true from an edge until the socket is empty */
-	bool cn_writable; /* true from an edge until the socket is full */
+	bool cn_readable; /* true if the socket may have input */
+	bool cn_writable; /* true if the socket may have space */
 	bool cn_drained;  /* true if the last recv emptied the socket */
-	bool cn_hup;	  /* true once the client has closed its end */
-	bool cn_dying;	  /* true if closed; the pending completion frees it */
-	bool cn_proxied;  /* true if the peer is trusted to name clients */
+	bool cn_hup;	  /* true if the client has closed or reset */
+	bool cn_dying;	  /* true if closed while a completion is pending */
+	bool cn_proxied;  /* true if the peer may state the client's address */
 	bool cn_secure;	  /* true if the connection uses TLS */
-	bool cn_shaking;  /* true while a thread runs a handshake step */
-	bool cn_ending;	  /* true while the socket is too full to shut down */
-	enum tcp_level cn_level; /* memory level that was set for the socket */
+	bool cn_shaking;  /* true if a thread runs a handshake step */
+	bool cn_ending;	  /* true if the socket had no space for close_notify */
+	enum tcp_level cn_level; /* level last applied to the socket */
 	struct unacked_item cn_unacked;
-	unsigned cn_requests; /* requests whose response has begun */
+	unsigned cn_requests; /* number of requests so far */
 	struct worker *cn_worker;
 	struct event cn_event;
 	union sockaddr_any cn_peer;
-	struct body cn_body; /* the rest of the request's body, to discard */
+	struct body cn_body; /* state of the body that is discarded */
 
-	/* cn_in and cn_head are for the next request.  An idle connection has no exchange. */
+	/* The next two fields are for the next request.  An idle connection has no exchange. */
 	struct buf cn_in; /* input from the request's first byte on */
 	struct head cn_head;
-	uint64_t cn_slice_sent; /* bytes of responses ended in this slice */
-	struct known_header cn_known_header; /* fields of the last request */
-	uint64_t cn_unseen; /* bytes sent since the last check (see cn_left) */
-	uint64_t cn_left;   /* unacked bytes at the last check; 0 if none */
-	uint64_t cn_since;  /* time of the last check, microseconds */
-	struct token_bucket cn_bucket; /* bucket of the key rate: pace.h */
-	uint64_t cn_rate; /* client's throughput, bytes/s, or 0: see pw_send */
-	struct client *cn_client; /* NULL if not counted: connection_limits.h */
+	uint64_t cn_slice_sent; /* bytes of the time slice's responses */
+	struct known_header cn_known_header; /* header of the last request */
+	uint64_t cn_unseen;		     /* bytes sent since cn_since */
+	uint64_t cn_left;  /* unacked bytes at cn_since; 0 if not checked */
+	uint64_t cn_since; /* time of the last check, microseconds */
+	struct token_bucket cn_bucket; /* bucket of the rate limit: pace.h */
+	uint64_t cn_rate; /* client's throughput, bytes/s; 0 if unknown */
+	struct client *cn_client; /* client's count; NULL if not counted */
 
 	struct exchange *cn_ex; /* NULL between two requests */
 	const struct conn_ops *cn_ops;
@@ -112,18 +113,18 @@ conn_waits(const struct conn *c)
 
 /*
  * Creates a connection for a socket that this listener accepted and listener_enter admitted.  Takes
- * ownership of the descriptor and of the client's count, also if memory is short.
+ * ownership of the descriptor and the client's count, even if memory is short.
  */
 void conn_create(
     struct listening *, int fd, const struct sockaddr *, struct client *);
 
 void conn_close(struct conn *);
 
-/* Returns how many more requests may get a response, or UINT_MAX if there is no limit. */
+/* Returns how many more requests may get a response; UINT_MAX if max_requests sets no limit. */
 unsigned conn_requests_left(const struct conn *);
 
 #ifdef PW_DEBUG
-/* Prints the rule and aborts if one of the rules above is broken. */
+/* Checks the rules above.  If a rule is broken, prints the rule and aborts. */
 void conn_check(const struct conn *);
 #else
 static inline void

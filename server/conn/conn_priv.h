@@ -8,11 +8,10 @@
 
 #define LINGER_READS 8 /* maximum reads of BUF_SIZE in one time slice */
 
-/* The result of a step of the connection. */
 enum next {
-	NEXT_GO,    /* the state has changed: run the next step */
+	NEXT_GO,    /* run the next step, because the state has changed */
 	NEXT_WAIT,  /* wait for an event, a timer or a completion */
-	NEXT_AGAIN, /* continue after the other connections */
+	NEXT_AGAIN, /* wait until other connections have had a time slice */
 	NEXT_CLOSE,
 };
 
@@ -35,7 +34,7 @@ conn_log_tls(const struct conn *c)
 	return c->cn_secure ? &c->cn_transport.tr_tls->tl_log : NULL;
 }
 
-/* Applies the worker's memory level to the connection's socket.  Call before the connection sends. */
+/* Applies the worker's memory level to the connection's socket.  Call before sending. */
 static inline void
 conn_bound(struct conn *c)
 {
@@ -50,63 +49,62 @@ conn_bound(struct conn *c)
 
 /* --------------------------------------------------------------- state.c */
 
-/* Starts this timer, or the short TIMER_GRACE if the worker drains. */
+/* Starts this timer, or the shorter TIMER_GRACE if the worker drains. */
 void conn_patience(struct conn *, enum timer);
 
-/* Sets cn_proxied for the peer.  Call when cn_peer is set. */
+/* Sets cn_proxied.  Requires cn_peer. */
 void conn_know_peer(struct conn *);
 
 /* Creates the exchange of the request at the front of cn_in.  Returns false if memory is short. */
 bool conn_begin(struct conn *);
 
-/* Shuts our end down, and waits for the client to close. */
+/* Shuts our side of the connection down, and waits for the client to close. */
 enum next conn_linger(struct conn *);
 
 /* Starts TIMER_DISK, and waits for the completion. */
 void conn_await_disk(struct conn *);
 
 /*
- * Returns NEXT_AGAIN if the connection has used up its time slice and may have input, else NEXT_GO.
- * Call when a response has ended.
+ * Returns NEXT_AGAIN if the connection has used up its time slice and may have more input, else
+ * NEXT_GO.  Call when a response has been sent.
  */
 enum next conn_ended(const struct conn *);
 
 /*
- * Returns true if the socket has bytes that the server has not read.  Part of a ClientHello, or of a
- * PROXY header before TLS, stays in the socket until the rest arrives, and does not count.
+ * Returns true if the socket has unread bytes.  Does not count an incomplete ClientHello or PROXY
+ * header before TLS: both stay in the socket until complete.
  */
 bool conn_has_news(const struct conn *);
 
 /* ------------------------------------------------------------ handshake.c */
 
 /*
- * Enters CONN_TLS or CONN_READ: the first state, or the state after CONN_PROXY.  Returns false if
- * memory is short.
+ * Enters CONN_TLS or CONN_READ.  Call at the start of a connection, or after the PROXY header.
+ * Returns false if memory is short.
  */
 bool conn_open(struct conn *);
 
-/* Returns true if the client has begun a handshake. */
+/* Returns true if a TLS handshake has begun. */
 bool conn_shakes(const struct conn *);
 
 /*
- * Runs a step in CONN_TLS.  A step on a handshaker thread calls `done` when it has ended; tl_owner
- * is then the connection.
+ * Runs a step in CONN_TLS.  If a handshaker thread runs the step, the thread calls `done`
+ * afterwards, and tl_owner points to the connection.
  */
 enum next conn_handshake(struct conn *, void (*done)(struct pw_waiter *));
 
 /* ---------------------------------------------------------------- proxy.c */
 
-/* Runs a step in CONN_PROXY. */
 enum next conn_proxy(struct conn *);
 
 /* ----------------------------------------------------------- read.c */
 
-/* Returns true, and counts the refusal, if memory is too short for another request. */
+/* Returns true if memory is too short for another request.  Counts the request as refused then. */
 bool conn_lacks_memory(struct conn *);
 
 /*
- * Receives at most `room` bytes.  Returns NEXT_GO with *got bytes received, NEXT_WAIT if none are
- * pending, or NEXT_CLOSE at the client's end and on errors.
+ * Receives at most `room` bytes; *got is their number.  Returns NEXT_GO if it is above 0, NEXT_WAIT
+ * if no bytes are pending, or NEXT_CLOSE after the client's close or an error.
  */
 enum next conn_receive(struct conn *, char *to, size_t room, size_t *got);
 
@@ -118,62 +116,74 @@ enum next conn_skip(struct conn *);
 /* Receives and discards input, at most LINGER_READS buffers in one time slice. */
 enum next conn_discard(struct conn *);
 
-/* Responds to an incomplete or malformed head with an error, and closes the connection after it. */
+/*
+ * Sends an error response to an incomplete or malformed head.  The connection closes after the
+ * response.
+ */
 enum next conn_refuse_head(struct conn *, int status);
 
 /* ------------------------------------------------------------ send.c */
 
-/* Runs a step in CONN_SEND. */
 enum next conn_send(struct conn *);
 
 /* ------------------------------------------------------------ abort.c */
 
 /*
- * Closes a connection with a pending completion.  Discards the result; the memory of the connection
- * stays until the completion, which frees it.
+ * Closes a connection with a pending completion, and discards the result.  The completion later
+ * frees the memory of the connection.
  */
 void conn_abort(struct conn *);
 
 /*
- * Puts a password that waits to be verified last in the queue if the client has closed its end.
- * Call if exchange_verifies is true when the client has sent something or closed its end.  Returns
- * false if the client has reset the connection, which the caller must then close.
+ * If the client has closed its side, moves its pending password check to the end of the queue.
+ * Returns false if the client has reset the connection; the caller must then close.  Call on input
+ * or a close, while exchange_verifies is true.
  */
 bool conn_client_stays(struct conn *);
 
-/* Handles a disk timeout: aborts the request, with 503 if possible, unless the wait is extended. */
+/*
+ * Handles a disk timeout: aborts the request, with 503 if possible, unless the disk gets more time.
+ */
 void conn_give_up(struct conn *);
 
 /* ----------------------------------------------------------- min_rate.c */
 
 /*
- * Starts TIMER_SEND.  Call when the socket is full.  Returns false if the client has accepted less
- * than min_send_rate over a send_timeout of time with a full socket; the caller must then close the
- * connection.
+ * Starts TIMER_SEND.  Call when the socket is full.  Returns false if the client was slower than
+ * min_send_rate while the socket was full for send_timeout in total; the caller must then close.
  */
 bool min_rate_full(struct conn *);
 
-/* Stops TIMER_SEND when the socket has space, because the wait for a time slice does not count. */
+/*
+ * Stops TIMER_SEND when the socket has space.  Waiting for a time slice does not count against the
+ * client.
+ */
 void min_rate_room(struct conn *);
 
 /*
- * Call when TIMER_SEND has ended.  Returns true, and restarts the timer, if the client has accepted
- * enough meanwhile, its socket has space, or its data waits for a disk.  Returns false if the
- * caller must close the connection.
+ * Call when TIMER_SEND has expired.  Returns false if the client was too slow; the caller must then
+ * close.  Restarts the timer, and returns true, if the client has accepted enough, the socket has
+ * space, or the kernel waits for a disk.
  */
 bool min_rate_late(struct conn *);
 
-/* Call when a response has ended.  Returns the timer for an idle client: TIMER_REST or TIMER_IDLE. */
+/*
+ * Returns the timer for an idle client, TIMER_REST or TIMER_IDLE.  Call when a response has been
+ * sent.
+ */
 enum timer min_rate_ended(struct conn *);
 
-/* The part of the last response that the client has not acknowledged. */
+/* State of the data of the last response that the client has not acknowledged. */
 enum rest {
-	REST_NONE, /* no data, or only our FIN */
-	REST_SOME, /* data that the client accepts fast enough */
-	REST_LOST, /* data that the client accepts too slowly: close */
+	REST_NONE, /* no data is left, or only our FIN */
+	REST_SOME, /* the client acknowledges the data fast enough */
+	REST_LOST, /* the client is too slow; the caller must close */
 };
 
-/* Checks the rest of the last response.  Call when TIMER_REST, TIMER_IDLE or TIMER_LINGER has ended. */
+/*
+ * Checks how fast the client acknowledges the last response.  Call when TIMER_REST, TIMER_IDLE or
+ * TIMER_LINGER has expired.
+ */
 enum rest min_rate_rest(struct conn *);
 
 #endif

@@ -20,8 +20,8 @@ fast_path_match(
 }
 
 /*
- * Matches known requests at the front of the input, until their responses fill a time slice.  Stops
- * before the last request of max_requests, whose response carries "Connection: close".
+ * Matches known requests at the front of the input, until their responses fill a time slice.
+ * Leaves the last request of max_requests to the slow path, which sends "Connection: close".
  */
 static int
 fast_path_match_all(
@@ -61,7 +61,7 @@ fast_path_send_all(struct conn *c, const struct known *matches, int n)
 	return transport_sendv(&c->cn_transport, iov, n);
 }
 
-/* Returns the client for the log, as exchange_client does. */
+/* Returns the client's address for the log, as exchange_client does. */
 static const struct sockaddr *
 fast_path_client_of(const struct conn *c, const struct cached_header *fl)
 {
@@ -99,8 +99,8 @@ fast_path_account_one(
 }
 
 /*
- * Counts and logs the responses that were sent whole, and subtracts their bytes from *sent.  Returns
- * their number.
+ * Counts and logs each response that was sent completely, and subtracts its bytes from *sent.
+ * Returns the number of these responses.
  */
 static int
 fast_path_account(struct conn *c, const struct known *matches, int n,
@@ -139,7 +139,7 @@ fast_path_go_on(
 	if (!conn_begin(c))
 		return FAST_PATH_FAILED;
 	c->cn_ex->ex_since = since;
-	/* Copies the address, because another block may replace this block in the cache. */
+	/* Copies the address, because the cache may reuse the block that holds the address. */
 	if (c->cn_proxied)
 		exchange_asked_for(c->cn_ex, &fl->fl_client);
 	rq = &c->cn_ex->ex_request;

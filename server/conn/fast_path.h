@@ -1,7 +1,6 @@
 /*
- * fast_path: responds to requests of which every byte is known (known.h) from the response cache, to
- * all pipelined ones with one system call.  An unknown head takes the slow path, and is known the next
- * time.
+ * fast_path: sends cached responses to known requests (known.h), with one system call for all
+ * pipelined requests.  Other requests take the slow path, which makes their heads known.
  */
 #ifndef SERVER_CONN_FAST_PATH_H
 #define SERVER_CONN_FAST_PATH_H
@@ -12,15 +11,15 @@
 struct conn;
 
 enum fast_path {
-	FAST_PATH_NONE, /* the request at the front of the input is not known */
-	FAST_PATH_SENT, /* responses were sent; no other has begun */
-	FAST_PATH_BEGUN,  /* the first request left over has an exchange */
+	FAST_PATH_NONE,	  /* the first request is not known */
+	FAST_PATH_SENT,	  /* each response that was begun is sent */
+	FAST_PATH_BEGUN,  /* an exchange sends the rest */
 	FAST_PATH_FAILED, /* memory is short */
 };
 
 /*
- * Sends responses to known requests at the front of the input.  The connection must be between two
- * requests, and the socket writable.
+ * Sends responses to the known requests at the front of the input.  The connection must be between
+ * two requests, and the socket writable.
  */
 enum fast_path fast_path_run(struct conn *);
 

@@ -1,6 +1,6 @@
 /*
- * handshake: the start of a TLS connection.  Steps of a handshake run on threads (handshaker.h),
- * unless they are short; the connection waits for each step as it waits for a disk.
+ * handshake: starts a TLS connection.  Threads run the long steps of a handshake (handshaker.h);
+ * the connection waits for such a step as for a disk.
  */
 #include <errno.h>
 
@@ -35,7 +35,7 @@ conn_handshake_count(struct conn *c, enum handshake_end end)
 	counter_add(&c->cn_worker->wk_service.svc_stats.sta_handshakes[end], 1);
 }
 
-/* Resets a connection if too many handshakes wait or memory is short. */
+/* Resets a connection because too many handshakes wait or memory is short. */
 static enum next
 conn_handshake_refuse(struct conn *c)
 {
@@ -58,9 +58,9 @@ conn_handshake_compute(struct conn *c, void (*done)(struct pw_waiter *))
 		&tl->tl_handshake,
 		client_network(client, client_levels(client) - 1)))
 		return conn_handshake_refuse(c);
-	/* The handshaker thread owns tl from here on. */
+	/* From now until the completion, tl belongs to a handshaker thread. */
 	c->cn_shaking = true;
-	/* A handshake that begins while the worker drains has the full timeout. */
+	/* A handshake that begins during a drain gets the full timeout. */
 	if (begins && wk->wk_draining)
 		conn_timer(c, TIMER_HEAD);
 	return NEXT_WAIT;
@@ -73,7 +73,6 @@ conn_handshake_compute_here(struct conn *c)
 	return NEXT_GO;
 }
 
-/* Sends 400 in plain text, which a client of plain HTTP can read. */
 static enum next
 conn_handshake_respond_plain(struct conn *c)
 {
@@ -100,13 +99,13 @@ conn_handshake_begin_requests(struct conn *c)
 	    tl->tl_log.lt_handshake);
 	transport_tls_opened(&c->cn_transport);
 	c->cn_state = CONN_READ;
-	/* The session may already hold the first request. */
+	/* The session may already hold the bytes of the first request. */
 	c->cn_readable = c->cn_writable = true;
 	conn_patience(c, TIMER_HEAD);
 	return tl->tl_http2 ? conn_begin_http2(c) : NEXT_GO;
 }
 
-/* Counts the failure, and lingers so that the client can read the alert that was sent. */
+/* Counts the failed handshake.  Lingers, so that the client can read the alert. */
 static enum next
 conn_handshake_fail(struct conn *c)
 {

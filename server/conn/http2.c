@@ -1,6 +1,6 @@
 /*
- * http2: a connection of HTTP/2: passes input to the session, sends the frames of the session, and
- * sets the timers of the connection.  The streams have timers of their own.
+ * http2: runs an HTTP/2 connection: passes input to the session, sends the frames of the session,
+ * and sets the timer of the connection.  Each stream has its own timer.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ _Static_assert(GIVEN >= H2_ROOM, "h2_gather wants more");
 /* ------------------------------------------------------------------ input */
 
 /*
- * Returns true if the socket is empty and frames wait to be sent.  A reset may have arrived behind
- * the input, with the same event; only the next call to send or to receive sees it.
+ * Returns true if the socket is empty and the session has frames to send.  One edge may report
+ * input and a reset; the server then sees the reset only when it next sends or receives.
  */
 static bool
 conn_http2_is_drained(const struct conn *c)
@@ -32,7 +32,7 @@ conn_http2_is_drained(const struct conn *c)
 	       (ch->ch_rest != NULL || h2_wants_room(ch->ch_session));
 }
 
-/* Reads frames into the session.  Returns NEXT_GO if there may be more. */
+/* Passes received frames to the session.  Returns NEXT_GO if the socket may have more input. */
 static enum next
 conn_http2_read_frames(struct conn *c)
 {
@@ -59,8 +59,8 @@ conn_http2_read_frames(struct conn *c)
 /* ----------------------------------------------------------------- output */
 
 /*
- * Stores data that the socket refused, which is sent first the next time.  Returns false if memory
- * is short.
+ * Stores data that the socket did not accept.  The next send begins with this data.  Returns false
+ * if memory is short.
  */
 static bool
 conn_http2_keep(struct conn_http2 *ch, const char *data, size_t len)
@@ -108,7 +108,7 @@ conn_http2_full(struct conn *c)
 	return min_rate_full(c) ? NEXT_WAIT : NEXT_CLOSE;
 }
 
-/* Sends the data that was kept.  Returns NEXT_GO if none is left. */
+/* Sends the stored data.  Returns NEXT_GO if none is left. */
 static enum next
 conn_http2_send_rest(struct conn *c)
 {
@@ -134,8 +134,8 @@ conn_http2_send_new(struct conn *c)
 	struct conn_http2 *ch = c->cn_h2;
 	char data[GIVEN];
 	/*
-	 * Data that the socket refuses is stored, so h2_gather gets a smaller buffer while the
-	 * socket's memory is limited.
+	 * Asks for fewer bytes while the socket's memory is limited, because refused bytes are
+	 * stored.
 	 */
 	size_t room = c->cn_level == TCP_ALL ? sizeof(data) : H2_ROOM,
 	       len = h2_gather(ch->ch_session, data, room);
@@ -167,7 +167,7 @@ conn_http2_send_frames(struct conn *c)
 
 /* -------------------------------------------------------------------- steps */
 
-/* Ends a session that has nothing left to send or receive. */
+/* Stops the session and shuts our side down.  Call when nothing is left to send or receive. */
 static enum next
 conn_http2_end(struct conn *c)
 {
@@ -193,8 +193,8 @@ conn_http2_set_timer(struct conn *c)
 }
 
 /*
- * Refuses further streams once the grace has ended, even if the timer waits for something else or
- * restarts again and again.
+ * Refuses further streams when the grace period has ended.  Needed if the timer is not TIMER_GRACE,
+ * or restarts again and again.
  */
 static void
 conn_http2_end_grace(struct conn *c)
@@ -206,8 +206,8 @@ conn_http2_end_grace(struct conn *c)
 }
 
 /*
- * Queues the GOAWAY that conn_http2_drain scheduled.  Call when all requests that have arrived are
- * read, and their responses sent where that was possible.  Returns true if a GOAWAY is queued.
+ * Queues the GOAWAY that conn_http2_drain scheduled.  Call when the server has read all requests in
+ * the socket and has sent what it could.  Returns true if it queued a GOAWAY.
  */
 static bool
 conn_http2_tell_drain(struct conn *c)
@@ -222,8 +222,9 @@ conn_http2_tell_drain(struct conn *c)
 }
 
 /*
- * Runs the streams, and continues with frames that waited for them.  Begins no response while the
- * socket is full, since its head would use memory.  Returns true if another time slice is needed.
+ * Runs the streams.  Passes stored frames to the session as soon as streams have ended.  Starts no
+ * response while the socket is full: its head would occupy memory.  Returns true if another time
+ * slice is needed.
  */
 static bool
 conn_http2_run_streams(struct conn *c)
@@ -254,8 +255,8 @@ conn_http2(struct conn *c)
 	if (came == NEXT_CLOSE)
 		return NEXT_CLOSE;
 	/*
-	 * Ends TIMER_IDLE of a connection with a stream, because a lookup may close idle
-	 * connections.
+	 * Stops TIMER_IDLE if a stream is open, because a lookup may close connections in
+	 * TIMER_IDLE.
 	 */
 	conn_http2_set_timer(c);
 	conn_http2_end_grace(c);
@@ -264,7 +265,7 @@ conn_http2(struct conn *c)
 	went = conn_http2_send_frames(c);
 	if (went == NEXT_CLOSE)
 		return NEXT_CLOSE;
-	/* The streams that became due meanwhile have not run, and no event follows. */
+	/* No stream ran while the socket was full, and no event follows. */
 	if (was_full && ch->ch_rest == NULL)
 		more = true;
 	if (ch->ch_rest == NULL && h2_is_over(ch->ch_session))
@@ -295,8 +296,8 @@ conn_http2_drain(struct conn *c)
 {
 	c->cn_h2->ch_draining = true;
 	/*
-	 * Makes the next step look for requests before it sends the GOAWAY: their event may not
-	 * have come yet.
+	 * Makes the next step read the socket before it sends the GOAWAY: requests may have arrived
+	 * whose event is still pending.
 	 */
 	c->cn_readable = true;
 	if (c->cn_h2->ch_rest == NULL)
@@ -304,7 +305,7 @@ conn_http2_drain(struct conn *c)
 	sched_again(&c->cn_worker->wk_sched, &c->cn_item);
 }
 
-/* Sends the session's last frames.  Returns false if the socket has no space for them. */
+/* Sends the session's last frames.  Returns false if the socket has no space for all of them. */
 static bool
 conn_http2_send_last(struct conn *c)
 {
@@ -335,8 +336,9 @@ conn_http2_say_calm(struct conn *c)
 }
 
 /*
- * Sends a GOAWAY, so that the client knows which requests were not processed, and a close_notify.
- * Sends neither if a response is in flight: an aborted response has no orderly end.
+ * Sends a GOAWAY, so that the client knows which requests the server did not process, and then a
+ * close_notify.  Sends neither if a response is in flight, because an aborted response must not
+ * look complete.
  */
 static void
 conn_http2_say_end(struct conn *c)

@@ -1,6 +1,4 @@
-/*
- * http2: a connection in CONN_HTTP2; for server/conn/ only.  See server/http2/session.h.
- */
+/* http2: an HTTP/2 connection (CONN_HTTP2); for server/conn/ only.  See server/http2/session.h. */
 #ifndef SERVER_CONN_HTTP2_H
 #define SERVER_CONN_HTTP2_H
 
@@ -9,14 +7,14 @@
 
 struct conn_http2 {
 	struct h2 *ch_session;
-	char *ch_in; /* frames that wait for responses to end, or NULL */
+	char *ch_in; /* frames the session cannot accept yet, or NULL */
 	size_t ch_in_at;
 	size_t ch_in_len;
-	char *ch_rest; /* frames that the socket refused so far, or NULL */
+	char *ch_rest; /* frames the socket has not accepted, or NULL */
 	size_t ch_at;
 	size_t ch_len;
-	uint64_t ch_given; /* bytes sent to the socket */
-	bool ch_draining;  /* true if a GOAWAY is due: conn_http2_tell_drain */
+	uint64_t ch_given; /* total bytes sent to the socket */
+	bool ch_draining;  /* true if conn_http2_tell_drain must send GOAWAY */
 	struct pace ch_pace;
 };
 
@@ -30,29 +28,32 @@ conn_http2_waits(const struct conn *c)
 /* ------------------------------------------------------------- preface.c */
 
 /*
- * Returns true if the input is the preface of HTTP/2 (RFC 9113, 3.4) and the connection may use
- * HTTP/2.
+ * Returns true if the input begins with the HTTP/2 preface (RFC 9113, 3.4) and HTTP/2 is allowed on
+ * this connection.
  */
 bool conn_speaks_http2(const struct conn *);
 
-/* Enters CONN_HTTP2, and passes the input to the session.  Returns NEXT_CLOSE if memory is short. */
+/*
+ * Enters CONN_HTTP2, and passes the received bytes to the session.  Returns NEXT_CLOSE if memory is
+ * short.
+ */
 enum next conn_begin_http2(struct conn *);
 
 /* --------------------------------------------------------- http2_input.c */
 
 /*
- * Passes received bytes to the session.  Stores the bytes that the session does not accept yet.
+ * Passes received bytes to the session, and stores those that the session does not accept yet.
  * Returns false if the session cannot continue.
  */
 bool conn_http2_give(struct conn *, const char *, size_t len);
 
 /*
- * Passes the stored frames to the session.  Returns false if some are left, or if the session
+ * Passes the stored frames to the session.  Returns false if stored frames are left or the session
  * cannot continue.
  */
 bool conn_http2_go_on(struct conn *);
 
-/* Returns true if the session accepts stored frames now.  No event announces that. */
+/* Returns true if the session accepts stored frames now.  No event reports this. */
 static inline bool
 conn_http2_may_go_on(const struct conn *c)
 {
@@ -63,22 +64,23 @@ conn_http2_may_go_on(const struct conn *c)
 
 /* --------------------------------------------------------------- http2.c */
 
-/* Runs a step in CONN_HTTP2. */
 enum next conn_http2(struct conn *);
 
 /*
- * Ends the session after its timer: refuses further streams after TIMER_GRACE, and ends all streams
- * with NO_ERROR after any other timer.  The caller must then run the connection.
+ * Handles the end of a timer.  TIMER_GRACE makes the session refuse further streams; any other
+ * timer ends all streams with NO_ERROR.  The caller must then run the connection.
  */
 void conn_http2_late(struct conn *, enum timer);
 
-/* Schedules a GOAWAY.  Call when the worker drains. */
+/* Schedules a GOAWAY.  Call when the drain of the worker starts. */
 void conn_http2_drain(struct conn *);
 
 /* Sends GOAWAY with ENHANCE_YOUR_CALM.  Returns false if the socket has no space for it. */
 bool conn_http2_say_calm(struct conn *);
 
-/* Sends a GOAWAY if no stream is open, and cancels all streams.  Call when the connection closes. */
+/*
+ * Sends a GOAWAY if no stream is open.  Then cancels all streams.  Call when the connection closes.
+ */
 void conn_http2_stop(struct conn *);
 void conn_http2_free(struct conn *);
 

@@ -1,6 +1,6 @@
 /*
- * http2_input: stores the input of an HTTP/2 connection that the session does not accept yet,
- * because its streams hold too many heads.
+ * http2_input: stores received frames that the session does not accept yet, because the heads of
+ * its streams occupy too much memory.
  */
 #include <stdlib.h>
 #include <string.h>

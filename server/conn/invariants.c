@@ -1,6 +1,6 @@
 /*
- * invariants: checks the rules of conn.h while the server runs.  For builds with PW_DEBUG, which
- * are the debug build and those with sanitizers.
+ * invariants: checks the rules of conn.h while the server runs.  Compiled only with PW_DEBUG: in
+ * the debug build and in the builds with sanitizers.
  */
 #ifdef PW_DEBUG
 #include <stdio.h>
@@ -58,7 +58,7 @@ conn_invariants_broken(const struct conn *c, int line, const char *rule)
 	abort();
 }
 
-/* Returns the number of the exchange's pending completions, which must be 1. */
+/* Returns the number of pending completions of the exchange.  The caller requires 1. */
 static int
 conn_invariants_pending(const struct conn *c)
 {
@@ -134,7 +134,7 @@ conn_invariants_check_send(const struct conn *c)
 		    c->cn_item.it_timer == TIMER_SEND ||
 		    c->cn_item.it_timer == TIMER_PAUSE);
 	RULE(c, c->cn_item.it_timer != TIMER_PAUSE || c->cn_ex->ex_paced);
-	/* A connection that can continue is queued or paused; any other has a timer. */
+	/* If the socket has space, the connection is queued or paused; otherwise a timer runs. */
 	RULE(c, !c->cn_writable || c->cn_item.it_queued ||
 		    c->cn_item.it_timer == TIMER_PAUSE);
 	RULE(c, c->cn_writable || c->cn_item.it_timer == TIMER_SEND ||
@@ -193,7 +193,7 @@ conn_invariants_check_state(const struct conn *c)
 		conn_invariants_check_read(c);
 		break;
 	case CONN_LOOKUP:
-		/* The lookup has ended; the next time slice continues with its result. */
+		/* The lookup is complete, and the connection must wait for its time slice. */
 		RULE(c, c->cn_item.it_queued);
 		break;
 	case CONN_SEND:
@@ -226,7 +226,7 @@ conn_check(const struct conn *c)
 	RULE(c, c->cn_item.it_timer != TIMER_GRACE || wk->wk_draining);
 	RULE(c, c->cn_dying == !event_pending(&c->cn_event,
 				   EV_READ | EV_WRITE | EV_CLOSED, NULL));
-	/* Each connection has something that makes it continue. */
+	/* Something must make each connection continue. */
 	RULE(c, c->cn_item.it_timer != TIMER_NONE || c->cn_item.it_queued ||
 		    c->cn_dying || c->cn_state == CONN_HTTP2);
 	RULE(c,

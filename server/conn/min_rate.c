@@ -1,17 +1,17 @@
 /*
- * min_rate: measures how fast a client accepts its response.  Only time with a full socket counts,
- * so that neither a disk nor a busy server counts against the client.  Only acknowledged bytes
- * count, so that data in the kernel's buffers is no progress, but a client that slowly empties a
- * large buffer makes progress.
+ * min_rate: measures how fast a client accepts its response.  Counts only the time with a full
+ * socket, so that a slow disk or a busy server does not count against the client.  Counts only
+ * acknowledged bytes: data in the kernel's buffers is no progress, but a client that slowly empties
+ * a large buffer makes progress.
  */
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 #include "server/conn/http2.h"
 
 /*
- * Returns the bytes of the response that the client has acknowledged.  Unacknowledged bytes of
- * earlier responses make the result less, even negative: only the difference between two results
- * means something.
+ * Returns the number of response bytes that the client has acknowledged.  Unacknowledged bytes of
+ * earlier responses lower the result, even below 0, so only the difference of two results is
+ * meaningful.
  */
 static int64_t
 min_rate_taken(const struct conn *c)
@@ -30,8 +30,8 @@ min_rate_pace_of(const struct conn *c)
 }
 
 /*
- * Adds the time since the socket became full, up to send_timeout: any excess is the delay of a
- * blocked event loop.
+ * Adds the time since the socket became full, at most send_timeout.  A longer time means that the
+ * event loop was blocked.
  */
 static void
 min_rate_stop(struct conn *c)
@@ -51,7 +51,7 @@ min_rate_room(struct conn *c)
 	conn_timer(c, TIMER_NONE);
 }
 
-/* Returns the bytes that min_send_rate requires in `us` microseconds. */
+/* Returns the number of bytes that min_send_rate requires in `us` microseconds. */
 static int64_t
 min_rate_least(const struct conn *c, uint64_t us)
 {
@@ -61,8 +61,9 @@ min_rate_least(const struct conn *c, uint64_t us)
 }
 
 /*
- * Returns true if the client was slower than min_send_rate in this period: all bytes since the period
- * began, over its time with a full socket.  A period ends once that time reaches send_timeout.
+ * Returns true if a period has ended and the client was slower than min_send_rate in it.  A period
+ * ends when the socket was full for send_timeout in total.  The rate counts all bytes acknowledged
+ * in the period.
  */
 static bool
 min_rate_too_slow(struct conn *c, int64_t now)
@@ -79,8 +80,8 @@ min_rate_too_slow(struct conn *c, int64_t now)
 }
 
 /*
- * Makes the close a reset: otherwise the socket's data would stay as long as the client acknowledges a
- * byte now and then.
+ * Makes the close a reset.  Otherwise the kernel would keep the unsent data as long as the client
+ * acknowledges a byte now and then.
  */
 static void
 min_rate_give_up(struct conn *c, bool nothing)
@@ -150,8 +151,8 @@ min_rate_note(struct conn *c, uint64_t left)
 }
 
 /*
- * Returns TIMER_IDLE if TIMER_REST would last as long or longer, since the check at the end of TIMER_IDLE
- * is then soon enough.
+ * Returns TIMER_IDLE if TIMER_REST lasts as long or longer: the check when TIMER_IDLE expires is
+ * then early enough.
  */
 enum timer
 min_rate_ended(struct conn *c)
@@ -167,8 +168,8 @@ min_rate_ended(struct conn *c)
 }
 
 /*
- * Leaves cn_since unchanged before send_timeout has passed, so that the time counts in the next
- * check.  A single unacknowledged byte is our FIN.
+ * Leaves cn_since unchanged before send_timeout has passed, so that the next check covers this time
+ * too.  One unacknowledged byte is our FIN.
  */
 enum rest
 min_rate_rest(struct conn *c)

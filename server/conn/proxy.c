@@ -1,6 +1,6 @@
 /*
- * proxy: the header that a proxy sends in front of a connection (listen = {"... proxy"}).  After
- * the header, the connection is treated as if the proxy's client had made it.
+ * proxy: reads the PROXY header at the start of a connection (listen = {"... proxy"}).  Afterwards
+ * the server treats the connection as if the client named in the header had made it.
  */
 #include <errno.h>
 
@@ -25,7 +25,9 @@ conn_proxy_tell(struct conn *c, const char *what)
 	    text, what);
 }
 
-/* Makes the named client the peer, and counts the connection for that client: see listener_enter. */
+/*
+ * Makes the named client the peer, and counts the connection for this client: see listener_enter.
+ */
 static enum next
 conn_proxy_take_over(struct conn *c, const union sockaddr_any *client)
 {
@@ -37,7 +39,10 @@ conn_proxy_take_over(struct conn *c, const union sockaddr_any *client)
 	return NEXT_CLOSE;
 }
 
-/* Peeks at the input, so that the bytes after the header stay in the socket for the handshake. */
+/*
+ * Reads the header without removing it, so that the bytes behind the header stay in the socket for
+ * the TLS handshake.
+ */
 static enum next
 conn_proxy_look_ahead(struct conn *c)
 {
@@ -50,7 +55,7 @@ conn_proxy_look_ahead(struct conn *c)
 	in->b_len = n > 0 ? (size_t)n : 0;
 	if (in->b_len > before)
 		return NEXT_GO;
-	/* The client's end lies behind the bytes that were peeked at. */
+	/* Only cn_hup shows the close, since a peek returns old bytes. */
 	return c->cn_hup ? NEXT_CLOSE : NEXT_WAIT;
 }
 
@@ -80,12 +85,12 @@ conn_proxy_receive_more(struct conn *c)
 	next = conn_proxy_receive_some(c);
 	if (next != NEXT_WAIT)
 		return next;
-	/* A client that has sent nothing occupies no buffer. */
+	/* Frees the buffer of a client that has sent nothing. */
 	if (in->b_len == 0)
 		buf_release(in, conn_bufs(c));
 	/*
-	 * A connection that had input at the end of the grace has no timer left, and gets a new
-	 * timer.
+	 * Starts a timer if none runs: conn_end_idle ran this step after the grace period because
+	 * input had arrived.
 	 */
 	if (c->cn_item.it_timer == TIMER_NONE)
 		conn_patience(c, TIMER_HEAD);
@@ -104,7 +109,7 @@ conn_proxy_skip(struct conn *c, size_t len)
 	return true;
 }
 
-/* Reads the PROXY header.  Ignores the header of an untrusted peer, which may also send none. */
+/* Reads the PROXY header.  An untrusted peer need not send one, and its header is ignored. */
 enum next
 conn_proxy(struct conn *c)
 {

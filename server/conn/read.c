@@ -1,6 +1,6 @@
 /*
- * read: receives from a client: heads of requests, up to the lookup of the file, and bodies, which
- * are discarded.
+ * read: receives from a client: reads the head of a request and starts the lookup of its file;
+ * discards bodies.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 /* ------------------------------------------------------------- receiving */
 
 /*
- * Returns NEXT_GO if something was received.  A short count mostly means that the socket is empty.
- * But the client may have closed or reset the connection at the same time; the close sets off no
- * further edge, and not every event backend reports it (kqueue).
+ * Returns NEXT_GO if bytes were received.  A short count usually means that the socket is empty.
+ * But after a close or reset, another call is needed: a close causes no further edge, and some
+ * event backends (kqueue) do not report a close.
  */
 static enum next
 conn_read_receive(struct conn *c, char *to, size_t room, size_t *got)
@@ -41,7 +41,9 @@ conn_read_receive(struct conn *c, char *to, size_t room, size_t *got)
 	return NEXT_CLOSE;
 }
 
-/* Wraps conn_read_receive for other files, so that this file's calls are inlined for each request. */
+/*
+ * Wraps conn_read_receive for other files, so that the compiler can inline the calls in this file.
+ */
 enum next
 conn_receive(struct conn *c, char *to, size_t room, size_t *got)
 {
@@ -62,7 +64,7 @@ conn_discard(struct conn *c)
 
 /* -------------------------------------------------------------- requests */
 
-/* Refuses the request with this status.  Requires rq_texts.qt_line. */
+/* Refuses the request with this status.  Requires qt_line in rq_texts. */
 static enum next
 conn_read_refuse(struct conn *c, int status)
 {
@@ -90,7 +92,7 @@ conn_read_begin_exchange(struct conn *c)
 	return conn_begin(c);
 }
 
-/* Returns the received part of a request line that never became a request. */
+/* Returns the received part of the request line of a malformed or incomplete head. */
 static struct str
 conn_read_broken_line(const struct conn *c)
 {
@@ -157,12 +159,15 @@ conn_read_begin_request(struct conn *c)
 
 	if (!conn_read_begin_exchange(c))
 		return NEXT_CLOSE;
-	/* The head stays in the buffer until the response ends, which is long for a slow client. */
+	/*
+	 * Shrinks the buffer, because it holds the head until the response ends, and a slow client
+	 * takes long.
+	 */
 	buf_shrink(&c->cn_in, conn_bufs(c));
 	head = (struct str){c->cn_in.b_data + c->cn_head.hd_skip,
 	    c->cn_head.hd_len - c->cn_head.hd_skip};
 	rq = &c->cn_ex->ex_request;
-	/* The socket held only this request; the next request will set off an edge. */
+	/* The socket held only this request, and an edge will report the next one. */
 	if (c->cn_drained)
 		c->cn_readable = false;
 	status = request_parse(rq, head, BODY_DATA, conn_bufs(c));
@@ -173,10 +178,7 @@ conn_read_begin_request(struct conn *c)
 	if (status == 0)
 		c->cn_body =
 		    rq->rq_chunked ? body_chunked() : body_sized(rq->rq_body);
-	/*
-	 * Closes afterwards: the client may never send the body that it announced, or the body is
-	 * too large.
-	 */
+	/* Closes after the response if the body is too large, or may never arrive (Expect). */
 	if (status != 0 ||
 	    (rq->rq_expect.s_ptr != NULL && !body_ended(&c->cn_body)))
 		rq->rq_keepalive = false;
@@ -188,7 +190,10 @@ conn_read_begin_request(struct conn *c)
 	return next;
 }
 
-/* Sends responses to known requests.  Returns NEXT_WAIT, with nothing changed, if there are none. */
+/*
+ * Sends responses to known requests.  Returns NEXT_WAIT, and changes nothing, if no request is
+ * known.
+ */
 static enum next
 conn_read_respond_known(struct conn *c)
 {
@@ -214,8 +219,8 @@ conn_read_respond_known(struct conn *c)
 }
 
 /*
- * Discards empty lines, which some clients send behind a body (RFC 9112, 2.2).  The timer of an idle
- * connection continues.
+ * Discards empty lines that some clients send after a body (RFC 9112, 2.2).  Does not restart the
+ * timer of an idle connection.
  */
 static void
 conn_read_forget_blank(struct conn *c)
@@ -229,13 +234,13 @@ conn_read_forget_blank(struct conn *c)
 		if (memcmp(in->b_data + i, "\r\n", 2) != 0)
 			return;
 	i += c->cn_head.hd_before;
-	if (i > HEAD_BLANK) /* head_check refuses them */
+	if (i > HEAD_BLANK) /* head_check refuses more */
 		return;
 	buf_consume(&c->cn_in, in->b_len);
 	c->cn_head = (struct head){.hd_before = i};
 }
 
-/* Waits for more input.  An idle connection occupies no buffer. */
+/* Waits for more input.  Frees the buffer of an idle connection. */
 static enum next
 conn_read_await_request(struct conn *c)
 {
@@ -300,7 +305,7 @@ conn_read(struct conn *c)
 	return conn_read_begin_request(c);
 }
 
-/* Stores the bytes behind the body, with which the next request begins. */
+/* Stores the bytes after the body: they begin the next request. */
 static enum next
 read_behind(struct conn *c, const char *data, size_t len)
 {

@@ -1,12 +1,13 @@
 /*
- * send: sends a response, and then goes on to the rest of the request's body and the next request.
+ * send: sends a response, then starts the next step: the rest of the body, the next request, or the
+ * close.
  */
 #include "server/conn/conn_priv.h"
 #include "server/content/pace.h"
 
 /*
- * Goes on to the rest of the body, or to the next request.  Returns false if the body is malformed,
- * so that nothing behind it may be read.
+ * Enters CONN_SKIP to discard the rest of the body, or CONN_READ for the next request.  Returns
+ * false if the body is malformed: nothing after a malformed body may be read.
  */
 static bool
 conn_send_next_request(struct conn *c)
@@ -41,7 +42,7 @@ conn_send_sent(struct conn *c)
 	return conn_ended(c);
 }
 
-/* Returns false, and starts a pause, if the rate limit requires one. */
+/* Returns true if the rate limit allows sending now.  Otherwise starts a pause. */
 static bool
 conn_send_may_go_on(struct conn *c)
 {
@@ -53,8 +54,8 @@ conn_send_may_go_on(struct conn *c)
 }
 
 /*
- * Returns NEXT_CLOSE if the client has reset the connection, because a reset that came with the
- * request has no event of its own.
+ * Returns NEXT_CLOSE if the client has reset the connection.  The check is needed because one event
+ * may report a request and a reset.
  */
 static enum next
 conn_send_pause_begun(struct conn *c)
@@ -62,7 +63,7 @@ conn_send_pause_begun(struct conn *c)
 	return transport_is_broken(&c->cn_transport) ? NEXT_CLOSE : NEXT_WAIT;
 }
 
-/* Returns true if no other response can replace this response: see response_replaced. */
+/* Returns true if no other response can replace this one: see response_replaced. */
 static bool
 conn_send_is_final(const struct response *rs)
 {
@@ -71,10 +72,10 @@ conn_send_is_final(const struct response *rs)
 }
 
 /*
- * Call when the response may wait long for its client, its disk or its rate.  Frees the request's
- * head, unless that is small, and all input if the connection ends after the response, because a
- * refused head has no known length.  Does nothing for a response that may be replaced, which needs
- * the head.
+ * Frees memory while the response waits for the client, the disk or the rate limit.  Frees the head
+ * of the request unless it is small.  If the connection closes after the response, frees all input:
+ * the length of a refused head is unknown.  Does nothing if another response may replace this one,
+ * because that response needs the head.
  */
 static void
 conn_send_settle(struct conn *c)
@@ -95,7 +96,7 @@ conn_send_settle(struct conn *c)
 		buf_fit(in, conn_bufs(c));
 }
 
-/* Settles a response that cannot be sent now.  Returns `next`. */
+/* Calls conn_send_settle.  Returns `next`. */
 static enum next
 conn_send_put_off(struct conn *c, enum next next)
 {

@@ -1,6 +1,4 @@
-/*
- * state: functions for a connection's state that several files use.
- */
+/* state: functions on the state of a connection, for several files. */
 #include <errno.h>
 #include <limits.h>
 
@@ -65,8 +63,8 @@ conn_await_disk(struct conn *c)
 }
 
 /*
- * The client reads the rest of the response, then our FIN, then closes (RFC 9112, 9.6).  An immediate
- * close with unread input would send a reset, which destroys the response.
+ * Waits for the client to read the rest of the response and our FIN, and then to close (RFC 9112,
+ * 9.6).  Closing at once with unread input would cause a reset, which destroys the response.
  */
 enum next
 conn_linger(struct conn *c)
