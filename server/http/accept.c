@@ -31,8 +31,8 @@ accept_token(struct str s)
 }
 
 /*
- * Moves the next member from the list to *member; a comma in quotes does not separate.  Returns
- * false at the end of the list, or if a quoted string is unterminated.
+ * Moves the next member from the list to *member.  A comma inside quotes does not separate members.
+ * Returns false at the end of the list, or if a quoted string is unterminated.
  */
 static bool
 accept_next_member(struct str *list, struct str *member)
@@ -55,10 +55,7 @@ accept_next_member(struct str *list, struct str *member)
 	return true;
 }
 
-/*
- * Returns the weight of a text such as "1", "0.5" or "1.000", with at most three decimals, or -1 if
- * it is malformed.
- */
+/* Returns the weight in a text such as "1", "0.5" or "1.000", or -1 if the text is malformed. */
 static int
 accept_weight_of(struct str text)
 {
@@ -79,8 +76,8 @@ accept_weight_of(struct str text)
 }
 
 /*
- * Skips NAME=VALUE at the front of *s; sets *weight if the name is "q".  Returns false on a syntax
- * error or bad weight.
+ * Skips NAME=VALUE at the front of *s.  If NAME is "q", sets *weight to VALUE.  Returns false on a
+ * syntax error or a bad weight.
  */
 static bool
 accept_take_parameter(struct str *s, int *weight)
@@ -101,7 +98,7 @@ accept_take_parameter(struct str *s, int *weight)
 	return *weight >= 0;
 }
 
-/* Reads the parameters after a name.  Returns the weight, or -1 on a syntax error. */
+/* Reads the parameters of a member.  Returns its weight, or -1 on a syntax error. */
 static int
 accept_parameters(struct str s)
 {
@@ -121,7 +118,8 @@ accept_parameters(struct str s)
 }
 
 /*
- * Returns true for x-gzip in the list if the name is gzip; they are equivalent (RFC 9110, 8.4.1.3).
+ * Returns true if the list has "x-gzip" and the name is "gzip": the two are equivalent (RFC 9110,
+ * 8.4.1.3).
  */
 static bool
 accept_is_alias(struct str range, struct str name)
@@ -130,7 +128,7 @@ accept_is_alias(struct str range, struct str name)
 	       str_caseeq(name, STR("gzip"));
 }
 
-/* Returns how specifically a range matches the name: 3 for the name itself, 0 for no match. */
+/* Returns how closely a member matches the name: 3 for the name itself, 0 for no match. */
 static int
 accept_closeness(struct str range, struct str name)
 {

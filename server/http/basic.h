@@ -1,5 +1,6 @@
 /*
- * basic: the credentials of Basic authentication (RFC 7617) in a field Authorization.  Pure.
+ * basic: reads the credentials of Basic authentication (RFC 7617) from the field Authorization.
+ * Pure.
  */
 #ifndef SERVER_HTTP_BASIC_H
 #define SERVER_HTTP_BASIC_H
@@ -11,17 +12,20 @@
 
 #define BASIC_MOST ((size_t)512) /* bytes of user, colon and password */
 
-/* User and password end with a NUL and have no control characters; the user is not empty. */
+/*
+ * Credentials without control characters.  bs_user is not empty.  bs_user and bs_password point
+ * into bs_text, and end with a NUL.
+ */
 struct basic {
 	char bs_text[BASIC_MOST + 1];
 	size_t bs_len;
-	const char *bs_user; /* in bs_text, as bs_password is */
+	const char *bs_user;
 	const char *bs_password;
 };
 
 /*
- * Reads the credentials from the field value.  Returns false if the value has no valid ones;
- * nothing is then left to wipe.
+ * Reads the credentials from the field value.  Returns false if they are missing or malformed; the
+ * structure then holds no secret to wipe.
  */
 bool basic_parse(struct str authorization, struct basic *);
 

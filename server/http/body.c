@@ -1,6 +1,6 @@
 /*
- * body: a state machine over the bytes of a body.  It can stop after any byte and go on in the next
- * call.
+ * body: a state machine over the bytes of a body.  A call may end after any byte; the next call
+ * continues there.
  */
 #include "server/http/body.h"
 
@@ -11,20 +11,20 @@ enum state {
 	ST_SIZED, /* data of a body with Content-Length */
 	ST_SIZE,  /* first digit of a chunk size */
 	ST_DIGITS,
-	ST_GAP, /* after spaces: expects ';' */
-	ST_EXT, /* after ';': expects a name */
+	ST_GAP, /* after spaces; expects ';' */
+	ST_EXT, /* after ';'; expects a name */
 	ST_EXT_NAME,
-	ST_EXT_GAP,   /* after a name and spaces: expects ';' or '=' */
-	ST_EXT_VALUE, /* after '=': expects a value */
+	ST_EXT_GAP,   /* after a name and spaces; expects ';' or '=' */
+	ST_EXT_VALUE, /* after '='; expects a value */
 	ST_EXT_TOKEN,
 	ST_QUOTED,
 	ST_ESCAPED,  /* after a backslash */
-	ST_UNQUOTED, /* after the closing quote */
+	ST_UNQUOTED, /* after the closing quote of a quoted value */
 	ST_SIZE_LF,
 	ST_DATA,
 	ST_DATA_CR,
 	ST_DATA_LF,
-	ST_TRAILER, /* first byte of a trailer field, or the last CR */
+	ST_TRAILER, /* first byte of a trailer field or of the last CRLF */
 	ST_NAME,
 	ST_VALUE,
 	ST_VALUE_LF,
@@ -59,7 +59,7 @@ body_hex_value(char c)
 	return (unsigned)((c | 0x20) - 'a') + 10;
 }
 
-/* Adds a digit to the size.  A leading zero counts towards BODY_EXTRA. */
+/* Adds a digit to the chunk size.  Counts a leading zero towards BODY_EXTRA. */
 static enum state
 body_add_digit(struct body *bd, char c)
 {
@@ -84,7 +84,7 @@ body_after_size(struct body *bd, char c)
 	return body_is_blank(c) ? ST_GAP : ST_BAD;
 }
 
-/* Handles the byte after an extension, or after the spaces that follow one. */
+/* Handles the byte after an extension or after the spaces behind an extension. */
 static enum state
 body_after_extension(char c, bool may_end)
 {
@@ -208,7 +208,7 @@ body_next_state(struct body *bd, char c)
 	}
 }
 
-/* Skips data.  Returns how many of the bytes were data. */
+/* Skips data.  Returns how many bytes were data. */
 static size_t
 body_skip_data(struct body *bd, size_t len)
 {

@@ -10,18 +10,18 @@
 #define VISIBLE(c)     AMONG(c, '!', '~')
 #define TEXT(c)	       (VISIBLE(c) || (c) == ' ' || (c) == '\t' || (c) >= 0x80)
 
-/* -._~ */
+/* Letters, digits and -._~ */
 #define UNRESERVED(c) \
 	(ALNUM(c) || (c) == '-' || (c) == '.' || (c) == '_' || (c) == '~')
-/* -._~!#$%&'*+^`| */
+/* Letters, digits and -._~!#$%&'*+^`| */
 #define TOKEN(c)                                                             \
 	(UNRESERVED(c) || (c) == '!' || AMONG(c, '#', '\'') || (c) == '*' || \
 	    (c) == '+' || (c) == '^' || (c) == '`' || (c) == '|')
-/* -._~!$&'()*+,;= */
+/* Letters, digits and -._~!$&'()*+,;= */
 #define HOST(c)                                                             \
 	(UNRESERVED(c) || (c) == '!' || (c) == '$' || AMONG(c, '&', ',') || \
 	    (c) == ';' || (c) == '=')
-/* -._~/!$()*+,;=@ */
+/* Letters, digits and -._~/!$()*+,;=@ */
 #define LINK(c)                                                     \
 	(UNRESERVED(c) || (c) == '/' || (c) == '!' || (c) == '$' || \
 	    AMONG(c, '(', ',') || (c) == ';' || (c) == '=' || (c) == '@')

@@ -1,7 +1,4 @@
-/*
- * chars: classes of characters.  They are in a table, because every byte of a request is looked up.
- * Pure.
- */
+/* chars: classes of characters, in a table, because each byte of a request is looked up.  Pure. */
 #ifndef SERVER_HTTP_CHARS_H
 #define SERVER_HTTP_CHARS_H
 
@@ -14,8 +11,8 @@ enum char_class {
 	CHAR_VISIBLE = 1 << 3, /* ASCII, not space */
 	CHAR_TEXT = 1 << 4,    /* in field values, with obs-text (9110, 5.5) */
 	CHAR_HOST = 1 << 5,    /* in a reg-name outside escapes (3986, 3.2.2) */
-	CHAR_SEGMENT = 1 << 6, /* literal in a path: not '/', '%' or NUL */
-	CHAR_LINK = 1 << 7,    /* not escaped in a path by target_encode */
+	CHAR_SEGMENT = 1 << 6, /* literal in a path; not '/', '%' or NUL */
+	CHAR_LINK = 1 << 7,    /* left unescaped in paths by target_encode */
 };
 
 extern const unsigned char char_classes[256];

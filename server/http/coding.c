@@ -64,7 +64,7 @@ coding_weights(struct str accept_encoding)
 	int plain, weight;
 	uint64_t weights = 0;
 
-	/* Without the field all codings are acceptable, but few such clients can decode one. */
+	/* Without the field all codings are acceptable, but few such clients can decode them. */
 	if (accept_encoding.s_ptr == NULL)
 		return 0;
 	plain = accept_weight(accept_encoding, STR("identity"));

@@ -1,7 +1,7 @@
 /*
- * conditional: conditional requests.  A list of entity tags that does not parse matches nothing:
- * such an If-Match gets a 412, and such an If-None-Match the whole representation, which is safe
- * for both.
+ * conditional: evaluates conditional requests.  A malformed list of entity tags matches nothing.
+ * Both results are safe: a malformed If-Match gets a 412, and a malformed If-None-Match the whole
+ * representation.
  */
 #include "server/http/conditional.h"
 
@@ -10,8 +10,8 @@
 enum comparison { COMPARE_STRONG, COMPARE_WEAK };
 
 /*
- * Returns true for a byte of an opaque tag: no control character, space or quote; a backslash has
- * no special meaning.
+ * Returns true for a byte that an opaque tag may contain: no control character, space or quote.  A
+ * backslash has no special meaning.
  */
 static bool
 conditional_is_etagc(unsigned char c)
@@ -20,7 +20,7 @@ conditional_is_etagc(unsigned char c)
 }
 
 /*
- * Removes the tag at the front of the list.  Sets *opaque to the tag with its quotes, without "W/".
+ * Removes the first tag from the list.  Sets *opaque to the tag with its quotes and without "W/".
  * Returns false if the tag is malformed.
  */
 static bool
@@ -45,8 +45,8 @@ conditional_next_tag(struct str *list, struct str *opaque, bool *weak)
 }
 
 /*
- * Returns true if the list matches `etag`, which may be weak or empty; only "*" matches an empty
- * one.
+ * Returns true if the list matches `etag`.  `etag` may be weak or empty; an empty `etag` matches
+ * only "*".
  */
 static bool
 conditional_matches(struct str list, struct str etag, enum comparison how)
@@ -82,10 +82,7 @@ conditional_is_etag(struct str text)
 	       opaque.s_ptr + opaque.s_len - 1 == last;
 }
 
-/*
- * Parses the date in a field.  Returns false if the field has no date, or the representation has
- * none to compare it with.
- */
+/* Parses the date in a field.  Returns false if the field or the representation has no date. */
 static bool
 conditional_get_date(
     struct str value, const struct validators *va, time_t now, time_t *t)

@@ -1,13 +1,14 @@
 /*
- * date: HTTP dates to and from seconds since the epoch.  strptime(3) and strftime(3) follow the
- * locale, so the text is read and written here.  In glibc, gmtime_r(3) and timegm(3) hold a lock
- * over I/O only in the first call, so main calls tzset(3) before any thread starts.
+ * date: converts HTTP dates to and from seconds since the epoch.  Does not use strptime(3) and
+ * strftime(3), because their results depend on the locale.  The first call of gmtime_r(3) or
+ * timegm(3) in glibc reads files while it holds a lock, so main calls tzset(3) before any thread
+ * starts.
  */
 #include "server/http/date.h"
 
 #include <stdint.h>
 
-#define YEAR_BASE 1900 /* year 0 of tm_year */
+#define YEAR_BASE 1900 /* year for which tm_year is 0 */
 
 /* Limits of the years with four digits. */
 #define DATE_MIN INT64_C(-62167219200) /* 1 Jan 0000, 00:00:00 */
@@ -83,8 +84,8 @@ date_scan_digits(struct str *s, size_t n, int *v)
 }
 
 /*
- * Skips one of the names, of which only the first `cut` bytes count, and sets *v to its index.
- * Case matters (RFC 9110, 5.6.7).
+ * Skips one of the names, and sets *v to its index.  Compares only `cut` bytes.  Case matters (RFC
+ * 9110, 5.6.7).
  */
 static bool
 date_scan_name(
@@ -132,7 +133,7 @@ date_scan_conversion(struct str *s, char conversion, struct tm *w)
 	return false;
 }
 
-/* Reads a date like strptime(3), but without locale and without tolerance for white space. */
+/* Parses a date as strptime(3) does, but without locale and without extra white space. */
 static bool
 date_scan(struct str s, const char *format, struct tm *w)
 {
@@ -149,7 +150,7 @@ date_scan(struct str s, const char *format, struct tm *w)
 	return s.s_len == 0;
 }
 
-/* Returns true if day and time exist.  Ignores the day of the week, which follows from the date. */
+/* Returns true if the day and the time of day exist.  Ignores the day of the week. */
 static bool
 date_is_possible(const struct tm *w)
 {
@@ -157,7 +158,7 @@ date_is_possible(const struct tm *w)
 	struct tm day = {
 	    .tm_year = w->tm_year, .tm_mon = w->tm_mon, .tm_mday = w->tm_mday};
 
-	/* timegm turns a 31st of June into the 1st of July. */
+	/* Needed because timegm turns a 31st of June into the 1st of July. */
 	timegm(&day);
 	return w->tm_mday >= 1 && day.tm_mon == w->tm_mon && w->tm_hour < 24 &&
 	       w->tm_min < 60 && (w->tm_sec < 60 || leap);
@@ -169,10 +170,7 @@ date_seconds(struct tm w)
 	return timegm(&w);
 }
 
-/*
- * Replaces the two digits in tm_year by the latest such year that puts the date at most 50 years
- * ahead.
- */
+/* Replaces the two digits in tm_year by the latest such year at most 50 years after `now`. */
 static void
 date_complete_year(struct tm *w, time_t now)
 {

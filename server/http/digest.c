@@ -7,7 +7,7 @@
 
 #include "lib/util/timespec.h"
 
-#define NANOSECONDS 9 /* digits of the nanoseconds */
+#define NANOSECONDS 9 /* number of digits */
 
 static const char hex[] = "0123456789abcdef";
 
@@ -68,8 +68,8 @@ digest_take_digit(struct str *s, int64_t *number)
 }
 
 /*
- * Reads a number at the front of *s.  Returns false if it has a sign or a leading zero, or does not
- * fit an int64_t.
+ * Reads a number at the front of *s.  Returns false if the number has a sign or a leading zero, or
+ * does not fit into an int64_t.
  */
 static bool
 digest_take_number(struct str *s, int64_t *number)
@@ -132,13 +132,13 @@ digest_base64(
 		for (have += 8; have >= 6; have -= 6)
 			*text++ = digits[bits >> (have - 6) & 63];
 	}
-	/* The loop wrote 42 digits and left 4 of the 256 bits. */
+	/* The loop has written 42 digits; 4 of the 256 bits are left. */
 	*text++ = digits[bits << (6 - have) & 63];
 	*text++ = '=';
 	*text = '\0';
 }
 
-/* Returns true for a weight from 1 to 10; parameters of the member do not matter. */
+/* Returns true for a weight from 1 to 10.  Ignores the parameters of the member. */
 static bool
 digest_is_weight(struct str value)
 {

@@ -8,7 +8,7 @@
 #include "server/http/chars.h"
 
 /*
- * Returns true if a backslash escapes the quote at s_ptr[i], so that the quote does not end a
+ * Returns true if a backslash escapes the quote at s_ptr[i]; an escaped quote does not end the
  * string.
  */
 static bool
@@ -21,7 +21,7 @@ forwarded_is_escaped(struct str s, size_t i)
 	return n % 2 == 1;
 }
 
-/* Returns the offset of the last member.  A comma in quotes does not separate. */
+/* Returns the offset of the last member.  A comma inside quotes does not separate members. */
 static size_t
 forwarded_last_begin(struct str list, bool quotes)
 {
@@ -75,8 +75,8 @@ forwarded_take_token(struct str *s)
 }
 
 /*
- * Reads the quoted string at the front of *s; *text is the raw text between the quotes.  Returns
- * false if the closing quote is missing.
+ * Reads the quoted string at the front of *s.  Sets *text to the raw text between the quotes.
+ * Returns false if the closing quote is missing.
  */
 static bool
 forwarded_take_quoted(struct str *s, struct str *text)
@@ -107,8 +107,8 @@ forwarded_take_pair(struct str *s, struct str *name, struct str *value)
 }
 
 /*
- * Finds the value of "for" in a member of Forwarded.  Returns false if it is missing or repeated,
- * or on a syntax error.
+ * Finds the value of "for" in a member of Forwarded.  Returns false if "for" is missing or
+ * repeated, or on a syntax error.
  */
 static bool
 forwarded_find_for(struct str s, struct str *node)
@@ -136,7 +136,7 @@ forwarded_find_for(struct str s, struct str *node)
 	}
 }
 
-/* Returns true for ":80", ":_secret" (RFC 7239, 6.2), or an empty string. */
+/* Returns true for ":80", for ":_secret" (RFC 7239, 6.2), and for an empty text. */
 static bool
 forwarded_is_port(struct str s)
 {
@@ -155,10 +155,7 @@ forwarded_is_port(struct str s)
 	return true;
 }
 
-/*
- * Parses an address and its port.  A single colon precedes a port; several belong to an IPv6
- * address.
- */
+/* Parses an address and its port.  One colon precedes a port; several belong to an IPv6 address. */
 static bool
 forwarded_parse_node(struct str s, union sockaddr_any *client)
 {

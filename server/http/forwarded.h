@@ -1,9 +1,9 @@
 /*
- * forwarded: the client's address, as proxies wrote it into X-Forwarded-For or Forwarded (RFC
- * 7239).  Pure.
+ * forwarded: finds the client's address in X-Forwarded-For or Forwarded (RFC 7239), which proxies
+ * write.  Pure.
  *
- * Each proxy appends the address of its own client.  So the list is read from its end up to the
- * first untrusted address.  The members before that one are ignored, because the client may have
+ * Each proxy appends the address of its own client, so the list is read from its end up to the
+ * first untrusted address.  Members before that address are ignored, because the client may have
  * written them.
  */
 #ifndef SERVER_HTTP_FORWARDED_H
@@ -16,12 +16,12 @@
 enum forwarded { FORWARDED_OFF, FORWARDED_X, FORWARDED_RFC7239 };
 
 /*
- * Finds the last address of the list that is not in one of the `n` trusted blocks; if all are
- * trusted, the first address.  "unknown", an obfuscated name ("_x") or a syntax error ends the
- * search; the address read last then counts.  Empty members are skipped.  A port is allowed and
- * dropped; an IPv6 address without brackets and spaces around a semicolon are allowed too.  Returns
- * false and leaves *client unchanged if there is no address.  `list` holds all fields of the name,
- * joined by commas; an absent list counts as an empty one.
+ * Finds the last address of the list that is not in one of the `n` trusted blocks.  If all are
+ * trusted, finds the first address.  The search stops at "unknown", an obfuscated name ("_x") or a
+ * syntax error; the address read last is then the result.  Empty members are skipped.  A port is
+ * allowed and ignored.  IPv6 addresses without brackets and spaces around a semicolon are allowed
+ * too.  Returns false, and leaves *client unchanged, if no address was found.  `list` holds the
+ * values of all fields with this name, joined by commas; an absent list counts as an empty list.
  */
 bool forwarded_client(enum forwarded, struct str list, const struct cidr *,
     size_t n, union sockaddr_any *client);

@@ -1,6 +1,6 @@
 /*
- * head: a state machine over the raw bytes of a request head.  It can stop after any byte and go on
- * in the next call, so the result does not depend on how the network split the bytes.
+ * head: a state machine over the raw bytes of a request head.  A call may end after any byte; the
+ * next call continues there.  How the network splits the bytes does not change the result.
  */
 #include "server/http/head.h"
 
@@ -14,13 +14,13 @@
 #define METHOD_MAX 32
 
 enum state {
-	ST_START, /* start of a blank line or the request line */
+	ST_START, /* first byte of a blank line or of the request line */
 	ST_BLANK_LF,
 	ST_METHOD,
 	ST_TARGET,
 	ST_VERSION,
 	ST_LINE_LF,
-	ST_FIELD, /* start of a field or of the final blank line */
+	ST_FIELD, /* first byte of a field or of the final blank line */
 	ST_NAME,
 	ST_VALUE,
 	ST_END_LF,
@@ -34,10 +34,10 @@ enum field {
 	FIELD_TRANSFER_ENCODING,
 };
 
-/* State of one call.  hd_mark is the offset where the current element begins. */
+/* State of one call.  hd_mark is the offset of the current element. */
 struct scan {
 	const char *sc_buf;
-	size_t sc_end; /* bytes that may be read */
+	size_t sc_end; /* number of bytes that may be read */
 	const struct head_limits *sc_limits;
 	struct head *sc_head;
 };
@@ -51,8 +51,8 @@ head_enter(struct head *hd, enum state state, size_t at)
 }
 
 /*
- * Skips machine words, from offset `i` on, whose bytes all lie between `least` and '~'.  Returns
- * the offset after them.
+ * Skips whole machine words, from offset `i`, while all their bytes lie between `least` and '~'.
+ * Returns the offset behind the words.
  */
 static size_t
 head_skip_words(const struct scan *sc, size_t i, unsigned char least)
@@ -136,7 +136,7 @@ head_scan_target(struct scan *sc)
 	return 0;
 }
 
-/* Reads "HTTP/", digit, ".", digit, CR. */
+/* Reads "HTTP/1.1" and a CR; any digits are allowed. */
 static int
 head_scan_version(struct scan *sc)
 {
@@ -155,7 +155,7 @@ head_scan_version(struct scan *sc)
 		return 0;
 	if (version[5] != '1')
 		return 505;
-	/* A higher minor version is processed as the highest known one (RFC 9110, 2.5). */
+	/* Processes a higher minor version as HTTP/1.1 (RFC 9110, 2.5). */
 	hd->hd_minor = version[7] == '0' ? 0 : 1;
 	head_enter(hd, ST_LINE_LF, hd->hd_scanned);
 	return 0;
@@ -183,8 +183,8 @@ head_scan_field(struct scan *sc)
 }
 
 /*
- * Notes a field that decides where this request ends or which host it is for.  Returns 0, or 400 if
- * the field must not occur here.
+ * Records a field that affects the end of the request or the host.  Returns 0, or 400 if the field
+ * must not occur here.
  */
 static int
 head_note_field(struct head *hd, struct str name)
@@ -240,7 +240,7 @@ head_is_number(struct str value)
 	return digits > 0 && digits == value.s_len;
 }
 
-/* Returns 0, or the status to refuse the value with. */
+/* Returns 0, or the status of a request with an invalid value. */
 static int
 head_check_value(enum field field, struct str value)
 {
@@ -381,7 +381,7 @@ head_find(const char *buf, size_t len, size_t before,
 		    str_trim((struct str){buf + hd.hd_host_at, hd.hd_host_len});
 }
 
-/* Returns the length of the reg-name at the front (RFC 3986, 3.2.2). */
+/* Returns the length of the reg-name (RFC 3986, 3.2.2) at the front. */
 static size_t
 head_reg_name_len(struct str s)
 {
@@ -402,7 +402,7 @@ head_reg_name_len(struct str s)
 	return i;
 }
 
-/* Returns the length of "[IPv6 address]" at the front, or 0 if it is invalid. */
+/* Returns the length of "[IPv6 address]" at the front, or 0 if the address is invalid. */
 static size_t
 head_ip_literal_len(struct str s)
 {
@@ -440,8 +440,8 @@ head_host_valid(struct str host)
 }
 
 /*
- * Removes the port from a host.  Returns the port without leading zeros, or `otherwise` if there is
- * none.
+ * Removes the port from a host.  Returns the port without leading zeros, or `otherwise` if the host
+ * has no port.
  */
 static struct str
 head_take_port(struct str *host, struct str otherwise)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define MIME_TYPE_MAX 127	 /* maximum bytes of a type */
+#define MIME_TYPE_MAX 127	 /* maximum bytes of a media type */
 #define MIME_FILE_MAX (4u << 20) /* maximum bytes of a table file */
 
 static const char space[] = " \t\r\v\f";
@@ -49,8 +49,8 @@ mime_add_entry(struct mime *m, const char *ext, const char *type)
 }
 
 /*
- * Returns true if `type` is safe in a header: one line of visible ASCII with text on both sides of
- * '/'.
+ * Returns true if a response head can carry `type`: one line of visible ASCII with text on both
+ * sides of '/'.
  */
 bool
 mime_type_valid(const char *type)
@@ -69,8 +69,8 @@ mime_type_valid(const char *type)
 }
 
 /*
- * Removes the type from the line, with any parameters after a ';'.  Replaces the spaces around each
- * ';' by one after it.  Returns NULL if the line is empty.
+ * Removes the type and its parameters (after ';') from the line.  Leaves one space after each ';'
+ * and none before it.  Returns NULL if the line is empty.
  */
 static char *
 mime_take_type(char **line)
@@ -95,13 +95,13 @@ mime_take_type(char **line)
 	}
 	*line = rest;
 	if (end == rest)
-		*line = end; /* the line ends here */
+		*line = end; /* the line has no extensions */
 	else
 		*end = '\0';
 	return type;
 }
 
-/* Returns 0, or -errno with the error text in *what. */
+/* Returns 0, or -errno with an error text in *what. */
 static int
 mime_parse_line(struct mime *m, char *line, const char **what)
 {
@@ -128,7 +128,10 @@ mime_parse_line(struct mime *m, char *line, const char **what)
 	return 0;
 }
 
-/* Compares extensions.  Equal ones keep the order of the table, which is their order in memory. */
+/*
+ * Compares extensions.  Equal extensions keep the order of the table, because their addresses have
+ * that order.
+ */
 static int
 mime_compare_entries(const void *a, const void *b)
 {
@@ -182,8 +185,8 @@ fail:
 }
 
 /*
- * Reads the whole file into *text, which the caller frees.  Returns NULL on success, else the error
- * text.
+ * Reads the whole file into *text, which the caller must free.  Returns NULL on success, else an
+ * error text.
  */
 static const char *
 mime_read_text(FILE *f, char **text)

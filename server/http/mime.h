@@ -1,6 +1,7 @@
 /*
- * mime: maps file name extensions to media types with a table in the format of Apache's mime.types:
- * "type ext ext ...", '#' comments.  A type may have parameters, "text/plain; charset=utf-8 txt".
+ * mime: maps file name extensions to media types.  The table has the format of Apache's mime.types:
+ * lines of "type ext ext ...", comments after '#'.  A type may have parameters: "text/plain;
+ * charset=utf-8 txt".
  */
 #ifndef SERVER_HTTP_MIME_H
 #define SERVER_HTTP_MIME_H
@@ -11,9 +12,9 @@
 struct mime;
 
 /*
- * Parses a whole table.  An extension listed twice keeps its first type.  Extensions compare
- * without regard to case.  On failure returns NULL and writes a message "NAME:LINE: what" to `err`,
- * with `name` as NAME.  The table is immutable afterwards, so any thread may use it.
+ * Parses a whole table.  If the table lists an extension twice, the first type counts.  Case of
+ * extensions does not matter.  On failure returns NULL and writes "NAME:LINE: what" to `err`, with
+ * `name` as NAME.  The table is immutable afterwards, so all threads may use it.
  */
 struct mime *mime_parse(
     const char *text, const char *name, char *err, size_t errsize);

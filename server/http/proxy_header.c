@@ -8,17 +8,17 @@
 
 #include "server/http/chars.h"
 
-#define V1_MAX	   107 /* maximum bytes of a line with CRLF */
-#define V2_FIXED   16  /* bytes before the addresses */
-#define TLV_FIXED  3   /* bytes of a field (TLV) before its value */
+#define V1_MAX	   107 /* maximum bytes of a version 1 header, with CRLF */
+#define V2_FIXED   16  /* bytes before the addresses in version 2 */
+#define TLV_FIXED  3   /* bytes of a TLV before its value */
 #define TLV_CRC32C 3
 
 static const struct str v1 = {"PROXY ", 6};
 static const struct str v2 = {"\r\n\r\n\0\r\nQUIT\n", 12};
 
 /*
- * Compares the start of the input with a signature.  Returns PROXY_DONE if all of the signature is
- * there.
+ * Compares the start of the input with a signature.  Returns PROXY_DONE if the input begins with
+ * the whole signature.
  */
 static enum proxy_header
 proxy_header_begins(struct str in, struct str signature)
@@ -32,7 +32,7 @@ proxy_header_begins(struct str in, struct str signature)
 
 /* ----------------------------------------------------------------- version 1 */
 
-/* Removes a word and the space after it from the line.  Returns false if there is no space. */
+/* Removes a word and the space after it from the line.  Returns false if the line has no space. */
 static bool
 proxy_header_take_word(struct str *line, struct str *word)
 {
@@ -45,7 +45,7 @@ proxy_header_take_word(struct str *line, struct str *word)
 	return true;
 }
 
-/* Returns true for a port without leading zeros. */
+/* Returns true for a valid port without leading zeros. */
 static bool
 proxy_header_is_port(struct str s)
 {
@@ -71,7 +71,10 @@ proxy_header_port_of(struct str s)
 	return htons((uint16_t)n);
 }
 
-/* Parses "192.0.2.1 192.0.2.2 4711 80": source and destination, then their ports. */
+/*
+ * Parses "192.0.2.1 192.0.2.2 4711 80": source address, destination address, source port,
+ * destination port.
+ */
 static bool
 proxy_header_parse_addresses(
     struct str line, sa_family_t family, union sockaddr_any *client)
@@ -85,7 +88,7 @@ proxy_header_parse_addresses(
 	    !proxy_header_is_port(port) || !proxy_header_is_port(line) ||
 	    !sockaddr_parse(to, &other) || !sockaddr_parse(from, client))
 		return false;
-	/* The port has the same offset in both address families. */
+	/* Both address families have the port at this offset. */
 	client->in.sin_port = proxy_header_port_of(port);
 	return other.sa.sa_family == family && client->sa.sa_family == family;
 }
@@ -140,7 +143,7 @@ proxy_header_crc32c(uint32_t crc, const char *p, size_t len)
 	return crc;
 }
 
-/* Verifies the checksum that starts at offset `at` of the header; its own bytes count as zeros. */
+/* Verifies the checksum at offset `at` of the header.  Its own bytes count as zeros. */
 static bool
 proxy_header_checks(struct str in, size_t at)
 {
@@ -153,8 +156,7 @@ proxy_header_checks(struct str in, size_t at)
 }
 
 /*
- * Skips the fields (type, length, value) from offset `at` on.  Returns false if one does not fit,
- * or has a wrong checksum.
+ * Skips the TLVs from offset `at` on.  Returns false if a TLV does not fit or has a wrong checksum.
  */
 static bool
 proxy_header_skip_fields(struct str in, size_t at)
@@ -175,7 +177,10 @@ proxy_header_skip_fields(struct str in, size_t at)
 	return true;
 }
 
-/* Copies the source address and port; the destination address lies between them, its port last. */
+/*
+ * Copies the source address and the source port.  The header has the destination address between
+ * them.
+ */
 static void
 proxy_header_copy_in(const char *p, union sockaddr_any *client)
 {
@@ -192,11 +197,11 @@ proxy_header_copy_in6(const char *p, union sockaddr_any *client)
 	memcpy(&client->in6.sin6_port, p + 32, 2);
 }
 
-/* Parses the addresses of a proxied connection, and the fields after them. */
+/* Parses the addresses and the TLVs of a proxied connection. */
 static bool
 proxy_header_parse_proxied(struct str in, union sockaddr_any *client)
 {
-	/* Bytes of addresses for UNSPEC, INET, INET6, UNIX. */
+	/* Bytes of the addresses in the families UNSPEC, INET, INET6 and UNIX. */
 	static const size_t sizes[] = {0, 12, 36, 216};
 	unsigned char both = (unsigned char)in.s_ptr[13];
 	unsigned family = both >> 4, transport = both & 15;
@@ -231,7 +236,7 @@ proxy_header_read_v2(struct str in, size_t *len, union sockaddr_any *client)
 	if (in.s_len < *len)
 		return PROXY_MORE;
 	in.s_len = *len;
-	/* With the command LOCAL (0x20) the rest is ignored. */
+	/* The command LOCAL (0x20) means that the rest is ignored. */
 	if (command == 0x20 || proxy_header_parse_proxied(in, client))
 		return PROXY_DONE;
 	return PROXY_BROKEN;

@@ -1,6 +1,7 @@
 /*
- * proxy_header: reads the header in which a proxy, at the start of a connection, sends the address
- * of its client: the PROXY protocol, versions 1 and 2 (HAProxy, doc/proxy-protocol.txt).  Pure.
+ * proxy_header: reads a header of the PROXY protocol, versions 1 and 2 (HAProxy,
+ * doc/proxy-protocol.txt).  A proxy sends it at the start of a connection; it contains the address
+ * of the proxy's client.  Pure.
  */
 #ifndef SERVER_HTTP_PROXY_HEADER_H
 #define SERVER_HTTP_PROXY_HEADER_H
@@ -9,23 +10,26 @@
 
 #include "server/util/sockaddr_text.h"
 
-/* Maximum bytes of a header.  Version 2 allows 65551; a header above this limit counts as broken. */
+/*
+ * Maximum bytes of a header.  Version 2 allows 65551, but we treat a header above this limit as
+ * broken.
+ */
 #define PROXY_HEADER_MAX 4096
 
 enum proxy_header {
-	PROXY_MORE,   /* incomplete; may still become a header */
+	PROXY_MORE,   /* incomplete so far */
 	PROXY_NONE,   /* not a header */
-	PROXY_BROKEN, /* begins like a header, but is invalid or too long */
+	PROXY_BROKEN, /* starts like a header; invalid or too long */
 	PROXY_DONE,
 };
 
 /*
- * Reads all bytes received so far; the caller passes them from the start each time.  Returns
- * PROXY_MORE only below PROXY_HEADER_MAX bytes.  With PROXY_DONE, sets *len to the length of the
- * header, and *client to the address and port of the proxy's client.  The address family is
- * AF_UNSPEC if the proxy speaks for itself or does not know the client (LOCAL, UNKNOWN, UNSPEC,
- * datagrams), and AF_UNIX for a client of a Unix socket on the proxy's host.  Additional fields
- * (TLVs) must fit, and are skipped; a checksum must be correct.
+ * Reads the header.  `received` counts all bytes since the start of the connection.  Returns
+ * PROXY_MORE only if they are fewer than PROXY_HEADER_MAX.  With PROXY_DONE, sets *len to the
+ * length of the header, and *client to the address and port of the proxy's client.  The address
+ * family is AF_UNSPEC if the proxy opened the connection for itself or does not know the client
+ * (LOCAL, UNKNOWN, UNSPEC, datagrams).  It is AF_UNIX for a client of a Unix socket on the proxy's
+ * host.  TLVs must fit into the header, and are skipped; a checksum must be correct.
  */
 enum proxy_header proxy_header_read(
     const char *, size_t received, size_t *len, union sockaddr_any *client);

@@ -1,6 +1,6 @@
 /*
- * range: the Range field.  Numbers too big for an off_t saturate: a first position then lies beyond
- * every file, and a last position stands for the end of the file.
+ * range: parses the Range field.  Numbers that do not fit into an off_t become its maximum, which
+ * lies behind the end of every file.
  */
 #include "server/http/range.h"
 
@@ -23,7 +23,7 @@ range_skip_unit(struct str *value)
 	return true;
 }
 
-/* Reads the number at the front of *s.  Returns false if there are no digits. */
+/* Reads the number at the front of *s.  Returns false if *s does not start with a digit. */
 static bool
 range_scan_number(struct str *s, int64_t *n)
 {
@@ -81,16 +81,16 @@ range_resolve(struct str spec, off_t size, struct range *r)
 	return RANGE_OK;
 }
 
-/* The ranges read so far. */
+/* Ranges read so far. */
 struct set {
 	struct range *set_ranges; /* caller's array */
 	size_t set_n;
-	size_t set_members;  /* members read, unsatisfiable ones included */
-	bool set_overlaps;   /* true if two members have a byte in common */
-	bool set_descending; /* true if a range begins before its predecessor */
+	size_t set_members;  /* members read, with the unsatisfiable ones */
+	bool set_overlaps;   /* true if two members overlap */
+	bool set_descending; /* true if a range starts before its predecessor */
 };
 
-/* A range of an unordered set, with its index in the client's order. */
+/* Range of an unordered set, with its index in the client's order. */
 struct placed {
 	struct range pd_range;
 	size_t pd_place;
@@ -103,8 +103,8 @@ range_end_of(const struct range *r)
 }
 
 /*
- * Merges `r` into `first`, which does not begin after `r`.  Returns false if there is a gap between
- * them.
+ * Merges `r` into `first`.  Requires that `first` does not start after `r`.  Returns false if there
+ * is a gap between the two.
  */
 static bool
 range_absorb(struct set *set, struct range *first, const struct range *r)
@@ -147,7 +147,10 @@ range_by_place(const void *a, const void *b)
 	return (x->pd_place > y->pd_place) - (x->pd_place < y->pd_place);
 }
 
-/* Merges overlapping and adjacent ranges of a list sorted by offset.  Returns how many are left. */
+/*
+ * Merges overlapping and adjacent ranges in a list sorted by offset.  Returns the number of ranges
+ * left.
+ */
 static size_t
 range_unite(struct set *set, struct placed *list)
 {
@@ -182,7 +185,7 @@ range_merge(struct set *set)
 	return true;
 }
 
-/* Returns true if the set sends fewer bytes than the whole file, and none twice. */
+/* Returns true if the ranges do not overlap and together are smaller than the whole file. */
 static bool
 range_is_cheap(const struct set *set, off_t size)
 {
@@ -193,7 +196,7 @@ range_is_cheap(const struct set *set, off_t size)
 	return !set->set_overlaps && bytes < size;
 }
 
-/* Reads the members.  Returns false if the field must be ignored. */
+/* Reads the members of the set.  Returns false if Range must be ignored. */
 static bool
 range_read_set(struct set *set, struct str value, off_t size)
 {

@@ -9,17 +9,17 @@
 struct parsing {
 	struct request *ps_rq;
 	struct buf_list *ps_bufs;
-	size_t ps_size; /* bytes of the head */
+	size_t ps_size; /* bytes of the request head */
 	struct str ps_name;
-	bool ps_close; /* true if Connection has "close" */
+	bool ps_close; /* true if Connection lists "close" */
 	bool ps_keep;
 	bool ps_complete;
 };
 
 enum kind {
-	KIND_ONE,    /* a second field empties the value */
-	KIND_LIST,   /* values of several fields are joined */
-	KIND_NUMBER, /* a uint64_t */
+	KIND_ONE,    /* a repeated field makes the value empty */
+	KIND_LIST,   /* values of repeated fields are joined */
+	KIND_NUMBER, /* the value is stored as a uint64_t */
 };
 
 struct field {
@@ -36,7 +36,6 @@ struct field {
 #define SLICE_LIST(name, member) FIELD(name, member, KIND_LIST)
 #define SAME_LENGTH		 3
 
-/* The methods that http-parser supports. */
 static const struct method_row {
 	struct str name;
 	unsigned number;
@@ -47,8 +46,8 @@ static const struct method_row {
 };
 
 /*
- * Fields that the server uses, indexed by the length of their names, because most other fields of a
- * request have names of other lengths.
+ * Fields that the server uses, indexed by the length of their names: most other fields of a request
+ * have names of other lengths.
  */
 static const struct field fields[][SAME_LENGTH] = {
     [4] = {SLICE("host", rq_texts.qt_host)},
@@ -98,9 +97,9 @@ request_is_last(const struct buf *b, struct str value)
 }
 
 /*
- * Joins *value and `more` in rq_joined, whose memory never moves, because other slices may point
- * into it.  Returns -1 if the values do not fit into rq_joined, which has four times the size of
- * the head: such a request is an attempt to exhaust memory.
+ * Joins *value and `more` in rq_joined.  The memory of rq_joined never moves, because slices may
+ * point into it.  Returns -1 if the values do not fit: rq_joined has four times the size of the
+ * head, and a request that needs more tries to exhaust memory.
  */
 static int
 request_join(struct request *rq, struct buf_list *bufs, struct str *value,
@@ -121,7 +120,7 @@ request_join(struct request *rq, struct buf_list *bufs, struct str *value,
 	return 0;
 }
 
-/* Returns the number that the digits write, or UINT64_MAX if it does not fit. */
+/* Returns the number that the digits stand for, or UINT64_MAX if the number does not fit. */
 static uint64_t
 request_number(struct str digits)
 {
@@ -157,7 +156,7 @@ request_set(struct request *rq, unsigned field, struct str value,
 			return -1;
 		return request_join(rq, bufs, to, value);
 	}
-	/* Makes a repeated field invalid; an empty value is never valid. */
+	/* An empty value is never valid, so a repeated field is invalid. */
 	*to = STR("");
 	return 0;
 }
@@ -172,7 +171,7 @@ request_on_field(http_parser *parser, const char *at, size_t len)
 }
 
 /*
- * Reads the options of Connection.  http-parser would miss some forms of the list, and would treat
+ * Reads the options in Connection.  http-parser would miss some options in a list, and would treat
  * Proxy-Connection as Connection.
  */
 static void
@@ -199,7 +198,7 @@ request_on_value(http_parser *parser, const char *at, size_t len)
 	if (str_caseeq(ps->ps_name, STR("connection")))
 		request_note_connection(ps, value);
 	else if (str_caseeq(ps->ps_name, STR("transfer-encoding")))
-		ps->ps_rq->rq_chunked = true; /* the only accepted coding */
+		ps->ps_rq->rq_chunked = true; /* no other coding is accepted */
 	return 0;
 }
 
@@ -212,7 +211,10 @@ request_on_url(http_parser *parser, const char *at, size_t len)
 	return 0;
 }
 
-/* Ends the parsing, because the connection reads the body itself and upgrades are not supported. */
+/*
+ * Ends the parsing after the head: the connection reads the body itself, and upgrades are not
+ * supported.
+ */
 static int
 request_on_headers_complete(http_parser *parser)
 {
@@ -262,7 +264,7 @@ request_method(struct str name, enum method *method)
 	return 501;
 }
 
-/* Gives 405 precedence over 413 if both the method and the body are wrong. */
+/* Returns 405 rather than 413 if both the method and the body are wrong. */
 int
 request_check_body(const struct request *rq, uint64_t max_body)
 {
@@ -272,7 +274,7 @@ request_check_body(const struct request *rq, uint64_t max_body)
 }
 
 /*
- * Lifts the parser's limit of 80 KiB, which may be below the configured one; head_check limits the
+ * Removes the parser's limit of 80 KiB, which may be below max_head_size.  head_check limits the
  * head.
  */
 static void __attribute__((constructor)) lift_parser_limit(void)
@@ -302,7 +304,10 @@ request_parse(struct request *rq, struct str head, uint64_t max_body,
 	parser.data = &ps;
 	http_parser_execute(&parser, &settings, head.s_ptr, head.s_len);
 	if (!ps.ps_complete) {
-		/* The lists may lack their last members, which determine the client's address. */
+		/*
+		 * The last members of the lists determine the client's address, and may be missing
+		 * here.
+		 */
 		rq->rq_x_forwarded_for = rq->rq_forwarded = (struct str){0};
 		return parser.http_errno == HPE_INVALID_METHOD ? 501 : 400;
 	}

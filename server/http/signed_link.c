@@ -19,7 +19,7 @@ signed_link_next_member(struct str *query)
 	return member;
 }
 
-/* Stores the value of a parameter.  Returns false if it already has a value. */
+/* Stores the value of a parameter.  Returns false if the parameter is repeated. */
 static bool
 signed_link_take(struct str *to, struct str value)
 {
@@ -140,8 +140,8 @@ link_sign(struct hmac *hm, const struct link_key *lk,
 }
 
 /*
- * Returns true if the signature was made with one of the keys.  Tries every key, so that the time
- * does not depend on the one that matches.
+ * Returns true if one of the keys made the signature.  Tries all keys, so that the time does not
+ * reveal which key matches.
  */
 static bool
 signed_link_is_signed(struct hmac *hm, const struct link_keys *lks,
@@ -157,7 +157,7 @@ signed_link_is_signed(struct hmac *hm, const struct link_keys *lks,
 	return found;
 }
 
-/* Returns true if the time has passed.  There are at most SIGNED_LINK_EXPIRES digits. */
+/* Returns true if the link has expired.  `digits` has at most SIGNED_LINK_EXPIRES digits. */
 static bool
 signed_link_is_over(struct str digits, time_t now)
 {

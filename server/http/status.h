@@ -1,5 +1,5 @@
 /*
- * status: chooses the status for a GET or HEAD of a representation that exists.  Pure.
+ * status: chooses the status of the response to a GET or HEAD of an existing representation.  Pure.
  */
 #ifndef SERVER_HTTP_STATUS_H
 #define SERVER_HTTP_STATUS_H
@@ -11,15 +11,15 @@
 #include "server/http/request.h"
 
 struct plan {
-	int pl_status;		 /* 200, 206, 304, 412, 416 */
+	int pl_status;		 /* 200, 206, 304, 412 or 416 */
 	struct range *pl_ranges; /* caller's array of RANGE_MOST elements */
 	size_t pl_max;		 /* maximum number of ranges: see range_parse */
-	size_t pl_nranges;	 /* number of ranges; 0 without a 206 */
+	size_t pl_nranges;	 /* number of ranges; 0 unless 206 */
 };
 
 /*
- * Chooses pl_status and the ranges.  Evaluates the preconditions first, then If-Range, then Range,
- * which only GET supports (RFC 9110, 13.2.2 and 14.2).
+ * Chooses pl_status and the ranges.  Evaluates the preconditions, then If-Range, then Range; only
+ * GET supports Range (RFC 9110, 13.2.2 and 14.2).
  */
 void status_decide(struct plan *, const struct request *, off_t size,
     const struct validators *, time_t now);

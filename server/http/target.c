@@ -1,13 +1,13 @@
 /*
- * target: the request target.  Everything that may disguise a path (escapes, dot segments, double
- * slashes) is resolved here, once, before the path is looked up.
+ * target: parses the request target.  Escapes, dot segments and double slashes may disguise a path;
+ * all of them are resolved here, once, before the path is looked up.
  */
 #include "server/http/target.h"
 
 #include "server/http/chars.h"
 #include "server/http/head.h"
 
-/* The normalised path so far; its last segment starts at pth_segment. */
+/* Normalised path so far.  Its last segment starts at offset pth_segment. */
 struct path {
 	char *pth_buf;
 	size_t pth_len;
@@ -26,7 +26,7 @@ target_hex_digit(char c)
 	return -1;
 }
 
-/* Reads one byte or percent-escape.  Returns the byte, or -1 for a bad escape or NUL. */
+/* Reads one byte or percent-escape.  Returns the byte, or -1 for a bad escape or a NUL. */
 static int
 target_next_byte(struct str *s)
 {
@@ -48,9 +48,7 @@ target_next_byte(struct str *s)
 	return c == '\0' ? -1 : c;
 }
 
-/*
- * Resolves the segment if it is "." or "..".  Returns false if the path would climb above the root.
- */
+/* Resolves the last segment if it is "." or "..".  Returns false if ".." would leave the root. */
 static bool
 target_end_segment(struct path *p)
 {
@@ -114,8 +112,8 @@ target_normalise(struct str raw, char *buf, struct str *path)
 }
 
 /*
- * Returns the '/' before the next segment that begins with a dot, or NULL if there is none.  If
- * `first` is true, ignores a leading "/.well-known".
+ * Returns the '/' before the next segment that starts with a dot, or NULL if there is none.  If
+ * `first` is true, skips a leading "/.well-known".
  */
 static const char *
 target_next_dotfile(const char *path, bool first)
@@ -161,8 +159,8 @@ target_skip_prefix(struct str *s, struct str prefix)
 }
 
 /*
- * Removes "http://authority" or "https://authority" from an absolute-form target.  Returns false if
- * the target has no valid one.
+ * Removes "http://authority" or "https://authority" from a target in absolute form.  Returns false
+ * if the scheme or the authority is invalid.
  */
 static bool
 target_take_origin(struct str *raw, struct target *tgt)
@@ -226,7 +224,7 @@ target_encode(struct str path, char *buf, size_t size)
 		char code[3] = {'%', hex[c >> 4], hex[c & 15]};
 		size_t n = chars_is(path.s_ptr[i], CHAR_LINK) ? 1 : 3;
 
-		/* An escape that does not fit is left out as a whole. */
+		/* Omits an escape that does not fit, rather than a part of it. */
 		if (len == end && len + n < size) {
 			memcpy(buf + end, n == 1 ? &path.s_ptr[i] : code, n);
 			end += n;
