@@ -9,7 +9,7 @@
 #include "server/http2/stream.h"
 #include "server/worker/worker.h"
 
-/* limit of the decoded bytes of a request's fields, in units of max_head and BUF_SIZE together */
+/* limit of the decoded bytes of a request's fields, as a multiple of max_head_size plus BUF_SIZE */
 #define HEADS 4
 
 static const struct conf *
@@ -69,9 +69,9 @@ h2_callbacks_pay(struct h2 *h2, unsigned tokens)
 /* --------------------------------------------------------------- received */
 
 /*
- * Returns true for a frame of a stream that has ended or was skipped (RFC 9113, 5.1 and 5.1.1).
- * Always returns false once the server has reset a stream: frames in flight may belong to that
- * stream, whose number the session does not store.
+ * Returns true for a HEADERS or DATA frame of a stream that has ended, or whose number the client
+ * skipped (RFC 9113, 5.1 and 5.1.1).  Always returns false after the server has reset a stream:
+ * frames in flight may belong to this stream, and the session does not store its number.
  */
 static bool
 h2_callbacks_is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
@@ -83,9 +83,8 @@ h2_callbacks_is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
 }
 
 /*
- * Returns true for a frame that the client is charged for: any but those of requests and of body
- * data, which carry their own cost.  Checked here, because libnghttp2 does not report all of these
- * frames.
+ * Returns true for a frame that the client must pay for.  HEADERS, CONTINUATION and DATA with bytes
+ * are free, as requests and bodies have other limits.  libnghttp2 does not report all other frames.
  */
 static bool
 h2_callbacks_asks_for_nothing(const struct h2_walk_frame *wf)
@@ -97,8 +96,8 @@ h2_callbacks_asks_for_nothing(const struct h2_walk_frame *wf)
 }
 
 /*
- * Finds errors that libnghttp2 ignores, because it stores no closed streams and old priorities have
- * no effect.
+ * Finds errors that libnghttp2 ignores: it stores no closed streams and does not check old
+ * priorities.
  */
 void
 h2_check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
@@ -115,7 +114,7 @@ h2_check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
 }
 
 /*
- * Returns true if memory is short.  A session without other streams then refuses requests, so that
+ * Returns true if memory is short.  A session without open streams then refuses requests, so that
  * it closes and frees its memory.
  */
 static bool
@@ -141,7 +140,7 @@ h2_callbacks_on_begin_headers(
 	    frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
 	h2->h2_last = id;
-	/* Streams that were reset count as long as they wait for a disk. */
+	/* A reset stream still counts while it waits for a disk. */
 	if (h2->h2_count >=
 		2 * h2_callbacks_conf_of(h2)->conf_http2_max_streams ||
 	    h2_callbacks_lacks_memory(h2)) {
@@ -184,16 +183,16 @@ h2_callbacks_on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	if (h2->h2_fields <= HEADS * (limits.hl_size + BUF_SIZE))
 		return 0;
 	/*
-	 * Stops decoding: each byte may stand for a 4 KiB entry of the HPACK table, also in
-	 * trailers.
+	 * Stops decoding: each received byte may stand for a 4 KiB entry of the HPACK table, in
+	 * requests and in trailers.
 	 */
 	h2_calm_down(h2);
 	return NGHTTP2_ERR_PAUSE;
 }
 
 /*
- * Makes streams without a priority share the connection.  RFC 9218, 4.2 would send them one after
- * the other.
+ * Makes streams without a priority share the connection.  By RFC 9218, 4.2, libnghttp2 would send
+ * one stream after the other.
  */
 static void
 h2_callbacks_share(struct h2 *h2, int32_t id)
@@ -211,7 +210,10 @@ h2_callbacks_head_complete(struct h2 *h2, struct h2_stream *sm)
 	const struct conf *conf = h2_callbacks_conf_of(h2);
 
 	h2->h2_heading = NULL;
-	/* The request crossed the GOAWAY; the client may retry it on another connection. */
+	/*
+	 * The client sent the request before it received the GOAWAY, and may retry it on another
+	 * connection.
+	 */
 	if (h2->h2_refuses) {
 		sm->sm_ours = true;
 		h2_reset(h2, sm->sm_id, NGHTTP2_REFUSED_STREAM);
@@ -231,7 +233,7 @@ h2_callbacks_head_complete(struct h2 *h2, struct h2_stream *sm)
 	h2_refuse(h2);
 }
 
-/* Charges the client for the reset of an incomplete response, unless the server reset the stream. */
+/* Charges the client for resetting an incomplete response, unless the server reset the stream. */
 static void
 h2_callbacks_pay_reset(struct h2 *h2, const struct h2_stream *sm)
 {
@@ -262,7 +264,10 @@ h2_callbacks_on_invalid_frame(
     nghttp2_session *session, const nghttp2_frame *frame, int error, void *arg)
 {
 	(void)session, (void)frame;
-	/* Charges less for a refused stream, because the client may not know the limit yet. */
+	/*
+	 * Charges less if the client opened too many streams, because it may not know the limit
+	 * yet.
+	 */
 	h2_callbacks_pay(arg, error == NGHTTP2_ERR_REFUSED_STREAM
 				  ? H2_FLOOD_FRAME
 				  : H2_FLOOD_RESET);
@@ -270,8 +275,8 @@ h2_callbacks_on_invalid_frame(
 }
 
 /*
- * Discards data of a body.  Reopens the window of the connection, but not that of the stream, which
- * limits the body.
+ * Discards bytes of a request's body.  Reopens the connection's window, but not the stream's
+ * window, which limits the body.
  */
 static int
 h2_callbacks_on_data(nghttp2_session *session, uint8_t flags, int32_t id,
@@ -295,7 +300,9 @@ h2_callbacks_on_stream_close(
 	(void)session;
 	if (sm == NULL)
 		return 0;
-	/* A stream that ends normally has NO_ERROR as well: see h2_callbacks_on_frame_recv. */
+	/*
+	 * For NO_ERROR, which also reports a normal end, h2_callbacks_on_frame_recv charges resets.
+	 */
 	if (error != NGHTTP2_NO_ERROR)
 		h2_callbacks_pay_reset(h2, sm);
 	h2_stream_closed(sm);
@@ -304,7 +311,7 @@ h2_callbacks_on_stream_close(
 
 /* ------------------------------------------------------------------- sent */
 
-/* Limits DATA so that a frame with its head fits one TLS record. */
+/* Limits the payload of DATA, so that the frame fits into one TLS record. */
 static ssize_t
 h2_callbacks_on_length(nghttp2_session *session, uint8_t type, int32_t id,
     int32_t window, int32_t stream_window, uint32_t most, void *arg)
@@ -319,7 +326,7 @@ h2_callbacks_on_length(nghttp2_session *session, uint8_t type, int32_t id,
 	return n > (ssize_t)most ? (ssize_t)most : n;
 }
 
-/* Adds the frame head; the payload is already in place: see h2_stream_read. */
+/* Writes the frame head in front of the payload that h2_stream_read has written. */
 static int
 h2_callbacks_on_send_data(nghttp2_session *session, nghttp2_frame *frame,
     const uint8_t *head, size_t len, nghttp2_data_source *source, void *arg)
@@ -340,7 +347,7 @@ h2_callbacks_on_frame_send(
 	struct h2 *h2 = arg;
 	struct h2_stream *sm;
 
-	/* libnghttp2 calls this for the resets that it sends itself, too. */
+	/* libnghttp2 also calls this function for resets that it sends by itself. */
 	if (frame->hd.type == NGHTTP2_RST_STREAM)
 		h2->h2_tore = true;
 	if ((frame->hd.type != NGHTTP2_DATA &&

@@ -25,7 +25,7 @@ h2_flood_earn(struct h2_flood *fl, uint64_t bytes)
 	fl->fl_bytes %= H2_FLOOD_PER_BYTES;
 }
 
-/* Adds the whole tokens earned by time; the time of a partial token counts in the next call. */
+/* Adds the tokens earned since fl_since.  Leaves the time of a partial token for the next call. */
 static void
 h2_flood_add_time(struct h2_flood *fl, uint64_t now)
 {

@@ -8,9 +8,7 @@ h2_drain(struct h2 *h2)
 {
 	if (h2->h2_draining || h2->h2_refuses || h2->h2_failed)
 		return;
-	/*
-	 * A request that crosses the GOAWAY has a higher number, so its client may send it again.
-	 */
+	/* A request that crosses the GOAWAY has a higher number, so the client may repeat it. */
 	if (h2_is_idle(h2) && h2->h2_requests > 0) {
 		h2_refuse(h2);
 		return;

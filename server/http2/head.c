@@ -7,7 +7,7 @@
 
 /* ---------------------------------------------------------------- requests */
 
-/* Bytes before a value in hh_text: the field's number and the length of the value. */
+/* Bytes before a value in hh_text: the number of the field and the length of the value. */
 #define ENTRY_HEAD (1 + sizeof(uint32_t))
 
 static struct str
@@ -49,7 +49,7 @@ h2_head_append(struct h2_head *hh, struct buf_list *bufs, struct str s)
 		buf_add(&hh->hh_text, bufs, s.s_ptr, s.s_len);
 }
 
-/* Sets the status unless an earlier error has set one. */
+/* Sets the status, unless an earlier error has set it. */
 static void
 h2_head_judge(struct h2_head *hh, int status)
 {
@@ -70,8 +70,8 @@ h2_head_store(
 }
 
 /*
- * Counts the field with its size in HTTP/1, so that max_head and max_fields mean the same in both
- * versions.
+ * Counts a field with the size that it has in HTTP/1, so that max_head_size and max_fields mean the
+ * same in both versions.
  */
 static void
 h2_head_count(struct h2_head *hh, size_t name, size_t value,
@@ -91,7 +91,10 @@ h2_head_set_host(struct h2_head *hh, struct buf_list *bufs, struct str host,
 	h2_head_store(hh, bufs, request_field(STR("host")), host);
 }
 
-/* Writes the request line.  CONNECT has no path; its target is the authority (RFC 9113, 8.5). */
+/*
+ * Writes the request line.  The target of CONNECT is the authority, because CONNECT has no path
+ * (RFC 9113, 8.5).
+ */
 static void
 h2_head_begin(
     struct h2_head *hh, struct buf_list *bufs, const struct head_limits *limits)
@@ -121,7 +124,10 @@ h2_head_begin(
 		h2_head_set_host(hh, bufs, authority, limits);
 }
 
-/* Adds Host, which must name the same origin as :authority if both are present (RFC 9113, 8.3.1). */
+/*
+ * Adds Host.  Sets status 400 if Host and :authority are both present and name different origins
+ * (RFC 9113, 8.3.1).
+ */
 static void
 h2_head_add_host(struct h2_head *hh, struct buf_list *bufs, struct str host,
     const struct head_limits *limits)
@@ -140,7 +146,7 @@ h2_head_add(struct h2_head *hh, struct buf_list *bufs, struct str name,
 {
 	unsigned field;
 
-	/* Stores only one byte above the limit, because the head will be refused. */
+	/* The head will be refused, so one byte above the limit is enough. */
 	if (value.s_len > limits->hl_size)
 		value.s_len = limits->hl_size + 1;
 	if (name.s_len > 0 && name.s_ptr[0] == ':') {
@@ -185,7 +191,7 @@ h2_head_block(const struct h2_head *hh)
 	    hh->hh_text.b_data + line, hh->hh_text.b_len - line};
 }
 
-/* Moves the field at the front of the block to *field and *value.  Returns false if none is left. */
+/* Moves the first field of the block to *field and *value.  Returns false if no field is left. */
 static bool
 h2_head_next(struct str *block, unsigned *field, struct str *value)
 {
@@ -201,7 +207,7 @@ h2_head_next(struct str *block, unsigned *field, struct str *value)
 	return true;
 }
 
-/* Sets all fields except Host.  Returns 0, or 400 if a field cannot be set. */
+/* Sets all fields of the request except Host.  Returns 0, or 400 if a field cannot be set. */
 static int
 h2_head_set_fields(
     const struct h2_head *hh, struct request *rq, struct buf_list *bufs)
@@ -219,7 +225,7 @@ h2_head_set_fields(
 	return 0;
 }
 
-/* Returns the value of Host, or an absent text. */
+/* Returns the value of Host; the text is absent without Host. */
 static struct str
 h2_head_host(const struct h2_head *hh)
 {
@@ -233,7 +239,7 @@ h2_head_host(const struct h2_head *hh)
 }
 
 /*
- * Sets the parts of the first line.  Returns 0, or the status of an error in the line.  The status
+ * Sets the parts of the first line.  Returns 0, or the status for an error in the line.  The status
  * for an unknown method goes to *unknown instead.
  */
 static int
@@ -271,8 +277,8 @@ h2_head_request(const struct h2_head *hh, const struct head_limits *limits,
 	if (status == 0)
 		status = bad_host != 0 ? bad_host : unknown;
 	/*
-	 * Ignores the fields of a refused head: its lists may lack their last members, which
-	 * determine the client's address.
+	 * Ignores the fields of a refused head.  The last members of its lists determine the
+	 * client's address, and may be missing.
 	 */
 	if (status == 0)
 		status = h2_head_set_fields(hh, rq, bufs);
@@ -288,7 +294,7 @@ h2_head_release(struct h2_head *hh, struct buf_list *bufs)
 
 /* -------------------------------------------------------------- responses */
 
-/* Returns true for fields that HTTP/2 forbids (RFC 9113, 8.2.2). */
+/* Returns true for the names of fields that HTTP/2 forbids (RFC 9113, 8.2.2). */
 static bool
 h2_head_is_of_http1(struct str name)
 {
@@ -315,7 +321,7 @@ h2_head_set(
 	    .valuelen = len};
 }
 
-/* Makes a field from a line.  Returns false if the line must be left out. */
+/* Makes a field from a line.  Returns false if HTTP/2 must not send the line. */
 static bool
 h2_head_take_line(char *line, size_t len, nghttp2_nv *nv)
 {

@@ -1,7 +1,6 @@
 /*
- * hold: counts the memory that a stream holds for its request: the head until the response is
- * chosen, then the texts for the log.  Both count towards the limits of the stream's session
- * (session.h).
+ * hold: counts the memory that a stream uses for its request.  This is the head until the response
+ * is chosen, then the texts for the log.  Both count towards the limits of the session (session.h).
  */
 #ifndef SERVER_HTTP2_HOLD_H
 #define SERVER_HTTP2_HOLD_H
@@ -12,27 +11,27 @@
 struct h2;
 struct h2_stream;
 
-/* Counts the memory of the head again after a change. */
+/* Counts the head again.  Call after a change of the head. */
 void h2_hold_weigh(struct h2_stream *);
 
-/* Frees the head and no longer counts it. */
+/* Frees the head, and subtracts it from the count. */
 void h2_hold_free(struct h2_stream *);
 
 /* Returns how many bytes the stream may keep for the log. */
 size_t h2_hold_room(const struct h2_stream *);
 
-/* Counts the bytes kept for the log, in place of the previous count. */
+/* Sets the number of bytes kept for the log. */
 void h2_hold_keep(struct h2_stream *, size_t);
 
-/* Reserves a part of H2_MORE.  Returns false if less is left. */
+/* Reserves bytes of H2_MORE.  Returns false if fewer are free. */
 bool h2_hold_more(struct h2_stream *, size_t bytes);
 
-/* Releases the bytes that h2_hold_more reserved.  Returns true if there were any. */
+/* Releases the bytes that h2_hold_more reserved.  Returns false if none were reserved. */
 bool h2_hold_less(struct h2_stream *);
 
 /*
- * Returns true, and counts the refusal, if memory is too short for a stream beside `others` other
- * streams.
+ * Returns true if memory is too short for another stream, and counts the refusal.  `others` is the
+ * number of other open streams.
  */
 bool h2_hold_is_short(const struct h2 *, unsigned others);
 

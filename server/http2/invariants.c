@@ -1,7 +1,4 @@
-/*
- * invariants: checks the rules that a session and its streams obey between two calls, in builds for
- * tests.
- */
+/* invariants: checks the rules for a session and its streams.  Compiled only with PW_DEBUG. */
 #include "server/http2/stream.h"
 
 #ifdef PW_DEBUG
@@ -17,7 +14,7 @@
 		}                                                    \
 	} while (0)
 
-/* Checks that each open stream has something to wake it. */
+/* Checks that an event will wake each open stream. */
 static void
 h2_invariants_check_stream(const struct h2_stream *sm)
 {

@@ -1,6 +1,6 @@
 /*
- * ready: responds to requests of which every byte is known (known.h) from the response cache, without
- * an exchange; the head is split into fields once for all clients.
+ * ready: sends cached responses to known requests (known.h), without an exchange.  A cached head is
+ * split into fields once, for all clients.
  */
 #include <string.h>
 
@@ -16,14 +16,14 @@
 #include "server/worker/worker.h"
 
 /*
- * A response head as an array of fields, which libnghttp2 does not copy.  It lives as long as the
- * cached response.
+ * A cached response head as an array of fields.  libnghttp2 does not copy the fields.  Freed
+ * together with the cached response.
  */
 struct form {
 	size_t fm_n;
 	time_t fm_date;
 	char *fm_text;
-	nghttp2_nv fm_fields[]; /* followed by the text */
+	nghttp2_nv fm_fields[]; /* the text of the head follows */
 };
 
 static struct service *
@@ -64,8 +64,8 @@ h2_ready_make_form(struct cached_response *rsp, uint64_t now)
 }
 
 /*
- * Returns the form of a cached response, with its current date.  Returns NULL if the cache has no
- * memory for the form.
+ * Returns the form of a cached response, with the current date.  Returns NULL if the cache has no
+ * memory for a form.
  */
 static struct form *
 h2_ready_form_of(struct cached_response *rsp, uint64_t now)
@@ -88,8 +88,8 @@ h2_ready_body_len(const struct cached_response *rsp)
 }
 
 /*
- * Finds the cached response to a request.  Returns false if there is none, or if a proxy names the
- * client, which may differ with each request.
+ * Finds the cached response to a request.  Returns false if there is none, or if a proxy states the
+ * client's address, which may differ for each request.
  */
 static bool
 h2_ready_find(const struct h2_stream *sm, uint64_t now, struct known *kn)
@@ -111,8 +111,8 @@ h2_ready_find(const struct h2_stream *sm, uint64_t now, struct known *kn)
 }
 
 /*
- * Frees a large head and keeps only the texts for the log, because the response may wait long for
- * the client.
+ * If the head is large, frees it and keeps only the texts for the log, because the client may be
+ * slow.
  */
 static void
 h2_ready_settle(struct h2_stream *sm)

@@ -10,7 +10,7 @@
 #include "server/worker/worker.h"
 
 #define STREAMS_PER_SLICE 32
-#define ACKS		  64 /* ACKs of SETTINGS and PING that wait for the socket */
+#define ACKS		  64 /* maximum ACKs that wait for the socket */
 
 static const struct conf *
 h2_session_conf_of(const struct h2 *h2)
@@ -89,7 +89,7 @@ h2_stop(struct h2 *h2)
 		if (!sm->sm_closed)
 			h2_stream_closed(sm);
 	}
-	/* The streams are gone, so libnghttp2 must not call on_stream_close any more. */
+	/* Prevents calls of on_stream_close, since the streams are freed. */
 	nghttp2_session_del(h2->h2_session);
 	h2->h2_session = NULL;
 }
@@ -109,8 +109,8 @@ h2_destroy(struct h2 **h2p)
 /* ------------------------------------------------------- input and output */
 
 /*
- * Passes bytes to libnghttp2.  An error is either bad HTTP/2 or a lack of memory, the only reason
- * for which a callback fails.
+ * Passes bytes to libnghttp2.  An error means that the client violated HTTP/2 or that memory is
+ * short: a callback fails only if memory is short.
  */
 static void
 h2_session_give(struct h2 *h2, const unsigned char *data, size_t len)
@@ -119,7 +119,7 @@ h2_session_give(struct h2 *h2, const unsigned char *data, size_t len)
 
 	if (len > 0 && !h2->h2_failed)
 		n = nghttp2_session_mem_recv(h2->h2_session, data, len);
-	/* The client does not read the responses to its PING and SETTINGS. */
+	/* The client sends PING and SETTINGS, but does not read the ACKs. */
 	if (n == NGHTTP2_ERR_FLOODED)
 		h2_calm_down(h2);
 	else if (n == NGHTTP2_ERR_NOMEM || n == NGHTTP2_ERR_CALLBACK_FAILURE)
@@ -129,8 +129,8 @@ h2_session_give(struct h2 *h2, const unsigned char *data, size_t len)
 }
 
 /*
- * Returns true if the frame begins a request while the streams hold too many heads.  The frame must
- * then wait, with all input after it.
+ * Returns true if the frame starts a request while the heads of the streams occupy too much memory.
+ * The frame and all input after it must then wait.
  */
 static bool
 h2_session_must_wait(struct h2 *h2, const struct h2_walk_frame *wf)
@@ -139,7 +139,7 @@ h2_session_must_wait(struct h2 *h2, const struct h2_walk_frame *wf)
 	       h2_is_laden(h2);
 }
 
-/* Checks each frame after the frames before it have been processed. */
+/* Checks each frame when libnghttp2 has processed all frames before it. */
 bool
 h2_receive(struct h2 *h2, const char *text, size_t len, size_t *taken)
 {
@@ -200,7 +200,7 @@ h2_session_put(struct h2 *h2, const uint8_t *data, size_t len)
 	h2->h2_len += len;
 }
 
-/* Gathers frames until the buffer has no space for another one. */
+/* Gathers frames until no further frame fits into the buffer. */
 static void
 h2_session_gather(struct h2 *h2)
 {

@@ -9,11 +9,11 @@
 #include "server/http2/hold.h"
 #include "server/http2/stream_priv.h"
 
-#define FIELDS 48 /* maximum fields of a response head on the stack */
+#define FIELDS 48 /* maximum fields of a response head without malloc */
 
 /* ----------------------------------------------------------- request head */
 
-/* Frees the request head, because the response may wait long for the client. */
+/* Frees the request head, because the client may take long to accept the response. */
 static void
 h2_stream_settle(struct h2_stream *sm)
 {
@@ -66,7 +66,7 @@ h2_stream_submit(struct h2_stream *sm, char *head, size_t len, bool body)
 	return done;
 }
 
-/* Returns true if the response exceeds the client's windows. */
+/* Returns true if the response exceeds a window of the client. */
 static bool
 h2_stream_waits_for_window(const struct h2_stream *sm)
 {
@@ -79,7 +79,7 @@ h2_stream_waits_for_window(const struct h2_stream *sm)
 	       len > nghttp2_session_get_remote_window_size(session);
 }
 
-/* Returns true if the client's windows are smaller than a frame. */
+/* Returns true if a window of the client is smaller than a frame. */
 static bool
 h2_stream_is_stalled(const struct h2_stream *sm)
 {
@@ -112,7 +112,7 @@ h2_stream_begin_body(struct h2_stream *sm, bool body)
 	}
 }
 
-/* Returns true if the whole response is in memory, so that sending it cannot fail. */
+/* Returns true if the whole response is in memory, so that no read can fail. */
 static bool
 h2_stream_is_in_memory(const struct response *rs)
 {
@@ -121,8 +121,8 @@ h2_stream_is_in_memory(const struct response *rs)
 }
 
 /*
- * Prepares the first bytes but sends none, so that a read error can still lead to another response,
- * as in HTTP/1.
+ * Reads the first bytes before sending any, so that a read error can still lead to another
+ * response, as in HTTP/1.
  */
 static void
 h2_stream_first_step(struct h2_stream *sm)
@@ -178,8 +178,8 @@ h2_stream_looked_up(struct h2_stream *sm, bool ready)
 /* ---------------------------------------------------------------- request */
 
 /*
- * Refuses the request.  Makes the method OTHER unless it is HEAD, whose response has no body (RFC
- * 9110, 9.3.2).
+ * Refuses the request.  Keeps METHOD_HEAD, because a response to HEAD has no body (RFC 9110,
+ * 9.3.2); other methods become METHOD_OTHER.
  */
 static void
 h2_stream_refuse(struct h2_stream *sm, int status)
@@ -291,7 +291,7 @@ h2_stream_run(struct h2_stream *sm)
 	h2_stream_unset_due(sm);
 	switch (sm->sm_state) {
 	case H2_NEW:
-		/* Nothing was done for the request, so its client may send it again. */
+		/* The server has not processed the request, so the client may send it again. */
 		if (h2_hold_is_short(
 			sm->sm_session, sm->sm_session->h2_open - 1))
 			h2_stream_give_up(sm, NGHTTP2_REFUSED_STREAM);
@@ -338,7 +338,7 @@ h2_stream_look(struct h2_stream *sm)
 
 /* ------------------------------------------------------ a request's body */
 
-/* Resets the stream of a client that goes on sending after the response (RFC 9113, 8.1). */
+/* Resets the stream, because the client still sends its body after the response (RFC 9113, 8.1). */
 static void
 h2_stream_stop_body(struct h2_stream *sm)
 {
@@ -414,7 +414,7 @@ h2_stream_closed(struct h2_stream *sm)
 		return;
 	}
 	h2_stream_timer(sm, TIMER_NONE);
-	/* A disk timeout may have cancelled the exchange already. */
+	/* A disk timeout may have cancelled the exchange. */
 	if (!sm->sm_ex->ex_cancelled)
 		exchange_cancel(sm->sm_ex);
 	h2_hold_free(sm);
@@ -453,7 +453,7 @@ h2_stream_on_resumed(struct exchange *ex)
 	h2_stream_set_due(sm);
 }
 
-/* Returns false, because the session announces its close itself: see h2_drain. */
+/* Returns false: the session itself announces the close, see h2_drain. */
 static bool
 h2_stream_is_last(const struct exchange *ex)
 {
@@ -461,7 +461,7 @@ h2_stream_is_last(const struct exchange *ex)
 	return false;
 }
 
-/* Submits a complete response, a head and its page, which are in `text`. */
+/* Submits a complete response: `text` has the head and the page. */
 static bool
 h2_stream_send_now(struct exchange *ex, const char *text, size_t len)
 {

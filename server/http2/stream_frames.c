@@ -1,6 +1,4 @@
-/*
- * stream_frames: copies a response's bytes into frames of DATA: see h2_stream_read.
- */
+/* stream_frames: copies the bytes of a response into DATA frames: see h2_stream_read. */
 #include <errno.h>
 #include <string.h>
 
@@ -44,7 +42,7 @@ h2_stream_frames_sink_take(
 	return 0;
 }
 
-/* Returns 0, because the bytes were copied and the page cache need not keep them. */
+/* Returns 0: frames have copies of the bytes, so the page cache may drop the originals. */
 static long
 h2_stream_frames_sink_unacked(struct pw_sink *sk)
 {
@@ -57,7 +55,7 @@ const struct pw_sink_ops h2_stream_sink_ops = {
     .unacked = h2_stream_frames_sink_unacked,
     .room = h2_stream_frames_sink_room};
 
-/* Runs steps until the frame is full or the response has no more bytes for now. */
+/* Runs steps until the frame is full or the response has no further bytes now. */
 static enum pw_send_status
 h2_stream_frames_fill(struct h2_stream *sm)
 {
@@ -76,7 +74,10 @@ h2_stream_frames_fill(struct h2_stream *sm)
 	return status;
 }
 
-/* Fills a frame, which fits the client's windows, with the bytes that the response has now. */
+/*
+ * Fills a frame with the available bytes of the response.  The client's windows have space for the
+ * frame.
+ */
 static ssize_t
 h2_stream_frames_read_response(struct h2_stream *sm, uint32_t *flags)
 {
@@ -115,7 +116,7 @@ h2_stream_frames_read_rest(struct h2_stream *sm, uint32_t *flags)
 	return (ssize_t)n;
 }
 
-/* Returns true if the stream waits for a time slice, a completion or the end of a pause. */
+/* Returns true if the stream waits for a time slice, a completion, or the end of a pause. */
 static bool
 h2_stream_frames_is_held_up(const struct h2_stream *sm)
 {

@@ -1,6 +1,6 @@
 /*
- * stream_priv: what the files of a stream share: stream.c (request and response), stream_frames.c,
- * stream_time.c, and below them stream_slice.c.
+ * stream_priv: declarations that the files of a stream share: stream.c (request and response),
+ * stream_frames.c, stream_time.c and, below these, stream_slice.c.
  */
 #ifndef SERVER_HTTP2_STREAM_PRIV_H
 #define SERVER_HTTP2_STREAM_PRIV_H
@@ -24,7 +24,7 @@ h2_stream_bufs(const struct h2_stream *sm)
 
 void h2_stream_timer(struct h2_stream *, enum timer);
 
-/* Requests a time slice of the session, unless it is stopped. */
+/* Requests a time slice for the session, unless the session is stopped. */
 void h2_stream_ask_slice(const struct h2_stream *);
 
 /*
@@ -37,19 +37,19 @@ void h2_stream_unset_due(struct h2_stream *);
 /* Starts TIMER_DISK, and waits for the completion. */
 void h2_stream_await_disk(struct h2_stream *);
 
-/* Returns false during a pause of the rate limit, which this call may begin. */
+/* Returns false if the rate limit requires a pause, and starts that pause. */
 bool h2_stream_may_go_on(struct h2_stream *);
 
 /*
- * Starts TIMER_SEND unless a timer runs, because the client may close its window and so keep the
- * stream's memory in use.
+ * Starts TIMER_SEND unless a timer runs.  Otherwise a client could keep the stream's memory in use
+ * by closing its window.
  */
 void h2_stream_watch(struct h2_stream *);
 
-/* Releases the stream's part of H2_MORE, and wakes a stream that waits for it. */
+/* Releases the stream's part of H2_MORE, and wakes a stream that waits for memory. */
 void h2_stream_give_more_back(struct h2_stream *);
 
-/* Ends an exchange whose response was submitted to libnghttp2. */
+/* Frees an exchange whose response was passed to libnghttp2 completely. */
 void h2_stream_end_exchange(struct h2_stream *);
 
 /* Resets the stream, so that the client does not mistake a partial response for a whole one. */

@@ -1,6 +1,4 @@
-/*
- * stream_slice: the events that a stream waits for: see stream_priv.h.
- */
+/* stream_slice: time slices and timers of a stream: see stream_priv.h. */
 #include "server/content/pace.h"
 #include "server/http2/hold.h"
 #include "server/http2/stream_priv.h"

@@ -1,13 +1,11 @@
-/*
- * stream_time: handles the timeouts of disks and clients.
- */
+/* stream_time: handles timeouts of disks and of clients. */
 #include "lib/os/os.h"
 #include "server/http2/hold.h"
 #include "server/http2/stream_priv.h"
 
 /*
- * Handles a disk timeout: sends a 503, or resets the stream if its response has begun, and cancels
- * the exchange.
+ * Handles a disk timeout unless the disk gets more time: cancels the exchange, and sends a 503 or,
+ * if the response has begun, resets the stream.
  */
 static void
 h2_stream_time_disk_late(struct h2_stream *sm)
@@ -37,7 +35,7 @@ h2_stream_time_has_no_window(const struct h2_stream *sm)
 		   sm->sm_session->h2_session, sm->sm_id) <= 0;
 }
 
-/* Returns the bytes that min_send_rate demands of the connection in a send_timeout. */
+/* Returns the number of bytes that min_send_rate requires from the connection per send_timeout. */
 static uint64_t
 h2_stream_time_least(const struct h2_stream *sm)
 {
@@ -54,10 +52,10 @@ h2_stream_time_is_too_few(uint64_t n, uint64_t wanted)
 }
 
 /*
- * Returns the bytes that min_send_rate demands of the stream.  A stream whose window the client has
- * closed corresponds to an HTTP/1 connection whose socket is full.  If the client has acknowledged
- * all that was sent, it is slow on purpose, and the stream must reach the full rate.  If not, its
- * link is slow, and its streams share the rate.
+ * Returns the number of bytes that min_send_rate requires from a stream whose window is full, per
+ * send_timeout.  If the client has acknowledged nearly all sent bytes, it keeps the window closed
+ * by choice, and the stream must reach the full rate.  Otherwise the link is slow, and the streams
+ * share the rate.
  */
 static uint64_t
 h2_stream_time_least_of_stream(const struct h2_stream *sm)
@@ -70,9 +68,9 @@ h2_stream_time_least_of_stream(const struct h2_stream *sm)
 }
 
 /*
- * Returns true if the client is too slow.  With a closed connection window the bytes of all streams
- * count, because other streams may have used the window up.  If both windows are open, the stream
- * is not to blame: the connection is slow, or its time slice is late.
+ * Returns true if the client is too slow.  If the window of the stream is open and that of the
+ * connection is closed, the bytes of all streams count, because other streams may have used the
+ * window.  If both windows are open, the stream waits for the socket or its time slice.
  */
 static bool
 h2_stream_time_is_too_slow(const struct h2_stream *sm)
@@ -125,7 +123,6 @@ h2_stream_on_timeout(struct sched_item *it, enum timer timer)
 		h2_stream_time_client_late(sm);
 }
 
-/* Makes the stream due after a pause. */
 static void
 h2_stream_on_slice(struct sched_item *it)
 {
@@ -139,8 +136,7 @@ h2_stream_peer(const struct sched_item *it)
 }
 
 /*
- * Returns 0 for a stopped session, because its connection has closed and its streams only wait for
- * a disk.
+ * Returns 0 for a stopped session: its connection has closed, and its streams only wait for a disk.
  */
 static unsigned
 h2_stream_responses(const struct sched_item *it)
@@ -166,7 +162,7 @@ h2_stream_on_evict(struct sched_item *it)
 }
 
 #ifdef PW_DEBUG
-/* Checks nothing, because h2_check covers the streams. */
+/* Checks nothing, because h2_check checks the streams. */
 static void
 h2_stream_on_check(const struct sched_item *it)
 {

@@ -21,8 +21,8 @@ h2_walk_length(const struct h2_walk *wa)
 }
 
 /*
- * Returns the bytes of the head to read: more for a PRIORITY, once the fixed part of the head is
- * known.
+ * Returns how many bytes of the head to read.  A PRIORITY needs more, but its type is known only
+ * after H2_WALK_HEAD bytes.
  */
 static unsigned
 h2_walk_wanted(const struct h2_walk *wa)
@@ -39,7 +39,7 @@ h2_walk_least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Copies the next bytes of a frame head.  Returns true if the head is complete. */
+/* Copies the next bytes of a frame head into wa_head.  Returns true if the head is complete. */
 static bool
 h2_walk_take_head(
     struct h2_walk *wa, const unsigned char *data, size_t len, size_t *at)
@@ -72,7 +72,7 @@ h2_walk_describe(const struct h2_walk *wa, struct h2_walk_frame *wf)
 			      INT32_MAX);
 }
 
-/* Skips the preface and the payload before the next head. */
+/* Skips the preface, or the payload before the next frame head. */
 static void
 h2_walk_skip(struct h2_walk *wa, size_t len, size_t *at)
 {

@@ -1,6 +1,6 @@
 /*
- * walk: finds the frames in the input (RFC 9113, 4.1), because libnghttp2 does not report all of
- * them.  Pure.
+ * walk: finds each frame in the input (RFC 9113, 4.1).  Needed because libnghttp2 does not report
+ * all frames.  Pure.
  */
 #ifndef SERVER_HTTP2_WALK_H
 #define SERVER_HTTP2_WALK_H
@@ -11,13 +11,13 @@
 
 #define H2_WALK_PREFACE 24 /* bytes before the first frame */
 #define H2_WALK_HEAD	9
-#define H2_WALK_MOST	13 /* bytes of a head with a PRIORITY's dependency */
+#define H2_WALK_MOST	13 /* bytes of a PRIORITY's head and its dependency */
 
 /* Position in the input.  All zero at the start of a connection. */
 struct h2_walk {
-	unsigned wa_preface; /* bytes received of the preface */
-	unsigned wa_have;    /* bytes received of wa_head */
-	uint32_t wa_left;    /* bytes of the frame's payload still to come */
+	unsigned wa_preface; /* received bytes of the preface */
+	unsigned wa_have;    /* received bytes of wa_head */
+	uint32_t wa_left;    /* remaining bytes of the frame's payload */
 	unsigned char wa_head[H2_WALK_MOST];
 };
 
@@ -29,8 +29,9 @@ struct h2_walk_frame {
 };
 
 /*
- * Advances *at to the end of the next frame head, or to the end of the data.  Returns true if a
- * head is complete; *begin is then its offset in the data, or 0 if it began in earlier data.
+ * Advances *at behind the next frame head, or to the end of the data.  Returns true if the head is
+ * complete.  *begin is then the offset of the head in the data, or 0 if the head started in earlier
+ * data.
  */
 bool h2_walk(struct h2_walk *, const unsigned char *, size_t len, size_t *at,
     size_t *begin, struct h2_walk_frame *);
