@@ -40,7 +40,6 @@ bind_cure(int error)
 	}
 }
 
-/* Returns a remedy for an error of a Unix socket. */
 static const char *
 bind_cure_path(int error)
 {
@@ -66,9 +65,9 @@ bind_complain(const struct listen_addr *la, const char *what, int error)
 					     : bind_cure(error));
 }
 
-/* Flags of bind_one. */
+/* Flags for bind_one. */
 #define SHARED 1 /* several sockets of this server share the address */
-#define LISTEN 2 /* listen at once */
+#define LISTEN 2 /* the socket listens at once */
 
 static int
 bind_one(
@@ -122,10 +121,11 @@ bind_add(struct listen_table *now, const struct sock *sk)
 }
 
 /*
- * Opens the first socket of an address.  It listens without SO_REUSEPORT, which would hide that another
- * server uses the port, and shares the port from then on.  Stores the address, with the port that the
- * kernel chose for port 0.  Where a socket that listens cannot share, only checks that the port is free,
- * and stores no socket; another server that starts at the same time may pass the same check.
+ * Opens the first socket of an address.  The socket listens without SO_REUSEPORT, which would hide
+ * that another server uses the port.  Afterwards it shares the port.  Stores the address, with the
+ * port that the kernel chose for port 0.  If a listening socket cannot share its port, only checks
+ * that the port is free, and stores no socket; another server that starts at the same time may then
+ * pass the same check.
  */
 static int
 bind_first(const struct listen_addr *la, const char *name,
@@ -149,8 +149,8 @@ bind_first(const struct listen_addr *la, const char *name,
 }
 
 /*
- * Moves the usable old sockets of that name to `now`, counts them, and copies the last one to *sk.
- * Closes sockets that no longer listen: an earlier server process shares them, and can call
+ * Moves the usable old sockets with this name to `now`, counts them, and copies the last to *sk.
+ * Closes sockets that do not listen: an earlier process shares them, and may have called
  * shutdown(2).
  */
 static int
@@ -180,8 +180,8 @@ bind_keep_old(const char *name, struct listen_table *old,
 }
 
 /*
- * Returns true if a socket of this server already covers the address, as "*" does, so that
- * bind_first would fail.
+ * Returns true if a socket of this server already uses the address, for example because "*"
+ * includes it.  bind_first would fail then.
  */
 static bool
 bind_is_ours(const struct listen_addr *la, const struct listen_table *old,
@@ -193,8 +193,8 @@ bind_is_ours(const struct listen_addr *la, const struct listen_table *old,
 }
 
 /*
- * Keeps the old Unix socket or opens a new one.  All workers share the socket, as a path has a
- * single backlog.
+ * Keeps the old Unix socket, or opens a new one.  All workers share this socket, because only one
+ * socket can have the path.
  */
 static int
 bind_unix(const struct listen_addr *la, const char *name, enum socket_use use,
@@ -251,7 +251,7 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
 }
 
 /*
- * Makes the name of an address.  Port 0 may be listed several times, each time for a different
+ * Makes the name of an address.  conf_listen may have port 0 several times, each time for another
  * port, so a repeated name gets a number ("#2").
  */
 static void
@@ -315,7 +315,7 @@ bind_sites(
 	return bind_keep_given(old, now, SOCKET_UNUSED);
 }
 
-/* Opens one socket, regardless of the number of workers. */
+/* Opens one socket for all workers. */
 static int
 bind_single(const struct listen_addr *la, enum socket_use use,
     struct listen_table *old, struct listen_table *now)
@@ -378,7 +378,7 @@ bind_url(int fd, bool tls, char *text, size_t size)
 		any = addr.in.sin_addr.s_addr == htonl(INADDR_ANY);
 		inet_ntop(AF_INET, &addr.in.sin_addr, host, sizeof(host));
 	}
-	/* sin6_port has the same offset. */
+	/* sin6_port has the same offset as sin_port */
 	snprintf(text, size, "%s://%s:%u/", tls ? "https" : "http",
 	    any ? "localhost" : host, ntohs(addr.in.sin_port));
 }

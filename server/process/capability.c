@@ -1,7 +1,7 @@
 /*
- * capability: drops capabilities(7), except CAP_FOWNER if the configuration keeps it: with
- * CAP_FOWNER, cachestat(2) and mincore(2) work on files of other users.  All calls apply to the
- * calling thread only, so they precede the start of other threads.
+ * capability: drops capabilities(7).  Keeps CAP_FOWNER if the configuration wants it: cachestat(2)
+ * and mincore(2) then work on files of other users.  All calls affect only the calling thread, so
+ * they must precede the start of other threads.
  */
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -16,7 +16,10 @@
 
 #define WORDS _LINUX_CAPABILITY_U32S_3
 
-/* Newest capability of Linux 5.12.  capability_empty_bounding_set must drop it and all below. */
+/*
+ * Newest capability of Linux 5.12.  capability_empty_bounding_set must drop it and all lower
+ * numbers.
+ */
 #define SURE CAP_CHECKPOINT_RESTORE
 
 static int
@@ -49,7 +52,7 @@ capability_empty_bounding_set(void)
 }
 
 /*
- * Keeps capabilities across a change of the user.  Returns 0, 1 if locked securebits forbid that
+ * Keeps capabilities across a change of the user.  Returns 0, 1 if locked securebits forbid this
  * (EPERM), or -errno.
  */
 static int
@@ -78,9 +81,9 @@ sandbox_os_begin(bool keep)
 }
 
 /*
- * Also empties the ambient set, which the inheritable set limits.  Ignores a failure of
- * PR_SET_KEEPCAPS: flags in securebits matter only to a process that can change its user or execute
- * a program.
+ * Also empties the ambient set, because the inheritable set limits it.  Ignores a failure of
+ * PR_SET_KEEPCAPS: this setting matters only to a process that can change its user or execute a
+ * program.
  */
 int
 capability_limit(bool keep)

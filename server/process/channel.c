@@ -62,9 +62,9 @@ channel_send(
 }
 
 /*
- * Returns the descriptor of a message, or -1 if there is none.  Padding leaves space for two
- * descriptors on Linux; with less space FreeBSD would deliver none.  The protocol never sends two,
- * so if two arrive, closes both and returns -1.
+ * Returns the descriptor of a message, or -1 if there is none.  On Linux, padding leaves space for
+ * two descriptors; with less space, FreeBSD would deliver no descriptor.  The sender never sends
+ * two, so if two arrive, closes both and returns -1.
  */
 static int
 channel_attached(struct msghdr *msg)

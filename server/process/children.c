@@ -1,7 +1,7 @@
 /*
  * children: handles messages and exits of server processes.  An attacker may control a server
- * process.  So the master accepts from a serving process only whether it is alive or stuck, and a
- * drain or undrain, which the process can report to balancers anyway.
+ * process, so the master accepts only whether a serving process is alive or stuck, and a drain or
+ * undrain, which the process could send to balancers anyway.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,18 +18,18 @@
 #include "server/process/sd_notify.h"
 #include "server/worker/worker.h"
 
-/* time within which MASTER_DEATHS deaths end the master */
+/* the master exits after MASTER_DEATHS deaths within this time, microseconds */
 #define PERIOD_US	 (60 * MASTER_SECOND)
-#define HEAR_MOST	 64 /* maximum messages in a row per process */
-#define PAUSE_MOST	 30 /* maximum pause between failing starts, seconds */
-/* time to accept CHANNEL_WITHDRAW from an old process */
+#define HEAR_MOST	 64 /* maximum messages per process in a row */
+#define PAUSE_MOST	 30 /* maximum pause between failed starts, seconds */
+/* time after a reload in which an old process may send CHANNEL_WITHDRAW, microseconds */
 #define WITHDRAW_LATE_US (2 * MASTER_SECOND)
 
 /* ------------------------------------------------------- starts and switches */
 
 /*
- * Returns true if an old process may still accept clients.  A process that has not sent
- * CHANNEL_QUIET within MASTER_HUNG hangs, so it accepts none.
+ * Returns true if an old process may still accept clients.  If the process has not sent
+ * CHANNEL_QUIET within MASTER_HUNG, it hangs and accepts no clients.
  */
 static bool
 children_accepts(const struct child *ch)
@@ -63,8 +63,8 @@ children_refused(struct master *ms)
 }
 
 /*
- * Handles the death of a serving process.  The first death may be an accident, so the next process
- * starts at once; each further death within PERIOD_US delays that start by a second more.
+ * Handles the death of a serving process.  Starts the next process at once, because one death may
+ * be an accident.  Each further death within PERIOD_US delays the next start by one more second.
  */
 static void
 children_serving_died(struct master *ms)
@@ -101,8 +101,8 @@ children_close_next(struct master *ms)
 }
 
 /*
- * Schedules another start after a failed one.  A failed start does not count as a death, as the
- * configuration may be wrong now and corrected later.
+ * Schedules another start after a failed start.  A failed start does not count as a death, because
+ * the operator may still correct the configuration.
  */
 static void
 children_try_again(struct master *ms)
@@ -184,12 +184,13 @@ children_switch(struct master *ms, struct child *ch)
 		sd_notify_send("READY=1\nSTATUS=serving");
 	else if (ms->ms_done == NULL)
 		sd_notify_status(
-		    "serving"); /* else children_tell_done sends it */
+		    "serving"); /* else sent by children_tell_done */
 	ms->ms_served = true;
 }
 
 /*
- * Makes a starting process serve.  The process has no clients before this, so a failure loses none.
+ * Makes a starting process serve.  The process has no clients yet, so no client is lost if this
+ * fails.
  */
 static void
 children_became_ready(struct master *ms, struct child *ch, const char *timeout)
@@ -206,7 +207,7 @@ children_became_ready(struct master *ms, struct child *ch, const char *timeout)
 		(void)children_tell(ch, CHANNEL_WITHDRAW, withdraw_now(ms));
 	error = children_tell(ch, CHANNEL_SERVE, "");
 	if (error == -EPIPE)
-		return; /* children_reap handles its exit */
+		return; /* children_reap handles the exit */
 	if (error != 0) {
 		children_give_up(ms, "send to a server process", "", error);
 		return;
@@ -217,8 +218,8 @@ children_became_ready(struct master *ms, struct child *ch, const char *timeout)
 }
 
 /*
- * Adds a socket of a starting process to ms_next.  Without the master's copy of the descriptor, the
- * socket would close with the process.
+ * Adds a socket of a starting process to ms_next.  Without the master's copy, the socket would
+ * close with the process.
  */
 static void
 children_take_socket(struct master *ms, const char *text, int fd)
@@ -268,9 +269,10 @@ children_heard_starting(struct master *ms, struct child *ch,
 }
 
 /*
- * Handles a request to drain or undrain.  Accepts the request from an old process only for
- * WITHDRAW_LATE_US after a reload; later no client can reach a draining process to send one.  Does
- * not remember a request that the serving process does not receive, as the operator can repeat it.
+ * Handles a drain or undrain request that a process has received.  Accepts the request from an old
+ * process only for WITHDRAW_LATE_US after a reload: later, clients cannot reach a draining process.
+ * Does not store the request if the serving process cannot receive it, because the operator can
+ * repeat it.
  */
 static void
 children_heard_withdraw(
@@ -396,7 +398,7 @@ children_find(struct master *ms, pid_t pid)
 	return NULL;
 }
 
-/* Returns the pid of a process that has exited and is not reaped yet, or 0. */
+/* Returns the pid of a process that has exited and must still be reaped, or 0. */
 static pid_t
 children_next_ended(void)
 {
@@ -417,8 +419,8 @@ children_reap(struct master *ms)
 	while ((pid = children_next_ended()) > 0) {
 		ch = children_find(ms, pid);
 		/*
-		 * The pid cannot be reused before waitpid.  So if a message is bad, the master may
-		 * still kill the process by its pid.
+		 * The pid cannot be reused before waitpid.  So if the process has sent a bad
+		 * message, the master may still kill this pid.
 		 */
 		if (ch != NULL && ch == ms->ms_starting)
 			children_hear_some(ms, ch, UINT_MAX);

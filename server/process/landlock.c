@@ -1,6 +1,6 @@
 /*
- * landlock: restricts which files may be opened (landlock(7)).  The ruleset forbids everything that
- * the kernel can forbid, then allows reading in some places.
+ * landlock: restricts which files the process may open (landlock(7)).  The ruleset forbids
+ * everything that the kernel can forbid, then allows reading in some places.
  */
 #include <sys/syscall.h>
 
@@ -22,16 +22,15 @@
 #define READ_TREE (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 
 /*
- * Copy of struct landlock_ruleset_attr, since the header may be older than the kernel.  Fields that
- * the kernel does not know must be zero.
+ * Copy of struct landlock_ruleset_attr, because the system's header may be older than the kernel.
+ * Fields that the kernel does not know must be zero.
  */
 struct ruleset {
-	uint64_t rs_fs;	   /* from version 1: access to files */
-	uint64_t rs_net;   /* version 4: TCP bind and connect */
-	uint64_t rs_scope; /* version 6: abstract Unix sockets and signals */
+	uint64_t rs_fs;	   /* since version 1: access to files */
+	uint64_t rs_net;   /* since version 4: TCP bind and connect */
+	uint64_t rs_scope; /* since 6: abstract Unix sockets and signals */
 };
 
-/* The rights that each version of Landlock added. */
 static const struct {
 	int kind_version;
 	struct ruleset kind_rights;
@@ -45,8 +44,8 @@ static const struct {
 };
 
 /*
- * Files that os_advice_limit and os_folios read when the server opens a file on a new device.  For
- * a device that is attached after the start, only the bdi is readable, which is enough.
+ * Files that os_advice_limit and os_folios read when the server opens a file on a new device.  If a
+ * device is attached after the start, only its bdi can be read, which is enough.
  */
 static const char *const sys_files[] = {
     "/sys/devices/virtual/bdi",
@@ -55,7 +54,7 @@ static const char *const sys_files[] = {
 };
 
 #if SANITIZED
-/* Files that sanitizers read to write a report.  The first one is the program itself. */
+/* Files that sanitizers read to write a report.  The first file is the program. */
 static const struct {
 	const char *san_path;
 	uint64_t san_rights;
@@ -119,7 +118,7 @@ landlock_allow_path(int ruleset, const char *path, uint64_t rights)
 	return error;
 }
 
-/* Allows paths that only make the server faster.  Ignores errors. */
+/* Allows paths that the server needs only to run faster.  Ignores errors. */
 static void
 landlock_allow_paths(int ruleset, const char *pattern, uint64_t rights)
 {

@@ -15,7 +15,7 @@
 
 #include "server/process/listen_table.h"
 
-#define BACKLOG 4096 /* maximum clients in the queue of a socket */
+#define BACKLOG 4096 /* maximum connections that wait for accept */
 
 int
 listen_add(struct listen_table *ss, const struct sock *sk)
@@ -31,8 +31,8 @@ listen_add(struct listen_table *ss, const struct sock *sk)
 }
 
 /*
- * Returns true if the socket has this name and use.  SOCKET_UNUSED, an inherited socket that an
- * earlier process did not use, matches SOCKET_SERVE.
+ * Returns true if the socket has this name and use.  SOCKET_UNUSED, an inherited unused socket,
+ * matches SOCKET_SERVE.
  */
 static bool
 listen_table_is(const struct sock *sk, const char *name, enum socket_use use)
@@ -106,8 +106,8 @@ listen_table_address_of(int fd, union address *addr)
 }
 
 /*
- * Returns the address as IPv6.  An IPv4 address becomes IPv4-mapped, since an IPv6 socket may accept
- * IPv4 clients as well.
+ * Returns the address as IPv6.  An IPv4 address becomes IPv4-mapped, because an IPv6 socket may
+ * also accept IPv4 clients.
  */
 static struct in6_addr
 listen_table_as_inet6(const struct sockaddr *sa)
@@ -193,7 +193,7 @@ listen_genuine(const struct sock *sk)
 		return true;
 	if (addr.sa.sa_family != AF_INET && addr.sa.sa_family != AF_INET6)
 		return false;
-	/* The name may have port 0. */
+	/* The name may have port 0 instead of the actual port. */
 	addr.in.sin_port = 0;
 	return listen_table_is_named(&addr, sk->sk_name);
 }

@@ -1,5 +1,5 @@
 /*
- * master: signals and timers of the master.  The only place where it waits is master_await().
+ * master: handles the signals and timers of the master.  The master waits only in master_await().
  */
 #include <poll.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@
 #include "server/worker/worker.h"
 
 /*
- * Time after shutdown_timeout before the master kills a process, microseconds.  In this time the
- * process handles a device that hangs.
+ * The master kills a process this long after shutdown_timeout, microseconds.  A process needs the
+ * time if a device hangs.
  */
 #define LAST_US (10 * MASTER_SECOND)
 
@@ -45,7 +45,7 @@ master_on_signal(int number)
 	}
 }
 
-/* Installs the handlers.  Signals are delivered only while the master waits. */
+/* Installs the signal handlers.  Signals stay blocked except while the master waits. */
 static void
 master_take_signals(struct master *ms)
 {
@@ -63,16 +63,18 @@ master_take_signals(struct master *ms)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		sigaction(ours[i], &sa, NULL);
-	/* Makes write(2) fail with an error instead of a signal that kills the process. */
+	/* Makes write(2) return an error; otherwise these signals would kill the process. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	/* Other servers reopen their logs on this signal; it must not kill this one. */
+	/*
+	 * Other servers reopen their logs on SIGUSR1.  Here the signal must not kill the process.
+	 */
 	signal(SIGUSR1, SIG_IGN);
 }
 
 /* --------------------------------------------------------------------- actions */
 
-/* Returns the longest shutdown_timeout of the processes, plus a margin, in microseconds. */
+/* Returns the longest shutdown_timeout of the server processes plus LAST_US, in microseconds. */
 static uint64_t
 master_patience(const struct master *ms)
 {
@@ -86,8 +88,8 @@ master_patience(const struct master *ms)
 }
 
 /*
- * Handles another signal to shut down.  Returns false if the signal belongs to the first one.
- * Otherwise shortens the deadline, unless it is earlier already.
+ * Handles a further signal to shut down.  Returns false if it repeats the first.  Otherwise
+ * shortens the deadline to LAST_US.
  */
 static bool
 master_is_hurried(struct master *ms)
@@ -102,7 +104,7 @@ master_is_hurried(struct master *ms)
 	return true;
 }
 
-/* Shuts down, at once on the second call. */
+/* Shuts down.  The second call shuts down at once. */
 static void
 master_end(struct master *ms)
 {
@@ -121,8 +123,8 @@ master_end(struct master *ms)
 	upgrade_cancel(ms);
 	tickets_forget(ms);
 	/*
-	 * Comes before CHANNEL_STOP.  After that message, the last process accepts the clients that
-	 * are still queued on these sockets, as no process follows it.
+	 * Must precede CHANNEL_STOP.  After that message, the last process accepts the clients in
+	 * the backlogs of these sockets, because no process follows.
 	 */
 	listen_remove_files(&ms->ms_sockets, &(struct listen_table){0});
 	listen_close(&ms->ms_sockets);
@@ -165,7 +167,7 @@ master_reload(struct master *ms)
 }
 
 /*
- * Starts the next pending action, one at a time.  The start of a missing serving process comes
+ * Starts the next pending action, if no other action is running.  If no process serves, starts one
  * first.
  */
 static void
@@ -196,8 +198,8 @@ master_is_hung(uint64_t since)
 }
 
 /*
- * Returns the time at which the master kills the current start or test in favour of a pending
- * signal, or 0 if no signal is pending or nothing is to be killed.
+ * Returns the time at which the master kills the current start or test, because a signal waits for
+ * its end.  Returns 0 if no signal waits, or if nothing may be killed.
  */
 static uint64_t
 master_hung_at(const struct master *ms)
@@ -213,7 +215,7 @@ master_hung_at(const struct master *ms)
 	return since != 0 ? since + MASTER_WAITED : 0;
 }
 
-/* Kills a start or test that hangs, in favour of another signal. */
+/* Kills a start or test that hangs, so that the next signal takes effect. */
 static void
 master_end_hung(struct master *ms)
 {
@@ -223,10 +225,7 @@ master_end_hung(struct master *ms)
 				"start: starting another one; check "
 				"dmesg for a disk that hangs");
 		children_kill_starting(ms);
-		/*
-		 * Repeats the interrupted reload even if the new signal requests an upgrade, which
-		 * may fail.
-		 */
+		/* Repeats the interrupted reload, even before an upgrade, which may fail. */
 		if (ms->ms_done != NULL)
 			ms->ms_reload = true;
 		ms->ms_done = NULL;
@@ -288,10 +287,7 @@ master_next_change(const struct master *ms)
 		return ms->ms_free;
 	if (ms->ms_serving == NULL)
 		return ms->ms_restart;
-	/*
-	 * An old process that hangs does not report that it is quiet, so the master checks once a
-	 * second.
-	 */
+	/* A hanging old process never sends CHANNEL_QUIET, so the master checks once a second. */
 	return ms->ms_done != NULL ? clock_now() + MASTER_SECOND : 0;
 }
 
@@ -302,7 +298,8 @@ master_earlier(uint64_t a, uint64_t b)
 }
 
 /*
- * Returns the time at which the master must act without a signal or message, or 0 if there is none.
+ * Returns the time at which the master must act even without a signal or a message, or 0 if there
+ * is none.
  */
 static uint64_t
 master_next_time(const struct master *ms)
@@ -323,7 +320,7 @@ master_until(uint64_t at)
 	};
 }
 
-/* Waits for a signal, a message of a server process, or the time of the next action. */
+/* Waits for a signal, for a message of a server process, or for the time of the next action. */
 static void
 master_await(struct master *ms)
 {
@@ -355,7 +352,10 @@ master_await(struct master *ms)
 
 /* ------------------------------------------------------------- start and exit */
 
-/* Raises the limit of descriptors: each connection needs one, and each cached file another. */
+/*
+ * Raises the limit of descriptors: each connection needs a descriptor, and so does each cached
+ * file.
+ */
 static void
 master_raise_limits(void)
 {
@@ -368,8 +368,8 @@ master_raise_limits(void)
 }
 
 /*
- * Returns the path of the program as argv[0] names it, so that a symbolic link can be switched for
- * an upgrade.
+ * Returns the path of the program as argv[0] states it.  An operator can upgrade by switching a
+ * symbolic link in this path.
  */
 static char *
 master_own_path(const char *name)

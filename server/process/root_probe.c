@@ -16,18 +16,17 @@
 
 /* time between two probes, microseconds */
 #define PERIOD_US ((uint64_t)1000000)
-/* number of probed names: the kernel caches that they are absent */
+/* number of probed names; several, because the kernel caches absent names */
 #define NAMES	  64
 #define QUEUES	  256 /* maximum number of disk queues */
 
-/* The probe of one device. */
 struct probe {
 	struct thread pr_thread;
 	bool pr_started;
 	struct root_probe *pr_all;
 	uint64_t pr_dev;
-	uint64_t pr_jobs; /* number of completed jobs at the last check */
-	/* last time when a job completed or a thread was free, microseconds */
+	uint64_t pr_jobs; /* completed jobs at the last check */
+	/* last time at which a job completed or a thread was free, microseconds */
 	uint64_t pr_working;
 };
 
@@ -43,7 +42,7 @@ struct root_probe {
 	struct probe rp_probes[];
 };
 
-/* Returns true if the device's queues have made progress within HEALTH_SILENT. */
+/* Returns true if the queues of the device have made progress within HEALTH_SILENT. */
 static bool
 root_probe_works(struct probe *pr, uint64_t now)
 {
@@ -80,7 +79,7 @@ root_probe_ask(struct probe *pr, size_t root, unsigned turn)
 		atomic_store(&rh->rh_responded, clock_now());
 }
 
-/* Waits for the next period.  Returns false if the probe must stop. */
+/* Waits until the next probe is due.  Returns false if the probe must stop. */
 static bool
 root_probe_pause_until_next(struct root_probe *rp)
 {

@@ -12,7 +12,7 @@ static const char *
 roots_cure(int error)
 {
 	switch (error) {
-	/* Seccomp profiles refuse unknown calls with either error. */
+	/* Some seccomp profiles refuse unknown calls with ENOSYS, others with EPERM. */
 	case -ENOSYS:
 	case -EPERM:
 		return ": pagewise needs openat2(2): run Linux 5.6 or later, "

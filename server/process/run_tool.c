@@ -16,7 +16,7 @@
 
 #define TOOL "pagewise-tool"
 
-/* Commands of pagewise-tool, and "sign", which main runs itself. */
+/* Commands that run_tool knows: those of pagewise-tool, and "sign", which main itself runs. */
 static const char *const words[] = {
     "precompress", "digest", "drain", "undrain", "assign", "sign"};
 #define WORDS (sizeof(words) / sizeof(words[0]))

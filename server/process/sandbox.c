@@ -26,7 +26,7 @@ sandbox_fail(const char *what, const char *which, const char *remedy)
 	return -1;
 }
 
-/* Checks the configured user in a process without root, which cannot change its user. */
+/* Checks the configured user.  Call without root, because only root can change its user. */
 static int
 sandbox_check_user(const struct conf *conf)
 {
@@ -75,10 +75,10 @@ sandbox_change_user(const struct conf *conf)
 	gid_t gid = conf->conf_gid;
 	pid_t parent = getppid();
 
-	/* Root in a container may lack the right to make the calls below. */
+	/* In a container, root may lack the right to make the calls below. */
 	if (uid == 0 && conf->conf_group == NULL)
 		return 0;
-	/* The limit of locked memory does not apply to root, but to the new user. */
+	/* The limit of locked memory applies to the new user, but not to root. */
 	if (uid != 0)
 		(void)os_lift_memlock();
 	if (setgroups(conf->conf_ngroups, conf->conf_groups) == -1 ||
@@ -86,7 +86,7 @@ sandbox_change_user(const struct conf *conf)
 		return sandbox_fail("switch to user", conf->conf_user,
 		    "; allow CAP_SETUID and CAP_SETGID, or start as that user");
 	/*
-	 * The change of the user has reset the signal that kills this process when the master
+	 * The change of the user has cancelled the signal that kills this process when the master
 	 * exits.
 	 */
 	if (os_follow_parent(parent) == -ESRCH)
@@ -114,7 +114,10 @@ sandbox_change(const struct conf *conf, bool again)
 	return sandbox_change_user(conf);
 }
 
-/* Calls f for the settings of each site and location until f fails.  Returns f's last result. */
+/*
+ * Calls f for the settings of each site and location until a call fails.  Returns the last result
+ * of f.
+ */
 static int
 sandbox_each_settings(
     const struct conf *conf, int (*f)(const struct settings *))
@@ -139,7 +142,7 @@ sandbox_is_async(const struct settings *set)
 	       set->set_send_path == pw_send_path("aio");
 }
 
-/* Checks the send path again, since this user may lack rights that root had. */
+/* Checks the send path for this user, which may lack rights that root had. */
 static int
 sandbox_probe(const struct settings *set)
 {
@@ -153,7 +156,10 @@ sandbox_probe(const struct settings *set)
 	return -1;
 }
 
-/* Returns true if the access log is a file, which may have to be truncated (sink.h). */
+/*
+ * Returns true if the access log is a file, because the server may have to truncate a file
+ * (sink.h).
+ */
 static bool
 sandbox_opens_log(const struct conf *conf)
 {
@@ -162,8 +168,8 @@ sandbox_opens_log(const struct conf *conf)
 }
 
 /*
- * Starts to drop capabilities.  Sets *keep to true if CAP_FOWNER can be kept.  Logs a missing
- * CAP_FOWNER only for root, as other users do not expect to have it.
+ * Prepares the drop of capabilities.  Sets *keep to true if CAP_FOWNER can be kept.  Logs a missing
+ * CAP_FOWNER only for root, because other users do not expect to have it.
  */
 static int
 sandbox_begin(const struct conf *conf, bool *keep)
@@ -221,8 +227,8 @@ sandbox_confine(
 }
 
 /*
- * Checks that this user can read the roots, which root opened by paths that the user may be unable
- * to traverse.
+ * Checks that the new user can read the roots.  Root opened them, and this user may be unable to
+ * traverse their paths.
  */
 static int
 sandbox_check_roots(const struct conf *conf, struct pw_root *const *roots)
@@ -257,8 +263,8 @@ sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 			    : sandbox_check_user(conf)) == -1)
 		return -1;
 	/*
-	 * A core would contain private keys.  Comes after the change of the user, which resets the
-	 * setting.
+	 * Forbids core files, because they would contain private keys.  Must follow the change of
+	 * the user, which resets this setting.
 	 */
 	if (conf_has_tls(conf)) {
 		int error = os_forbid_cores();
@@ -286,7 +292,7 @@ sandbox_try_roots(const struct conf *conf)
 	return sandbox_check_roots(conf, roots);
 }
 
-/* A change of the user is permanent, so a child process makes it. */
+/* A child process makes the checks, because a change of the user is permanent. */
 int
 sandbox_try(const struct conf *conf)
 {

@@ -1,8 +1,7 @@
 /*
- * sandbox_freebsd: sandbox_os_confine with capsicum(4).  The process can no longer open new paths,
- * addresses or processes by name.  Open descriptors stay open.  openat(2) still works below the
- * roots, for reading only, since a file gets the rights of the directory through which it is
- * opened.
+ * sandbox_freebsd: implements sandbox_os_confine with capsicum(4).  Afterwards the process cannot
+ * open paths, addresses or processes by name.  Open descriptors stay open.  openat(2) still opens
+ * files below the roots for reading, because each file gets the rights of its root's descriptor.
  */
 #include <sys/capsicum.h>
 
@@ -22,7 +21,7 @@ sandbox_freebsd_limit_root(int fd)
 	return cap_rights_limit(fd, &rights);
 }
 
-/* Does nothing: FreeBSD has no capability to keep. */
+/* Does nothing, because FreeBSD has no capability to keep. */
 int
 sandbox_os_begin(bool keep)
 {
@@ -36,7 +35,7 @@ sandbox_os_confine(struct os_confine *oc, char *missing, size_t size)
 	size_t i;
 
 	oc->oc_gave_up = NULL;
-	/* Capsicum refuses procctl(2), so from here on the process outlives its parent. */
+	/* Capsicum refuses procctl(2), so the process survives its parent from now on. */
 	(void)os_follow_parent(0);
 	for (i = 0; i < oc->oc_nroots; i++)
 		if (sandbox_freebsd_limit_root(oc->oc_roots[i]) == -1)

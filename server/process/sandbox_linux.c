@@ -1,5 +1,6 @@
 /*
- * sandbox_linux: sandbox_os_confine with no_new_privs, capabilities, Landlock and seccomp.
+ * sandbox_linux: implements sandbox_os_confine with no_new_privs, capabilities, Landlock and
+ * seccomp.
  */
 #include <sys/prctl.h>
 
@@ -13,12 +14,12 @@
 #include "lib/os/os.h"
 #include "server/process/sandbox_linux.h"
 
-/* First version of Landlock that restricts truncation of files. */
+/* First version of Landlock that restricts the truncation of files. */
 #define TRUNCATE 3
 
 /*
- * Restrictions that older versions of Landlock lack, and the version that added each.  The seccomp
- * filter covers them, except openat2(2) with O_TRUNC, whose flags it cannot see.
+ * Restrictions that older versions of Landlock lack, with the version that added each of them.  The
+ * seccomp filter covers them, except openat2(2) with O_TRUNC, whose flags it cannot read.
  */
 static const struct {
 	int since_version;
@@ -30,7 +31,7 @@ static const struct {
     {6, "signals"},
 };
 
-/* Returns `version`, or the lower version that the environment variable sets in a debug build. */
+/* Returns `version`.  In a debug build, the environment variable may set a lower version. */
 static int
 sandbox_linux_at_most(const char *variable, int version)
 {
@@ -59,7 +60,7 @@ sandbox_linux_append(char *text, size_t size, const char *fmt, ...)
 }
 
 /*
- * Returns true if the error means that the kernel lacks the feature, has it disabled, or a
+ * Returns true if the error means that the kernel lacks the feature or has disabled it, or that a
  * container forbids it.
  */
 static bool
@@ -144,8 +145,9 @@ sandbox_linux_limit_capabilities(bool keep, char *missing, size_t size)
 }
 
 /*
- * Drops a kept CAP_FOWNER if there is no seccomp filter: the capability permits far more than
- * residency checks, and only the filter refuses the rest.  Without a filter, capset(2) still works.
+ * Drops CAP_FOWNER if there is no seccomp filter.  The capability permits much more than residency
+ * checks, and only the filter refuses the rest.  capset(2) still works, because no filter refuses
+ * it.
  */
 static int
 sandbox_linux_keep_or_give_up(

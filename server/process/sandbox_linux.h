@@ -1,14 +1,13 @@
-/*
- * sandbox_linux: declarations that the Linux files of sandbox_os_confine share.
- */
+/* sandbox_linux: declarations that the Linux files of the sandbox share. */
 #ifndef SERVER_PROCESS_SANDBOX_LINUX_H
 #define SERVER_PROCESS_SANDBOX_LINUX_H
 
 struct os_confine;
 
 /*
- * Drops all capabilities(7), except CAP_FOWNER if `keep` is true and the process has it; root keeps
- * all.  Executed programs inherit none.  Returns 0 or -errno.
+ * Drops all capabilities(7).  Keeps CAP_FOWNER if `keep` is true and the process has it.  Root
+ * keeps all its capabilities.  Programs that the process executes inherit none.  Returns 0 or
+ * -errno.
  */
 int capability_limit(bool keep);
 
@@ -23,19 +22,19 @@ int capability_limit(bool keep);
 #endif
 
 /*
- * seccomp_enter restricts the process to the system calls that serving needs, by number and
- * arguments (seccomp(2)), and returns 0 or -errno.  seccomp_probe restricts nothing; it returns 0
+ * seccomp_enter restricts the process to the system calls that serving needs, and also checks some
+ * arguments (seccomp(2)).  It returns 0 or -errno.  seccomp_probe restricts nothing; it returns 0
  * if the kernel supports filters, else -errno.
  */
 int seccomp_probe(void);
 int seccomp_enter(const struct os_confine *);
 
-/* Returns true if the filter that was entered refuses a forbidden call. */
+/* Returns true if the filter refuses a forbidden call. */
 bool seccomp_holds(void);
 
 /*
- * landlock_enter restricts opens to files below the roots, and a few others (landlock(7)).  Returns
- * 0 or -errno.  landlock_version returns the kernel's version of Landlock, or -errno.
+ * landlock_enter restricts opens to files below the roots and a few others (landlock(7)), and
+ * returns 0 or -errno.  landlock_version returns the kernel's version of Landlock, or -errno.
  */
 int landlock_version(void);
 int landlock_enter(const struct os_confine *, int version);

@@ -12,7 +12,7 @@
 #include "server/log/log.h"
 #include "server/process/sd_listen.h"
 
-#define FIRST 3 /* first descriptor: SD_LISTEN_FDS_START */
+#define FIRST 3 /* number of the first descriptor: SD_LISTEN_FDS_START */
 
 static bool
 sd_listen_is_set(int fd, int option, int value)
@@ -54,7 +54,7 @@ sd_listen_take_one(struct listen_table *ss, int fd)
 	}
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-	/* Accepted sockets inherit TCP_NODELAY; Unix sockets have no such option. */
+	/* Accepted sockets inherit TCP_NODELAY.  Unix sockets have no such option. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	listen_name((const struct sockaddr *)&addr, sk.sk_name);
 	if (listen_add(ss, &sk) == 0)
@@ -76,7 +76,7 @@ sd_listen_take(struct listen_table *ss)
 	for (i = 0; i < n; i++)
 		if (sd_listen_take_one(ss, FIRST + (int)i) == -1)
 			return -1;
-	/* After an upgrade the new program must not use these variables. */
+	/* A new program after an upgrade must not read these variables. */
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");

@@ -15,8 +15,8 @@
 #include "server/process/sd_notify.h"
 
 /*
- * Parses NOTIFY_SOCKET: a path, or a name in Linux' abstract name space with '@' for the NUL.
- * Returns the length of the address, or 0 if the variable is unset or invalid.
+ * Parses NOTIFY_SOCKET: a path, or an abstract Linux name with '@' instead of the NUL.  Returns the
+ * length of the address, or 0 if the variable is unset or invalid.
  */
 static socklen_t
 sd_notify_address(struct sockaddr_un *un)

@@ -1,8 +1,8 @@
 /*
- * seccomp: restricts the process to some system calls, by seccomp(2) and libseccomp(3).
+ * seccomp: restricts the process to some system calls, with seccomp(2) and libseccomp(3).
  *
- * Other calls fail with ENOSYS and do not kill the process.  So a newer libc or library that tries
- * a newer call first falls back to the older call, as on an older kernel.
+ * A forbidden call fails with ENOSYS and does not kill the process.  So a newer libc or library
+ * that tries a newer call falls back to the older call, as on an older kernel.
  */
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -31,7 +31,7 @@
 #define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR)
 
 /*
- * Calls allowed with any arguments.  Calls that the processor or libseccomp does not know are
+ * Calls allowed with any arguments.  A call that the processor or libseccomp does not know is
  * skipped.
  */
 static const char *const calls[] = {
@@ -67,7 +67,7 @@ static const char *const calls[] = {
     "getpid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getrusage",
     "getrlimit", "ugetrlimit", "sysinfo"};
 
-/* Numbers of calls that are newer than the libseccomp of Debian 12. */
+/* Numbers of calls that the libseccomp of Debian 12 does not know. */
 static const int numbers[] = {451 /* cachestat */};
 
 static const char *const async_calls[] = {
@@ -77,7 +77,7 @@ static const char *const async_calls[] = {
 static const char *const cut_calls[] = {"ftruncate", "ftruncate64"};
 
 /*
- * Calls that sanitizers need.  LeakSanitizer clones a process, which stops all threads; a report
+ * Calls that sanitizers need.  LeakSanitizer clones a process that stops all threads, and a report
  * contains function names.
  */
 static const char *const sanitizer_calls[] = {"clone", "clone3", "openat",
@@ -88,7 +88,7 @@ static const char *const sanitizer_calls[] = {"clone", "clone3", "openat",
     "dup2", "dup3", "socket", "fork", "vfork", "execve", "pselect6",
     "arch_prctl"};
 
-/* Calls allowed for certain values of one or two arguments. */
+/* Calls allowed for some values of one or two arguments. */
 static const struct {
 	const char *arg_call;
 	unsigned arg_n;
@@ -98,7 +98,7 @@ static const struct {
 	{                                              \
 		arg, SCMP_CMP_EQ, (uint64_t)(value), 0 \
 	}
-/* One argument has this value after a mask. */
+/* Rule for a call: one argument has this value after a mask. */
 #define MASKED(call, arg, mask, value)                                     \
 	{                                                                  \
 		call, 1,                                                   \
@@ -123,39 +123,44 @@ static const struct {
 			IS(arg1, value1), IS(arg2, value2) \
 		}                                          \
 	}
-    /* opens for reading only */
+    /* opening for reading only */
     MASKED("openat", 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
     MASKED("open", 1, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
-    /* no MSG_FASTOPEN, which connects without a check by Landlock */
+    /*
+     * sending without MSG_FASTOPEN, because MSG_FASTOPEN connects and Landlock does not check this
+     */
     MASKED("sendto", 3, ~(uint32_t)SEND_FLAGS, 0),
     MASKED("sendmsg", 2, ~(uint32_t)SEND_FLAGS, 0),
     MASKED("send", 3, ~(uint32_t)SEND_FLAGS, 0),
-    /* threads only */
+    /* creating threads, but no processes */
     MASKED("clone", 0, CLONE_VM | CLONE_THREAD, CLONE_VM | CLONE_THREAD),
-    /* memory that is not executable */
+    /* memory without execute permission */
     MASKED("mmap", 2, PROT_EXEC, 0),
     MASKED("mmap2", 2, PROT_EXEC, 0),
     MASKED("mprotect", 2, PROT_EXEC, 0),
-    /* all advice except 20, 21: with CAP_FOWNER, MADV_COLD and MADV_PAGEOUT can evict pages */
+    /*
+     * all advice except 20 and 21: with CAP_FOWNER, MADV_COLD and MADV_PAGEOUT can evict pages of
+     * files
+     */
     MASKED("madvise", 2, UINT32_MAX - 15, 0),
     MASKED("madvise", 2, UINT32_MAX - 3, 16),
     MASKED("madvise", 2, UINT32_MAX - 1, 22),  /* MADV_POPULATE_* */
     MASKED("madvise", 2, UINT32_MAX - 1, 102), /* MADV_GUARD_*: stacks */
-    /* only this process or thread; limits are read, not set */
+    /* for this process or thread only; limits can be read, but not set */
     EQUAL("sched_getaffinity", 0, 0),
     EQUAL("sched_setscheduler", 0, 0),
     BOTH("setpriority", 0, PRIO_PROCESS, 1, 0),
     BOTH("prlimit64", 0, 0, 2, 0),
-    /* SO_LINGER resets a connection; listen_listen clears it on listening sockets */
+    /* SO_LINGER makes a close a reset; listen_listen resets the option on listening sockets */
     BOTH("setsockopt", 1, SOL_SOCKET, 2, SO_LINGER),
-    /* for the setting tcp_memory */
+    /* for the key tcp_memory */
     BOTH("setsockopt", 1, IPPROTO_TCP, 2, TCP_NOTSENT_LOWAT),
     EQUAL("prctl", 0, PR_SET_NAME),
     BOTH("prctl", 0, PR_SET_PDEATHSIG, 1, 0),
     EQUAL("ioctl", 1, FIONREAD),
-    EQUAL("ioctl", 1, TIOCOUTQ), /* SIOCOUTQ */
-    EQUAL("ioctl", 1, TCGETS),	 /* isatty */
-    EQUAL("fcntl", 1, F_SETFD),	 /* fdopendir(3) */
+    EQUAL("ioctl", 1, TIOCOUTQ), /* equals SIOCOUTQ */
+    EQUAL("ioctl", 1, TCGETS),	 /* for isatty(3) */
+    EQUAL("fcntl", 1, F_SETFD),	 /* for fdopendir(3) */
     EQUAL("fcntl", 1, F_GETFL),
     EQUAL("fcntl", 1, F_DUPFD_CLOEXEC),
     EQUAL("fcntl", 1, F_SETPIPE_SZ),
@@ -165,7 +170,6 @@ static const struct {
     EQUAL("fcntl64", 1, F_SETPIPE_SZ),
 };
 
-/* Allows the process to pass TLS keys to the kernel. */
 static int
 seccomp_allow_ktls(scmp_filter_ctx ctx)
 {
@@ -228,8 +232,8 @@ seccomp_allow_args(scmp_filter_ctx ctx)
 }
 
 /*
- * Refuses clone3 with ENOSYS, so that libc falls back to clone.  Ignores the error of libseccomp if
- * clone3 is allowed, or if ENOSYS is the default already.
+ * Refuses clone3 with ENOSYS, so that libc falls back to clone.  Ignores errors: clone3 may be
+ * allowed, or ENOSYS the default.
  */
 static int
 seccomp_forbid_softly(scmp_filter_ctx ctx)
@@ -254,8 +258,8 @@ seccomp_allow_all(scmp_filter_ctx ctx, const struct os_confine *oc)
 	if (error == 0 && oc->oc_cuts)
 		error = seccomp_allow_calls(ctx, cut_calls, COUNT(cut_calls));
 	/*
-	 * Comes before the rules for arguments, since a call that is allowed as a whole has no
-	 * arguments to check.
+	 * Must precede the rules for arguments: if a call is allowed as a whole, its arguments need
+	 * no rules.
 	 */
 	if (error == 0 && SANITIZED)
 		error = seccomp_allow_calls(
@@ -269,7 +273,7 @@ seccomp_allow_all(scmp_filter_ctx ctx, const struct os_confine *oc)
 	return error;
 }
 
-/* Returns true if the environment of a debug build sets the variable, for tests. */
+/* Returns true in a debug build if the environment sets the variable.  For tests. */
 static bool
 seccomp_is_wanted(const char *variable)
 {
@@ -282,8 +286,8 @@ seccomp_is_wanted(const char *variable)
 }
 
 /*
- * Returns true if a refused call must kill the process, so that tests find calls that the lists
- * lack.
+ * Returns true if a forbidden call must kill the process.  Tests use this to find calls that the
+ * lists lack.
  */
 static bool
 seccomp_is_strict(void)
@@ -291,21 +295,21 @@ seccomp_is_strict(void)
 	return seccomp_is_wanted("PAGEWISE_STRICT");
 }
 
-/* Passes NULL as the filter; a kernel that accepts filters fails with EFAULT. */
+/* Passes NULL as the filter, so a kernel that supports filters fails with EFAULT. */
 int
 seccomp_probe(void)
 {
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) == 0 ||
 	    errno == EFAULT)
 		return 0;
-	/* EINVAL means a kernel without filters. */
+	/* EINVAL means that the kernel does not support filters. */
 	return errno == EINVAL ? -ENOSYS : -errno;
 }
 
 /*
- * Loads the filter.  Disables the mitigation of Spectre 4, which kernels before 5.16 enable for
- * filtered processes: the mitigation is for programs that run foreign code.  For calls that the
- * kernel does not cache by number alone, the filter is a tree of comparisons instead of a list.
+ * Loads the filter.  Disables the mitigation of Spectre 4, which protects programs that run foreign
+ * code: kernels before 5.16 enable it with each filter.  The kernel caches calls that are allowed
+ * with any arguments; for other calls the filter is a binary tree rather than a list.
  */
 int
 seccomp_enter(const struct os_confine *oc)
@@ -321,7 +325,9 @@ seccomp_enter(const struct os_confine *oc)
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	error = seccomp_attr_set(
 	    ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	/* Filters all threads, since ThreadSanitizer has already started one of its own. */
+	/*
+	 * Applies the filter to all threads, because ThreadSanitizer has already started a thread.
+	 */
 	if (error == 0)
 		error = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	if (error == 0)
@@ -333,8 +339,8 @@ seccomp_enter(const struct os_confine *oc)
 }
 
 /*
- * Tests the filter with fchmod(-1).  The filter refuses this call with ENOSYS; EBADF means that the
- * kernel ran it.
+ * Tests the filter with fchmod(-1).  ENOSYS means that the filter refused the call; EBADF means
+ * that the kernel ran it.
  */
 bool
 seccomp_holds(void)

@@ -1,6 +1,4 @@
-/*
- * serve: handles the master's messages and shuts down.  The main thread serves no clients.
- */
+/* serve: handles the messages of the master, and shuts down.  The main thread serves no clients. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +18,14 @@
 #include "server/worker/memory_plan.h"
 
 #define SECOND_US ((uint64_t)1000000)
-/* time to wait for a device at the end of a shutdown, microseconds */
+/* time to wait for a hanging device during a shutdown, microseconds */
 #define HUNG_US	  (2 * SECOND_US)
-#define LOOK_MS	  20  /* poll interval for workers, milliseconds */
-#define LAST_MS	  500 /* poll interval after CHANNEL_QUIET, milliseconds */
+#define LOOK_MS	  20  /* interval for polling workers, milliseconds */
+#define LAST_MS	  500 /* poll interval during a drain, milliseconds */
 
 /* --------------------------------------------------------- the master's messages */
 
-/* Handles CHANNEL_STOP.  The second one closes connections at once. */
+/* Handles CHANNEL_STOP.  The second CHANNEL_STOP closes all connections at once. */
 static void
 serve_stop(struct server *sv)
 {
@@ -60,8 +58,8 @@ serve_add_ticket_key(struct server *sv, const char *text)
 }
 
 /*
- * Applies a drain or undrain.  If this process received the request, its admin thread has already
- * applied it.
+ * Applies a drain or undrain.  If this process has received the request itself, its admin thread
+ * has already applied it.
  */
 static void
 serve_obey_withdraw(struct server *sv, bool yes)
@@ -103,7 +101,7 @@ serve_obey(struct server *sv, const struct channel_message *cm)
 	}
 }
 
-/* Handles the master's messages for up to `timeout` milliseconds; -1 waits without limit. */
+/* Handles messages of the master for `timeout` milliseconds; -1 waits without limit. */
 static void
 serve_listen_to_master(struct server *sv, int timeout)
 {
@@ -111,7 +109,7 @@ serve_listen_to_master(struct server *sv, int timeout)
 	struct channel_message cm;
 	int result;
 
-	/* If the master has exited, the descriptor is -1 and poll(2) only waits. */
+	/* If the master has exited, sv_channel is -1, and poll(2) only waits. */
 	if (poll(&pfd, 1, timeout) < 1)
 		return;
 	while (sv->sv_channel != -1) {
@@ -127,8 +125,8 @@ serve_listen_to_master(struct server *sv, int timeout)
 }
 
 /*
- * Returns the milliseconds until the next check of the watchdog or of certificates, or -1 if no
- * check follows.
+ * Returns the milliseconds until the next check of the watchdog or of the certificates, or -1 if no
+ * check is needed.
  */
 static int
 serve_until_next(const struct server *sv)
@@ -177,14 +175,14 @@ serve_all_ended(struct server *sv)
 	return true;
 }
 
-/* Waits for all workers until the process must stop.  Returns true if all have ended. */
+/* Waits for all workers until the process must stop.  Returns true if all have exited. */
 static bool
 serve_wait_workers(struct server *sv)
 {
 	while (!serve_all_ended(sv)) {
 		serve_tell_quiet(sv);
 		/*
-		 * A long download may keep the process draining for days, so the interval is longer
+		 * A drain may last for days because of a long download, so the interval is longer
 		 * then.
 		 */
 		serve_listen_to_master(
@@ -206,16 +204,16 @@ serve_wait_hung(struct server *sv)
 }
 
 /*
- * Shuts down in three steps: accepts no more connections; after the timeout or a second
- * CHANNEL_STOP closes the connections; then abandons workers that still wait for a device.  Returns
- * false in the last case; the process must then exit without freeing its memory.
+ * Shuts down in three steps.  First accepts no more connections.  After the timeout or a second
+ * CHANNEL_STOP, closes all connections.  Then abandons workers that still wait for a device.
+ * Returns false if it abandoned a worker; the process must then exit without freeing its memory.
  */
 static bool
 serve_shut_down(struct server *sv)
 {
 	unsigned i;
 
-	/* The next process listens on the admin sockets. */
+	/* Another process has taken over the admin sockets. */
 	if (sv->sv_end == END_DRAIN)
 		admin_destroy(&sv->sv_admin);
 	else if (sv->sv_health != NULL)
@@ -294,8 +292,8 @@ serve(struct serve_args *sa)
 	watchdog_init(&sv.sv_watchdog, sa->sa_watchdog,
 	    sv.sv_conf->conf_stall_log * UINT64_C(1000));
 	/*
-	 * After a failed start, the exit of the process releases everything.  A worker that already
-	 * runs still uses the log.
+	 * After a failed start, the exit of the process frees everything, except that a worker that
+	 * already runs still uses the log.
 	 */
 	if (serve_start(&sv, &sa->sa_sockets, sa->sa_again) == -1) {
 		if (sv.sv_started == 0)

@@ -1,7 +1,7 @@
 /*
- * serve: runs a server process, from reading the configuration to closing the last connection.  The
- * process obeys the master's messages on its channel, and ignores the signals that the master
- * handles.
+ * serve: runs a server process: reads the configuration, serves, and shuts down.  The process
+ * follows the messages that the master sends on the channel.  It ignores the signals that the
+ * master handles.
  */
 #ifndef SERVER_PROCESS_SERVE_H
 #define SERVER_PROCESS_SERVE_H
@@ -17,21 +17,21 @@ struct serve_args {
 	int sa_channel; /* channel to the master; owned */
 	/* sockets of earlier server processes; owned */
 	struct listen_table sa_sockets;
-	bool sa_again; /* true if an earlier process served */
+	bool sa_again; /* true if an earlier process has served */
 	/*
-	 * True if another process serves.  Then this start fails if clients would reject a
-	 * certificate of the configuration.  Otherwise the process uses such a certificate with a
-	 * warning: an ACME client may need the server to renew it.
+	 * True if another process serves.  The start then fails if clients would reject a
+	 * certificate of the configuration.  If false, the process only logs a warning and uses the
+	 * certificate, because an ACME client may need the server to renew it.
 	 */
 	bool sa_replaces;
-	/* service manager's timeout, microseconds; 0 is off */
+	/* service manager's timeout, microseconds; 0 if off */
 	uint64_t sa_watchdog;
 };
 
 /*
  * Serves until the master sends CHANNEL_DRAIN or CHANNEL_STOP, or exits.  Returns the exit status:
- * 0; 1 if the start failed or a device does not respond; 2 if the command line is wrong.  The
- * caller must have ignored SIGPIPE.
+ * 0, 1 if the start failed or a device does not respond, or 2 if the command line is wrong.
+ * Requires that SIGPIPE is ignored.
  */
 int serve(struct serve_args *);
 

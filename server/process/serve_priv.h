@@ -17,66 +17,64 @@
 #include "server/tls/ticket_keys.h"
 #include "server/worker/worker.h"
 
-/* How the process shuts down, by increasing urgency. */
+/* How the process shuts down, with the most urgent way last. */
 enum end {
 	END_NOT,
-	END_DRAIN, /* end after the last connection has closed */
-	END_STOP,  /* as END_DRAIN, but at sv_deadline at the latest */
-	END_CUT,   /* close all connections now */
+	END_DRAIN, /* exits after the last connection has closed */
+	END_STOP,  /* as END_DRAIN, but exits by sv_deadline */
+	END_CUT,   /* closes all connections now */
 };
 
 struct server {
-	int sv_channel; /* -1 if the master has exited */
+	int sv_channel; /* channel to the master; -1 if it has exited */
 	enum end sv_end;
-	uint64_t sv_deadline; /* deadline with END_STOP, microseconds */
-	bool sv_quiet;	      /* true once CHANNEL_QUIET was sent */
+	uint64_t sv_deadline; /* deadline of END_STOP, microseconds */
+	bool sv_quiet;	      /* true if CHANNEL_QUIET was sent */
 	struct conf *sv_conf;
 	struct pw_pool *sv_pool;
 	struct pw_root **sv_roots;
-	struct health *sv_health; /* NULL if off; then sv_probe is NULL, too */
+	struct health *sv_health; /* NULL if off, as is sv_probe */
 	struct root_probe *sv_probe;
 	struct connection_limits *sv_clients;
 	struct tcp_memory *sv_tcp_memory;
 	struct heap_limit *sv_heap;
-	struct client_rates *sv_rates;	  /* NULL if none */
+	struct client_rates *sv_rates;	  /* NULL without client limits */
 	struct verifier *sv_verifier;	  /* NULL without passwords */
 	struct handshaker *sv_handshaker; /* NULL without TLS */
 	struct ticket_keys *sv_tickets;	  /* NULL without resumption */
-	struct listen_table sv_sockets;	  /* closed once the process accepts */
+	struct listen_table sv_sockets;	  /* empty once the process accepts */
 	struct admin *sv_admin;		  /* NULL if off */
-	int sv_withdraw; /* the admin thread's copy of sv_channel, or -1 */
+	int sv_withdraw; /* copy of sv_channel for the admin thread, or -1 */
 	struct log *sv_log;
 	struct log_writer *sv_writer; /* writer of the main thread */
 	struct worker **sv_workers;
-	unsigned sv_started; /* number of workers whose threads run */
+	unsigned sv_started; /* number of workers with a running thread */
 	struct watchdog sv_watchdog;
 	struct expiry sv_expiry;
 };
 
 /*
- * Starts the server from sv_conf: opens all files and sockets, starts all threads, and sends
- * CHANNEL_READY.  The threads accept no connections yet.  Moves usable sockets out of `old`.
- * `again` is true if an earlier process served.  Returns 0, or -1 after a message; open files stay
- * open.
+ * Starts the server with sv_conf: opens all files and sockets, starts all threads, and sends
+ * CHANNEL_READY.  The threads do not accept connections yet.  Moves usable sockets out of `old`.
+ * `again` is true if an earlier process has served.  Returns 0.  On an error, logs a message,
+ * returns -1, and leaves files open.
  */
 int serve_start(struct server *, struct listen_table *old, bool again);
 
 /*
- * For -t and -T, checks that the log can be opened, then runs sandbox_try.  May wait for devices.
+ * Checks for -t and -T that the log can be opened, and runs sandbox_try.  May wait for devices.
  * Returns 0 or -1.  A conf_try_f.
  */
 int serve_try(const struct conf *);
 
 /*
- * Makes the responses to health checks begin or cancel a drain.  Requires sv_health.  Any thread
- * may call it.
+ * Starts or cancels a drain in the responses to health checks.  Requires sv_health.  Thread-safe.
  */
 void serve_withdraw(struct server *, bool yes);
 
-/* Starts to accept connections.  Call after the master sent CHANNEL_SERVE. */
+/* Starts to accept connections.  Call when the master has sent CHANNEL_SERVE. */
 void serve_accept(struct server *);
 
-/* Sends a command to all started workers. */
 void serve_command(struct server *, enum command);
 
 #endif

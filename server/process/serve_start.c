@@ -29,9 +29,9 @@
 #include "server/worker/event_memory.h"
 #include "server/worker/listener.h"
 
-#define RESERVE 8 /* descriptors kept free from connections */
+#define RESERVE 8 /* descriptors that connections cannot use */
 
-/* Locks the program in memory.  Continues after a failure, since the lock only prevents stalls. */
+/* Locks the program in memory.  Ignores a failure, because the lock only prevents stalls. */
 static void
 serve_start_prepare(const struct conf *conf)
 {
@@ -122,7 +122,7 @@ serve_start_open_log(struct server *sv)
 }
 
 /*
- * Creates the monitors of memory.  Continues if the kernel's figures of TCP cannot be read; fails
+ * Creates the monitors of memory.  Continues if the kernel's TCP statistics cannot be read.  Fails
  * if memory or descriptors are short.
  */
 static int
@@ -237,7 +237,7 @@ serve_start_create_workers(struct server *sv, bool again)
 	return 0;
 }
 
-/* Returns the number of consecutive sockets, from i on, with the same name and use. */
+/* Returns the number of consecutive sockets, from index i, with the same name and use. */
 static size_t
 serve_start_same_name(const struct listen_table *ss, size_t i)
 {
@@ -251,8 +251,8 @@ serve_start_same_name(const struct listen_table *ss, size_t i)
 }
 
 /*
- * Shares the n sockets from `sk` on: each worker gets at least one socket, and each socket at least
- * one worker.
+ * Distributes n sockets, starting with `sk`, over the workers: each worker gets at least one
+ * socket, and each socket at least one worker.
  */
 static int
 serve_start_share(struct server *sv, const struct sock *sk, size_t n)
@@ -287,7 +287,7 @@ serve_start_share_sockets(struct server *sv)
 	return 0;
 }
 
-/* Passes the sockets to the master, for the next server process. */
+/* Passes the sockets to the master, which keeps them for the next server process. */
 static int
 serve_start_hand_over(struct server *sv)
 {
@@ -308,8 +308,8 @@ serve_start_hand_over(struct server *sv)
 }
 
 /*
- * Closes inherited descriptors in this process.  The master keeps them, since a later process may
- * need one: /dev/fd/5 may be a log.
+ * Closes inherited descriptors in this process.  The master keeps them, because a later process may
+ * need them: the log may be /dev/fd/5.
  */
 static void
 serve_start_forget_inherited(void)
@@ -322,8 +322,8 @@ serve_start_forget_inherited(void)
 }
 
 /*
- * Counts the open descriptors whose numbers are below `numbers`, at most 1024.  When a process
- * starts, it has no other open descriptors.
+ * Returns the number of open descriptors below `numbers`, at most 1024.  At its start, a process
+ * has no other open descriptors.
  */
 static unsigned
 serve_start_descriptors_in_use(unsigned numbers)
@@ -341,8 +341,8 @@ serve_start_descriptors_in_use(unsigned numbers)
 }
 
 /*
- * Reserves RESERVE descriptors for files: a connection that was accepted must be able to open its
- * file, and accept4(2) cannot be limited to fewer descriptors.
+ * Reserves RESERVE descriptors for files.  Otherwise accept4(2) could use all descriptors, and an
+ * accepted connection could not open its file.
  */
 static void
 serve_start_reserve_descriptors(struct connection_limits *clients)
@@ -360,7 +360,7 @@ serve_start_reserve_descriptors(struct connection_limits *clients)
 	limits_limit(clients, left - reserve);
 }
 
-/* Opens everything that needs a path, or a right that the sandbox drops. */
+/* Opens everything that needs a path, or a right that the sandbox removes. */
 static int
 serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 {
@@ -374,7 +374,7 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 		bind_admin(sv->sv_conf, old, &sv->sv_sockets) == 0;
 	listen_close(old);
 	/*
-	 * Passes the sockets at once: if this start fails, the master removes the files of new
+	 * Passes the sockets even after a failure, so that the master removes the files of new
 	 * sockets.
 	 */
 	if (serve_start_hand_over(sv) == -1 || !bound ||
@@ -393,8 +393,8 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 }
 
 /*
- * Handles a drain request on the admin thread.  The master forwards it to the other processes,
- * including later ones.
+ * Handles a drain request on the admin thread.  The master forwards the request to the other
+ * processes and to later processes.
  */
 static int
 serve_start_withdraw(void *arg, bool yes)
@@ -508,7 +508,7 @@ serve_start_announce_one(const struct server *sv, const struct sock *sk)
 		log_notice(sv->sv_writer, "admin at %s", url);
 		return;
 	}
-	/* The agent does not speak HTTP, so its address has no scheme. */
+	/* The agent uses no HTTP, so its address is logged without a scheme. */
 	if (strncmp(url, "http://", 7) == 0) {
 		address += 7;
 		url[strlen(url) - 1] = '\0';
@@ -576,8 +576,8 @@ serve_accept(struct server *sv)
 }
 
 /*
- * Requests ticket keys and sends CHANNEL_READY.  From now on the process learns of the master's
- * exit by the channel; the master may have exited already.
+ * Requests ticket keys and sends CHANNEL_READY.  From now on the process detects the exit of the
+ * master by the channel.  The master may already have exited.
  */
 static void
 serve_start_say_ready(struct server *sv)
@@ -601,7 +601,7 @@ serve_start(struct server *sv, struct listen_table *old, bool again)
 	serve_start_prepare(sv->sv_conf);
 	if (serve_start_open_all(sv, old, again) == -1)
 		return -1;
-	/* Everything is open, and there is still only one thread. */
+	/* Everything is open, and the process still has only one thread. */
 	if (sandbox_enter(sv->sv_conf, sv->sv_roots, again) == -1)
 		return -1;
 	if (serve_start_threads(sv) == -1)
@@ -617,7 +617,7 @@ serve_try(const struct conf *conf)
 	int error =
 	    path == NULL || strcmp(path, "-") == 0 ? 0 : log_file_try(path);
 
-	/* The user that starts the server may be another one. */
+	/* Another user may start the server later, so missing rights are no error here. */
 	if (error == -EACCES && geteuid() != 0)
 		error = 0;
 	return error != 0 ? serve_start_no_log(conf, error) : sandbox_try(conf);

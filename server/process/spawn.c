@@ -26,7 +26,9 @@ upgrade_forget(struct master *ms)
 	ms->ms_test = 0;
 }
 
-/* Ignores the signals that the master handles, since a terminal sends them to both processes. */
+/*
+ * Ignores the signals that the master handles, because a terminal sends a signal to both processes.
+ */
 static void
 spawn_ignore_signals(struct master *ms)
 {
@@ -50,7 +52,6 @@ children_free_all(struct master *ms)
 	}
 }
 
-/* Runs the server in the child process. */
 static _Noreturn void
 spawn_become_server(struct master *ms, int channel, pid_t parent)
 {
@@ -65,7 +66,7 @@ spawn_become_server(struct master *ms, int channel, pid_t parent)
 	};
 
 	/*
-	 * A start that hangs does not read the channel.  So the kernel must kill this process when
+	 * A start that hangs does not read the channel, so the kernel must kill this process when
 	 * the master exits.
 	 */
 	if (os_follow_parent(parent) == -ESRCH)
@@ -73,8 +74,8 @@ spawn_become_server(struct master *ms, int channel, pid_t parent)
 	spawn_ignore_signals(ms);
 	os_process_name("pw-server");
 	/*
-	 * If this process kept the other channels, other server processes would not notice the
-	 * master's exit.
+	 * A process detects the exit of the master only if no other process has a copy of its
+	 * channel.
 	 */
 	children_free_all(ms);
 	upgrade_forget(ms);
@@ -181,7 +182,7 @@ children_tell(struct child *ch, enum channel_kind kind, const char *text)
 	error = channel_send(ch->ch_channel, kind, text, -1, false);
 	if (error == 0 || kind == CHANNEL_SAY)
 		return error;
-	/* Once its channel is closed, the process finishes its transfers and exits. */
+	/* The process drains and exits when its channel closes. */
 	close(ch->ch_channel);
 	ch->ch_channel = -1;
 	return error;

@@ -1,6 +1,6 @@
 /*
- * tickets: the keys of session tickets, which outlive server processes.  The master makes the keys
- * when a server process that uses TLS requests them.  If a process hangs and misses a key, its
+ * tickets: keeps the keys of session tickets, which outlive server processes.  The master creates
+ * the keys when a server process with TLS requests them.  If a process hangs and misses a key, its
  * clients need full handshakes until it receives the next key.
  */
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "server/process/master_priv.h"
 #include "server/util/debug.h"
 
-/* time until the next try after a failed renewal, microseconds */
+/* time until the next attempt after a failed renewal, microseconds */
 #define AGAIN_US (60 * MASTER_SECOND)
 
 static uint64_t
@@ -92,7 +92,7 @@ tickets_inherit(struct master *ms, const struct ticket_key *key, uint64_t renew)
 {
 	/*
 	 * If memory is short, the old keys are lost, and the next process that requests keys gets
-	 * new ones.
+	 * new keys.
 	 */
 	if (ms->ms_tickets == NULL && tickets_create(ms) != 0)
 		return;

@@ -9,7 +9,7 @@
 
 #include "server/process/unix_socket.h"
 
-#define ALL 0777 /* permission bits of a mode */
+#define ALL 0777 /* permission bits of a file mode */
 
 static int
 unix_socket_create(void)
@@ -17,7 +17,7 @@ unix_socket_create(void)
 	return socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* Returns true if the path is a socket file that has no listener. */
+/* Returns true if the path is a socket file on which no program listens. */
 static bool
 unix_socket_left_over(const struct listen_addr *la)
 {
@@ -85,7 +85,7 @@ unix_socket_open(const struct listen_addr *la, struct sock *sk)
 	return 0;
 }
 
-/* Updates the mode, which a reload may have changed. */
+/* Sets the mode of the file, because a reload may have changed la_mode. */
 bool
 unix_socket_keep(const struct listen_addr *la, const struct sock *sk)
 {

@@ -3,13 +3,13 @@
  * state from a file in memory, whose descriptor PAGEWISE_STATE names.  The state consists of texts,
  * each with a NUL at its end:
  *     pagewise 1
- *     child PID CHANNEL STATE SECONDS   STATE is enum child_state, with "q" if ch_quiet
+ *     child PID CHANNEL STATE SECONDS   STATE is a child_state, followed by "q" if ch_quiet
  *     socket FD TEXT                    TEXT is made by listen_pack
  *     withdraw 1                        text of CHANNEL_WITHDRAW, if one was received
- *     ticket_key TIME TEXT              older key first; TIME is when the next key is due
- *                                       (clock_now); TEXT is made by ticket_key_write
- * Only root and the user that started the master may open that memory.
- * Later versions must read what this one writes.
+ *     ticket_key TIME TEXT              older key first; TIME (clock_now) is the time of the next
+ *                                       renewal; TEXT is made by ticket_key_write
+ * Only root and the user that started the master may open the file in memory.
+ * Later versions must be able to read the state that this version writes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #include "server/worker/worker.h"
 
 #define STATE "PAGEWISE_STATE"
-#define OK    "configuration ok" /* first bytes of the output of -t */
+#define OK    "configuration ok" /* start of the output of -t */
 
 static void
 upgrade_say_failed(const char *why)
@@ -40,7 +40,7 @@ upgrade_say_failed(const char *why)
 
 /* ---------------------------------------------------------------------- the test */
 
-/* Executes the test in the child process. */
+/* Executes the test.  Runs in the child process. */
 static _Noreturn void
 upgrade_run_test(struct master *ms, int output)
 {
@@ -64,7 +64,7 @@ upgrade_run_test(struct master *ms, int output)
 	_exit(127);
 }
 
-/* Returns true if the program is still the file that was tested. */
+/* Returns true if the path of the program still leads to the tested file. */
 static bool
 upgrade_is_tested(const struct master *ms)
 {
@@ -107,8 +107,8 @@ upgrade_test(struct master *ms)
 		return;
 	}
 	/*
-	 * Both processes set the group, as either may run first.  If the program is a script,
-	 * killing the group also kills the programs that the script runs.
+	 * Both processes set the process group, because either may run first.  If the program is a
+	 * script, killing the group also kills the programs that the script runs.
 	 */
 	setpgid(ms->ms_test, ms->ms_test);
 	ms->ms_test_output = output[0];
@@ -151,7 +151,7 @@ upgrade_write_socket(int fd, const struct sock *sk)
 	return dprintf(fd, "socket %d %s%c", sk->sk_fd, text, '\0');
 }
 
-/* Writes a key by write(2), since dprintf(3) may leave a copy in a buffer. */
+/* Writes a key with write(2), because dprintf(3) may leave a copy of the key in a buffer. */
 static bool
 upgrade_write_ticket_key(int fd, const struct ticket_key *key, uint64_t renew)
 {
@@ -230,7 +230,7 @@ upgrade_close_on_exec(const struct master *ms, int state, bool yes)
 }
 
 /*
- * Executes the new program; returns only on failure.  Signals stay blocked until the new program
+ * Executes the new program.  Returns only on failure.  Signals stay blocked until the new program
  * handles them.
  */
 static void
@@ -280,7 +280,10 @@ upgrade_tested(struct master *ms, int status)
 
 /* ---------------------------------------------------------------- the new program */
 
-/* Adds a server process.  If memory is short, closes the channel, so that the process exits. */
+/*
+ * Adds a server process.  If memory is short, closes its channel instead, so that the process
+ * exits.
+ */
 static void
 upgrade_inherit_child(struct master *ms, const char *text)
 {
@@ -288,7 +291,7 @@ upgrade_inherit_child(struct master *ms, const char *text)
 	struct child *ch;
 	const char *seconds;
 
-	/* listen_number also accepts "-1", which stands for a closed channel. */
+	/* listen_number also accepts "-1": the channel of this process is closed. */
 	if (!listen_number(&text, &pid) || !listen_number(&text, &channel))
 		return;
 	if ((int)channel != -1)
@@ -300,7 +303,7 @@ upgrade_inherit_child(struct master *ms, const char *text)
 		return;
 	}
 	ch->ch_quiet = text[0] != '\0' && text[1] == 'q';
-	/* Older versions did not write the timeout. */
+	/* Versions before the timeout was added do not write it. */
 	seconds = strchr(text, ' ');
 	ch->ch_timeout = seconds != NULL ? (unsigned)strtoul(seconds, NULL, 10)
 					 : MASTER_WAITS;
@@ -362,8 +365,8 @@ upgrade_inherit_line(struct master *ms, const char *text, const char *end)
 }
 
 /*
- * Reads the whole state and appends a NUL.  The caller frees the result.  Returns NULL and sets
- * errno on failure.
+ * Reads the whole state and appends a NUL.  The caller must free the result.  Returns NULL, with
+ * errno set, on failure.
  */
 static char *
 upgrade_read_state(int fd, size_t *len)

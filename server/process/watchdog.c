@@ -9,7 +9,7 @@
 #include "server/process/watchdog.h"
 #include "server/worker/worker.h"
 
-#define LOOKS	 2 /* checks per wd_patience */
+#define LOOKS	 2 /* number of checks per wd_patience */
 #define SECOND	 UINT64_C(1000000)
 #define MILLI_US 1000
 
@@ -35,7 +35,6 @@ watchdog_wait(const struct watchdog *wd)
 				  : (int)((wd->wd_next - now) / MILLI_US) + 1;
 }
 
-/* Returns the microseconds since the worker's loop last made progress. */
 static uint64_t
 watchdog_silence(struct worker *wk, uint64_t now)
 {
@@ -69,7 +68,10 @@ watchdog_tell(struct watchdog *wd, int channel, const struct worker *wk,
 	channel_send(channel, CHANNEL_STUCK, text, -1, false);
 }
 
-/* Logs stuck workers.  Returns the longest time without progress of a worker, in microseconds. */
+/*
+ * Logs stuck workers.  Returns the longest time, in microseconds, that a worker has made no
+ * progress.
+ */
 static uint64_t
 watchdog_check(struct watchdog *wd, int channel, struct worker **workers,
     unsigned n, uint64_t now, struct log_writer *log)

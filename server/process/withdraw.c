@@ -1,16 +1,17 @@
 /*
- * withdraw: decides how long a drain or undrain is passed to new server processes; see
+ * withdraw: decides how long the master sends a drain or undrain to new server processes: see
  * master_priv.h.
  */
 #include "lib/util/clock.h"
 #include "server/process/master_priv.h"
 
-/* Time for which the master passes on an undrain, microseconds; agent.c sends "ready" for 60 s. */
+/* Time for which new processes get an undrain, microseconds; agent.c sends "ready" for 60 s. */
 #define WITHDRAW_TOLD_US (70 * MASTER_SECOND)
 
 /*
- * Does not pass on an old undrain: a process that receives it makes the agent send "up ready",
- * which would also cancel a state that the operator has set at the balancer since.
+ * Sends no old undrain to a new process, because the new process's agent would then send "up
+ * ready".  This would also cancel a state that the operator has set at the balancer in the
+ * meantime.
  */
 const char *
 withdraw_now(const struct master *ms)
