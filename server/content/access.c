@@ -31,7 +31,7 @@ access_may_ask(const struct exchange *ex)
 	       (!set->set_allow.cl_set || access_has(&set->set_allow, sa));
 }
 
-/* Returns 0 if the signed link is valid, else the status of the refusal. */
+/* Returns 0 if the request has a valid signed link, else the status of the refusal. */
 static int
 access_check_link(const struct exchange *ex)
 {
@@ -50,7 +50,10 @@ access_check_link(const struct exchange *ex)
 	return 403;
 }
 
-/* Resumes the exchange.  Sets ex_waiting to now, so that ex_wait counts only waits for a disk. */
+/*
+ * Resumes the exchange.  Sets ex_waiting to now, so that ex_wait does not include the wait for a
+ * password.
+ */
 static void
 access_on_verified(struct pw_waiter *w)
 {

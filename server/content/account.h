@@ -1,7 +1,7 @@
 /*
- * account: counts and logs a response when it ends, whether it comes from memory or a file, in
- * HTTP/1 or HTTP/2.  The worker's thread calls account_response once for each response.  Fill in
- * each new field of struct log_record here, so that all responses have it.
+ * account: counts and logs a response when it ends.  All responses pass through here: from memory
+ * and from files, over HTTP/1 and HTTP/2.  So a new field of struct log_record is set only here.
+ * The worker's thread calls account_response once for each response.
  */
 #ifndef SERVER_CONTENT_ACCOUNT_H
 #define SERVER_CONTENT_ACCOUNT_H
@@ -15,16 +15,16 @@ struct account {
 	const struct log_tls *ac_tls; /* NULL without TLS */
 	const struct request_texts *ac_texts;
 	struct str ac_user;
-	/* time of the request's arrival, seconds since the epoch */
+	/* time when the request arrived, seconds since the epoch */
 	time_t ac_time;
 	/* time when the request's head was complete, microseconds */
 	uint64_t ac_since;
-	uint64_t ac_wait; /* time spent waiting for a disk, microseconds */
+	uint64_t ac_wait; /* time spent in waits for a disk, microseconds */
 	int ac_status;
-	/* length of the response's head, even if it was not sent */
+	/* bytes of the response's head, even if the head was not sent */
 	uint64_t ac_head;
 	uint64_t ac_sent;
-	bool ac_logged; /* true if the access log gets a line */
+	bool ac_logged; /* true if the access log must get a line */
 };
 
 static inline void
@@ -47,7 +47,9 @@ account_log(struct service *svc, const struct account *ac)
 	log_access(svc->svc_log, &rec);
 }
 
-/* Counts and logs a response.  Does not count its bytes, because sta_sent grows as they are sent. */
+/*
+ * Counts and logs a response.  Does not count its bytes: sta_sent counts them when they are sent.
+ */
 static inline void
 account_response(struct service *svc, const struct account *ac)
 {

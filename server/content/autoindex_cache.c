@@ -15,13 +15,13 @@
 #include "server/content/autoindex_cache.h"
 
 #define BUCKETS	      1024
-#define AGED_PER_CALL 16 /* maximum number of old pages freed per call */
+#define AGED_PER_CALL 16 /* maximum number of expired pages freed per call */
 
 STAILQ_HEAD(waiting, listing);
 
 struct entry {
 	LIST_ENTRY(entry) en_hash;
-	TAILQ_ENTRY(entry) en_lru; /* link in ls_lru; unused while en_making */
+	TAILQ_ENTRY(entry) en_lru; /* link in ls_lru, unless en_making */
 	struct autoindex_cache *en_listings;
 	struct place en_place; /* pl_title is en_title; pl_path is invalid */
 	uint64_t en_at;	       /* start of the lifetime, microseconds */
@@ -32,8 +32,8 @@ struct entry {
 	struct listing_validator en_validator;
 
 	/*
-	 * en_task to en_same are for the disk thread that makes the page; en_waiting lists the
-	 * requests that wait for the page
+	 * The disk thread that makes the page uses en_task to en_same.  en_waiting lists the
+	 * requests that wait for the page.
 	 */
 	struct pw_task en_task;
 	const struct place *en_from; /* place of the first request */
@@ -49,7 +49,7 @@ LIST_HEAD(bucket, entry);
 struct autoindex_cache {
 	TAILQ_HEAD(, entry) ls_lru;
 	size_t ls_bytes;  /* bytes of cached pages */
-	size_t ls_alive;  /* bytes of text, cached or in flight */
+	size_t ls_alive;  /* bytes of all texts, cached or in flight */
 	uint64_t ls_most; /* limit of ls_alive */
 	struct seed ls_seed;
 	struct bucket ls_buckets[BUCKETS];
@@ -115,8 +115,8 @@ autoindex_cache_too_old(const struct entry *en, uint64_t now_us)
 }
 
 /*
- * Caches a page.  Evicts pages to stay within AUTOINDEX_CACHE_BYTES, and up to AGED_PER_CALL pages
- * that have expired, since these may get no more requests.
+ * Caches a page.  Evicts pages so that AUTOINDEX_CACHE_BYTES suffices.  Also frees up to
+ * AGED_PER_CALL expired pages, because they may get no further requests.
  */
 static void
 autoindex_cache_keep(struct autoindex_cache *ls, struct entry *en)
@@ -167,8 +167,8 @@ autoindex_cache_same_page(const struct place *a, const struct place *b)
 }
 
 /*
- * Returns the bucket for the inode and the title.  The hash includes the title because a directory
- * that contains a link to itself has any number of titles.
+ * Returns the bucket for an inode and a title.  A directory that contains a link to itself has any
+ * number of titles, so the hash includes the title.
  */
 static struct bucket *
 autoindex_cache_bucket(struct autoindex_cache *ls, const struct place *pl)
@@ -191,8 +191,8 @@ autoindex_cache_find(struct autoindex_cache *ls, const struct place *pl)
 }
 
 /*
- * Returns true if the directory changed in this second or the one before.  Compares whole seconds,
- * since some file systems have no finer times.
+ * Returns true if the directory changed in this second or in the one before.  Compares whole
+ * seconds, because some file systems store only whole seconds.
  */
 static bool
 autoindex_cache_just_changed(const struct place *pl)
@@ -247,8 +247,8 @@ autoindex_cache_make(struct pw_task *tk)
 }
 
 /*
- * Moves the text that the disk thread made from en_buf to en_text.  Fails with -E2BIG if the text
- * would exceed ls_most.
+ * Moves the text of the disk thread from en_buf to en_text.  Fails with -E2BIG if the texts
+ * together would exceed ls_most.
  */
 static int
 autoindex_cache_take_text(struct entry *en)
@@ -282,8 +282,8 @@ autoindex_cache_give(const struct entry *en, struct listing *li)
 }
 
 /*
- * Returns true if the result may be cached.  A page must be of the directory that was looked up;
- * another directory may have replaced it before the open.
+ * Returns true if the result may be cached.  Another directory may have replaced the one that was
+ * looked up.
  */
 static bool
 autoindex_cache_worth_keeping(const struct entry *en)
@@ -304,7 +304,7 @@ autoindex_cache_made(struct pw_waiter *w)
 	    w->wt_error == 0 ? autoindex_cache_take_text(en) : w->wt_error;
 	free(en->en_buf.b_data);
 	en->en_buf = (struct buf){0};
-	/* The attempt may have taken seconds, so the lifetime starts now. */
+	/* The attempt may have taken seconds, so the lifetime of its error starts now. */
 	if (en->en_error == -E2BIG)
 		en->en_at = clock_now();
 	STAILQ_CONCAT(&waiting, &en->en_waiting);

@@ -76,8 +76,8 @@ autoindex_header_show(
 }
 
 /*
- * Opens the header file below the root, by the rules of a request for this file.  Returns a
- * descriptor or -errno.
+ * Opens the header file below the root, by the rules for a requested file.  Returns a descriptor or
+ * -errno.
  */
 static int
 autoindex_header_open(const struct place *pl)

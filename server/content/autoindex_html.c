@@ -1,5 +1,5 @@
 /*
- * autoindex_html: see autoindex_html.h.  Omits optional end tags, since a page may have thousands
+ * autoindex_html: see autoindex_html.h.  Omits optional end tags, because a page may have thousands
  * of rows.
  */
 #include <limits.h>
@@ -10,8 +10,8 @@
 #include "server/util/utf8.h"
 
 /*
- * Limits of the links in the heading: their number, and the bytes of each.  Without them, the total
- * length of the links would be quadratic in the depth of the path.
+ * Maximum number of links in the heading, and maximum bytes of each link.  Without these limits,
+ * the total length of the links would be quadratic in the depth of the path.
  */
 #define LINKED_MOST  64
 #define LINKED_BYTES 1024
@@ -30,8 +30,8 @@
 	     "d='M4 7l4-4 4 4M8 3v11'")
 
 /*
- * The table layout is fixed, so that browsers show a table of any length while it arrives.  On a
- * narrow screen, size and date are shown below the name.
+ * The layout of the table is fixed, so that a browser can show the table while it arrives.  On a
+ * narrow screen, size and date are below the name.
  */
 static const char autoindex_html_style[] =
     "<style>\n"
@@ -88,7 +88,7 @@ autoindex_html_add(struct buf *b, const char *text)
 	buf_str(b, &none, text);
 }
 
-/* Returns the entity of a character that is markup in HTML, else NULL. */
+/* Returns the HTML entity for a markup character, or NULL for any other character. */
 static const char *
 autoindex_html_entity(uint32_t c)
 {
@@ -113,8 +113,8 @@ autoindex_html_is_space(uint32_t c)
 }
 
 /*
- * Appends escaped text.  Bytes that are not valid UTF-8 become U+FFFD, as a file name may have any
- * bytes.  If `lines` is true, line ends and tabs are kept.
+ * Appends escaped text.  A file name may have any bytes, so bytes that are not valid UTF-8 become
+ * U+FFFD.  If `lines` is true, keeps line ends and tabs.
  */
 static void
 autoindex_html_add_text(struct buf *b, const char *text, size_t len, bool lines)
@@ -145,9 +145,10 @@ autoindex_html_text(struct buf *b, const char *text, size_t len)
 /* ------------------------------------------------------------------- rows */
 
 /*
- * Appends the link of a row.  Programs parse it with regular expressions, so href comes first and
- * contains only the name.  Colons are encoded, so that no name looks like a URL with a scheme.  A
- * name that begins with "http" gets the prefix "./", because fsspec would treat it as a URL.
+ * Appends the link of a row.  Programs parse the page with regular expressions, so href is the
+ * first attribute and contains only the name.  Encodes colons, so that no name looks like a URL
+ * with a scheme.  Writes "./" before a name that starts with "http", because fsspec would treat
+ * such a name as a URL.
  */
 static void
 autoindex_html_add_href(struct buf *b, const char *text, bool dir)
@@ -162,10 +163,9 @@ autoindex_html_add_href(struct buf *b, const char *text, bool dir)
 }
 
 /*
- * Appends a size in B, KiB, MiB and so on.  A number of KiB or a larger unit has one decimal if it
- * is below 100.  A size that rounds to 1024 of a unit is written as 1.0 of the next unit.  Only an
- * exact number of bytes is followed by a space, because lftp reads a number before a space as the
- * size.
+ * Appends a size in B, KiB, MiB and so on.  In KiB and larger units, numbers below 100 have one
+ * decimal.  A size that rounds to 1024 of a unit is written as 1.0 of the next unit.  lftp reads a
+ * number before a space as the exact size, so only a number of bytes has a space after it.
  */
 static void
 autoindex_html_add_size(struct buf *b, off_t size)
@@ -226,9 +226,9 @@ autoindex_html_row(struct buf *b, const struct row *row)
 
 /*
  * Appends the start of a link to a part of the path.  Returns false if the link would be too long.
- * Programs that search the page for names with regular expressions ignore the link: GDAL because
- * href does not come first, fsspec because the absolute path leads out of the directory.  fsspec
- * would treat "/" as this directory, so the root's link is "/./".
+ * Programs that search the page for names ignore this link: GDAL because href is not the first
+ * attribute, fsspec because the absolute path leads out of the directory.  fsspec would treat "/"
+ * as this directory, so the link of the root is "/./".
  */
 static bool
 autoindex_html_add_crumb_link(struct buf *b, const char *path, size_t len)
@@ -252,7 +252,7 @@ autoindex_html_add_crumb_text(struct buf *b, const char *name, size_t len)
 	autoindex_html_add(b, "</bdi>/");
 }
 
-/* Appends one directory of the path: the `len` bytes at `from`, which precede a '/'. */
+/* Appends one directory of the path: the `len` bytes at `from`, before a '/'. */
 static void
 autoindex_html_add_crumb(
     struct buf *b, const char *path, const char *from, size_t len)
@@ -261,7 +261,7 @@ autoindex_html_add_crumb(
 
 	if (autoindex_html_add_crumb_link(
 		b, path, (size_t)(from - path) + len + 1)) {
-		/* The root has no name, so its text is the '/'. */
+		/* The root has no name, so its '/' is its text. */
 		autoindex_html_add_text(
 		    b, root ? "/" : from, root ? 1 : len, false);
 		autoindex_html_add(b, root ? "</a>" : "</a>/");
@@ -305,9 +305,9 @@ autoindex_html_begin(struct buf *b, const char *title)
 }
 
 /*
- * Appends a column's heading with a button that sorts by the column: names ascending, times and
- * sizes descending, or in the opposite direction if this column already determines the order.  It
- * is a button and not a link, because programs that follow all links would fetch each order.
+ * Appends the heading of a column with a button that sorts by this column: names ascending, times
+ * and sizes descending.  If the page already has this order, the button reverses it.  This is a
+ * button rather than a link, because programs that follow all links would fetch each order.
  */
 static void
 autoindex_html_add_heading(struct buf *b, const struct view *order,

@@ -9,23 +9,25 @@
 
 /*
  * All functions append to the buffer, and set b_failed if memory is short.  The caller must have
- * reserved more than BUF_SIZE bytes.  The memory of such a buffer does not belong to a worker's
- * free list, so any thread may free it with free(3).
+ * reserved more than BUF_SIZE bytes: such a buffer does not come from a worker's free list, so any
+ * thread may free it with free(3).
  */
 
-/* Appends the page up to its heading.  `title` is the directory's path as the client knows it. */
+/*
+ * Appends the start of the page, with the heading.  `title` is the path of the directory in the
+ * client's view.
+ */
 void autoindex_html_begin(struct buf *, const char *title);
 
 /*
- * Appends the head of the table.  `order` is the view by which the rows are sorted, or NULL if they
- * are not sorted.
+ * Appends the head of the table.  `order` is the view that sorts the rows, or NULL if the rows are
+ * not sorted.
  */
 void autoindex_html_table(
     struct buf *, const char *title, const struct view *order);
 void autoindex_html_row(struct buf *, const struct row *);
 void autoindex_html_end(struct buf *);
 
-/* Appends lines of UTF-8 as escaped text. */
 void autoindex_html_text(struct buf *, const char *, size_t len);
 
 #endif

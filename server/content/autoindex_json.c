@@ -23,8 +23,8 @@ autoindex_json_add(struct buf *b, const char *text)
 }
 
 /*
- * Appends a name as the text of a JSON string.  Bytes that are not valid UTF-8 become U+FFFD; only
- * href has all bytes of the name.
+ * Appends a name as a JSON string.  Bytes that are not valid UTF-8 become U+FFFD, so only href has
+ * the exact name.
  */
 static void
 autoindex_json_add_text(struct buf *b, const char *text)

@@ -16,15 +16,15 @@
 #include "server/http/coding.h"
 #include "server/http/target.h"
 
-#define ROW_HTML 120	 /* minimum bytes of an HTML row besides two names */
-#define ROW_JSON 80	 /* minimum bytes of a JSON row besides two names */
-#define BLOCK_US 1000000 /* maximum time to read a block */
-#define WHOLE_US 5000000 /* maximum time to read a whole page */
+#define ROW_HTML 120	 /* minimum bytes of an HTML row without its names */
+#define ROW_JSON 80	 /* minimum bytes of a JSON row without its names */
+#define BLOCK_US 1000000 /* maximum time for a block, microseconds */
+#define WHOLE_US 5000000 /* maximum time for a whole page, microseconds */
 
 struct autoindex_names {
 	struct row *ns_rows;
 	size_t ns_count, ns_room;
-	size_t ns_shown; /* shown rows, at the front of ns_rows */
+	size_t ns_shown; /* number of rows to show, at the front of ns_rows */
 	size_t ns_row;	 /* ROW_HTML or ROW_JSON */
 	size_t ns_text;	 /* estimated bytes of the rows */
 	uint64_t ns_until;
@@ -54,8 +54,8 @@ autoindex_read_look_at_digest(int dirfd, struct row *row, const struct stat *st)
 }
 
 /*
- * Reads the state of a link's target, which must be below the root, as for a request.  Fails with
- * -errno if the state cannot be read.
+ * Reads the state of a link's target.  The target must be below the root, as for a requested file.
+ * Returns 0 or -errno.
  */
 static int
 autoindex_read_follow(const struct place *pl, const char *name, struct stat *st)
@@ -77,9 +77,9 @@ autoindex_read_type_of(mode_t mode)
 }
 
 /*
- * Fills in a row.  A link has the type of its target, because programs that read listings recognize
- * directories by their '/'.  A link that leads out of the root, to another file system or nowhere
- * has neither size nor date, and a mount point is a directory without a date.
+ * Fills in a row.  A link gets the type of its target, because programs that read listings
+ * recognize directories by the '/'.  A link whose target is missing, outside the root or on another
+ * file system has no size and no date.  A mount point is a directory without a date.
  */
 static void
 autoindex_read_look_at(int dirfd, const struct place *pl, struct row *row)
@@ -108,8 +108,8 @@ autoindex_read_look_at(int dirfd, const struct place *pl, struct row *row)
 }
 
 /*
- * Returns true if the row is a compressed sibling.  Looks up the name without the suffix, which
- * costs little, as the listing looks up that name as well.
+ * Returns true if the row is a compressed sibling.  Looks up the name without its suffix; this
+ * costs little, because the listing looks up that name too.
  */
 static bool
 autoindex_read_is_sibling(
@@ -129,7 +129,7 @@ autoindex_read_is_sibling(
 	       (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode));
 }
 
-/* Fills in the row of a name.  Returns false if the row must not be shown. */
+/* Fills in the row of a name.  Returns false if the listing must not show the name. */
 static bool
 autoindex_read_look_at_shown(int dirfd, const struct place *pl, struct row *row)
 {
@@ -236,7 +236,7 @@ autoindex_read_block(
 
 /* ----------------------------------------------------------- all, sorted */
 
-/* View for autoindex_read_compare, to which qsort(3) passes no argument. */
+/* View for autoindex_read_compare.  A variable, because qsort(3) passes no argument. */
 static _Thread_local struct view sorted_for;
 
 static int

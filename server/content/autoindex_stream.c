@@ -52,8 +52,8 @@ autoindex_stream_read_block(struct autoindex_stream *st)
 }
 
 /*
- * Frames the block as a chunk if st_chunked is true.  The size is known only when the text is
- * complete, so it is written into the bytes reserved before the text.
+ * If st_chunked is true, frames the block as a chunk.  The size of the chunk is known only now, so
+ * bytes were reserved for it before the text.
  */
 static void
 autoindex_stream_frame(struct autoindex_stream *st)
@@ -151,8 +151,8 @@ autoindex_stream_closed(struct pw_waiter *w)
 }
 
 /*
- * Closes the directory on this thread if memory is short or no disk thread is available, although
- * that may block.
+ * If memory is short or there is no free disk thread, closes the directory on this thread, although
+ * this may block.
  */
 void
 autoindex_stream_close(struct autoindex_stream **stp)

@@ -1,8 +1,8 @@
 /*
- * autoindex_stream: makes the listing of a directory that is too large for one page, block by
- * block.  A disk thread reads and renders a block, then the event loop sends it.  A stream uses
- * about 100 KiB, for one block and the buffer of readdir(3); a header adds up to 64 KiB.  The
- * loop's thread only.
+ * autoindex_stream: lists a directory that is too large for one page, in blocks.  A disk thread
+ * reads and renders a block, then the event loop sends the block.  A stream uses about 100 KiB, for
+ * one block and the buffer of readdir(3).  A header needs up to 64 KiB more.  Runs on the loop's
+ * thread.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_STREAM_H
 #define SERVER_CONTENT_AUTOINDEX_STREAM_H
@@ -11,23 +11,24 @@
 
 #include "server/content/autoindex_read.h"
 
-/* Bytes of memory that a stream uses, without a header. */
+/* Bytes of memory that a stream without a header uses. */
 #define AUTOINDEX_STREAM_BYTES ((size_t)100 << 10)
 
 struct autoindex_stream {
 	struct place st_place;
-	/* the caller sets the fields from st_loop to st_arg */
+	/* the caller must set the fields from st_loop to st_arg */
 	struct pw_loop *st_loop;
-	bool st_chunked; /* true if blocks are framed as RFC 9112, 7.1 */
+	bool st_chunked; /* true to frame blocks as chunks (RFC 9112, 7.1) */
 	void (*st_done)(struct autoindex_stream *);
 	void *st_arg;
 	/*
-	 * st_data, st_len and st_end describe the current block; valid until autoindex_stream_next
+	 * st_data, st_len and st_end describe the current block.  They are valid until the next
+	 * call of autoindex_stream_next.
 	 */
 	int st_error; /* result of the last block: 0 or -errno */
 	const char *st_data;
 	size_t st_len;
-	bool st_end; /* true if there are no more blocks */
+	bool st_end; /* true if this is the last block */
 	/* private */
 	struct pw_task st_task;
 	struct buf st_buf;
@@ -37,23 +38,23 @@ struct autoindex_stream {
 };
 
 /*
- * Creates a stream.  Copies the place's path and title.  Borrows the root, and the other strings,
- * which belong to the configuration.  Returns NULL if memory is short.
+ * Creates a stream.  Copies the path and the title of the place.  Borrows the root and the other
+ * strings, which belong to the configuration.  Returns NULL if memory is short.
  */
 struct autoindex_stream *autoindex_stream_create(const struct place *);
 
-/* Starts to read the next block.  Returns 0 if st_done will be called, or -errno. */
+/* Starts to read the next block.  Returns 0 if the loop will call st_done, or -errno. */
 int autoindex_stream_next(struct autoindex_stream *);
 
 /*
- * Cancels the block in flight.  The block completes with -ECANCELED if a disk thread has not begun
- * to read it.
+ * Cancels the block in flight.  If no disk thread has started to read the block, the block
+ * completes with -ECANCELED.
  */
 void autoindex_stream_cancel(struct autoindex_stream *);
 
 /*
- * Closes the stream and frees it, at once or when a disk thread has closed the directory.  Do not
- * call it while a block is in flight.
+ * Closes and frees the stream.  If the directory is open, a disk thread closes it first.  Must not
+ * be called while a block is in flight.
  */
 void autoindex_stream_close(struct autoindex_stream **);
 

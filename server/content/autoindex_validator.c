@@ -8,12 +8,15 @@
 #include "server/content/autoindex_validator.h"
 
 /*
- * Age of a change in seconds from which no later change can have the same time; some file systems
- * store whole seconds.
+ * Age in seconds at which a change has a unique time: a later change gets another time, even if the
+ * file system stores only whole seconds.
  */
 #define SETTLED 2
 
-/* A fixed seed, so that a listing has the same tag in each process, and on each node of a fleet. */
+/*
+ * A fixed seed, so that each process and each server of a fleet computes the same tag for a
+ * listing.
+ */
 static const struct seed validator_seed = {1, 2};
 
 static void

@@ -43,7 +43,7 @@ autoindex_view_set(struct view *vw, struct str member)
 				vw->vw_sort = i;
 }
 
-/* Returns true if Accept prefers JSON.  A client that accepts neither format gets HTML. */
+/* Returns true if Accept prefers JSON.  A client that accepts neither JSON nor HTML gets HTML. */
 static bool
 autoindex_view_prefers_json(struct str accept)
 {
@@ -79,7 +79,7 @@ view_same(struct view a, struct view b)
 	       a.vw_descending == b.vw_descending;
 }
 
-/* Compares two known rows by time or size.  Directories have no size. */
+/* Compares two known rows by time or by size.  Directories have no size. */
 static int
 autoindex_view_compare_key(
     enum view_sort sort, const struct row *a, const struct row *b)

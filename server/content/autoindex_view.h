@@ -1,6 +1,4 @@
-/*
- * autoindex_view: the format and the order of a listing that a client requests.  Pure.
- */
+/* autoindex_view: the format and the order that a client requests for a listing.  Pure. */
 #ifndef SERVER_CONTENT_AUTOINDEX_VIEW_H
 #define SERVER_CONTENT_AUTOINDEX_VIEW_H
 
@@ -12,7 +10,7 @@
 
 enum view_sort { VIEW_NAME, VIEW_TIME, VIEW_SIZE };
 
-/* A view of a listing; all zeros for HTML, sorted by name. */
+/* View of a listing; all zero for HTML sorted by name. */
 struct view {
 	bool vw_json;
 	bool vw_descending;
@@ -21,35 +19,37 @@ struct view {
 
 enum row_type { ROW_FILE, ROW_DIRECTORY, ROW_OTHER };
 
-/* A name in a directory. */
 struct row {
 	char *row_name;
 	enum row_type row_type;
 	bool row_known;	  /* true if row_size and row_mtime are valid */
 	off_t row_size;	  /* size of a file in bytes, else 0 */
 	time_t row_mtime; /* modification time, seconds since the epoch */
-	/* newest st_ctim of the name and its link's target, seconds since the epoch; 0 if unknown */
+	/*
+	 * newest st_ctim of the name and of its link's target, seconds since the epoch; 0 if
+	 * unknown
+	 */
 	time_t row_changed;
 	/* SHA-256 of a file in base64; empty if unknown */
 	char row_digest[DIGEST_BASE64];
 };
 
-/* Returns the name of the order in a query, such as "time". */
+/* Returns the name that a query uses for this order, such as "time". */
 const char *view_sort_name(enum view_sort);
 
 /*
- * Parses "sort=name|time|size", "order=asc|desc" and "format=json|html" in the query.  The last one
- * of each kind counts; other members are ignored.  Without a format, the Accept field chooses JSON
- * if its weight is higher than that of HTML.  Either argument may be absent.
+ * Parses "sort=name|time|size", "order=asc|desc" and "format=json|html" in the query.  If a member
+ * is repeated, the last counts; other members are ignored.  Without a format, JSON is chosen if
+ * Accept gives it a higher weight than HTML.  Either argument may be absent.
  */
 struct view view_parse(struct str query, struct str accept);
 
 bool view_same(struct view, struct view);
 
 /*
- * Compares two rows.  Returns a negative number if the first argument comes first in the view, 0
- * only for equal names.  Directories come first in either direction.  If times or sizes are
- * compared, rows without them come last.  Equal rows are sorted by name (natural.h).
+ * Compares two rows.  Returns a negative number if the first row precedes the second in this view,
+ * and 0 only for equal names.  Directories come first in both directions.  Rows without the
+ * compared time or size come last.  Equal rows are sorted by name (natural.h).
  */
 int view_compare(struct view, const struct row *, const struct row *);
 

@@ -10,9 +10,9 @@
 #include "server/content/client_rates.h"
 
 #define PARTS	((size_t)64)
-#define BUCKETS ((size_t)1024) /* hash buckets of a part */
+#define BUCKETS ((size_t)1024) /* hash buckets per part */
 #define EACH	(CLIENT_RATES / PARTS)
-#define LOOKS	4 /* entries checked for a full bucket */
+#define LOOKS	4 /* maximum idle entries checked for a full bucket */
 
 struct client_rate {
 	struct token_bucket cr_bucket;
@@ -20,7 +20,7 @@ struct client_rate {
 	uintptr_t cr_rule;
 	unsigned cr_users;
 	LIST_ENTRY(client_rate) cr_link;
-	TAILQ_ENTRY(client_rate) cr_order; /* most recently used last */
+	TAILQ_ENTRY(client_rate) cr_order; /* least recently used first */
 };
 
 LIST_HEAD(rate_list, client_rate);
@@ -86,8 +86,8 @@ client_rates_part_of(struct client_rates *cs, uint64_t client, uintptr_t rule,
 }
 
 /*
- * Evicts a bucket that no exchange holds.  Returns false if there is none.  The caller holds the
- * part's lock, as for client_rates_add.
+ * Evicts a bucket that no exchange uses.  Returns false if all are in use.  The caller must hold
+ * the part's lock, here and for client_rates_add.
  */
 static bool
 client_rates_forget_one(struct part *pt, uint64_t now)

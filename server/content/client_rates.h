@@ -1,13 +1,13 @@
 /*
- * client_rates: the rate limits of clients, over all their connections and all workers.  A client
- * has a token bucket for each rule; so has each network of an IPv6 client, with a higher limit
- * (client_key.h).  The table has 64 parts with a lock each.  A lock is held while a short list is
- * searched, never during a wait.
+ * client_rates: rate limits of clients, over all their connections and all workers.  Each client
+ * has a token bucket for each rule.  Each network of an IPv6 client also has such a bucket, with a
+ * higher limit (client_key.h).  The table has 64 parts, each with its own lock.  A thread holds a
+ * lock while it searches a short list, but never while it waits.
  *
  * The table holds up to CLIENT_RATES buckets of 80 bytes each.  When a part is full, it evicts a
- * full bucket, which equals a new one, else the least recently used bucket that no exchange holds.
- * If all its buckets are held, further clients of the part share one bucket, which may lower their
- * rates but never raises them.
+ * full bucket, because a new bucket would also be full.  If the part has no full bucket, it evicts
+ * the least recently used bucket that no exchange uses.  If exchanges use all buckets of the part,
+ * its further clients share one bucket, which may lower their rates but never raises them.
  */
 #ifndef SERVER_CONTENT_CLIENT_RATES_H
 #define SERVER_CONTENT_CLIENT_RATES_H
@@ -28,14 +28,14 @@ struct sockaddr;
 struct client_rates *client_rates_create(void);
 void client_rates_destroy(struct client_rates **);
 
-/* Buckets of a client and of its networks; NULL at levels that the client does not have. */
+/* Buckets of a client and of its networks.  NULL for levels that the client does not have. */
 struct client_buckets {
 	struct client_rate *cb_levels[CLIENT_LEVELS];
 };
 
 /*
  * Finds or creates the buckets of a client for a rule.  The pointer `rule` only identifies the
- * rule.  The caller holds the buckets until client_rates_give.
+ * rule.  The caller uses the buckets until it calls client_rates_give.
  */
 void client_rates_take(struct client_rates *, const struct sockaddr *,
     const void *rule, uint64_t now_ns, struct client_buckets *);
@@ -44,7 +44,7 @@ void client_rates_give(struct client_rates *, struct client_buckets *);
 /*
  * These functions apply token_take, token_give and token_try to all buckets of a client.  The
  * parameter of type token_rate is the rate of one client; the rates of its networks are multiples
- * of it.
+ * of this rate.
  */
 uint64_t client_buckets_take(struct client_buckets *, const struct token_rate *,
     uint64_t n, uint64_t now_ns);

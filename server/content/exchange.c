@@ -14,12 +14,12 @@
 #include "server/log/keep.h"
 #include "server/tls/session.h"
 
-/* status to log for a request that got no response, as in nginx */
+/* status to log if the client got no response, as in nginx */
 #define STATUS_CUT 499
-/* maximum number of disk_timeout periods for a slow disk */
+/* maximum number of disk_timeout periods that a slow disk gets */
 #define DISK_LOOKS 10
-#define USER_KEPT  256 /* bytes of a user name that exchange_settle keeps */
-/* maximum bytes of a configured page that exchange_503 sends; an empty socket accepts that many */
+#define USER_KEPT  256 /* maximum bytes of a user name that is kept */
+/* maximum bytes of an error page in exchange_503; an empty socket has space for them */
 #define MOST_503   8192
 
 struct exchange *
@@ -79,14 +79,14 @@ exchange_find_target(struct exchange *ex)
 	if (status == 0 && ex->ex_target.tgt_asterisk &&
 	    rq->rq_method != METHOD_OPTIONS)
 		status = 400;
-	/* An https target needs TLS, or a trusted proxy (RFC 9110, 7.4). */
+	/* An https target requires TLS or a trusted proxy (RFC 9110, 7.4). */
 	if (status == 0 && ex->ex_target.tgt_https && ex->ex_tls == NULL &&
 	    !ex->ex_proxied)
 		status = 400;
 	return status;
 }
 
-/* Returns the name that the client sent in the handshake (SNI), or an empty string. */
+/* Returns the name that the client sent in the TLS handshake (SNI), or an empty text. */
 static struct str
 exchange_server_name(const struct exchange *ex)
 {
@@ -94,7 +94,7 @@ exchange_server_name(const struct exchange *ex)
 }
 
 /*
- * Returns the requested host, or an empty string.  The host of an absolute-form target takes
+ * Returns the requested host, or an empty text.  The host of a target in absolute form takes
  * precedence over Host, and Host over SNI.
  */
 static struct str
@@ -108,8 +108,8 @@ exchange_host_of(const struct exchange *ex)
 }
 
 /*
- * Finds the site of a refused request.  Uses the requested host only if the connection may be used
- * for it, else the name of the handshake (SNI).
+ * Finds the site of a refused request.  Uses the requested host if its requests may use this
+ * connection; otherwise uses the name from SNI.
  */
 static void
 exchange_locate_refused(struct exchange *ex)
@@ -121,8 +121,8 @@ exchange_locate_refused(struct exchange *ex)
 }
 
 /*
- * Returns true if the located site's rules of address and rate admit the client.  Otherwise makes
- * the response that refuses the request.
+ * Returns true if the address and rate rules of the site admit the client.  Otherwise makes the
+ * response that refuses the request.
  */
 static bool
 exchange_is_admitted(struct exchange *ex)
@@ -162,7 +162,7 @@ exchange_respond(struct exchange *ex, int refusal)
 
 	if (rq->rq_trace.s_len > 0)
 		trace_begin(ex);
-	/* 405 takes precedence over all other errors. */
+	/* 405 takes precedence over all other errors */
 	ex->ex_refusal = rq->rq_method == METHOD_OTHER ? 405 : refusal;
 	if (status != 0) {
 		if (ex->ex_refusal != 405)
@@ -257,7 +257,10 @@ exchange_end(struct exchange *ex)
 		trace_end(ex, exchange_status(ex), exchange_bytes_sent(ex));
 }
 
-/* Erases the password in the connection's input buffer, which another client may use next. */
+/*
+ * Erases the password in the connection's input buffer, because another client may get this buffer
+ * next.
+ */
 static void
 exchange_forget_password(struct exchange *ex)
 {
@@ -281,8 +284,8 @@ exchange_cancel(struct exchange *ex)
 }
 
 /*
- * Returns true if the path alone excludes the request from the log.  Passes 0 to conf_logs, which
- * is no response's status.
+ * Returns true if the path alone excludes the request from the log.  Passes the status 0, which no
+ * response has.
  */
 static bool
 exchange_is_excluded(const struct exchange *ex)
@@ -294,8 +297,8 @@ exchange_is_excluded(const struct exchange *ex)
 }
 
 /*
- * Releases the memory that the log and messages do not need.  The owner has sent the head, or the
- * head is the whole response.
+ * Frees the memory that the log and messages do not need.  Requires that the owner has sent the
+ * head, or that the response consists of the head.
  */
 static void
 exchange_shrink(struct exchange *ex)
@@ -307,7 +310,7 @@ exchange_shrink(struct exchange *ex)
 	if (ex->ex_user.b_len > USER_KEPT)
 		ex->ex_user.b_len = USER_KEPT;
 	buf_fit(&ex->ex_user, bufs);
-	/* Messages about the file need its name. */
+	/* messages about the file contain its name */
 	if (rs->rs_file == NULL)
 		buf_release(&ex->ex_lookup.lk_path, bufs);
 	else
@@ -402,8 +405,8 @@ exchange_disk_late(struct exchange *ex)
 }
 
 /*
- * Writes the 503 to `text`, and returns the length of the body.  `own` is a configured page, or
- * NULL.
+ * Writes the 503 to `text`.  Returns the number of bytes of its body.  `own` is a configured error
+ * page, or NULL.
  */
 static size_t
 exchange_make_503(
@@ -427,14 +430,14 @@ exchange_make_503(
 	    hw, own->ep_type, own->ep_body, true, false, wanted);
 }
 
-/* Sends the 503.  Drops the bytes that the socket does not accept at once. */
+/* Sends the 503.  Discards the bytes that the socket does not accept at once. */
 static void
 exchange_send_503(struct exchange *ex, const struct error_page *own)
 {
 	struct buf text = {0};
 	size_t body = exchange_make_503(ex, &text, own);
 
-	/* send_now fails if the previous response still fills the socket. */
+	/* send_now fails if bytes of an earlier response still fill the socket. */
 	if (!text.b_failed &&
 	    ex->ex_ops->send_now(ex, text.b_data, text.b_len)) {
 		ex->ex_503 = text.b_len;

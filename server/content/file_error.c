@@ -21,7 +21,9 @@ file_error_descriptor(int error)
 	return error == -EMFILE || error == -ENFILE;
 }
 
-/* Logs a shortage at most once a minute, because it affects thousands of requests at once. */
+/*
+ * Logs a shortage at most once a minute, because a shortage affects thousands of requests at once.
+ */
 static void
 file_error_tell_want(struct exchange *ex, struct message_rate *lim, int error,
     const char *remedy)

@@ -1,6 +1,4 @@
-/*
- * file_error: log messages about files that could not be opened or sent.
- */
+/* file_error: logs why files could not be opened or sent. */
 #ifndef SERVER_CONTENT_FILE_ERROR_H
 #define SERVER_CONTENT_FILE_ERROR_H
 
@@ -9,18 +7,18 @@
 struct exchange;
 
 /*
- * Logs why the requested file cannot be sent.  Logs a lack of memory or descriptors at most once a
- * minute, with the number of repeats.
+ * Logs why the requested file cannot be sent.  Logs a shortage of memory or descriptors at most
+ * once a minute, with the number of omitted messages.
  */
 void file_error_tell(struct exchange *, int error);
 
 /*
- * Logs at most once a minute that a file changed while it was sent.  `cut` is true if the response
- * was aborted, false if the client got 503 because nothing had been sent.
+ * Logs, at most once a minute, that a file changed while it was being sent.  `cut` is true if the
+ * response was aborted, and false if no byte was sent and the client got 503.
  */
 void file_error_changed(struct exchange *, bool cut);
 
-/* Returns true if the error is a lack of descriptors. */
+/* Returns true if the error is a shortage of descriptors. */
 bool file_error_descriptor(int error);
 
 #endif

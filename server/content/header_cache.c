@@ -19,7 +19,7 @@ header_cache_create(void)
 
 /*
  * Returns true if Host alone determines the response and the connection stays open.  Returns false
- * for an empty Host, because SNI then names the site.
+ * for an empty Host, because SNI then determines the site.
  */
 static bool
 header_cache_plain(const struct request *rq)
@@ -40,7 +40,7 @@ header_cache_plain(const struct request *rq)
 }
 
 /*
- * Returns true if `s` is absent or inside the block.  The joined value of a repeated field is
+ * Returns true if `s` is absent or inside the block.  A value joined from repeated fields is
  * outside.
  */
 static bool

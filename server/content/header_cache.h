@@ -1,11 +1,12 @@
 /*
- * header_cache: caches the parsed form of a block of header fields.  A client sends the same block
- * with each request; a block that was checked and parsed once is not parsed again if every byte is
- * the same.  Belongs to a worker; used by its thread only.
+ * header_cache: caches the parsed form of a block of header fields.  A client usually sends the
+ * same block with each request.  If each byte is the same, the server need not check and parse the
+ * block again.  Belongs to a worker; used only on the worker's thread.
  *
- * Only plain blocks are cached: they have no field that changes the response to a GET or has it traced,
- * and no password.  If a worker has many more clients at a time than HEADER_CACHE_SLOTS, and their blocks
- * differ, a block is evicted before its client's next request.
+ * Only plain blocks are cached.  A plain block has no field that changes the response to a GET, no
+ * password, and no field that requests a trace.  If a worker has many more than HEADER_CACHE_SLOTS
+ * clients at a time, with different blocks, a block is evicted before its client sends the next
+ * request.
  */
 #ifndef SERVER_CONTENT_HEADER_CACHE_H
 #define SERVER_CONTENT_HEADER_CACHE_H
@@ -17,17 +18,17 @@
 #include "server/util/str.h"
 
 #define HEADER_CACHE_SLOTS 256
-/* maximum bytes of a block with its blank line */
+/* maximum bytes of a block, with its blank line */
 #define HEADER_CACHE_MAX   1024
 
 struct site;
 
-/* A cached block; the slices point into fl_text. */
+/* Cached block.  The slices point into fl_text. */
 struct cached_header {
 	const struct site *fl_site;    /* site that Host names */
-	struct request_texts fl_texts; /* texts, except the request line */
-	uint64_t fl_accept;	       /* coding_weights of the block */
-	/* client that the block names, used if a trusted proxy sent it; AF_UNSPEC if none */
+	struct request_texts fl_texts; /* texts without the request line */
+	uint64_t fl_accept;	       /* coding_weights for the block */
+	/* client that the block names, for a trusted proxy; AF_UNSPEC if none */
 	union sockaddr_any fl_client;
 	uint64_t fl_number; /* unique number of the block */
 	size_t fl_len;	    /* bytes of the block; 0 if the slot is empty */
@@ -35,36 +36,35 @@ struct cached_header {
 };
 
 /*
- * The block that a connection sent with an earlier request.  Another connection's block may replace
- * it in its slot; kh_number then differs from the slot's fl_number.  While the numbers are equal,
- * checks that were made for this connection and this host, such as of the certificate, remain
- * valid.
+ * The block of an earlier request of a connection.  A block of another connection may replace it in
+ * its slot; kh_number then differs from fl_number of the slot.  While the numbers are equal, checks
+ * for this connection and host remain valid, for example of the certificate.
  */
 struct known_header {
-	const struct cached_header *kh_fields; /* NULL if there is none */
+	const struct cached_header *kh_fields; /* NULL if none */
 	uint64_t kh_number;
 };
 
-/* The hash of a block determines its slot, where another block may replace it. */
+/* The hash of a block determines its slot.  Another block with the same slot replaces it. */
 struct header_cache {
 	struct seed ft_seed;
 	uint64_t ft_count; /* blocks cached so far */
 	struct cached_header ft_slots[HEADER_CACHE_SLOTS];
 };
 
-/* Creates a cache, which the caller releases with free(3).  Returns NULL if memory is short. */
+/* Creates a cache, which the caller must free with free(3).  Returns NULL if memory is short. */
 struct header_cache *header_cache_create(void);
 
 /*
- * Caches `block`, which is all of the request's head after its first line, and `client`, which the
- * block names (fl_client).  Returns NULL if the block is too long or not plain.  The returned
- * pointer stays valid, but another block may replace the entry's content, so compare before use.
+ * Caches `block`, the head of a request without its first line, and `client`, the client that the
+ * block names.  Returns NULL if the block is too long or not plain.  The returned pointer stays
+ * valid, but another block may replace the content, so compare before use.
  */
 const struct cached_header *header_cache_remember(struct header_cache *,
     const struct request *, struct str block, const struct site *,
     const union sockaddr_any *client);
 
-/* Returns true if the `len` bytes at `p` begin with exactly this block. */
+/* Returns true if the `len` bytes at `p` start with exactly this block. */
 static inline bool
 header_cache_matches(const struct cached_header *fl, const char *p, size_t len)
 {
@@ -78,7 +78,7 @@ known_header(const struct cached_header *fl)
 	return (struct known_header){fl, fl->fl_number};
 }
 
-/* Returns true if the `len` bytes at `p` begin with the block that the connection sent before. */
+/* Returns true if the `len` bytes at `p` start with the block that the connection sent before. */
 static inline bool
 known_header_matches(const struct known_header *kh, const char *p, size_t len)
 {
@@ -88,8 +88,8 @@ known_header_matches(const struct known_header *kh, const char *p, size_t len)
 }
 
 /*
- * Returns the texts of a block as slices of `head`, a head with the same block.  `line` is the
- * length of the head's first line.
+ * Returns the texts of a block as slices of `head`, which contains the same block.  `line` is the
+ * number of bytes of the first line of `head`.
  */
 static inline struct request_texts
 header_cache_texts(

@@ -10,9 +10,8 @@
 #include "server/content/health.h"
 
 #define SECOND_US ((uint64_t)1000000)
-#define LINE	  1024 /* bytes with the NUL; longer lines are truncated */
+#define LINE	  1024 /* maximum bytes with the NUL; longer lines are cut */
 
-/* Sets rh_site and rh_location to the first site or location that has this root. */
 static void
 health_name_root(struct root_health *rh, const struct conf *conf, size_t root)
 {
@@ -61,7 +60,7 @@ health_drains(const struct health *hl)
 	return atomic_load(&hl->hl_ending) || atomic_load(&hl->hl_withdrawn);
 }
 
-/* Writes the line of a root.  Returns true if the root responds without an error. */
+/* Writes the line for a root.  Returns true if the root responds without an error. */
 static bool
 health_describe(
     const struct root_health *rh, uint64_t now, char *text, size_t size)

@@ -1,8 +1,8 @@
 /*
  * health: reports the state of the server to balancers.  Makes the responses for the paths of the
- * keys live and ready, and holds the state that the agent sends (server/admin/agent.h).  No
- * response reads the disk, because the threads of server/process/root_probe.h check the roots.  The
- * text of ready has a line for each root:
+ * keys live and ready, and stores the state that the agent sends (server/admin/agent.h).  No
+ * response reads the disk: the threads of server/process/root_probe.h check the roots.  The
+ * response for ready has a line for each root:
  *
  *	not ready
  *	main: ok
@@ -10,8 +10,8 @@
  *
  * The first line is "draining" during shutdown and after pagewise drain.
  *
- * It belongs to the server process; probes and the main thread write, workers and the admin thread
- * read.
+ * Belongs to the server process.  Probes and the main thread write the state; workers and the admin
+ * thread read it.
  */
 #ifndef SERVER_CONTENT_HEALTH_H
 #define SERVER_CONTENT_HEALTH_H
@@ -30,25 +30,27 @@ struct exchange;
 struct root_health {
 	const struct site *rh_site; /* first site with this root */
 	const char *rh_location;    /* path of the location, or empty */
-	/* time of the last response, microseconds */
+	/* time when the root last responded, microseconds */
 	atomic_uint_fast64_t rh_responded;
 	atomic_int rh_error; /* result of the last probe: 0 or -errno */
 };
 
 struct health {
-	/* true during shutdown by SIGTERM; never reset */
+	/* true after SIGTERM; never reset */
 	atomic_bool hl_ending;
-	atomic_bool hl_withdrawn; /* true while pagewise drain is in effect */
+	atomic_bool hl_withdrawn; /* true after pagewise drain, until undrain */
 	/*
-	 * true if the agent must send "ready" for 60 s from its first check on, to cancel an
-	 * earlier drain
+	 * true if the agent must send "ready" for 60 s, starting at its first check; this cancels
+	 * an earlier drain
 	 */
 	atomic_bool hl_restored;
 	size_t hl_count; /* number of roots (conf_nroots) */
 	struct root_health hl_roots[];
 };
 
-/* Creates the state, as if all roots had just responded.  Returns NULL if memory is short. */
+/*
+ * Creates the state.  All roots count as having just responded.  Returns NULL if memory is short.
+ */
 struct health *health_create(const struct conf *, uint64_t now_us);
 void health_destroy(struct health **);
 
@@ -56,13 +58,13 @@ void health_destroy(struct health **);
 bool health_drains(const struct health *);
 
 /*
- * Returns true if every root responds.  Otherwise writes to `text` the line of the first root that
+ * Returns true if every root responds.  Otherwise writes to `text` the line for the first root that
  * does not respond or has an error: "main /video/: no response for 12 s".
  */
 bool health_is_well(
     const struct health *, uint64_t now_us, char *text, size_t size);
 
-/* Makes the response if the path is that of live or ready.  Returns false for any other path. */
+/* Makes the response if the path is that of live or of ready.  Otherwise returns false. */
 bool health_respond(struct exchange *);
 
 #endif

@@ -18,7 +18,7 @@ known_learn(struct header_cache *cache, struct known_header *known,
 	if (cache == NULL ||
 	    known_header_matches(known, block.s_ptr, block.s_len))
 		return;
-	/* The client is cached, too, as a connection of a trusted proxy may send the same block. */
+	/* Stores the client too, because a trusted proxy may send this block again. */
 	if (proxied)
 		client = ex->ex_client;
 	else if (conf->conf_client_address != FORWARDED_OFF)

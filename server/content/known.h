@@ -1,7 +1,7 @@
 /*
- * known: finds requests that need neither parsing nor a lookup: their header block was checked and
- * parsed before (header_cache.h), and the response for their target is cached (response_cache.h).
- * The worker's thread only.
+ * known: finds requests that need neither parsing nor a lookup, because their header block was
+ * parsed before (header_cache.h) and the response to their target is cached (response_cache.h).
+ * Runs on the worker's thread.
  */
 #ifndef SERVER_CONTENT_KNOWN_H
 #define SERVER_CONTENT_KNOWN_H
@@ -23,9 +23,8 @@ struct known {
 };
 
 /*
- * Remembers the header block of a request that was checked and parsed, and whose response was
- * cached.  `head` is the request's whole head.  `proxied` is true if the connection itself names
- * the client.
+ * Stores the header block of a request.  Call if its response is cached.  `head` is the whole head.
+ * `proxied` is true if a trusted proxy sent the request.
  */
 void known_learn(struct header_cache *, struct known_header *,
     const struct exchange *, struct str head, bool proxied);
@@ -47,8 +46,8 @@ known_take_target(struct str *s, struct str *target)
 
 /*
  * Looks for a known request at the start of `in`, and fills in `kn`.  Returns false if there is
- * none.  `version` is the rest of the request line after the target.  `now` is in microseconds.
- * Inlined for speed.
+ * none.  `version` is the text that must follow the target in the request line.  `now` is in
+ * microseconds.  Inlined for speed.
  */
 static inline bool
 known_find(struct service *svc, const struct known_header *known, bool tls,
@@ -81,7 +80,7 @@ known_find(struct service *svc, const struct known_header *known, bool tls,
 	return kn->kn_response != NULL;
 }
 
-/* Counts a known request in svc_popular, if this is not NULL. */
+/* Counts a known request in svc_popular, unless svc_popular is NULL. */
 static inline void
 known_asked(struct service *svc, const struct known *kn, uint64_t now)
 {

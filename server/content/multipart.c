@@ -36,8 +36,7 @@ multipart_digits(off_t number)
 }
 
 /*
- * Returns the number of digits of the positions in a part's head.  Two heads differ only in these
- * digits.
+ * Returns the number of digits of the positions in a part's head, by which lengths of heads differ.
  */
 static unsigned
 multipart_positions(const struct range *r)
@@ -46,7 +45,7 @@ multipart_positions(const struct range *r)
 	       multipart_digits(r->rng_off + r->rng_len - 1);
 }
 
-/* Writes only one head to compute the length, as there may be thousands of parts. */
+/* Writes only one head to compute the total length, because there may be thousands of parts. */
 uint64_t
 multipart_length(const struct response *rs)
 {

@@ -1,6 +1,6 @@
 /*
- * multipart: heads of the parts, and length, of a response with several ranges (RFC 9110, 14.6).
- * Pure.
+ * multipart: writes the heads of the parts of a response with several ranges, and computes its
+ * length (RFC 9110, 14.6).  Pure.
  */
 #ifndef SERVER_CONTENT_MULTIPART_H
 #define SERVER_CONTENT_MULTIPART_H
@@ -16,13 +16,12 @@ struct response;
 #define MULTIPART_HEAD (REPRESENTATION_LINES + 256)
 
 /*
- * Writes the head of part `i`, counted from 0, or the closing delimiter if `i` is the number of
- * parts.  Returns the length of what it wrote.
+ * Writes the head of part `i`, counted from 0.  If `i` is the number of parts, writes the closing
+ * delimiter.  Returns the number of bytes written.
  */
 int multipart_head(
     const struct response *, size_t i, char text[MULTIPART_HEAD]);
 
-/* Returns the length of the whole body. */
 uint64_t multipart_length(const struct response *);
 
 #endif

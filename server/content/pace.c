@@ -63,8 +63,8 @@ pace_rate(const struct exchange *ex)
 }
 
 /*
- * Takes `n` bytes from the buckets of the connection and the client.  Returns the time from which
- * they may be sent, in nanoseconds.
+ * Takes `n` bytes from the buckets of the connection and the client.  Returns the time in
+ * nanoseconds from which these bytes may be sent.
  */
 static uint64_t
 pace_take(struct exchange *ex, uint64_t n)
@@ -97,8 +97,8 @@ pace_has_body(const struct response *rs)
 }
 
 /*
- * Returns to the buckets the bytes that were taken but not sent, or takes from them the bytes that
- * were sent but not taken, such as those of a head.
+ * Corrects the buckets: returns bytes that were taken but not sent, or takes bytes that were sent
+ * but not taken, such as those of a head.
  */
 static void
 pace_settle(struct exchange *ex)

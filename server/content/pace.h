@@ -1,12 +1,12 @@
 /*
  * pace: limits how fast a response is sent (rate, client_rate, burst), and how often a client may
- * send requests (request_rate).  The limits apply to responses with a body; a response without a
- * body counts as a request, but its bytes do not count.
+ * send requests (request_rate).  rate and client_rate apply only to responses with a body.  A
+ * response without a body counts only as a request.
  *
- * An exchange takes the bytes of a chunk from the buckets of its connection and of its client, and
- * its response continues when both buckets have earned these bytes.  So the exchange wakes up once
- * for each chunk, and exchanges of one client wake up in the order in which they took their bytes.
- * The unsent bytes of a chunk return to the buckets when the exchange ends.
+ * Before each chunk, an exchange takes the bytes of the chunk from the bucket of the connection and
+ * from the buckets of the client.  It sends the chunk when the buckets have earned these bytes.  So
+ * an exchange wakes up once per chunk, and the exchanges of a client wake up in the order in which
+ * they took their bytes.  At the end of the exchange, unsent bytes return to the buckets.
  */
 #ifndef SERVER_CONTENT_PACE_H
 #define SERVER_CONTENT_PACE_H
@@ -18,29 +18,29 @@ struct exchange;
 struct settings;
 
 /*
- * Returns true if the request rate admits the request.  Otherwise sets *seconds to the delay after
+ * Returns true if the request rate admits the request.  Otherwise sets *seconds to the time after
  * which the client may retry.
  */
 bool pace_admit(struct exchange *, unsigned *seconds);
 
-/* Sets up the rate limits of the response; they apply if it has a body. */
+/* Sets up the rate limits of the response, if it has a body. */
 void pace_begin(struct exchange *);
 
 /*
  * Takes the bytes of the next chunk from the buckets if none are left.  Returns 0 if the response
- * may continue, else the earliest time to continue, in microseconds.
+ * may continue now, else the earliest time to continue, microseconds.
  */
 uint64_t pace_wait(struct exchange *);
 
-/* Returns the bytes that may be sent now. */
+/* Returns the number of bytes that may be sent now. */
 uint64_t pace_left(const struct exchange *);
 
-/* Returns the limit of the response's rate in bytes/s, or 0 if there is none. */
+/* Returns the rate limit of the response, bytes/s, or 0 if there is none. */
 uint64_t pace_rate(const struct exchange *);
 
 /*
- * Returns the unsent bytes to the buckets, and releases the client's buckets.  Call when the
- * exchange ends.
+ * Returns unsent bytes to the buckets, and releases the buckets of the client.  Call at the end of
+ * the exchange.
  */
 void pace_end(struct exchange *);
 

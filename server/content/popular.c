@@ -1,7 +1,7 @@
 /*
- * popular: see popular.h.  The counters form a heap with the lowest count on top.  A table with
- * chains finds the counter of a path by site and hash; the seed is secret, so that clients cannot
- * choose paths with equal hashes.
+ * popular: see popular.h.  The counters form a heap with the lowest count at the top.  A table with
+ * chains finds the counter of a path by site and hash.  The seed of the hash is secret, so that
+ * clients cannot choose paths with equal hashes.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 #define NONE UINT32_MAX
 
 struct entry {
-	struct popular_path en_path; /* pp_count is unused */
+	struct popular_path en_path; /* pp_count is unused; see po_heap */
 	uint32_t en_place;	     /* index in the heap */
 	uint32_t en_next;	     /* next entry of the chain */
 };
@@ -35,7 +35,7 @@ struct popular {
 	pthread_mutex_t po_lock; /* guards the fields below */
 	uint64_t po_window;	 /* number of the current window */
 	uint32_t po_used;
-	uint32_t *po_table; /* first entries of the chains */
+	uint32_t *po_table; /* first entry of each chain */
 	struct place *po_heap;
 	struct entry *po_entries;
 };
@@ -93,7 +93,7 @@ popular_put(struct popular *po, uint32_t at, struct place pl)
 	po->po_entries[pl.pl_entry].en_place = at;
 }
 
-/* Moves a counter whose count has grown down the heap. */
+/* Moves a counter down the heap after its count has grown. */
 static void
 popular_sink(struct popular *po, uint32_t at)
 {
@@ -128,18 +128,15 @@ popular_rise(struct popular *po, uint32_t at)
 }
 
 /*
- * Halves all counts once for each window that has passed; their order stays the same.  The caller
- * holds the lock.
+ * Halves all counts once for each elapsed window.  The order of the counters stays the same.  The
+ * caller must hold the lock.
  */
 static void
 popular_grow_old(struct popular *po, uint64_t now)
 {
 	uint64_t window = (now - po->po_begin) / POPULAR_WINDOW_US, times;
 
-	/*
-	 * `now` is the start of a request, which may be earlier than the start of one counted
-	 * before.
-	 */
+	/* `now` is the start of a request.  A request counted before may have started later. */
 	if (now < po->po_begin || window <= po->po_window)
 		return;
 	times = window - po->po_window;
@@ -182,7 +179,9 @@ popular_unlink_entry(struct popular *po, uint32_t entry)
 	*link = po->po_entries[entry].en_next;
 }
 
-/* Assigns a path an unused counter, or the counter with the lowest count, which keeps this count. */
+/*
+ * Assigns a path an unused counter, or the counter with the lowest count, which keeps this count.
+ */
 static uint32_t
 popular_take_over(
     struct popular *po, const struct site *site, struct str path, uint64_t hash)

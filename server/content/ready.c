@@ -7,9 +7,8 @@
 #include "server/content/response_cache.h"
 
 /*
- * Returns the key of the response.  The key is absent (ck_target is NULL) if the response cannot be
- * cached, because another file could take precedence, or because the response depends on the
- * client.
+ * Returns the key of the response.  ck_target is NULL if the response cannot be cached: another
+ * file might take precedence, or the response depends on the client.
  */
 static struct cached_key
 ready_key(const struct exchange *ex)

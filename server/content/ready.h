@@ -1,6 +1,6 @@
 /*
- * ready: finds the response of an exchange in response_cache.h, and offers new responses to that
- * cache.
+ * ready: finds the response for an exchange in the response cache, and offers new responses to the
+ * cache (response_cache.h).
  */
 #ifndef SERVER_CONTENT_READY_H
 #define SERVER_CONTENT_READY_H
@@ -10,12 +10,12 @@ struct exchange;
 struct pw_file;
 struct representation;
 
-/* Returns the cached response for the file of the exchange's request, or NULL. */
+/* Returns the cached response if it was made from `file` for this request, or NULL. */
 struct cached_response *ready_find(struct exchange *, const struct pw_file *);
 
 /*
- * Caches the response if possible.  Its head must be complete, and ready_find must have returned
- * NULL for it.
+ * Caches the response if possible.  Call if ready_find has returned NULL and the head of the
+ * response is complete.
  */
 void ready_offer(struct exchange *, struct pw_file *, struct representation *);
 

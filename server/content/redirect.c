@@ -23,8 +23,8 @@ redirect_add_encoded(struct exchange *ex, struct buf *to, struct str path)
 }
 
 /*
- * Returns `text`.  If `to` ends in '/', omits the leading slashes of `text`, as a client would read
- * "//x" as a host.
+ * Returns `text`.  If `to` ends in '/', omits leading slashes of `text`, because a client would
+ * treat "//x" as a host.
  */
 static struct str
 redirect_joined(const struct buf *to, struct str text)
@@ -45,7 +45,6 @@ redirect_add_query(struct exchange *ex, struct buf *to, struct str mark)
 	redirect_add(ex, to, ex->ex_target.tgt_query);
 }
 
-/* Makes the redirect to the address in `to`, and releases the buffer. */
 static void
 redirect_respond(struct exchange *ex, int status, struct buf *to)
 {
@@ -65,7 +64,10 @@ redirect_follow(struct exchange *ex, const struct redirect *rd, struct str star)
 
 	if (rd->rd_scheme.s_ptr != NULL) {
 		host = conf_host(ex->ex_lookup.lk_site, ex->ex_lookup.lk_host);
-		/* The request names no host of the site, and the site's names, if any, are wildcards. */
+		/*
+		 * The request names no host of this site, and the site has no name without a
+		 * wildcard.
+		 */
 		if (host.s_len == 0) {
 			response_error(ex, 400);
 			return;

@@ -9,11 +9,11 @@
 #include "server/http/date.h"
 #include "server/http/digest.h"
 
-#define SETTLED 2 /* age from which a time identifies a version, seconds */
+#define SETTLED 2 /* age at which a time identifies a version, seconds */
 
 /*
- * Writes the digest that the file carries, in base64.  Returns false if there is none that matches
- * the file's size and time.
+ * Writes the digest that is stored with the file, in base64.  Returns false if there is none that
+ * matches the file's size and time.
  */
 static bool
 representation_take_digest(const struct settings *set,
@@ -48,8 +48,8 @@ representation_tag(struct representation *rp, const char *format, ...)
 }
 
 /*
- * Returns true for times up to 1 s after the epoch, which reproducible builds set on all versions
- * of a file.
+ * Returns true for times up to 1 s after the epoch.  Reproducible builds set such a time on all
+ * versions of a file.
  */
 static bool
 representation_is_constant_time(const struct timespec *mtime)
@@ -58,8 +58,8 @@ representation_is_constant_time(const struct timespec *mtime)
 }
 
 /*
- * Returns true if the time that distinguishes versions of the file is recent or in the future:
- * another change may set the same time.
+ * Returns true if the time of the last change is recent or in the future: another change may then
+ * get the same time.
  */
 static bool
 representation_is_young(const struct pw_file *file, time_t now)
@@ -77,7 +77,7 @@ representation_tag_given(struct representation *rp)
 {
 	struct str given = rp->rp_set->set_entity_tag;
 
-	/* Each coding is a representation of its own, with its own tag. */
+	/* Each coding is another representation, so each needs another tag. */
 	if (rp->rp_coding == CODING_NONE)
 		representation_tag(rp, "%.*s", (int)given.s_len, given.s_ptr);
 	else
@@ -144,8 +144,8 @@ representation_line_digest(struct representation *rp, const char *hash)
 }
 
 /*
- * Writes Content-Encoding.  A sibling of a file whose format is itself a coding has two codings;
- * the coding applied last comes last.
+ * Writes Content-Encoding.  If the file's format is itself a coding, a sibling has two codings.
+ * The coding that was applied last is written last.
  */
 static void
 representation_line_coding(struct representation *rp, enum coding format)
@@ -221,7 +221,7 @@ representation_repr_free(void *arg)
 {
 	struct representation *rp = arg;
 
-	/* fil_user is NULL if memory was short. */
+	/* fil_user is NULL if memory was short */
 	if (rp == NULL)
 		return;
 	response_cache_forget(&rp->rp_ready);
@@ -229,8 +229,8 @@ representation_repr_free(void *arg)
 }
 
 /*
- * Replaces a file's representation.  The file is still open, so cached responses of other locations
- * stay linked to it.
+ * Replaces the representation of a file.  The file stays open, so cached responses of other
+ * locations stay linked to it.
  */
 static void
 representation_repr_replace(
@@ -248,7 +248,7 @@ representation_of(struct pw_file *file, const struct conf *conf,
 {
 	struct representation *rp = file->fil_user;
 
-	/* After the clock went back, Last-Modified may lie in the future. */
+	/* If the clock was set back, Last-Modified may lie in the future. */
 	if (rp != NULL && !rp->rp_young && rp->rp_made <= now &&
 	    rp->rp_set == set && rp->rp_coding == coding)
 		return rp;

@@ -9,7 +9,7 @@
 
 struct exchange;
 
-/* Makes the response.  Returns the same values as exchange_respond. */
+/* Makes the response.  Returns as exchange_respond does. */
 bool respond_admitted(struct exchange *);
 
 #endif

@@ -48,7 +48,9 @@ response_settings_of(const struct exchange *ex)
 		   : &ex->ex_service->svc_conf->conf_no_site;
 }
 
-/* Returns the client's Origin if its scripts may read the response, else an empty string. */
+/*
+ * Returns the client's Origin if scripts of this origin may read the response, else an empty text.
+ */
 static struct str
 response_allowed_origin(const struct exchange *ex, const struct settings *set)
 {
@@ -78,7 +80,7 @@ response_rules(const struct exchange *ex, struct head_writer hw,
 	head_write_text(hw, "\r\n");
 }
 
-/* Begins the head.  `lines` holds the configured fields. */
+/* Starts the head.  `lines` has the configured fields. */
 static void
 response_head_begin_with(struct exchange *ex, int number, struct str lines)
 {
@@ -127,7 +129,7 @@ response_head_end(struct exchange *ex)
 
 /* ----------------------------------------------- responses without a file */
 
-/* Adds a configured error page, whose memory lives as long as the process. */
+/* Adds a configured error page; its memory stays until the process exits. */
 static void
 response_own_body(struct exchange *ex, const struct error_page *ep)
 {
@@ -209,7 +211,7 @@ response_options(struct exchange *ex)
 void
 response_text(struct exchange *ex, int number, struct str text)
 {
-	/* Configured fields for files, such as Cache-Control, do not apply to this text. */
+	/* Fields for files, such as Cache-Control, do not apply to this text. */
 	response_head_begin_with(
 	    ex, number, response_settings_of(ex)->set_always);
 	response_add(ex, "Content-Type: text/plain; charset=utf-8\r\n"
@@ -221,7 +223,6 @@ response_text(struct exchange *ex, int number, struct str text)
 	response_start(ex);
 }
 
-/* Returns the entity tag of the listing that was looked up, empty if it has none. */
 static struct str
 response_listing_etag(
     const struct exchange *ex, char text[static VALIDATOR_ETAG])
@@ -264,8 +265,8 @@ response_add_listing_validators(struct exchange *ex)
 }
 
 /*
- * Begins the head of a listing.  A listing may change at any time, so clients must revalidate it
- * each time.
+ * Starts the head of a listing.  Clients must revalidate a listing each time, because it may change
+ * at any time.
  */
 static void
 response_head_listing(struct exchange *ex, int number)
@@ -320,7 +321,7 @@ response_listing(struct exchange *ex, struct text *text)
 	response_start(ex);
 }
 
-/* With HTTP/1.0 the close of the connection marks the end of the page. */
+/* With HTTP/1.0, the close of the connection is the end of the page. */
 void
 response_stream(struct exchange *ex, struct autoindex_stream *st)
 {
@@ -338,7 +339,7 @@ response_stream(struct exchange *ex, struct autoindex_stream *st)
 
 /* ------------------------------------------------------------------- files */
 
-/* Returns true if the representation has a digest that the client does not want. */
+/* Returns true if the representation has a digest, but the client does not want one. */
 static bool
 response_leaves_digest_out(
     const struct exchange *ex, const struct representation *rp)
@@ -347,7 +348,6 @@ response_leaves_digest_out(
 	       !digest_is_wanted(ex->ex_request.rq_want_digest);
 }
 
-/* Adds the representation's lines from the offset `from` on. */
 static void
 response_add_lines(
     struct exchange *ex, const struct representation *rp, size_t from)
@@ -370,7 +370,10 @@ response_multipart_begin(struct exchange *ex, const struct plan *plan,
 	size_t size = plan->pl_nranges * sizeof(*rs->rs_ranges);
 	char text[MULTIPART_HEAD];
 
-	/* Copy the type, as the representation may be replaced while this response is in flight. */
+	/*
+	 * Copies the media type, because the representation may be replaced while this response is
+	 * in flight.
+	 */
 	rs->rs_ranges = malloc(size + sizeof(rp->rp_type));
 	if (rs->rs_ranges == NULL)
 		return false;
@@ -378,7 +381,7 @@ response_multipart_begin(struct exchange *ex, const struct plan *plan,
 	rs->rs_nranges = plan->pl_nranges;
 	rs->rs_type = memcpy(
 	    rs->rs_ranges + rs->rs_nranges, rp->rp_type, sizeof(rp->rp_type));
-	/* The step is odd, so all 2^64 values occur before one repeats. */
+	/* The step is odd, so the counter has 2^64 different values before a value repeats. */
 	ex->ex_service->svc_boundary += 0x9e3779b97f4a7c15U;
 	rs->rs_boundary = ex->ex_service->svc_boundary;
 	snprintf(text, sizeof(text),
@@ -455,7 +458,7 @@ response_file_begin(struct exchange *ex, const struct plan *plan,
 	return true;
 }
 
-/* Counts the path as the balancer sees it: not decoded, without its query. */
+/* Counts the path as a balancer has it: not decoded, without its query. */
 static void
 response_count_popular(const struct exchange *ex)
 {
@@ -471,7 +474,7 @@ response_count_popular(const struct exchange *ex)
 	    ex->ex_since);
 }
 
-/* Returns false if the parts and their heads together may be longer than a file can be. */
+/* Returns false if the parts with their heads might be longer than a file can be. */
 static bool
 response_multipart_fits(const struct plan *plan)
 {
@@ -487,9 +490,8 @@ response_multipart_fits(const struct plan *plan)
 }
 
 /*
- * Limits the ranges, whose number the client chooses.  If a connection's responses have too many
- * ranges together, or if the body might be longer than a file can be, the file is sent as a whole
- * (RFC 9110, 14.2).
+ * Limits the ranges: sends the whole file (RFC 9110, 14.2) if the body might be longer than a file
+ * can be, or if the responses of the connection have too many ranges together.
  */
 static void
 response_bound_ranges(struct exchange *ex, struct plan *plan)
@@ -542,7 +544,7 @@ response_file(struct exchange *ex, struct pw_file *file, const char *name,
 	response_start(ex);
 }
 
-/* Returns true if the error means that the client left, which is not logged. */
+/* Returns true if the error means that the client has left.  Such an error is not logged. */
 static bool
 response_client_left(int error)
 {

@@ -1,6 +1,6 @@
 /*
- * response: a response that is being sent: a head, and bytes from memory or from one or more ranges of
- * a file.  Belongs to an exchange.
+ * response: a response that is being sent: a head, then bytes from memory or from ranges of a file.
+ * Belongs to an exchange.
  */
 #ifndef SERVER_CONTENT_RESPONSE_H
 #define SERVER_CONTENT_RESPONSE_H
@@ -19,17 +19,17 @@ struct autoindex_stream;
 struct text;
 
 /*
- * Length of a time slice in bytes.  When a connection has sent more than this, in one response or
- * several, other connections run next.
+ * Length of a time slice in bytes.  When a connection has sent more, in one or several responses,
+ * the other connections run first.
  */
 #define RESPONSE_SLICE ((uint64_t)64 << 10)
 
 struct response {
 	int rs_status;
 	bool rs_close;	      /* true if the connection must close */
-	struct buf rs_head;   /* head and a small body, or a part's head */
-	size_t rs_head_len;   /* bytes of the head alone, for the log */
-	struct str rs_body;   /* body in memory of rs_text, rs_ready or conf */
+	struct buf rs_head;   /* head and small body, or the head of a part */
+	size_t rs_head_len;   /* bytes of the head, for the log */
+	struct str rs_body;   /* body in rs_text, rs_ready or conf */
 	struct text *rs_text; /* one reference, or NULL */
 	struct cached_response *rs_ready;   /* one reference, or NULL */
 	struct autoindex_stream *rs_stream; /* source of blocks, or NULL */
@@ -38,73 +38,72 @@ struct response {
 	const char *rs_type;		    /* media type of the parts */
 	uint64_t rs_boundary;
 	struct range rs_one;
-	struct range *rs_ranges; /* &rs_one, or malloc'ed for a multipart */
+	struct range *rs_ranges; /* &rs_one, or malloc'ed for several ranges */
 	size_t rs_nranges;
-	size_t rs_piece; /* number of the piece in rs_send */
+	size_t rs_piece; /* number of the current piece */
 	struct pw_send rs_send;
-	uint64_t rs_sent; /* sent bytes of earlier pieces */
+	uint64_t rs_sent; /* bytes sent of earlier pieces */
 };
 
-/* Writes `lines`, which holds the configured fields, then the fields that depend on the request. */
+/* Writes `lines`, the configured fields, then the fields that depend on the request. */
 void response_rules(const struct exchange *, struct head_writer,
     const struct settings *, struct str lines);
 
-/* The following functions make the response of the exchange ready to be sent. */
+/* The following functions prepare the response of the exchange for response_step. */
 void response_error(struct exchange *, int status);
-/* Refuses with 429.  `seconds` is the value of Retry-After. */
+/* Prepares a 429.  `seconds` is the value of Retry-After. */
 void response_too_many(struct exchange *, unsigned seconds);
 void response_redirect(struct exchange *, int status, struct str location);
 void response_options(struct exchange *);
-/* Sends a copy of a plain text with Cache-Control: no-store. */
+/* Prepares a copy of a plain text, with Cache-Control: no-store. */
 void response_text(struct exchange *, int status, struct str text);
 /*
- * Sends a file.  Takes ownership of the reference.  `name` determines the media type and appears in
- * messages.
+ * Prepares a file.  Takes ownership of the reference to the file.  `name` determines the media type
+ * and appears in messages.
  */
 void response_file(struct exchange *, struct pw_file *, const char *name,
     const struct settings *);
-/* Makes the rest of a cached response ready to be sent, after its first `sent` bytes were sent. */
+/* Prepares a cached response of which `sent` bytes were already sent. */
 void response_ready(struct exchange *, struct cached_response *, size_t sent);
 /*
- * Evaluates the conditions of a request for a listing.  Returns true if the response is ready
- * without the listing: 304 or 412.
+ * Evaluates the conditions of a request for a listing.  Returns true if the response is ready: 304
+ * or 412.
  */
 bool response_condition(struct exchange *);
-/* Sends a listing.  Takes ownership of the reference to its text. */
+/* Prepares a listing.  Takes ownership of the reference to its text. */
 void response_listing(struct exchange *, struct text *);
 /*
- * Sends a listing in blocks.  Takes ownership of the stream, whose first block must be ready.  The
- * stream is NULL if the body is not wanted (HEAD).
+ * Prepares a listing in blocks.  Takes ownership of the stream; its first block must be ready.  The
+ * stream is NULL for HEAD.
  */
 void response_stream(struct exchange *, struct autoindex_stream *);
 
 /*
- * Counts the head as sent.  Call with ex_head_apart when the owner has sent the first rs_head_len
- * bytes of rs_head, which response_step never sends.
+ * Counts the head as sent.  If ex_head_apart is set, call this when the owner has sent the head
+ * (rs_head_len bytes); response_step never sends it.
  */
 void response_head_given(struct exchange *);
 
 /*
- * Sends the next bytes.  Returns the same values as pw_send_step, but PW_SEND_DONE only at the end
- * of the whole response.
+ * Sends the next bytes.  Returns as pw_send_step does, but PW_SEND_DONE only at the end of the
+ * whole response.
  */
 enum pw_send_status response_step(struct exchange *);
 
 /*
- * Tries to replace a failed response with an error response.  Returns false if bytes were sent, if
- * the client left, or if the response is a 5xx already.  Logs errors that are the server's fault.
- * Call after PW_SEND_ERROR.
+ * Tries to replace a failed response by an error response.  Returns false if bytes were sent, if
+ * the client has left, or if the response is already a 5xx.  Logs errors of the server.  Call after
+ * PW_SEND_ERROR.
  */
 bool response_replaced(struct exchange *);
 
-/* Returns the number of bytes of the response that were sent. */
 static inline uint64_t
 response_sent(const struct response *rs)
 {
 	return rs->rs_sent + rs->rs_send.snd_sent;
 }
 
-/* Releases the memory and the references of the response.  No operation may be pending. */
+/* Releases the memory and the references of the response.  No completion may be pending. */
 void response_finish(struct exchange *);
 
 #endif

@@ -16,8 +16,8 @@
 #include "server/http/head_write.h"
 
 #define HALVED	23 /* counts are halved every 2^23 microseconds */
-#define VICTIMS 64 /* maximum number of responses to evict for a new one */
-/* assumed bytes of a response, for the number of buckets */
+#define VICTIMS 64 /* maximum number of responses to evict for one */
+/* assumed mean size of a response in bytes, to choose the number of buckets */
 #define MEAN	(2 << 10)
 
 LIST_HEAD(rch_bucket, cached_response);
@@ -55,10 +55,7 @@ response_cache_count(
 {
 	unsigned age = (unsigned)(now_us >> HALVED), times;
 
-	/*
-	 * `now_us` is the start of a request, which may be earlier than the start of one counted
-	 * before.
-	 */
+	/* `now_us` is the start of a request.  A request counted before may have started later. */
 	times = age > hc->hc_age ? age - hc->hc_age : 0;
 	hc->hc_n = times < 32 ? hc->hc_n >> times : 0;
 	hc->hc_age += times;
@@ -204,7 +201,7 @@ response_cache_find(struct response_cache *rch, struct cached_key key,
 	if (rsp == NULL || now_us >= rsp->rsp_until ||
 	    (rsp->rsp_file != NULL && !file_is_fresh(rsp->rsp_file)))
 		return NULL;
-	/* The clock went back: Last-Modified may be later than the new Date. */
+	/* The clock was set back, so Last-Modified may be later than the new Date. */
 	if (rsp->rsp_date > now) {
 		response_cache_evict(rch, rsp);
 		return NULL;
@@ -253,9 +250,9 @@ response_cache_is_whole(struct response_cache *rch, struct cached_response *rsp)
 }
 
 /*
- * Chooses the victims to free `size` bytes of the budget.  Returns their number, or -1 if they do
- * not suffice or if the oldest response is popular enough to stay.  Skips responses in flight,
- * because their eviction would free nothing.
+ * Chooses responses to evict, so that `size` bytes of the budget become free.  Returns their
+ * number, or -1 if they free too little or the oldest response is popular enough to stay.  Skips
+ * responses in flight, because their eviction would free no memory.
  */
 static int
 response_cache_choose(struct response_cache *rch, size_t size, unsigned asked,
@@ -329,8 +326,8 @@ response_cache_insert(struct response_cache *rch, struct cached_response *rsp)
 }
 
 /*
- * Makes a response with a copy of the file.  Called before any victim is evicted, since the copy
- * fails if the file is not resident.
+ * Makes a response with a copy of the file.  Called before any response is evicted, because the
+ * copy fails if the file is not resident.
  */
 static struct cached_response *
 response_cache_make(struct response_cache *rch, struct cached_key key,
@@ -387,7 +384,7 @@ response_cache_form(struct cached_response *rsp, size_t len, uint64_t now_us)
 	struct cached_response *victims[VICTIMS];
 	int n;
 
-	/* The second reference keeps rsp from being a victim. */
+	/* The second reference prevents the eviction of rsp. */
 	rsp->rsp_refs++;
 	n = response_cache_choose(rch, len, uses, now_us, victims);
 	rsp->rsp_refs--;

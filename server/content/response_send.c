@@ -1,6 +1,6 @@
 /*
- * response_send: sends a response piece by piece.  A piece is some memory, followed by a range of
- * the file if there is one.
+ * response_send: sends a response in pieces.  A piece consists of bytes in memory and, optionally,
+ * a range of the file.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -54,7 +54,9 @@ static const struct pending response_send_block_pending = {
     PENDING_DISK,
 };
 
-/* Starts a piece: the `len` bytes at `mem`, then the piece's range of the file, if it has one. */
+/*
+ * Starts a piece: the `len` bytes at `mem`, then the range of the file that belongs to the piece.
+ */
 static void
 response_send_piece_start(struct exchange *ex, const char *mem, size_t len)
 {
@@ -86,7 +88,7 @@ response_send_piece_start(struct exchange *ex, const char *mem, size_t len)
 	pw_send_start(s);
 }
 
-/* Ends a piece, and keeps the client's rate for the next one. */
+/* Ends a piece, and stores the client's throughput for the next piece. */
 static void
 response_send_end(struct exchange *ex)
 {
@@ -140,7 +142,10 @@ response_ready(struct exchange *ex, struct cached_response *rsp, size_t sent)
 		    ex, rs->rs_body.s_ptr + body, rs->rs_body.s_len - body);
 		return;
 	}
-	/* Copy the head, as it may get another Date while this response is in flight. */
+	/*
+	 * Copies the head, because the date in the cached head may change while this response is in
+	 * flight.
+	 */
 	buf_add(&rs->rs_head, &ex->ex_service->svc_bufs, rsp->rsp_text,
 	    rsp->rsp_head);
 	if (rs->rs_head.b_failed) {
@@ -171,7 +176,7 @@ response_send_on_block(struct autoindex_stream *st)
 	exchange_resume(ex);
 }
 
-/* Starts to send the first block, which is ready in the stream, or starts to read the next block. */
+/* Starts to send the first block if the stream has it, or starts to read the next block. */
 static enum pw_send_status
 response_send_next_block(struct exchange *ex)
 {
@@ -192,7 +197,7 @@ response_send_next_block(struct exchange *ex)
 	return PW_SEND_PENDING;
 }
 
-/* Writes the part's head before the next range, or the closing delimiter after the last one. */
+/* Writes the head of the next part, or the closing delimiter after the last part. */
 static void
 response_send_next_part(struct exchange *ex)
 {
@@ -205,8 +210,8 @@ response_send_next_part(struct exchange *ex)
 }
 
 /*
- * Ends the current piece and starts the next one.  Returns PW_SEND_DONE if there is no next piece,
- * PW_SEND_AGAIN if it has started, and PW_SEND_PENDING if it must be read first.
+ * Ends the current piece, and starts the next piece.  Returns PW_SEND_DONE if there is none,
+ * PW_SEND_AGAIN if it has started, or PW_SEND_PENDING if it must be read first.
  */
 static enum pw_send_status
 response_send_next_piece(struct exchange *ex)
@@ -232,8 +237,8 @@ response_send_next_piece(struct exchange *ex)
 }
 
 /*
- * Returns true if the current piece sends from rs_head.  Later pieces of a listing, or of a body in
- * memory, use other memory.
+ * Returns true if the current piece uses rs_head.  The later pieces of a listing or of a body in
+ * memory use other memory.
  */
 static bool
 response_send_sends_head(const struct exchange *ex)
@@ -278,7 +283,7 @@ response_step(struct exchange *ex)
 		    ++pieces == PIECES_PER_SLICE)
 			break;
 	}
-	/* A slow client must not hold a buffer for a head that was sent. */
+	/* Frees the buffer of the sent head, because a slow client may take long. */
 	if (status == PW_SEND_WANT_WRITE && !response_send_sends_head(ex))
 		buf_release(&rs->rs_head, &ex->ex_service->svc_bufs);
 	if (ex->ex_trace != NULL)

@@ -1,6 +1,6 @@
 /*
- * scheme: redirects plain HTTP to HTTPS, and refuses requests on a TLS connection that is not for
- * their host (RFC 9110, 15.5.20).
+ * scheme: redirects plain HTTP to HTTPS, and refuses a request if its TLS connection was made for
+ * another host (RFC 9110, 15.5.20).
  */
 #ifndef SERVER_CONTENT_SCHEME_H
 #define SERVER_CONTENT_SCHEME_H
@@ -9,7 +9,7 @@
 
 #include "server/content/exchange.h"
 
-/* Returns true if scheme_respond must be called. */
+/* Returns true if scheme_respond must be called for the request. */
 static inline bool
 scheme_matters(const struct exchange *ex)
 {
@@ -17,16 +17,16 @@ scheme_matters(const struct exchange *ex)
 }
 
 /*
- * Makes the response, 421 or a redirect, if the request's scheme requires one.  Returns false if no
- * such response is required.  The site must be known.
+ * Makes a 421 or a redirect if the scheme of the request requires one.  Otherwise returns false.
+ * The site must be known.
  *
- * Refuses with 421 unless the host is the name that the client sent in the handshake, or the
- * connection's certificate covers the host and the host's site requires the same client
+ * Refuses with 421 unless the host is the name that the client sent in the handshake.  Also admits
+ * another host if the certificate of the connection covers it and its site requires the same client
  * certificates.  A client that sent no name gets responses of the first site.
  */
 bool scheme_respond(struct exchange *);
 
-/* Returns true if a request on a TLS connection must be refused with 421. */
+/* Returns true if a request over TLS must be refused with 421. */
 bool scheme_is_misdirected(const struct exchange *);
 
 #endif

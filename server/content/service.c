@@ -10,7 +10,7 @@
 #include "server/content/service.h"
 #include "server/util/hmac.h"
 
-#define LIST_MAX 4096 /* maximum number of free exchanges kept for reuse */
+#define LIST_MAX 4096 /* maximum number of free exchanges to keep for reuse */
 
 time_t
 service_time(struct service *svc)

@@ -1,6 +1,6 @@
 /*
  * service: data that the responses of a worker share, and the parts of the server that they use.
- * The worker's thread only, except for the statistics.
+ * For the worker's thread only, except the statistics.
  */
 #ifndef SERVER_CONTENT_SERVICE_H
 #define SERVER_CONTENT_SERVICE_H
@@ -30,7 +30,6 @@ struct range;
 struct response_cache;
 struct verifier;
 
-/* Free list of exchanges. */
 struct exchange_list {
 	SLIST_HEAD(, exchange) xl_free;
 	unsigned xl_count;
@@ -46,13 +45,13 @@ struct service {
 	struct response_cache *svc_responses; /* NULL if off */
 	struct popular *svc_popular; /* NULL if off; uses the cache's seed */
 	const struct health *svc_health; /* owned by main; NULL if off */
-	struct hmac *svc_hmac;		 /* context for access checks */
+	struct hmac *svc_hmac;		 /* for checks of links and passwords */
 	struct client_rates *svc_rates;	 /* owned by main; NULL if none */
-	struct verifier *svc_verifier;	 /* owned by main; NULL if unused */
+	struct verifier *svc_verifier;	 /* owned by main; NULL if not used */
 
 	/*
 	 * Closes a cached file or a connection, so that a request gets its descriptor.  Returns
-	 * false if there is none to close.
+	 * false if nothing can be closed.
 	 */
 	bool (*svc_spare)(void *arg);
 	void *svc_arg;
@@ -61,19 +60,19 @@ struct service {
 	struct exchange_list svc_exchanges;
 	/* scratch array of RANGE_MOST ranges */
 	struct range *svc_ranges;
-	unsigned svc_traces;   /* requests that are traced now */
-	uint64_t svc_boundary; /* last multipart boundary */
+	unsigned svc_traces;   /* number of requests traced now */
+	uint64_t svc_boundary; /* last boundary of a multipart response */
 	/*
-	 * svc_told_files to svc_told_disk limit the rates of log messages, svc_told_files that of
-	 * messages on lack of descriptors
+	 * The next six fields limit the rates of log messages.  svc_told_files is for messages
+	 * about a shortage of descriptors.
 	 */
 	struct message_rate svc_told_files;
-	struct message_rate svc_told_memory;  /* messages on lack of memory */
-	struct message_rate svc_told_sibling; /* messages on unsent siblings */
-	struct message_rate svc_told_changed; /* messages on changed files */
-	struct message_rate svc_told_busy;    /* messages on busy verifiers */
-	struct message_rate svc_told_disk;    /* messages on disk timeouts */
-	struct stats svc_stats;		      /* read by any thread */
+	struct message_rate svc_told_memory;  /* shortage of memory */
+	struct message_rate svc_told_sibling; /* siblings that cannot be sent */
+	struct message_rate svc_told_changed; /* files changed while sent */
+	struct message_rate svc_told_busy;    /* busy password threads */
+	struct message_rate svc_told_disk;    /* disk timeouts */
+	struct stats svc_stats;		      /* readable by any thread */
 
 	time_t svc_time;
 	char svc_date[DATE_LEN + 1]; /* text of svc_time */
@@ -82,7 +81,7 @@ struct service {
 /* Returns the time in seconds since the epoch.  Updates svc_time and svc_date. */
 time_t service_time(struct service *);
 
-/* Returns the limits of a request's head. */
+/* Returns the limits for the head of a request. */
 static inline struct head_limits
 service_head_limits(const struct service *svc)
 {
@@ -94,17 +93,17 @@ service_head_limits(const struct service *svc)
 
 /*
  * service_take returns uninitialized memory for an exchange, or NULL if memory is short.
- * service_give releases it.
+ * service_give takes the memory back.
  */
 struct exchange *service_take(struct service *);
 void service_give(struct service *, struct exchange *);
 
-/* Frees up to `most` items of each kind of memory that is kept for reuse. */
+/* Frees up to `most` items of each kind of memory that the service keeps for reuse. */
 void service_trim(struct service *, unsigned most);
 
 /*
- * Frees the lists, the response cache and scratch memory.  The loop and the listings must be
- * destroyed before.
+ * Frees the lists, the response cache and the scratch memory.  The loop and the listings must be
+ * destroyed first.
  */
 void service_end(struct service *);
 

@@ -86,7 +86,10 @@ sibling_is_chosen(struct exchange *ex, struct pw_file *file)
 		return false;
 	if (sibling_is_named(ex, lk->lk_original, CODING_NONE))
 		ex->ex_request.rq_range = (struct str){0};
-	/* Clients that accept no other coding get the same response. */
+	/*
+	 * The response now depends only on this coding, so the cache may send it to clients that
+	 * accept only this coding.
+	 */
 	lk->lk_weights = coding_only(lk->lk_weights, lk->lk_coding);
 	return true;
 }

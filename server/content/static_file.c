@@ -1,7 +1,7 @@
 /*
- * static_file: see static_file.h.  A path that ends in '/' names a directory: first its index files
- * are tried, one after the other, then the directory itself.  With the key try, this is one of
- * several steps; if no file is found, the next step follows.
+ * static_file: see static_file.h.  A path that ends in '/' names a directory: the lookup tries its
+ * index files one after the other, then the directory itself.  With the key try, this is one of
+ * several steps; a step that finds no file leads to the next.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static_file_status_of(int error)
 		return 404;
 	case -EACCES:
 	case -EPERM:
-	case -EXDEV: /* a link that leads out of the root */
+	case -EXDEV: /* link that leads out of the root */
 	case -ELOOP:
 		return 403;
 	case -EAGAIN:
@@ -59,7 +59,7 @@ static_file_fail(struct exchange *ex, int error)
 
 /* ---------------------------------------------------------------- listings */
 
-/* Only resumes the exchange, as the completion may be one of thousands. */
+/* Only resumes the exchange, because thousands of completions may arrive at once. */
 static void
 static_file_on_block(struct autoindex_stream *st)
 {
@@ -198,8 +198,8 @@ static_file_list(struct exchange *ex, struct place place)
 	place.pl_view =
 	    view_parse(ex->ex_target.tgt_query, ex->ex_request.rq_accept);
 	/*
-	 * Half of disk_timeout, so that a slow listing is sent in blocks before the request times
-	 * out.
+	 * Half of disk_timeout: a listing that takes longer is sent in blocks, before the request
+	 * times out.
 	 */
 	place.pl_patience_us =
 	    ex->ex_service->svc_conf->conf_disk_timeout * SECOND_US / 2;
@@ -215,8 +215,8 @@ static_file_list(struct exchange *ex, struct place place)
 /* ------------------------------------------------------------------ lookup */
 
 /*
- * Returns true if settings other than those of the request restrict access to lk_path, which is an
- * index file or a step of try.  Such a file counts as not found for this request.
+ * Returns true if lk_path (an index file or a step of try) has settings other than the request's,
+ * and these settings restrict access.  The request then treats the file as not found.
  */
 static bool
 static_file_is_closed(struct exchange *ex)
@@ -241,7 +241,7 @@ static_file_is_closed(struct exchange *ex)
 	return closed;
 }
 
-/* Tries the next index name, or the directory itself after the last one. */
+/* Tries the next index name, or the directory itself if there is no further name. */
 static bool
 static_file_next_name(struct exchange *ex)
 {
@@ -256,7 +256,7 @@ static_file_next_name(struct exchange *ex)
 		buf_str(&lk->lk_path, &ex->ex_service->svc_bufs, index);
 	} else {
 		lk->lk_dir = true;
-		/* openat2(2) refuses an empty path, but accepts one that ends in '/'. */
+		/* openat2(2) refuses an empty path, but accepts paths that end in '/'. */
 		if (lk->lk_base == 0)
 			buf_str(&lk->lk_path, &ex->ex_service->svc_bufs, ".");
 	}
@@ -311,7 +311,7 @@ static_file_not_found(struct exchange *ex, int error)
 
 /* ---------------------------------------------------------------- siblings */
 
-/* Returns true if a sibling may be sent in place of the file, which may also be missing. */
+/* Returns true if a sibling may be sent instead of the file.  The file itself may be missing. */
 static bool
 static_file_has_siblings(
     const struct exchange *ex, const struct pw_file *file, int error)
@@ -325,8 +325,8 @@ static_file_has_siblings(
 }
 
 /*
- * Returns the untried coding that the client prefers.  If several are equal, returns the first in
- * the settings.
+ * Returns the untried coding with the highest weight.  Of equal codings, returns the first in the
+ * settings.
  */
 static enum coding
 static_file_next_coding(const struct lookup *lk)
@@ -361,7 +361,7 @@ static_file_try_sibling(struct exchange *ex)
 		return static_file_find(ex);
 	}
 	buf_add(&lk->lk_path, bufs, "", 1);
-	/* Clients that accept no coding get the same response. */
+	/* The cache may send this response also to clients that accept no coding. */
 	if (sibling_is_optional(ex))
 		lk->lk_weights = 0;
 	lk->lk_original = NULL;
@@ -376,7 +376,7 @@ static_file_look_at_sibling(
 	struct lookup *lk = &ex->ex_lookup;
 	bool usable = sibling_is_usable(ex, error, file);
 
-	/* The original's name determines the media type. */
+	/* the media type depends on the name of the original */
 	lk->lk_path.b_data[lk->lk_stem] = '\0';
 	if (!usable || !sibling_is_chosen(ex, file)) {
 		pw_file_unref(&file);
@@ -423,9 +423,9 @@ static_file_on_open(struct pw_waiter *w)
 }
 
 /*
- * Frees a descriptor if the open failed for lack of one.  Returns true if the open must be tried
- * again.  Another worker may use the freed descriptor first, so a lookup frees up to ROOMS
- * descriptors.
+ * Frees a descriptor if the open failed because of a shortage of descriptors.  Returns true if the
+ * open must be repeated.  Another worker may use the freed descriptor first, so a lookup frees up
+ * to ROOMS descriptors.
  */
 static bool
 static_file_made_room(struct exchange *ex, int error)
@@ -488,7 +488,7 @@ static_locate(struct exchange *ex, struct str host)
 	lk->lk_root = ex->ex_service->svc_roots[lk->lk_set->set_root];
 }
 
-/* Starts the lookup of lk_path, which has no NUL yet. */
+/* Starts the lookup of lk_path.  Requires that lk_path has no NUL yet. */
 static bool
 static_file_find_path(struct exchange *ex)
 {
@@ -501,7 +501,9 @@ static_file_find_path(struct exchange *ex)
 	return static_file_find(ex);
 }
 
-/* Sets lk_path to the request's path below the root, and lk_slash if the path ends in '/'. */
+/*
+ * Sets lk_path to the path of the request below the root.  Sets lk_slash if the path ends in '/'.
+ */
 static void
 static_file_set_path(struct exchange *ex)
 {
@@ -515,7 +517,7 @@ static_file_set_path(struct exchange *ex)
 }
 
 /*
- * Sets lk_path for a step of try.  Returns false if the step adds a suffix to the path of a
+ * Sets lk_path for a step of try.  Returns false if the step would append a suffix to the path of a
  * directory.
  */
 static bool

@@ -1,6 +1,4 @@
-/*
- * trace: see trace.h.  Consecutive steps that only send are one line.
- */
+/* trace: see trace.h.  Consecutive steps that only send bytes make one line. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,12 +13,12 @@
 #include "server/http/chars.h"
 #include "server/tls/session.h"
 
-#define TRACE_ID   32	/* maximum length of an identifier */
-#define TRACE_LINE 512	/* maximum length of a line, and its NUL */
-#define TRACE_TEXT 6144 /* maximum length of all lines */
-#define TRACE_GAP  5000 /* time between two steps that splits a run, us */
+#define TRACE_ID   32	/* maximum bytes of an identifier */
+#define TRACE_LINE 512	/* maximum bytes of a line, with its NUL */
+#define TRACE_TEXT 6144 /* maximum bytes of all lines */
+#define TRACE_GAP  5000 /* pause between two steps that ends a run, us */
 
-/* Steps that sent one after the other. */
+/* Consecutive steps that only sent bytes. */
 struct run {
 	unsigned run_steps;
 	uint64_t run_bytes;
@@ -31,22 +29,22 @@ struct run {
 
 struct trace {
 	char tr_id[TRACE_ID + 1];
-	int tr_status;	     /* status of the response noted last, or 0 */
-	bool tr_done;	     /* true if the last step sent the last byte */
-	uint64_t tr_sent;    /* sent bytes already in tr_run or tr_text */
-	unsigned tr_waits;   /* finished waits */
-	uint64_t tr_longest; /* longest finished wait, microseconds */
-	unsigned tr_full;    /* steps that ended with a full socket */
+	int tr_status;	     /* status of the last response, or 0 */
+	bool tr_done;	     /* true if the last byte was sent */
+	uint64_t tr_sent;    /* sent bytes that are in tr_run or tr_text */
+	unsigned tr_waits;   /* number of completed waits */
+	uint64_t tr_longest; /* longest completed wait, microseconds */
+	unsigned tr_full;    /* number of steps that filled the socket */
 	char tr_cause[128];  /* cause of the current wait, or empty */
 	struct run tr_run;
-	unsigned tr_left_out; /* lines for which tr_text has no room */
+	unsigned tr_left_out; /* lines that do not fit into tr_text */
 	size_t tr_len;
-	char tr_text[TRACE_TEXT]; /* lines, each ended by a NUL */
+	char tr_text[TRACE_TEXT]; /* lines, each with a NUL */
 };
 
 /* ------------------------------------------------------------------- lines */
 
-/* Adds a line with the time since the request's head was complete. */
+/* Adds a line with the time since the head of the request was complete. */
 static void __attribute__((format(printf, 3, 4)))
 trace_note(struct exchange *ex, uint64_t now, const char *fmt, ...)
 {
@@ -69,7 +67,7 @@ trace_note(struct exchange *ex, uint64_t now, const char *fmt, ...)
 	tr->tr_len += len;
 }
 
-/* Adds a line for the run of steps, if there is one.  end is the rest of the line. */
+/* Adds a line for the current run, if there is one.  `end` is the end of the line. */
 static void
 trace_flush(struct exchange *ex, const char *end)
 {
@@ -141,7 +139,7 @@ trace_begin(struct exchange *ex)
 	    ex->ex_tls != NULL ? ex->ex_tls->tl_log.lt_version.s_ptr : "");
 }
 
-/* Returns the path of the location that has these settings, or NULL for those of the site. */
+/* Returns the path of the location with these settings, or NULL if they belong to the site. */
 static const char *
 trace_location(const struct site *site, const struct settings *set)
 {
@@ -234,7 +232,7 @@ trace_response(struct exchange *ex)
 		    trace_source(rs));
 }
 
-/* Stores the cause of a wait that begins now. */
+/* Stores the cause of the wait that starts now. */
 static void
 trace_set_cause(struct exchange *ex)
 {
@@ -260,7 +258,7 @@ trace_set_cause(struct exchange *ex)
 		    causes[sf.sf_wait], (intmax_t)s->snd_off);
 }
 
-/* Adds the step to the run, or begins another run after a gap. */
+/* Adds a step to the current run.  Starts another run after a pause, or if run_pinned changes. */
 static void
 trace_add(struct exchange *ex, uint64_t now)
 {
@@ -294,7 +292,7 @@ trace_step(struct exchange *ex, enum pw_send_status status)
 		trace_flush(ex, "");
 		trace_set_cause(ex);
 	}
-	/* A frame of HTTP/2 is full after each step. */
+	/* Each step of HTTP/2 fills a frame. */
 	if (status == PW_SEND_WANT_WRITE && !ex->ex_head_apart) {
 		tr->tr_full++;
 		trace_flush(ex, ", then the socket was full");
@@ -326,7 +324,7 @@ trace_waited(struct exchange *ex, uint64_t us)
 
 /* ----------------------------------------------------------------- the end */
 
-/* Returns true if nothing is left of a response that was not sent in steps. */
+/* Returns true if a response that was not sent in steps is complete. */
 static bool
 trace_is_empty(const struct response *rs)
 {
@@ -335,7 +333,7 @@ trace_is_empty(const struct response *rs)
 	       rs->rs_send.snd_mem_len + rs->rs_body.s_len == 0;
 }
 
-/* Returns how the exchange ends; the text may be in the buffer. */
+/* Returns how the exchange ends; `text` is a buffer for the result. */
 static const char *
 trace_outcome(const struct exchange *ex, char *text, size_t size)
 {

@@ -5,10 +5,10 @@
 
 #define MOST	 (UINT32_C(1) << 24)
 #define LEVELS	 3
-#define USER	 LEVELS /* salt for users; lower salts are levels of networks */
+#define USER	 LEVELS /* salt for users; lower salts are network levels */
 #define WEIGHT_0 8
 
-/* Low bits of a key that a level ignores, and the weight of a try at that level. */
+/* Number of low bits of a key that a level ignores, and weight of a try at this level. */
 static const struct tries_level {
 	unsigned tl_bits;
 	unsigned tl_weight;
@@ -31,7 +31,7 @@ tries_minutes(const struct tries_cell *tc, uint32_t now_s)
 }
 
 /*
- * Returns a key's count, with the halved tries of earlier minutes.  Sets *recent to the count if
+ * Returns the count of a key; tries of earlier minutes are halved.  Sets *recent to the count if
  * the last try was in this minute, else to 0.
  */
 static uint32_t
@@ -57,7 +57,7 @@ tries_count(const struct tries *tr, unsigned salt, uint64_t key, uint32_t now_s,
 }
 
 /*
- * Adds `by` to a key's count.  Changes only the key's cells with the lowest count, since its other
+ * Adds `by` to the count of a key.  Changes only the cells with the lowest count, because the other
  * cells also count other keys.
  */
 static void
@@ -79,8 +79,8 @@ tries_change(
 }
 
 /*
- * Returns the number of levels at which a client's tries count.  It is 1 for IPv4, since the
- * clients of an IPv4 network have nothing to do with each other.
+ * Returns the number of levels at which the tries of a client count.  IPv4 has one level, because
+ * the clients of an IPv4 network are unrelated.
  */
 static unsigned
 tries_levels(uint64_t client)

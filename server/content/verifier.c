@@ -20,9 +20,9 @@
 #include "server/util/thread.h"
 
 #define PARTS	 64
-#define SETS	 8 /* sets of good results in a part */
-#define GOOD	 8 /* good results in a set */
-#define BAD	 2 /* bad results in a part */
+#define SETS	 8 /* sets of good results per part */
+#define GOOD	 8 /* good results per set */
+#define BAD	 2 /* bad results per part */
 #define THREADS	 8
 #define PATIENCE UINT64_C(5000000)
 
@@ -41,7 +41,7 @@ struct part {
 struct verify_job {
 	TAILQ_ENTRY(verify_job) vj_link;
 	SLIST_HEAD(, verify) vj_waiters;
-	unsigned vj_here; /* waiters whose clients have not closed their ends */
+	unsigned vj_here; /* number of waiters whose clients have not closed */
 	bool vj_runs;
 	uint64_t vj_rank;
 	struct tries_key vj_key;
@@ -52,16 +52,16 @@ struct verify_job {
 
 struct verifier {
 	struct part vr_parts[PARTS];
-	/* guards the fields down to vr_end */
+	/* vr_lock guards the fields down to vr_end */
 	_Alignas(CACHE_LINE) pthread_mutex_t vr_lock;
 	pthread_cond_t vr_cond;
 	TAILQ_HEAD(, verify_job) vr_jobs; /* newest first */
 	struct tries vr_tries;
-	unsigned vr_count; /* waiting and running jobs */
-	unsigned vr_busy;  /* running jobs */
+	unsigned vr_count; /* number of waiting and running jobs */
+	unsigned vr_busy;  /* number of running jobs */
 	uint64_t vr_hashed;
 	bool vr_end;
-	/* owned by main */
+	/* The main thread owns the fields below. */
 	unsigned vr_started;
 	struct thread vr_threads[THREADS + 1];
 	struct htpasswd_scratch *vr_scratch[THREADS + 1];
@@ -93,8 +93,8 @@ verifier_find(struct result *list, size_t n, const unsigned char *digest)
 }
 
 /*
- * Returns the cached result, or VERIFIED_LATER if there is none.  Good results do not expire,
- * because the file is never read again.
+ * Returns the cached result, or VERIFIED_LATER if there is none.  A good result does not expire,
+ * because the process never reads the file again.
  */
 static enum verified
 verifier_look(struct verifier *vr, const unsigned char *digest)
@@ -145,8 +145,8 @@ verifier_job_free(struct verify_job *vj)
 }
 
 /*
- * Removes a job from the list.  The caller holds vr_lock, as for the next functions down to
- * verifier_job_next.
+ * Removes a job from the list.  The caller must hold vr_lock, here and for the functions below down
+ * to verifier_job_next.
  */
 static void
 verifier_job_remove(struct verifier *vr, struct verify_job *vj)
@@ -178,8 +178,8 @@ verifier_jobs_of(struct verifier *vr, uint64_t client)
 }
 
 /*
- * Removes a job from the list, so that its requests cannot be cancelled any more.  The caller then
- * calls verifier_job_end.
+ * Removes a job from the list.  Afterwards its requests cannot be cancelled, and the caller must
+ * call verifier_job_end.
  */
 static void
 verifier_job_take_off(struct verifier *vr, struct verify_job *vj)
@@ -198,8 +198,8 @@ verifier_seconds(void)
 }
 
 /*
- * Returns the order of two jobs: negative if `a` is verified first, 0 if they are equal.  The
- * caller orders equal jobs by age.
+ * Compares two jobs.  Returns a negative number if `a` must be verified first, and 0 if their order
+ * depends only on their age.
  */
 static int
 verifier_job_order(
@@ -217,7 +217,7 @@ verifier_job_order(
 
 /*
  * Frees a slot for `vj`.  Removes the last job in the order from the list, the oldest of equal
- * jobs, and returns it.  Returns `vj` if this is the last job itself.
+ * jobs.  Returns that job, which may be `vj` itself.
  */
 static struct verify_job *
 verifier_job_displace(struct verifier *vr, struct verify_job *vj)
@@ -251,9 +251,9 @@ verifier_job_create(const struct htpasswd *ht, const struct basic *bs,
 }
 
 /*
- * Adds a job.  A job that gets no slot counts as a try as well; otherwise the clients that try most
- * would always be first.  Returns NULL if memory is short or there is no slot.  The caller must
- * call verifier_job_end for *displaced if it is set.
+ * Adds a job.  A job without a free slot also counts as a try; otherwise the clients that try most
+ * would always be first.  Returns NULL if memory is short or no slot is free.  If *displaced is
+ * set, the caller must call verifier_job_end for it.
  */
 static struct verify_job *
 verifier_job_add(struct verifier *vr, const struct htpasswd *ht,
@@ -265,7 +265,7 @@ verifier_job_add(struct verifier *vr, const struct htpasswd *ht,
 
 	if (vj == NULL)
 		return NULL;
-	vj->vj_here = 1; /* the caller's request */
+	vj->vj_here = 1; /* the request of the caller */
 	vj->vj_key.tk_client = client;
 	vj->vj_key.tk_user = hash_bytes(
 	    &tr->tr_seed, (uintptr_t)ht, bs->bs_user, strlen(bs->bs_user));
@@ -284,8 +284,8 @@ verifier_job_add(struct verifier *vr, const struct htpasswd *ht,
 }
 
 /*
- * Joins a request to a job with the same credentials.  Wakes the threads if all earlier clients of
- * the job had closed their ends, since the idle thread for first tries may now run the job.
+ * Adds a request to a job with the same credentials.  If all earlier clients of the job had closed,
+ * wakes the threads, because the thread for first tries may now run the job.
  */
 static void
 verifier_job_join(struct verifier *vr, struct verify_job *vj)
@@ -295,8 +295,8 @@ verifier_job_join(struct verifier *vr, struct verify_job *vj)
 }
 
 /*
- * Returns the job to run next, or NULL.  If `first` is true, returns only a first try of a client
- * that has not closed its end.
+ * Returns the next job to run, or NULL.  If `first` is true, returns a job only if it is the first
+ * try of a client that has not closed.
  */
 static struct verify_job *
 verifier_job_next(struct verifier *vr, bool first)
@@ -313,8 +313,8 @@ verifier_job_next(struct verifier *vr, bool first)
 }
 
 /*
- * Completes the requests of a job that was removed from the list, and frees the job.  The caller
- * holds no lock.
+ * Completes the requests of a job, and frees the job.  The job must not be on the list.  The caller
+ * must hold no lock.
  */
 static void
 verifier_job_end(struct verify_job *vj, enum verified result)
@@ -405,7 +405,8 @@ verifier_run(void *arg)
 }
 
 /*
- * Runs at the priority of the event loops, so that a login does not wait for the hashes of guesses.
+ * Runs with the priority of the event loops, so that a login does not wait for the hashes of
+ * guesses.
  */
 static void
 verifier_run_first(void *arg)
@@ -472,7 +473,10 @@ verifier_destroy(struct verifier **vrp)
 	vr->vr_end = true;
 	pthread_cond_broadcast(&vr->vr_cond);
 	pthread_mutex_unlock(&vr->vr_lock);
-	/* A thread that computes for longer than PATIENCE still uses the memory, so it is not freed. */
+	/*
+	 * A thread that still computes a hash after PATIENCE uses the memory, so the memory is then
+	 * not freed.
+	 */
 	for (i = 0; i < vr->vr_started; i++)
 		if (!thread_join(&vr->vr_threads[i], PATIENCE))
 			return;
@@ -501,7 +505,7 @@ verifier_count(struct verifier *vr, struct verifier_counts *vc)
 
 /* ----------------------------------------------------------- the requests */
 
-/* Computes the key of a result.  The pointer `ht` identifies the file; a NUL ends the user. */
+/* Computes the key of a result.  The pointer `ht` identifies the file.  A NUL follows the user. */
 static bool
 verifier_digest_of(const struct verifier *vr, struct hmac *hm,
     const struct htpasswd *ht, const struct basic *bs,
@@ -548,7 +552,7 @@ verifier_ask(struct verifier *vr, struct hmac *hm, const struct htpasswd *ht,
 	return vj != NULL ? VERIFIED_LATER : VERIFIED_BUSY;
 }
 
-/* Marks a request whose client has left.  The caller holds vr_lock. */
+/* Marks a request whose client has closed its side.  The caller must hold vr_lock. */
 static void
 verifier_leave(struct verify *vf)
 {
@@ -584,7 +588,7 @@ verifier_cancel(struct verifier *vr, struct verify *vf)
 	}
 	pthread_mutex_unlock(&vr->vr_lock);
 	if (vj == NULL)
-		return; /* the completion is in flight */
+		return; /* the completion is pending */
 	if (last)
 		verifier_job_free(vj);
 	pw_wait_end(&vf->vf_waiter, -ECANCELED);
