@@ -33,7 +33,7 @@ KEYS, INDEX = "Keys", {"name": "Fields of the access log", "metric": "Metrics", 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8882; }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif; }
-nav { padding: 1em; border-bottom: 1px solid var(--line); }
+nav { padding: 1em; border-bottom: 1px solid var(--line); max-height: 40vh; overflow-y: auto; }
 nav ul { margin: .3em 0; padding-left: 1.2em; }
 main { padding: 0 1em; max-width: 52em; }
 section { border-bottom: 1px solid var(--line); padding-bottom: 2em; }
@@ -45,7 +45,7 @@ table { border-collapse: collapse; }
 th, td { border: 1px solid var(--line); padding: .3em .5em; text-align: left; vertical-align: top; }
 img { max-width: 100%; }
 @media (min-width: 70em) {
-  nav { position: fixed; top: 0; bottom: 0; width: 17em; overflow-y: auto; border-right: 1px solid var(--line); }
+  nav { position: fixed; top: 0; bottom: 0; width: 17em; max-height: none; border-right: 1px solid var(--line); }
   main { margin-left: 20em; }
 }
 """
