@@ -38,7 +38,7 @@ static struct sample samples[WAYS][ROUNDS_MAX];
 static char path[4096];
 static size_t mib = 512;
 static dev_t dev;
-static size_t step, readahead;
+static size_t step;
 
 static double
 cpu(void)
@@ -182,6 +182,7 @@ cell(const struct sample *s, int n, size_t member)
 int
 main(int argc, char **argv)
 {
+	size_t ahead = 0; /* read-ahead of the device, bytes */
 	static const struct option options[] = {{"dir", 1, NULL, 'd'},
 	    {"mib", 1, NULL, 'm'}, {"rounds", 1, NULL, 'r'}, {0}};
 	const char *dir = "/var/tmp";
@@ -207,7 +208,7 @@ main(int argc, char **argv)
 	dev = st.st_dev;
 	step = os_advice_limit(dev);
 	sink = os_sink_open();
-	if (!os_folios(dev, &readahead) || readahead >= OS_FOLIO)
+	if (!os_folios(dev, &ahead) || ahead >= OS_FOLIO)
 		fprintf(stderr,
 		    "folio: pagewise would not use folios there: "
 		    "docs/design/prefetching.md says when it does\n");
