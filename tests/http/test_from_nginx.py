@@ -42,8 +42,8 @@ def rows():
 
 
 ROWS = rows()
-OVER_TLS = ("The newest version alone", "Leave HTTP/2 out", "Send all to HTTPS", "HTTPS for a year",
-            "Certificates of clients")
+OVER_TLS = ("Only the newest TLS version", "Disable HTTP/2", "Send all to HTTPS", "HSTS for a year",
+            "Require client certificates")
 CHECKS = {}
 
 
@@ -167,7 +167,7 @@ def _(world, server):
     assert server.get("/pub/p").body == b"p"
 
 
-@task("Application of one page")
+@task("Single-page application")
 def _(world, server):
     assert server.get("/any/route").body == b"index.html"
     assert server.get("/a.txt").body == b"a.txt"
@@ -186,13 +186,13 @@ def _(world, server):
     assert (answer.status, answer.body) == (404, b"not here")
 
 
-@task("Page that has moved")
+@task("Redirect a page that moved")
 def _(world, server):
     assert where(server, "/a.html?q") == (301, "/b.html?q")
     assert server.get("/b.html").status == 200
 
 
-@task("Tree that has moved")
+@task("Redirect a tree that moved")
 def _(world, server):
     assert where(server, "/old/x/y") == (301, "/new/x/y")
 
@@ -202,13 +202,13 @@ def _(world, server):
     assert where(server, "/x?q") == (301, "https://www.example.org/x?q")
 
 
-@task("Let clients keep a prefix for a year")
+@task("Let clients cache a prefix for a year")
 def _(world, server):
     assert server.get("/assets/a.js").get("Cache-Control") == "max-age=31536000"
     assert "Cache-Control" not in server.get("/a.txt")
 
 
-@task("Never keep one file")
+@task("Forbid to cache a file")
 def _(world, server):
     assert server.get("/status.json").get("Cache-Control") == "no-store"
     assert "Cache-Control" not in server.get("/a.txt")
@@ -220,18 +220,18 @@ def _(world, server):
     assert answer.get("X-Robots-Tag") == "noindex" and "Server" not in answer
 
 
-@task("Fields of security")
+@task("Security header fields")
 def _(world, server):
     assert server.get("/a.txt").get("X-Content-Type-Options") == "nosniff"
 
 
-@task("Scripts of another site")
+@task("Allow scripts of another site")
 def _(world, server):
     answer = server.get("/a.txt", fields=[("Origin", "https://app.example")])
     assert answer.get("Access-Control-Allow-Origin") == "https://app.example"
 
 
-@task("Compressed siblings")
+@task("Serve precompressed files")
 def _(world, server):
     answer = server.get("/a.txt", fields=[("Accept-Encoding", "gzip")])
     assert answer.get("Content-Encoding") == "gzip" and gzip.decompress(answer.body) == b"a.txt"
@@ -247,7 +247,7 @@ def _(world, server):
     assert server.get("/.hidden").status == 404
 
 
-@task("Only some addresses")
+@task("Allow only some addresses")
 def _(world, server):
     assert server.get("/a.txt").status == 403
 
@@ -259,7 +259,7 @@ def _(world, server):
     assert server.get("/a.txt", fields=credentials("y", "secret")).body == b"a.txt"
 
 
-@task("Tell the SHA-256 of a file")
+@task("Send the SHA-256 of a file")
 def _(world, server):
     done = harness.Finished("digest", str(world.base / "srv/www"))
     assert done.code == 0, done.err
@@ -268,7 +268,7 @@ def _(world, server):
                "the digest")
 
 
-@task("Bytes a second")
+@task("Limit bytes per second")
 def _(world, server):
     put(world.base / "srv/www/big", b"x" * (1536 << 10))
     since = time.monotonic()
@@ -277,7 +277,7 @@ def _(world, server):
     assert time.monotonic() - since > 0.4
 
 
-@task("Requests a second of a client")
+@task("Limit requests per second of a client")
 def _(world, server):
     with server.connect() as c:
         statuses = [c.ask("/a.txt").status for _ in range(200)]
@@ -306,7 +306,7 @@ def _(world, server):
     assert server.get("/a.txt").body == b"a.txt"
 
 
-@task("The client behind a balancer")
+@task("Client address behind a balancer")
 def _(world, server):
     server.get("/a.txt", fields=[("X-Forwarded-For", "192.0.2.7")])
     line = wait_until(lambda: world.log("all.log"), "the log")
@@ -366,7 +366,7 @@ def _(world, server):
     assert over_tls(server)[1].endswith(b"\r\n\r\na.txt")
 
 
-@task("The newest version alone")
+@task("Only the newest TLS version")
 def _(world, server):
     assert over_tls(server)[0] == "TLSv1.3"
     context = tls.any_context()
@@ -375,7 +375,7 @@ def _(world, server):
         over_tls(server, context)
 
 
-@task("Leave HTTP/2 out")
+@task("Disable HTTP/2")
 def _(world, server):
     context = tls.any_context()
     context.set_alpn_protocols(["h2", "http/1.1"])
@@ -391,12 +391,12 @@ def _(world, server):
     assert b"a.txt" in over_tls(server)[1]
 
 
-@task("HTTPS for a year")
+@task("HSTS for a year")
 def _(world, server):
     assert b"\r\nStrict-Transport-Security: max-age=31536000\r\n" in over_tls(server)[1]
 
 
-@task("Certificates of clients")
+@task("Require client certificates")
 def _(world, server):
     context = tls.any_context()
     with pytest.raises((ssl.SSLError, ConnectionError)):
@@ -406,6 +406,6 @@ def _(world, server):
     assert over_tls(server, context)[1].endswith(b"a.txt")
 
 
-@task("Read more files")
+@task("Include files")
 def _(world, server):
     assert server.get("/a.txt").body == b"a.txt"
