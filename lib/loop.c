@@ -145,6 +145,8 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	budget_tick(pool_room(lp->lp_pool), now_us);
 	stalled_yield(lp, now_us);
 	pool_tick_pins(lp, now_us);
+	if (lp->lp_mapped != NULL)
+		pipes_rest(lp->lp_mapped);
 }
 
 int

@@ -45,12 +45,24 @@ piped_pipe_put(struct pw_loop *lp, struct pipe *pp)
 	pipes_put(lp->lp_mapped, pp);
 }
 
+/*
+ * Fills the pipe.  Returns 0 or -errno; -ENOBUFS if the kernel cannot do that now.  -EAGAIN would mean that
+ * the socket is full.
+ */
+static int
+piped_fill(struct pipe *pp, const char *data, size_t len)
+{
+	int error = os_vmsplice(pp->pp_fds[1], data, len, &pp->pp_held);
+
+	return error == -EAGAIN || error == -ENOMEM ? -ENOBUFS : error;
+}
+
 /* Sends len bytes at data by way of the pipe. */
 static int
 piped_splice(struct pw_send *s, struct pipe *pp, const char *data, size_t len,
     size_t *sent)
 {
-	int error = os_vmsplice(pp->pp_fds[1], data, len, &pp->pp_held);
+	int error = piped_fill(pp, data, len);
 
 	if (error != 0)
 		return error;
@@ -60,14 +72,13 @@ piped_splice(struct pw_send *s, struct pipe *pp, const char *data, size_t len,
 	return error;
 }
 
-/* Destroys the pipe if a call was refused.  Returns true then. */
+/* Returns true if another call has to be tried.  Destroys the pipe if it would be refused again. */
 static bool
 piped_was_refused(struct pw_loop *lp, int error)
 {
-	if (!piped_is_refused(error))
-		return false;
-	pipes_destroy(&lp->lp_mapped);
-	return true;
+	if (piped_is_refused(error))
+		pipes_destroy(&lp->lp_mapped);
+	return error == -ENOBUFS || piped_is_refused(error);
 }
 
 int
@@ -94,13 +105,13 @@ piped_read(struct pw_send *s, char *to, size_t len)
 
 	if (pp == NULL)
 		return 0;
-	n = os_vmsplice(pp->pp_fds[1], data, len, &pp->pp_held);
+	n = piped_fill(pp, data, len);
 	if (n == 0)
 		n = os_pipe_read(pp->pp_fds[0], to, pp->pp_held);
 	if (n > 0)
 		pp->pp_held -= (size_t)n;
 	piped_pipe_put(s->snd_loop, pp);
-	if (n < 0 && piped_was_refused(s->snd_loop, (int)n))
+	if (n == -EAGAIN || (n < 0 && piped_was_refused(s->snd_loop, (int)n)))
 		return 0;
 	return n == -EFAULT ? -ESTALE : n;
 }

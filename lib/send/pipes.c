@@ -2,6 +2,7 @@
  * pipes: see pipes.h.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "lib/os/os.h"
@@ -15,6 +16,7 @@ struct pipes {
 	unsigned pps_nfree;
 	size_t pps_size;    /* of a pipe, bytes */
 	unsigned pps_count; /* number of all pipes, free or in use */
+	bool pps_taken;	    /* a pipe was taken since pipes_rest */
 };
 
 struct pipes *
@@ -76,6 +78,7 @@ pipes_get(struct pipes *pps, struct pipe **out)
 {
 	struct pipe *pp = SLIST_FIRST(&pps->pps_free);
 
+	pps->pps_taken = true;
 	if (pp == NULL)
 		return pipes_pipe_create(pps, out);
 	SLIST_REMOVE_HEAD(&pps->pps_free, pp_link);
@@ -94,4 +97,18 @@ pipes_put(struct pipes *pps, struct pipe *pp)
 	}
 	SLIST_INSERT_HEAD(&pps->pps_free, pp, pp_link);
 	pps->pps_nfree++;
+}
+
+void
+pipes_rest(struct pipes *pps)
+{
+	struct pipe *pp;
+
+	while (!pps->pps_taken && (pp = SLIST_FIRST(&pps->pps_free)) != NULL) {
+		SLIST_REMOVE_HEAD(&pps->pps_free, pp_link);
+		pps->pps_nfree--;
+		pps->pps_count--;
+		pipes_pipe_free(pp);
+	}
+	pps->pps_taken = false;
 }

@@ -31,6 +31,9 @@ void pipes_destroy(struct pipes **);
 /* Takes a pipe from the store, or creates one.  Returns 0 or -errno. */
 int pipes_get(struct pipes *, struct pipe **);
 
+/* Closes the pipes of the store, unless one was taken since the last call. */
+void pipes_rest(struct pipes *);
+
 /* Returns a pipe to the store, or closes it if it is not empty. */
 void pipes_put(struct pipes *, struct pipe *);
 

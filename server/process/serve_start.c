@@ -30,6 +30,7 @@
 #include "server/worker/listener.h"
 
 #define RESERVE 8 /* descriptors that connections cannot use */
+#define PIPE	2 /* descriptors of the pipe of a worker's loop */
 
 /* Locks the program in memory.  Ignores a failure, because the lock only prevents stalls. */
 static void
@@ -341,13 +342,14 @@ serve_start_descriptors_in_use(unsigned numbers)
 }
 
 /*
- * Reserves RESERVE descriptors for files.  Otherwise accept4(2) could use all descriptors, and an
- * accepted connection could not open its file.
+ * Reserves RESERVE descriptors for files, and PIPE for each worker.  Otherwise accept4(2) could use all
+ * descriptors, and an accepted connection could not open its file.
  */
 static void
-serve_start_reserve_descriptors(struct connection_limits *clients)
+serve_start_reserve_descriptors(
+    struct connection_limits *clients, unsigned workers)
 {
-	unsigned left, max, used, reserve = RESERVE;
+	unsigned left, max, used, reserve = RESERVE + PIPE * workers;
 	struct rlimit rl;
 
 	if (getrlimit(RLIMIT_NOFILE, &rl) != 0)
@@ -388,7 +390,8 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 	    serve_start_share_sockets(sv) == -1)
 		return -1;
 	metrics_prepare();
-	serve_start_reserve_descriptors(sv->sv_clients);
+	serve_start_reserve_descriptors(
+	    sv->sv_clients, sv->sv_conf->conf_workers);
 	return 0;
 }
 
