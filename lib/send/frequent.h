@@ -11,7 +11,7 @@
 #include "lib/pagewise.h"
 
 #define FREQUENT_LEAST (128 << 10) /* least size of a file, bytes */
-#define FREQUENT_SENDS 8	   /* chunks of a window within FREQUENT_SPAN */
+#define FREQUENT_SENDS 64	   /* chunks of a window within FREQUENT_SPAN */
 #define FREQUENT_SPAN  1000000	   /* microseconds */
 
 struct frequent;
