@@ -247,7 +247,10 @@ prefetch_progressed(struct pw_send *s)
 	send_priv(s)->ss_backed_off = false;
 }
 
-/* Counts progress after the pool sent, so that the next chunk is checked again. */
+/*
+ * Returns the outcome of a disk thread's send call.  If the call sent bytes, first clears the counters of
+ * fetches without progress.
+ */
 static enum pw_send_status
 prefetch_was_sent_by_pool(struct pw_send *s)
 {

@@ -14,7 +14,7 @@
 
 #define SLOW	 ((uint64_t)2 << 20) /* rate of a slow client, bytes/s */
 #define MEASURED ((off_t)256 << 10)  /* least bytes of a measurement */
-/* least time of a measurement of fewer bytes, microseconds */
+/* least time of a measurement of less than MEASURED bytes, microseconds */
 #define SPAN	 250000
 #define STEP	 ((size_t)32 << 10) /* bytes of budget returned at a time */
 
@@ -75,7 +75,7 @@ send_window_choose(struct pw_send *s)
 			wf.wf_rate = s->snd_pace;
 		wf.wf_guess = wf.wf_plenty = false;
 	}
-	/* Clients of a bounded loop may not read, so a new one starts with a small window. */
+	/* A client of a bounded loop might not read, so a new transmission starts with a small window. */
 	if (send_bound(s) > 0)
 		wf.wf_plenty = false;
 	size =

@@ -87,7 +87,7 @@ struct conn {
 	union sockaddr_any cn_peer;
 	struct body cn_body; /* state of the body that is discarded */
 
-	/* The next two fields are for the next request.  An idle connection has no exchange. */
+	/* cn_in and cn_head hold the next request; an idle connection has no exchange for it. */
 	struct buf cn_in; /* input from the request's first byte on */
 	struct head cn_head;
 	uint64_t cn_slice_sent; /* bytes of the time slice's responses */

@@ -28,7 +28,7 @@ struct cached_header {
 	const struct site *fl_site;    /* site that Host names */
 	struct request_texts fl_texts; /* texts without the request line */
 	uint64_t fl_accept;	       /* coding_weights for the block */
-	/* client that the block names, for a trusted proxy; AF_UNSPEC if none */
+	/* client that the block names, used only if a trusted proxy sent it; AF_UNSPEC if none */
 	union sockaddr_any fl_client;
 	uint64_t fl_number; /* unique number of the block */
 	size_t fl_len;	    /* bytes of the block; 0 if the slot is empty */

@@ -292,7 +292,7 @@ trace_step(struct exchange *ex, enum pw_send_status status)
 		trace_flush(ex, "");
 		trace_set_cause(ex);
 	}
-	/* Each step of HTTP/2 fills a frame. */
+	/* With HTTP/2 PW_SEND_WANT_WRITE means that the frame is full, not the socket. */
 	if (status == PW_SEND_WANT_WRITE && !ex->ex_head_apart) {
 		tr->tr_full++;
 		trace_flush(ex, ", then the socket was full");

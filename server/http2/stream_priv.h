@@ -34,7 +34,10 @@ void h2_stream_ask_slice(const struct h2_stream *);
 void h2_stream_set_due(struct h2_stream *);
 void h2_stream_unset_due(struct h2_stream *);
 
-/* Starts TIMER_DISK, and waits for the completion. */
+/*
+ * Marks the stream as waiting for a completion: counts it in h2_pending, starts TIMER_DISK and calls
+ * exchange_wait.  Does not block.
+ */
 void h2_stream_await_disk(struct h2_stream *);
 
 /* Returns false if the rate limit requires a pause, and starts that pause. */

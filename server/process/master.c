@@ -88,8 +88,8 @@ master_patience(const struct master *ms)
 }
 
 /*
- * Handles a further signal to shut down.  Returns false if it repeats the first.  Otherwise
- * shortens the deadline to LAST_US.
+ * Handles a further signal to shut down.  Returns false if it arrived within a second of the first, as a
+ * duplicate does.  Otherwise returns true, and sets the deadline to at most LAST_US from now.
  */
 static bool
 master_is_hurried(struct master *ms)

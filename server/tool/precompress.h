@@ -33,8 +33,10 @@ struct precompress {
 	 */
 	const char *pre_suffixes[PRECOMPRESS_SUFFIXES + 1];
 	struct precompress_count pre_counts[CODINGS + 1];
-	/* number of siblings that were current, would not be smaller, were removed */
-	_Atomic uint64_t pre_current, pre_larger, pre_removed;
+	_Atomic uint64_t pre_current; /* number of siblings that were current */
+	/* number of siblings not made, since they would not be smaller */
+	_Atomic uint64_t pre_larger;
+	_Atomic uint64_t pre_removed; /* number of outdated siblings removed */
 };
 
 /* The command.  Its to_own must point to a struct precompress. */
