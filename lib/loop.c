@@ -16,7 +16,6 @@
 #include "lib/os/os.h"
 #include "lib/send/drop_behind.h"
 #include "lib/send/pipes.h"
-#include "lib/send/frequent.h"
 #include "lib/send/stalled.h"
 #include "lib/util/check.h"
 #include "lib/util/clock.h"
@@ -46,11 +45,10 @@ pw_loop_create(
 	lp->lp_drops = drop_behind_create();
 	lp->lp_pipes = pipes_create(PIPES_SPLICE);
 	lp->lp_mapped = pipes_create(PIPES_MAPPED);
-	lp->lp_frequent = frequent_create();
 	lp->lp_verified = verified_create();
 	if (lp->lp_files == NULL || lp->lp_drops == NULL ||
 	    lp->lp_pipes == NULL || lp->lp_mapped == NULL ||
-	    lp->lp_frequent == NULL || lp->lp_verified == NULL) {
+	    lp->lp_verified == NULL) {
 		error = -ENOMEM;
 		goto fail_wake;
 	}
@@ -61,7 +59,6 @@ pw_loop_create(
 
 fail_wake:
 	verified_destroy(&lp->lp_verified);
-	frequent_destroy(&lp->lp_frequent);
 	pipes_destroy(&lp->lp_mapped);
 	pipes_destroy(&lp->lp_pipes);
 	drop_behind_destroy(&lp->lp_drops);
@@ -161,7 +158,6 @@ pw_loop_destroy(struct pw_loop **lpp)
 	*lpp = NULL;
 	async_destroy(&lp->lp_async);
 	verified_destroy(&lp->lp_verified);
-	frequent_destroy(&lp->lp_frequent);
 	pipes_destroy(&lp->lp_mapped);
 	pipes_destroy(&lp->lp_pipes);
 	drop_behind_destroy(&lp->lp_drops);

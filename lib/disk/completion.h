@@ -30,7 +30,6 @@ struct file_cache;
 struct drops;
 struct holder;
 struct pipes;
-struct frequent;
 struct verified;
 
 struct pw_loop {
@@ -47,7 +46,6 @@ struct pw_loop {
 	struct pipes *lp_pipes;
 	/* pipe for mappings (piped.h); NULL once it was refused */
 	struct pipes *lp_mapped;
-	struct frequent *lp_frequent;
 	struct verified *lp_verified;
 	struct async *lp_async; /* created at its first use, or NULL */
 	uint64_t lp_rate; /* bytes/s: estimate of the clients' median rate */

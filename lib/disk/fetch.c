@@ -78,8 +78,7 @@ fetch_pinned_piece(const struct window *win, off_t off, size_t len)
 	    dv, win->win_fd, off, len, true, may ? &map : NULL);
 
 	if (map != NULL)
-		pins_add(ps, &win->win_key, off, len, map,
-		    device_marks(dv) ? PINS_MARKED : 0);
+		pins_add(ps, &win->win_key, off, len, map, device_marks(dv));
 	else if (may)
 		pins_refuse(ps, len);
 	return error;
@@ -390,48 +389,5 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
 	}
 	pool_await(&win->win_job, file_priv(file)->fp_loop, w);
 	pthread_mutex_unlock(&dv->dv_lock);
-	return error;
-}
-
-/* Locks a resident window in memory. */
-static int
-fetch_pin_run(struct job *job)
-{
-	const struct window *win = (struct window *)job;
-	struct pw_device *dv = win->win_device;
-	struct pins *ps = dv->dv_pool->pl_pins;
-	size_t len = job->job_len;
-	void *map;
-
-	device_step(dv);
-	pins_reap(ps, win->win_key.pk_dev);
-	if (os_cachestat(win->win_fd, win->win_off, len) != 1 ||
-	    !pins_reserve(ps, len))
-		return -EAGAIN;
-	map = os_pin(win->win_fd, win->win_off, len);
-	if (map == NULL) {
-		pins_refuse(ps, len);
-		return -ENOMEM;
-	}
-	pins_add(ps, &win->win_key, win->win_off, len, map,
-	    PINS_POPULAR | (device_marks(dv) ? PINS_MARKED : 0));
-	return 0;
-}
-
-int
-pool_pin(struct pw_file *file, off_t off, size_t len, struct pw_waiter *w)
-{
-	struct window *win =
-	    fetch_window_create(file, off, len, FETCH_PAGES, JOB_SHORT);
-	int error;
-
-	if (win == NULL)
-		return -ENOMEM;
-	win->win_job.job_run = fetch_pin_run;
-	win->win_job.job_done = NULL;
-	error = pool_submit(file_priv(file)->fp_device, &win->win_job,
-	    ADMIT_HINT, file_priv(file)->fp_loop, w);
-	if (error != 0)
-		free(win);
 	return error;
 }

@@ -11,9 +11,8 @@
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
 
-#define PINS_HASH  256
-#define PINS_MOST  8192 /* most mappings; a process may have 65530 */
-#define PINS_LIKED 4	/* references taken of a mapping that is kept */
+#define PINS_HASH 256
+#define PINS_MOST 8192 /* most mappings; a process may have 65530 */
 
 TAILQ_HEAD(pin_list, pin);
 
@@ -26,7 +25,6 @@ struct pin {
 	bool pn_marked;	  /* pn_map is a mapping with a read-ahead mark */
 	bool pn_released; /* a transmission took and released this pin */
 	unsigned pn_refs;
-	unsigned pn_takes; /* number of references taken so far */
 	/* time at which the pin was added, released or became spare, microseconds */
 	uint64_t pn_since;
 	LIST_ENTRY(pin) pn_link;
@@ -45,8 +43,6 @@ struct pins {
 	/* Lists of pins without a reference, the oldest first. */
 	struct pin_list ps_waited; /* copies that were never referenced */
 	struct pin_list ps_fresh;  /* mappings, and copies used before */
-	struct pin_list ps_kept;   /* popular mappings */
-	size_t ps_kept_bytes;	   /* bytes of ps_kept */
 	struct pin_list ps_spare;  /* unused memory; the last used is first */
 	struct pin_list ps_dead;   /* pins to be unmapped */
 };
@@ -64,7 +60,6 @@ pins_create(size_t bytes)
 	ps->ps_max = bytes;
 	TAILQ_INIT(&ps->ps_waited);
 	TAILQ_INIT(&ps->ps_fresh);
-	TAILQ_INIT(&ps->ps_kept);
 	TAILQ_INIT(&ps->ps_spare);
 	TAILQ_INIT(&ps->ps_dead);
 	return ps;
@@ -103,55 +98,18 @@ pins_bury(struct pins *ps, struct pin *pn)
 		TAILQ_INSERT_TAIL(&ps->ps_dead, pn, pn_entry);
 }
 
-static bool
-pins_is_popular(const struct pin *pn)
-{
-	return !pn->pn_copy && pn->pn_takes >= PINS_LIKED;
-}
-
 /* Returns the list for a pin that is in the table and has no reference. */
 static struct pin_list *
 pins_list(struct pins *ps, const struct pin *pn)
 {
-	if (pins_is_popular(pn))
-		return &ps->ps_kept;
 	return pn->pn_copy && !pn->pn_released ? &ps->ps_waited : &ps->ps_fresh;
-}
-
-/* Appends a pin that has no reference to its list. */
-static void
-pins_link(struct pins *ps, struct pin *pn)
-{
-	pn->pn_since = clock_now();
-	TAILQ_INSERT_TAIL(pins_list(ps, pn), pn, pn_entry);
-	if (pins_is_popular(pn))
-		ps->ps_kept_bytes += pn->pn_len;
-}
-
-static void
-pins_unlink(struct pins *ps, struct pin *pn)
-{
-	TAILQ_REMOVE(pins_list(ps, pn), pn, pn_entry);
-	if (pins_is_popular(pn))
-		ps->ps_kept_bytes -= pn->pn_len;
 }
 
 static void
 pins_let_go(struct pins *ps, struct pin *pn)
 {
-	pins_unlink(ps, pn);
+	TAILQ_REMOVE(pins_list(ps, pn), pn, pn_entry);
 	pins_bury(ps, pn);
-}
-
-/* Removes kept mappings until at most `most` bytes are kept. */
-static void
-pins_limit_kept(struct pins *ps, size_t most)
-{
-	struct pin *pn;
-
-	while (ps->ps_kept_bytes > most &&
-	       (pn = TAILQ_FIRST(&ps->ps_kept)) != NULL)
-		pins_let_go(ps, pn);
 }
 
 static void
@@ -160,8 +118,7 @@ pins_insert(struct pins *ps, struct pin *pn)
 	LIST_INSERT_HEAD(
 	    &ps->ps_hash[pins_bucket(pn->pn_key.pk_ino, pn->pn_off)], pn,
 	    pn_link);
-	pins_link(ps, pn);
-	pins_limit_kept(ps, ps->ps_max / 2);
+	TAILQ_INSERT_TAIL(pins_list(ps, pn), pn, pn_entry);
 	atomic_fetch_add(&ps->ps_count, 1);
 }
 
@@ -182,9 +139,6 @@ pins_reserve(struct pins *ps, size_t len)
 
 	meter_lock(&ps->ps_lock);
 	yes = pins_have_room(ps, len);
-	if (!yes)
-		pins_limit_kept(
-		    ps, ps->ps_kept_bytes > len ? ps->ps_kept_bytes - len : 0);
 	pthread_mutex_unlock(&ps->ps_lock);
 	return yes;
 }
@@ -214,6 +168,7 @@ pins_insert_new(struct pins *ps, struct pin *pn)
 	const struct pin *other;
 	bool is_new;
 
+	pn->pn_since = clock_now();
 	meter_lock(&ps->ps_lock);
 	other = pins_find(ps, &pn->pn_key, pn->pn_off);
 	is_new = other == NULL || pins_end(other, pn->pn_off) < end;
@@ -225,7 +180,7 @@ pins_insert_new(struct pins *ps, struct pin *pn)
 
 void
 pins_add(struct pins *ps, const struct pins_key *key, off_t off, size_t len,
-    void *map, unsigned flags)
+    void *map, bool marked)
 {
 	struct pin *pn = malloc(sizeof(*pn));
 
@@ -234,8 +189,7 @@ pins_add(struct pins *ps, const struct pins_key *key, off_t off, size_t len,
 		    .pn_off = off,
 		    .pn_len = len,
 		    .pn_map = map,
-		    .pn_marked = (flags & PINS_MARKED) != 0,
-		    .pn_takes = flags & PINS_POPULAR ? PINS_LIKED : 0};
+		    .pn_marked = marked};
 		if (pins_insert_new(ps, pn))
 			return;
 	}
@@ -341,11 +295,8 @@ pins_take(struct pins *ps, const struct pins_key *key, off_t off)
 		return NULL;
 	meter_lock(&ps->ps_lock);
 	pn = pins_find(ps, key, off);
-	if (pn != NULL) {
-		if (pn->pn_refs++ == 0)
-			pins_unlink(ps, pn);
-		pn->pn_takes++;
-	}
+	if (pn != NULL && pn->pn_refs++ == 0)
+		TAILQ_REMOVE(pins_list(ps, pn), pn, pn_entry);
 	pthread_mutex_unlock(&ps->ps_lock);
 	return pn;
 }
@@ -390,17 +341,17 @@ pins_memory(struct pin *pn)
 	return pn->pn_map;
 }
 
-/* Puts a copy or a popular mapping without references on its list; removes another mapping. */
+/* Puts a copy without references on ps_fresh; removes a mapping.  The lock is held. */
 static void
 pins_released(struct pins *ps, struct pin *pn)
 {
-	pn->pn_released = true;
-	if (!pn->pn_copy && !pins_is_popular(pn)) {
+	if (!pn->pn_copy) {
 		pins_bury(ps, pn);
 		return;
 	}
-	pins_link(ps, pn);
-	pins_limit_kept(ps, ps->ps_max / 2);
+	pn->pn_released = true;
+	pn->pn_since = clock_now();
+	TAILQ_INSERT_TAIL(&ps->ps_fresh, pn, pn_entry);
 }
 
 void
@@ -417,28 +368,19 @@ pins_release(struct pins *ps, struct pin **pnp)
 	pthread_mutex_unlock(&ps->ps_lock);
 }
 
-/* Removes the mappings of a list that overlap [off, end) of a file.  The lock is held. */
-static void
-pins_forget_of(struct pins *ps, struct pin_list *list, uint64_t dev,
-    uint64_t ino, off_t off, off_t end)
+void
+pins_forget(struct pins *ps, uint64_t dev, uint64_t ino, off_t off, off_t end)
 {
 	struct pin *pn, *next;
 
-	for (pn = TAILQ_FIRST(list); pn != NULL; pn = next) {
+	meter_lock(&ps->ps_lock);
+	for (pn = TAILQ_FIRST(&ps->ps_fresh); pn != NULL; pn = next) {
 		next = TAILQ_NEXT(pn, pn_entry);
 		if (!pn->pn_copy && pn->pn_key.pk_dev == dev &&
 		    pn->pn_key.pk_ino == ino && pn->pn_off < end &&
 		    pn->pn_off + (off_t)pn->pn_len > off)
 			pins_let_go(ps, pn);
 	}
-}
-
-void
-pins_forget(struct pins *ps, uint64_t dev, uint64_t ino, off_t off, off_t end)
-{
-	meter_lock(&ps->ps_lock);
-	pins_forget_of(ps, &ps->ps_fresh, dev, ino, off, end);
-	pins_forget_of(ps, &ps->ps_kept, dev, ino, off, end);
 	pthread_mutex_unlock(&ps->ps_lock);
 }
 
@@ -450,9 +392,6 @@ pins_age(struct pins *ps, uint64_t now_us)
 
 	while ((pn = TAILQ_FIRST(&ps->ps_fresh)) != NULL &&
 	       now_us > pn->pn_since + PINS_FRESH_US)
-		pins_let_go(ps, pn);
-	while ((pn = TAILQ_FIRST(&ps->ps_kept)) != NULL &&
-	       now_us > pn->pn_since + PINS_KEPT_US)
 		pins_let_go(ps, pn);
 	while ((pn = TAILQ_FIRST(&ps->ps_waited)) != NULL &&
 	       now_us > pn->pn_since + PINS_WAITED_US)

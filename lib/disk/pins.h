@@ -8,14 +8,10 @@
  *
  * A disk thread reads a window and adds its pin; the transmissions that wait for it take references.
  * When the last reference of a mapping is released, or no transmission takes one within
- * PINS_FRESH_US, a disk thread unmaps it.  But one that was taken four times, or that was added as popular, is
- * kept for PINS_KEPT_US, as long as those kept have at most half of the limit of pins; the
- * ones that were released first go first.
- *
- * A copy waits for its first reference for PINS_WAITED_US, since its bytes are nowhere else in memory, and
- * for another one for PINS_FRESH_US after the last was released.  Then its memory is used again.  If the
- * limit of pins is reached, the memory of a copy is used again as soon as the copy was sent, or has waited
- * for PINS_FRESH_US.
+ * PINS_FRESH_US, a disk thread unmaps it.  A copy waits for its first reference for PINS_WAITED_US,
+ * since its bytes are nowhere else in memory, and for another one for PINS_FRESH_US after the last was
+ * released.  Then its memory is used again.  If the limit of pins is reached, the memory of a copy is
+ * used again as soon as the copy was sent, or has waited for PINS_FRESH_US.
  *
  * Any thread; the lock is held for a few instructions.
  */
@@ -34,7 +30,6 @@
 
 #define PINS_FRESH_US  1000000
 #define PINS_WAITED_US 10000000
-#define PINS_KEPT_US   10000000
 #define PINS_SPARE_US  2000000 /* lifetime of unused memory, microseconds */
 
 struct pin;
@@ -78,10 +73,7 @@ struct pins *pins_create(size_t bytes);
 /* Unmaps all pins. */
 void pins_destroy(struct pins **);
 
-/*
- * Reserves len bytes, for pins_add or pins_refuse.  Returns false if the limits do not allow that; then
- * removes as many bytes of kept mappings, which pins_reap unmaps.
- */
+/* Reserves len bytes, for pins_add or pins_refuse.  Returns false if the limits do not allow that. */
 bool pins_reserve(struct pins *, size_t len);
 
 /* Cancels a reservation. */
@@ -90,15 +82,11 @@ void pins_refuse(struct pins *, size_t len);
 /*
  * Takes ownership of map, a mapping of [off, off + len) of a file for which pins_reserve was called.
  * off is a multiple of OS_FOLIO, and len at most OS_FOLIO.  Unmaps the mapping at once if memory is
- * short or another pin has these bytes; they are resident all the same.  `flags` is a set of PINS_MARKED
- * and PINS_POPULAR.
+ * short or another pin has these bytes; they are resident all the same.  The parameter marked is true if
+ * the folio may have a read-ahead mark (os_fetch_folio): then it is sent from the mapping alone.
  */
-#define PINS_MARKED \
-	0x1u /* a page may have a read-ahead mark (os_fetch_folio) */
-#define PINS_POPULAR \
-	0x2u /* the mapping is kept even if no transmission takes it */
 void pins_add(struct pins *, const struct pins_key *, off_t off, size_t len,
-    void *map, unsigned flags);
+    void *map, bool marked);
 
 /*
  * Returns a blank, a pin with OS_FOLIO bytes of memory for a copy, to pass to pins_add_copy or

@@ -77,13 +77,6 @@ enum fetch_how {
 int pool_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how,
     enum admit, struct pw_waiter *);
 
-/*
- * Adds a popular pin (pins.h) of [off, off + len) if that is resident.  off is a multiple of OS_FOLIO, and
- * len at most OS_FOLIO.  The descriptor must stay open until the waiter is delivered; wt_error is -ENOMEM
- * if the range cannot be locked, and -EAGAIN if it is not resident or the limit of pins is reached.
- */
-int pool_pin(struct pw_file *, off_t off, size_t len, struct pw_waiter *);
-
 /* Returns true if a queued or running fetch covers the range.  Any thread. */
 bool pool_fetching(struct pw_file *, off_t off, off_t end);
 

@@ -460,13 +460,6 @@ os_fetch_folio(int fd, off_t off, size_t len, size_t readahead, void **map)
 	return false;
 }
 
-void *
-os_pin(int fd, off_t off, size_t len)
-{
-	(void)fd, (void)off, (void)len;
-	return NULL;
-}
-
 void
 os_unmark(int fd, off_t off, size_t readahead)
 {

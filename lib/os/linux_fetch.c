@@ -152,14 +152,15 @@ linux_fetch_populate(char *map)
 }
 
 /*
- * Reads the pages before it locks them.  mlock2(2) tries a page that the disk fails to read again and
- * again, without end; MADV_POPULATE_READ returns.
+ * Locks the pages as they are read, so nothing is read if that is not permitted.  Without MLOCK_ONFAULT
+ * mlock2(2) tries a page that the disk fails to read again and again, without end; MADV_POPULATE_READ
+ * returns.
  */
 static bool
 linux_fetch_lock(char *map, size_t len)
 {
-	return madvise(map, len, MADV_POPULATE_READ) == 0 &&
-	       mlock2(map, len, 0) == 0;
+	return mlock2(map, len, MLOCK_ONFAULT) == 0 &&
+	       madvise(map, len, MADV_POPULATE_READ) == 0;
 }
 
 /*
@@ -206,24 +207,6 @@ linux_fetch_reopen(int fd)
 	    pread(fd, &byte, 1, (off_t)1 << 62) != 0)
 		return own;
 	return open(path, flags);
-}
-
-void *
-os_pin(int fd, off_t off, size_t len)
-{
-	int own = linux_fetch_reopen(fd);
-	char *map;
-
-	if (own == -1)
-		return NULL;
-	map = mmap(NULL, len, PROT_READ, MAP_SHARED, own, off);
-	close(own);
-	if (map == MAP_FAILED)
-		return NULL;
-	if (madvise(map, len, MADV_RANDOM) == 0 && linux_fetch_lock(map, len))
-		return map;
-	munmap(map, len);
-	return NULL;
 }
 
 static bool

@@ -257,12 +257,6 @@ bool os_fetch_folio(
     int fd, off_t off, size_t len, size_t readahead, void **map);
 
 /*
- * Maps a range of a file and locks it in memory; os_unmap releases it.  May read the disk.  Returns NULL if
- * the range cannot be locked.
- */
-void *os_pin(int fd, off_t off, size_t len);
-
-/*
  * Removes the read-ahead mark of the folio at off if that does not start a read, that is, if readahead
  * bytes behind its first page, or all up to the end of the file, are resident.  Disk threads.
  */

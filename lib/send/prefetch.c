@@ -19,7 +19,6 @@
 #include "lib/send/facts.h"
 #include "lib/send/holder.h"
 #include "lib/send/path.h"
-#include "lib/send/frequent.h"
 #include "lib/send/sink.h"
 #include "lib/util/clock.h"
 
@@ -325,7 +324,6 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 		completion_count(s->snd_loop, COUNTED_RESIDENT);
 		send_priv(s)->ss_ready = send_chunk_end(s);
 		send_priv(s)->ss_ready_at = clock_now();
-		frequent_note(s, send_priv(s)->ss_ready_at);
 	}
 	chunk = send_chunk_end(s);
 	if (send_priv(s)->ss_ready < chunk)

@@ -42,7 +42,7 @@ add(struct pins *ps, uint64_t ino, off_t off)
 
 	assert_true(pins_reserve(ps, PAGE));
 	pins_add(ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = ino}, off,
-	    PAGE, map, 0);
+	    PAGE, map, false);
 	return map;
 }
 
@@ -178,97 +178,6 @@ second_pin_of_a_window_is_unmapped_at_once(void **state)
 	map = add(ps, INO, 0);
 	assert_false(is_mapped(map));
 	assert_int_equal(pins_bytes(ps), PAGE);
-	pins_destroy(&ps);
-}
-
-static void *
-add_popular(struct pins *ps, uint64_t ino, off_t off)
-{
-	void *map = map_of(PAGE);
-
-	assert_true(pins_reserve(ps, PAGE));
-	pins_add(ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = ino}, off,
-	    PAGE, map, PINS_POPULAR);
-	return map;
-}
-
-/* Takes a pin and releases it.  Returns true if it was there. */
-static bool
-visit(struct pins *ps, uint64_t ino, off_t off)
-{
-	struct pin *pn = take(ps, DEV, ino, off);
-	bool there = pn != NULL;
-
-	pins_release(ps, &pn);
-	return there;
-}
-
-static void
-mapping_that_was_taken_often_is_kept_for_a_while(void **state)
-{
-	struct pins *ps = pins_create(10 * PAGE);
-	void *map = add(ps, INO, 0);
-	struct pin *pn[4];
-	uint64_t dev;
-
-	(void)state;
-	for (int i = 0; i < 4; i++)
-		pn[i] = take(ps, DEV, INO, 0);
-	for (int i = 0; i < 4; i++)
-		pins_release(ps, &pn[i]);
-	assert_true(visit(ps, INO, 0));
-	assert_false(pins_tick(ps, clock_now() + PINS_FRESH_US + 1, &dev));
-	assert_true(visit(ps, INO, 0));
-	assert_true(pins_tick(ps, clock_now() + PINS_KEPT_US + 1, &dev));
-	assert_false(visit(ps, INO, 0));
-	pins_reap(ps, DEV);
-	assert_false(is_mapped(map));
-	pins_destroy(&ps);
-}
-
-static void
-kept_mappings_have_half_of_the_limit(void **state)
-{
-	struct pins *ps = pins_create(4 * PAGE);
-
-	(void)state;
-	add_popular(ps, INO, 0);
-	add_popular(ps, INO + 1, 0);
-	assert_true(visit(ps, INO, 0)); /* now the other one goes first */
-	add_popular(ps, INO + 2, 0);
-	assert_false(visit(ps, INO + 1, 0));
-	assert_true(visit(ps, INO, 0) && visit(ps, INO + 2, 0));
-	pins_destroy(&ps);
-}
-
-static void
-kept_mappings_make_way_for_windows(void **state)
-{
-	struct pins *ps = pins_create(2 * PAGE);
-
-	(void)state;
-	add(ps, INO, 0);
-	add_popular(ps, INO + 1, 0);
-	assert_false(pins_reserve(ps, PAGE));
-	assert_false(visit(ps, INO + 1, 0));
-	pins_reap(ps, DEV);
-	assert_true(pins_reserve(ps, PAGE));
-	pins_refuse(ps, PAGE);
-	pins_destroy(&ps);
-}
-
-static void
-kept_mappings_are_forgotten(void **state)
-{
-	struct pins *ps = pins_create(4 * PAGE);
-	void *map = add_popular(ps, INO, 0);
-
-	(void)state;
-	pins_forget(ps, DEV, INO, 0, PAGE);
-	assert_false(visit(ps, INO, 0));
-	pins_reap(ps, DEV);
-	assert_false(is_mapped(map));
-	assert_int_equal(pins_bytes(ps), 0);
 	pins_destroy(&ps);
 }
 
@@ -491,10 +400,6 @@ main(void)
 	    cmocka_unit_test(
 		pins_of_a_range_are_forgotten_unless_they_are_held),
 	    cmocka_unit_test(bytes_are_bounded),
-	    cmocka_unit_test(mapping_that_was_taken_often_is_kept_for_a_while),
-	    cmocka_unit_test(kept_mappings_have_half_of_the_limit),
-	    cmocka_unit_test(kept_mappings_make_way_for_windows),
-	    cmocka_unit_test(kept_mappings_are_forgotten),
 	    cmocka_unit_test(second_pin_of_a_window_is_unmapped_at_once),
 	    cmocka_unit_test(copy_has_its_bytes_and_no_others),
 	    cmocka_unit_test(copy_is_of_one_version),
