@@ -49,11 +49,9 @@ send_from_mapping(struct pw_send *s, size_t len, size_t *sent)
 	size_t pages = send_before_tail(s, len);
 	int error;
 
-	*sent = 0;
-	if (s->snd_mem_len > 0)
-		return sink_send(s, s->snd_mem, s->snd_mem_len, true, sent);
 	/* send(2) from the mapping would read the end after file_check; send_copied reads it before. */
-	error = pages > 0 ? mapped_send_pages(s, data, pages, sent)
-			  : send_copied(s, len, sent);
+	if (pages == 0 || s->snd_mem_len > 0)
+		return send_copied(s, len, sent);
+	error = mapped_send_pages(s, data, pages, sent);
 	return error == -EFAULT ? -ESTALE : error;
 }

@@ -189,8 +189,8 @@ int send_from_copy(struct pw_send *, size_t len, size_t *sent);
 
 /*
  * send_from_mapping is a send_call_f.  Sends from the mapping of ss_pin (pins_mapping), which has the next
- * len bytes, or snd_mem if that is not sent yet.  send_can_map returns true if the transmission may use it:
- * it sends to a socket, and its path may send copies.
+ * len bytes; copies the tail, as send_by_sendfile does.  send_can_map returns true if the transmission may
+ * use it: it sends to a socket, and its path may send copies.
  */
 int send_from_mapping(struct pw_send *, size_t len, size_t *sent);
 bool send_can_map(const struct pw_send *);
