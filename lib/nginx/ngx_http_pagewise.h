@@ -6,6 +6,7 @@
  * ngx_http_pagewise_module.c         directives, $pagewise_wait
  * ngx_http_pagewise_handler.c        the content handlers
  * ngx_http_pagewise_filter_module.c  the body filter, which passes resident windows
+ * ngx_http_pagewise_sink.c           the sink of a transmission
  * ngx_http_pagewise_process.c        the worker's pool and loop, mounts, opens
  *
  * All functions run on the worker's thread, except
@@ -27,6 +28,10 @@
 /* a bit of r->buffered that nginx does not use */
 
 #define NGX_HTTP_PAGEWISE_BUFFERED  0x08
+
+/* most bytes of a window that are passed on in memory */
+
+#define NGX_HTTP_PAGEWISE_COPY  65536
 
 
 typedef struct ngx_http_pagewise_mount_s  ngx_http_pagewise_mount_t;
@@ -149,11 +154,17 @@ ngx_int_t ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t *err);
 void ngx_http_pagewise_send_close(ngx_http_pagewise_ctx_t *ctx);
 
+/* calls the next body filter */
+ngx_int_t ngx_http_pagewise_next(ngx_http_pagewise_ctx_t *ctx,
+    ngx_chain_t *in);
+
 /* ends a wait before the header, with 0 or an error */
 void ngx_http_pagewise_continue(ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
 ngx_int_t ngx_http_pagewise_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_pagewise_index_handler(ngx_http_request_t *r);
 
+
+extern const struct pw_sink_ops  ngx_http_pagewise_sink_ops;
 
 extern ngx_module_t  ngx_http_pagewise_module;
 extern ngx_module_t  ngx_http_pagewise_filter_module;

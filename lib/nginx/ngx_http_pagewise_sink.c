@@ -1,0 +1,289 @@
+
+/*
+ * The sink of a transmission: passes windows, and bytes in memory, to the next
+ * filters, and reports how much of them they have consumed.  The library passes
+ * memory instead of a window where residency cannot be checked (FUSE, NFS).
+ */
+
+
+#include "ngx_http_pagewise.h"
+
+
+static int ngx_http_pagewise_take(struct pw_sink *sink, const char *data,
+    size_t len, bool more, size_t *taken);
+static int ngx_http_pagewise_take_range(struct pw_sink *sink, off_t off,
+    size_t len, bool more, size_t *taken);
+static int ngx_http_pagewise_take_window(ngx_http_pagewise_ctx_t *ctx,
+    off_t off, size_t len, size_t *taken);
+static int ngx_http_pagewise_taken(ngx_http_pagewise_ctx_t *ctx, off_t off,
+    size_t len, size_t *taken);
+static off_t ngx_http_pagewise_pos(ngx_http_pagewise_ctx_t *ctx);
+static char *ngx_http_pagewise_room(struct pw_sink *sink, size_t *room);
+static long ngx_http_pagewise_unacked(struct pw_sink *sink);
+static ngx_int_t ngx_http_pagewise_hand_on(ngx_http_pagewise_ctx_t *ctx,
+    ngx_buf_t *b);
+static ngx_buf_t *ngx_http_pagewise_window(ngx_http_pagewise_ctx_t *ctx,
+    off_t off, size_t len);
+
+
+const struct pw_sink_ops  ngx_http_pagewise_sink_ops = {
+    ngx_http_pagewise_take,
+    ngx_http_pagewise_unacked,
+    ngx_http_pagewise_take_range,
+    ngx_http_pagewise_room
+};
+
+
+#define ngx_http_pagewise_ctx_of(s)                                           \
+    (((ngx_http_pagewise_send_t *)                                            \
+        ((u_char *) (s) - offsetof(ngx_http_pagewise_send_t, sink)))->ctx)
+
+
+static int
+ngx_http_pagewise_take_range(struct pw_sink *sink, off_t off, size_t len,
+    bool more, size_t *taken)
+{
+    ngx_http_pagewise_ctx_t  *ctx;
+
+    ctx = ngx_http_pagewise_ctx_of(sink);
+
+    *taken = 0;
+
+    if (ctx->hold) {
+        return -EAGAIN;
+    }
+
+    if (ctx->window != NULL) {
+        return ngx_http_pagewise_take_window(ctx, off, len, taken);
+    }
+
+    ctx->window = ngx_http_pagewise_window(ctx, off, len);
+
+    if (ctx->window == NULL) {
+        return -ENOMEM;
+    }
+
+    if (ngx_http_pagewise_hand_on(ctx, ctx->window) == NGX_ERROR) {
+        return -EPIPE;
+    }
+
+    return ngx_http_pagewise_taken(ctx, off, len, taken);
+}
+
+
+/*
+ * If the next filters have consumed bytes since the last report, reports these
+ * bytes; the next call then passes the rest on.  Returns -EAGAIN only after it
+ * called the next filters, since their write event may have occurred while the
+ * transmission was pending, and does not occur again.
+ */
+
+static int
+ngx_http_pagewise_take_window(ngx_http_pagewise_ctx_t *ctx, off_t off,
+    size_t len, size_t *taken)
+{
+    if (ngx_http_pagewise_pos(ctx) != off) {
+        (void) ngx_http_pagewise_taken(ctx, off, len, taken);
+        return 0;
+    }
+
+    if (ngx_http_pagewise_hand_on(ctx, NULL) == NGX_ERROR) {
+        return -EPIPE;
+    }
+
+    return ngx_http_pagewise_taken(ctx, off, len, taken);
+}
+
+
+static int
+ngx_http_pagewise_taken(ngx_http_pagewise_ctx_t *ctx, off_t off, size_t len,
+    size_t *taken)
+{
+    *taken = ngx_min((off_t) len, ngx_http_pagewise_pos(ctx) - off);
+
+    if (off + (off_t) *taken == ctx->window->file_last) {
+        ctx->window = NULL;
+        return 0;
+    }
+
+    return *taken == len ? 0 : -EAGAIN;
+}
+
+
+static off_t
+ngx_http_pagewise_pos(ngx_http_pagewise_ctx_t *ctx)
+{
+    return ctx->passed ? ctx->window->file_last : ctx->window->file_pos;
+}
+
+
+static ngx_buf_t *
+ngx_http_pagewise_window(ngx_http_pagewise_ctx_t *ctx, off_t off, size_t len)
+{
+    ngx_buf_t  *b;
+
+    b = ngx_calloc_buf(ctx->request->pool);
+    if (b == NULL) {
+        return NULL;
+    }
+
+    b->tag = (ngx_buf_tag_t) &ngx_http_pagewise_filter_module;
+    b->in_file = 1;
+    b->file = ctx->in->buf->file;
+    b->file_pos = off;
+    b->file_last = off + len;
+
+    return b;
+}
+
+
+/*
+ * Passes a buffer to the next filters, or NULL to let them continue with what
+ * they have.  The next filters return NGX_OK if they do not wait: they have
+ * sent all, or keep less than "postpone_output" until more follows.  They also
+ * return NGX_OK to a subrequest that is not active yet, and keep its output.
+ */
+
+static ngx_int_t
+ngx_http_pagewise_hand_on(ngx_http_pagewise_ctx_t *ctx, ngx_buf_t *b)
+{
+    ngx_chain_t          out, *cl, **ll;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+    cl = NULL;
+
+    if (b != NULL) {
+        out.buf = b;
+        out.next = NULL;
+
+        cl = ctx->head;
+        ctx->head = NULL;
+
+        for (ll = &cl; *ll; ll = &(*ll)->next) { /* void */ }
+
+        *ll = &out;
+    }
+
+    ctx->rc = ngx_http_pagewise_next(ctx, cl);
+
+    ctx->passed = (ctx->rc == NGX_OK && r == r->connection->data);
+
+    return ctx->rc;
+}
+
+
+/* returns no memory before the header is sent, so that nothing is read */
+
+static char *
+ngx_http_pagewise_room(struct pw_sink *sink, size_t *room)
+{
+    static char  data[NGX_HTTP_PAGEWISE_COPY];
+
+    *room = ngx_http_pagewise_ctx_of(sink)->hold ? 0 : sizeof(data);
+
+    return data;
+}
+
+
+/*
+ * Accepts bytes in memory: the end of a file, after the library has checked
+ * that the file has not changed; all of a file whose residency cannot be
+ * checked, read by a disk thread; or a window that was evicted before it was
+ * sent, and was read again.
+ */
+
+static int
+ngx_http_pagewise_take(struct pw_sink *sink, const char *data, size_t len,
+    bool more, size_t *taken)
+{
+    off_t                     off;
+    ngx_buf_t                *b, *range;
+    ngx_http_pagewise_ctx_t  *ctx;
+
+    ctx = ngx_http_pagewise_ctx_of(sink);
+    off = ctx->send->send.snd_off;
+
+    *taken = 0;
+
+    if (ctx->hold) {
+        return -EAGAIN;
+    }
+
+    if (ctx->window != NULL) {
+        return ngx_http_pagewise_take_window(ctx, off, len, taken);
+    }
+
+    b = ctx->copy;
+
+    if (b != NULL && b->pos != b->last) {
+
+        if (ngx_http_pagewise_hand_on(ctx, NULL) == NGX_ERROR) {
+            return -EPIPE;
+        }
+
+        if (b->pos != b->last && !ctx->passed) {
+            return -EAGAIN;
+        }
+    }
+
+    *taken = ngx_min(len, NGX_HTTP_PAGEWISE_COPY);
+
+    /*
+     * the buffer may still hold an earlier small range, which the next filters
+     * keep
+     */
+
+    if (b == NULL
+        || b->pos != b->last
+        || (size_t) (b->end - b->start) < *taken)
+    {
+        b = ngx_create_temp_buf(ctx->request->pool, *taken);
+        if (b == NULL) {
+            *taken = 0;
+            return -ENOMEM;
+        }
+
+        ctx->copy = b;
+    }
+
+    b->pos = b->start;
+    b->last = ngx_cpymem(b->start, data, *taken);
+
+    if (off + (off_t) *taken == ctx->end) {
+        range = ctx->in->buf;
+        b->flush = range->flush;
+        b->last_buf = range->last_buf;
+        b->last_in_chain = range->last_in_chain;
+    }
+
+    return ngx_http_pagewise_hand_on(ctx, b) == NGX_ERROR ? -EPIPE : 0;
+}
+
+
+/* returns -1 over TLS and HTTP/2, where the number is unknown */
+
+static long
+ngx_http_pagewise_unacked(struct pw_sink *sink)
+{
+    ngx_connection_t         *c;
+    ngx_http_pagewise_ctx_t  *ctx;
+
+    ctx = ngx_http_pagewise_ctx_of(sink);
+
+    if (ctx == NULL || ctx->request->http_version >= NGX_HTTP_VERSION_20) {
+        return -1;
+    }
+
+    c = ctx->request->connection;
+
+#if (NGX_HTTP_SSL)
+
+    if (c->ssl) {
+        return -1;
+    }
+
+#endif
+
+    return pw_unacked(c->fd);
+}
