@@ -256,6 +256,7 @@ def test_handshake_that_has_begun_goes_last(start, site, free_port, tmp_path):  
     assert tls_peer.SERVER_HELLO in dict(tls_peer.messages(shakes.recv(1 << 16)))
     begins = socket.create_connection(("127.0.0.1", port), PATIENCE, ("127.2.0.3", 0))
     begins.sendall(b"\x16")
+    wait_until(lambda: connections(server) == 2, "it to be accepted")
     others = [silent(server, source, b"GET") for source in ("127.3.0.3", "127.4.0.3")]
     ripen(server, 3)
     held = [busy(server)]
