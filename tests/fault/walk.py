@@ -33,7 +33,8 @@ class Walk:
         self.descriptors = scenario.Descriptors(self.server, RUNS)
         self.hot = top["send_path"] == "hot" and self.scenario.hot_call
         self.faults = 0
-        self.missed = []
+        self.missed = []  # sites that were passed without a fault, and then not again
+        self.by_chance = []  # those that were passed after other faults, and then not again
 
     def sites(self):
         """Those that the scenario passes, {key: (name, place)}."""
@@ -100,8 +101,10 @@ class Walk:
     def told(self, *faults, must=True, **kw):
         """fault(), and a failure says what it was."""
         try:
-            if not self.fault(*faults, **kw) and must:
-                self.missed.append(self.names(faults))
+            reached = self.fault(*faults, **kw)
+            if must and not reached:
+                (self.missed if len(faults) == 1 else self.by_chance).append(self.names(faults))
+            return reached
         except (AssertionError, OSError) as error:
             raise AssertionError(
                 "%s: %r\nstderr: %s" % (self.names(faults) + str(kw or ''), error, self.server.messages)
@@ -135,8 +138,10 @@ def walk(w, known, more=()):
                 continue
             known.add((key, effect))
             faults = before[key] + ((key, effect),)
-            w.told(*faults)
+            reached = w.told(*faults)
             count += 1
+            if not reached and before[key]:
+                break
             for skip, times in more:
                 w.told(*faults, skip=skip, times=times, must=False)
             if len(faults) == injection.RULES:
