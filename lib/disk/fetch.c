@@ -66,9 +66,23 @@ fetch_read_piece(
 		     : os_fetch_wait(dv->dv_pool->pl_sink, fd, off, len);
 }
 
+/*
+ * Returns how a window's folios are pinned.  Where this process may not ask what is resident, sent windows
+ * are kept, so that they prove it (fetch_unmark_kept).
+ */
+static enum pins_mapping
+fetch_mapping(const struct window *win)
+{
+	if (!device_marks(win->win_device))
+		return PINS_UNMARKED;
+	return os_cachestat(win->win_fd, win->win_off, 1) < 0 ? PINS_KEPT
+							      : PINS_MARKED;
+}
+
 /* Reads a piece of at most OS_FOLIO, and pins it if that is possible. */
 static int
-fetch_pinned_piece(const struct window *win, off_t off, size_t len)
+fetch_pinned_piece(
+    const struct window *win, enum pins_mapping mapping, off_t off, size_t len)
 {
 	struct pw_device *dv = win->win_device;
 	struct pins *ps = dv->dv_pool->pl_pins;
@@ -78,10 +92,24 @@ fetch_pinned_piece(const struct window *win, off_t off, size_t len)
 	    dv, win->win_fd, off, len, true, may ? &map : NULL);
 
 	if (map != NULL)
-		pins_add(ps, &win->win_key, off, len, map, device_marks(dv));
+		pins_add(ps, &win->win_key, off, len, map, mapping);
 	else if (may)
 		pins_refuse(ps, len);
 	return error;
+}
+
+/* Removes the mark of a folio that is kept, if mappings prove that this starts no read (os_unmark). */
+static void
+fetch_unmark_kept(const struct window *win, off_t folio, size_t readahead)
+{
+	struct pins *ps = win->win_device->dv_pool->pl_pins;
+	off_t end =
+	    offset_add(folio, readahead + 1, win->win_key.pk_version.ov_size);
+
+	if (!pins_cover(ps, &win->win_key, folio, end))
+		return;
+	os_unmark(win->win_fd, folio);
+	pins_unkeep(ps, &win->win_key, folio);
 }
 
 /*
@@ -89,14 +117,17 @@ fetch_pinned_piece(const struct window *win, off_t off, size_t len)
  * off was read.
  */
 static void
-fetch_unmark(struct pw_device *dv, int fd, off_t off)
+fetch_unmark(const struct window *win, enum pins_mapping mapping, off_t off)
 {
-	size_t readahead = atomic_load(&dv->dv_readahead);
+	size_t readahead = atomic_load(&win->win_device->dv_readahead);
 	off_t folio = off - off % (off_t)OS_FOLIO, from;
 
 	from = folio - offset_round_up((off_t)readahead, OS_FOLIO, OFFSET_MAX);
 	for (from = from > 0 ? from : 0; from <= folio; from += (off_t)OS_FOLIO)
-		os_unmark(fd, from, readahead);
+		if (mapping == PINS_KEPT)
+			fetch_unmark_kept(win, from, readahead);
+		else if (os_can_unmark(win->win_fd, from, readahead))
+			os_unmark(win->win_fd, from);
 }
 
 /*
@@ -108,21 +139,24 @@ fetch_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio,
     const struct window *win)
 {
 	off_t end = off + (off_t)len, next;
+	enum pins_mapping mapping = PINS_UNMARKED;
 	int error = 0;
 
 	reclaim_expect(dv->dv_pool->pl_reclaim);
 	device_step(dv);
 	folio = folio && dv->dv_folios;
-	if (folio && win != NULL)
+	if (folio && win != NULL) {
 		pins_reap(dv->dv_pool->pl_pins, win->win_key.pk_dev);
+		mapping = fetch_mapping(win);
+	}
 	for (; off < end && error == 0; off = next) {
 		next = folio ? offset_next(off, OS_FOLIO, end) : end;
 		len = (size_t)(next - off);
 		error = folio && win != NULL
-			    ? fetch_pinned_piece(win, off, len)
+			    ? fetch_pinned_piece(win, mapping, off, len)
 			    : fetch_read_piece(dv, fd, off, len, folio, NULL);
-		if (folio && win != NULL && device_marks(dv))
-			fetch_unmark(dv, fd, off);
+		if (mapping != PINS_UNMARKED)
+			fetch_unmark(win, mapping, off);
 	}
 	return error;
 }

@@ -21,8 +21,8 @@ struct pin {
 	off_t pn_off;
 	size_t pn_len; /* bytes of the file */
 	void *pn_map;
-	bool pn_copy;	  /* pn_map is a copy, memory of OS_FOLIO bytes */
-	bool pn_marked;	  /* pn_map is a mapping with a read-ahead mark */
+	bool pn_copy; /* pn_map is a copy, memory of OS_FOLIO bytes */
+	enum pins_mapping pn_mapping;
 	bool pn_released; /* a transmission took and released this pin */
 	unsigned pn_refs;
 	/* time at which the pin was added, released or became spare, microseconds */
@@ -132,17 +132,6 @@ pins_have_room(struct pins *ps, size_t len)
 	return true;
 }
 
-bool
-pins_reserve(struct pins *ps, size_t len)
-{
-	bool yes;
-
-	meter_lock(&ps->ps_lock);
-	yes = pins_have_room(ps, len);
-	pthread_mutex_unlock(&ps->ps_lock);
-	return yes;
-}
-
 void
 pins_refuse(struct pins *ps, size_t len)
 {
@@ -158,6 +147,72 @@ pins_unmap(struct pins *ps, void *map, size_t len)
 {
 	os_unmap(map, len);
 	pins_refuse(ps, len);
+}
+
+/* Unmaps the pins of a list, and frees them. */
+static void
+pins_unmap_all(struct pins *ps, struct pin_list *list)
+{
+	struct pin *pn;
+
+	while ((pn = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, pn, pn_entry);
+		pins_unmap(ps, pn->pn_map, pn->pn_copy ? OS_FOLIO : pn->pn_len);
+		free(pn);
+	}
+}
+
+/* Returns the mapping that was released first and is kept, or NULL.  The lock is held. */
+static struct pin *
+pins_oldest_kept(struct pins *ps)
+{
+	struct pin *pn;
+
+	TAILQ_FOREACH(pn, &ps->ps_fresh, pn_entry)
+	if (!pn->pn_copy && pn->pn_released)
+		return pn;
+	return NULL;
+}
+
+/* Moves the mapping that is needed least from the table to list.  Returns false if there is none. */
+static bool
+pins_take_kept(struct pins *ps, struct pin_list *list)
+{
+	struct pin *pn;
+
+	meter_lock(&ps->ps_lock);
+	pn = pins_oldest_kept(ps);
+	if (pn != NULL) {
+		pins_let_go(ps, pn);
+		TAILQ_REMOVE(&ps->ps_dead, pn, pn_entry);
+		TAILQ_INSERT_TAIL(list, pn, pn_entry);
+	}
+	pthread_mutex_unlock(&ps->ps_lock);
+	return pn != NULL;
+}
+
+static bool
+pins_try_to_reserve(struct pins *ps, size_t len)
+{
+	bool yes;
+
+	meter_lock(&ps->ps_lock);
+	yes = pins_have_room(ps, len);
+	pthread_mutex_unlock(&ps->ps_lock);
+	return yes;
+}
+
+bool
+pins_reserve(struct pins *ps, size_t len)
+{
+	struct pin_list list = TAILQ_HEAD_INITIALIZER(list);
+
+	while (!pins_try_to_reserve(ps, len)) {
+		if (!pins_take_kept(ps, &list))
+			return false;
+		pins_unmap_all(ps, &list);
+	}
+	return true;
 }
 
 /* Inserts a pin.  Returns false, and does not insert it, if another pin has all of its bytes. */
@@ -180,7 +235,7 @@ pins_insert_new(struct pins *ps, struct pin *pn)
 
 void
 pins_add(struct pins *ps, const struct pins_key *key, off_t off, size_t len,
-    void *map, bool marked)
+    void *map, enum pins_mapping mapping)
 {
 	struct pin *pn = malloc(sizeof(*pn));
 
@@ -189,7 +244,7 @@ pins_add(struct pins *ps, const struct pins_key *key, off_t off, size_t len,
 		    .pn_off = off,
 		    .pn_len = len,
 		    .pn_map = map,
-		    .pn_marked = marked};
+		    .pn_mapping = mapping};
 		if (pins_insert_new(ps, pn))
 			return;
 	}
@@ -309,6 +364,48 @@ pins_end(const struct pin *pn, off_t off)
 	return off >= pn->pn_off && off < end ? end : off;
 }
 
+/* Returns the kept mapping that begins at off, or NULL.  The lock is held. */
+static struct pin *
+pins_find_kept(struct pins *ps, const struct pins_key *key, off_t off)
+{
+	struct pin *pn = pins_find(ps, key, off);
+
+	return pn != NULL && !pn->pn_copy && pn->pn_mapping == PINS_KEPT &&
+		       pn->pn_off == off
+		   ? pn
+		   : NULL;
+}
+
+bool
+pins_cover(struct pins *ps, const struct pins_key *key, off_t off, off_t end)
+{
+	const struct pin *pn;
+
+	meter_lock(&ps->ps_lock);
+	pn = pins_find_kept(ps, key, off);
+	while (off < end && pn != NULL && !pn->pn_copy) {
+		off = pins_end(pn, off);
+		pn = pins_find(ps, key, off);
+	}
+	pthread_mutex_unlock(&ps->ps_lock);
+	return off >= end;
+}
+
+void
+pins_unkeep(struct pins *ps, const struct pins_key *key, off_t off)
+{
+	struct pin *pn;
+
+	meter_lock(&ps->ps_lock);
+	pn = pins_find_kept(ps, key, off);
+	if (pn != NULL) {
+		pn->pn_mapping = PINS_MARKED;
+		if (pn->pn_refs == 0 && pn->pn_released)
+			pins_let_go(ps, pn);
+	}
+	pthread_mutex_unlock(&ps->ps_lock);
+}
+
 static const char *
 pins_pointer(const struct pin *pn, off_t off)
 {
@@ -332,7 +429,7 @@ pins_mapping(const struct pin *pn, off_t off)
 bool
 pins_marked(const struct pin *pn)
 {
-	return pn != NULL && pn->pn_marked;
+	return pn != NULL && pn->pn_mapping != PINS_UNMARKED;
 }
 
 void *
@@ -341,11 +438,11 @@ pins_memory(struct pin *pn)
 	return pn->pn_map;
 }
 
-/* Puts a copy without references on ps_fresh; removes a mapping.  The lock is held. */
+/* Puts a copy or a kept mapping without references on ps_fresh; removes others.  The lock is held. */
 static void
 pins_released(struct pins *ps, struct pin *pn)
 {
-	if (!pn->pn_copy) {
+	if (!pn->pn_copy && pn->pn_mapping != PINS_KEPT) {
 		pins_bury(ps, pn);
 		return;
 	}
@@ -432,18 +529,6 @@ pins_collect(struct pins *ps, const uint64_t *dev, struct pin_list *list)
 		TAILQ_INSERT_TAIL(list, pn, pn_entry);
 	}
 	pthread_mutex_unlock(&ps->ps_lock);
-}
-
-static void
-pins_unmap_all(struct pins *ps, struct pin_list *list)
-{
-	struct pin *pn;
-
-	while ((pn = TAILQ_FIRST(list)) != NULL) {
-		TAILQ_REMOVE(list, pn, pn_entry);
-		pins_unmap(ps, pn->pn_map, pn->pn_copy ? OS_FOLIO : pn->pn_len);
-		free(pn);
-	}
 }
 
 void

@@ -8,7 +8,8 @@
  *
  * A disk thread reads a window and adds its pin; the transmissions that wait for it take references.
  * When the last reference of a mapping is released, or no transmission takes one within
- * PINS_FRESH_US, a disk thread unmaps it.  A copy waits for its first reference for PINS_WAITED_US,
+ * PINS_FRESH_US, a disk thread unmaps it.  A kept mapping stays for another PINS_FRESH_US, unless its memory
+ * is needed or its mark was removed; it proves that its bytes are resident (pins_cover).  A copy waits for its first reference for PINS_WAITED_US,
  * since its bytes are nowhere else in memory, and for another one for PINS_FRESH_US after the last was
  * released.  Then its memory is used again.  If the limit of pins is reached, the memory of a copy is
  * used again as soon as the copy was sent, or has waited for PINS_FRESH_US.
@@ -34,6 +35,13 @@
 
 struct pin;
 struct pins;
+
+/* What a mapping is, for pins_add. */
+enum pins_mapping {
+	PINS_UNMARKED, /* without a read-ahead mark (os_fetch_folio) */
+	PINS_MARKED,   /* it may have one: it is sent from the mapping alone */
+	PINS_KEPT,     /* the same, and the mapping is kept for a while */
+};
 
 /* Identifies one version of a file. */
 struct pins_key {
@@ -73,7 +81,10 @@ struct pins *pins_create(size_t bytes);
 /* Unmaps all pins. */
 void pins_destroy(struct pins **);
 
-/* Reserves len bytes, for pins_add or pins_refuse.  Returns false if the limits do not allow that. */
+/*
+ * Reserves len bytes, for pins_add or pins_refuse.  Unmaps kept mappings if their memory is needed.  Returns
+ * false if the limits do not allow that.  Disk threads.
+ */
 bool pins_reserve(struct pins *, size_t len);
 
 /* Cancels a reservation. */
@@ -82,11 +93,10 @@ void pins_refuse(struct pins *, size_t len);
 /*
  * Takes ownership of map, a mapping of [off, off + len) of a file for which pins_reserve was called.
  * off is a multiple of OS_FOLIO, and len at most OS_FOLIO.  Unmaps the mapping at once if memory is
- * short or another pin has these bytes; they are resident all the same.  The parameter marked is true if
- * the folio may have a read-ahead mark (os_fetch_folio): then it is sent from the mapping alone.
+ * short or another pin has these bytes; they are resident all the same.
  */
 void pins_add(struct pins *, const struct pins_key *, off_t off, size_t len,
-    void *map, bool marked);
+    void *map, enum pins_mapping);
 
 /*
  * Returns a blank, a pin with OS_FOLIO bytes of memory for a copy, to pass to pins_add_copy or
@@ -113,6 +123,12 @@ struct pin *pins_take(struct pins *, const struct pins_key *, off_t off);
 /* Returns the end of the pin if it has the byte at off, otherwise off. */
 off_t pins_end(const struct pin *, off_t off);
 
+/* Returns true if a kept mapping begins at off, and mappings have all bytes of [off, end) of the file. */
+bool pins_cover(struct pins *, const struct pins_key *, off_t off, off_t end);
+
+/* The mapping that begins at off is no longer kept: its mark was removed. */
+void pins_unkeep(struct pins *, const struct pins_key *, off_t off);
+
 /* Returns a pointer to the bytes from off to pins_end, or NULL if the pin has no copy of them. */
 const char *pins_copy(const struct pin *, off_t off);
 
@@ -123,7 +139,7 @@ const char *pins_copy(const struct pin *, off_t off);
  */
 const char *pins_mapping(const struct pin *, off_t off);
 
-/* Returns true if the pin is a marked mapping (pins_add). */
+/* Returns true if the pin is a mapping that may have a read-ahead mark. */
 bool pins_marked(const struct pin *);
 
 /* Returns the memory of a blank, OS_FOLIO bytes. */

@@ -461,9 +461,16 @@ os_fetch_folio(int fd, off_t off, size_t len, size_t readahead, void **map)
 }
 
 void
-os_unmark(int fd, off_t off, size_t readahead)
+os_unmark(int fd, off_t off)
+{
+	(void)fd, (void)off;
+}
+
+bool
+os_can_unmark(int fd, off_t off, size_t readahead)
 {
 	(void)fd, (void)off, (void)readahead;
+	return false;
 }
 
 int

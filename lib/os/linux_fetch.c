@@ -220,13 +220,6 @@ linux_fetch_may_fold(int fd, off_t off, size_t len)
 	       (fstat(fd, &st) == 0 && off + (off_t)len == st.st_size);
 }
 
-/* Returns true if the file's marks can be removed: os_unmark asks cachestat(2). */
-static bool
-linux_fetch_can_unmark(int fd, off_t off, size_t readahead)
-{
-	return readahead < OS_FOLIO || os_cachestat(fd, off, 1) >= 0;
-}
-
 bool
 os_fetch_folio(int fd, off_t off, size_t len, size_t readahead, void **locked)
 {
@@ -236,8 +229,7 @@ os_fetch_folio(int fd, off_t off, size_t len, size_t readahead, void **locked)
 	if (locked != NULL)
 		*locked = NULL;
 	if (!linux_fetch_may_fold(fd, off, len) ||
-	    (must_lock && locked == NULL) ||
-	    !linux_fetch_can_unmark(fd, off, readahead))
+	    (must_lock && locked == NULL))
 		return false;
 	own = linux_fetch_reopen(fd);
 	if (own == -1)
@@ -245,7 +237,7 @@ os_fetch_folio(int fd, off_t off, size_t len, size_t readahead, void **locked)
 	read = linux_fetch_fault_folio(own, off, len, must_lock, locked);
 	close(own);
 	if (!must_lock && locked != NULL && *locked != NULL)
-		os_unmark(fd, off, readahead);
+		os_unmark(fd, off);
 	return read;
 }
 
@@ -269,14 +261,18 @@ linux_fetch_is_resident(int fd, off_t off, size_t len)
  * missing page behind the folio's first one, no further than its read-ahead, and reads from there.
  */
 void
-os_unmark(int fd, off_t off, size_t readahead)
+os_unmark(int fd, off_t off)
 {
-	off_t next = off + sysconf(_SC_PAGESIZE);
 	char byte;
 
-	if (readahead < OS_FOLIO ||
-	    linux_fetch_is_resident(fd, next, readahead))
-		(void)!pread(fd, &byte, 1, off);
+	(void)!pread(fd, &byte, 1, off);
+}
+
+bool
+os_can_unmark(int fd, off_t off, size_t readahead)
+{
+	return linux_fetch_is_resident(
+	    fd, off + sysconf(_SC_PAGESIZE), readahead);
 }
 
 /* Returns the largest value of the files, in bytes.  A partition uses its disk's files. */

@@ -249,18 +249,19 @@ int os_fetch_wait(int sink, int fd, off_t off, size_t len);
  *
  * The folio has a read-ahead mark: a read(2) or sendfile(2) of it, but not an access through the mapping,
  * makes the kernel read up to readahead bytes behind it, unless they are resident.  Readahead is that of
- * the device (os_folios).  If it is OS_FOLIO or more, fails unless the folio can be locked, and its marks
- * can be removed by os_unmark later.
+ * the device (os_folios).  If it is OS_FOLIO or more, fails unless the folio can be locked.
  */
 #define OS_FOLIO ((size_t)2 << 20)
 bool os_fetch_folio(
     int fd, off_t off, size_t len, size_t readahead, void **map);
 
 /*
- * Removes the read-ahead mark of the folio at off if that does not start a read, that is, if readahead
- * bytes behind its first page, or all up to the end of the file, are resident.  Disk threads.
+ * os_unmark removes the read-ahead mark of the folio at off.  That starts a read unless readahead bytes
+ * behind its first page, or all up to the end of the file, are resident: os_can_unmark returns true if they
+ * are, false also if the caller may not ask (cachestat(2)).  Disk threads.
  */
-void os_unmark(int fd, off_t off, size_t readahead);
+void os_unmark(int fd, off_t off);
+bool os_can_unmark(int fd, off_t off, size_t readahead);
 
 /* Identifies a version of a file. */
 struct os_version {

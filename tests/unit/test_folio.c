@@ -155,17 +155,18 @@ mark_is_removed_only_if_that_reads_nothing(void **state)
 	int fd = file->fil_fd;
 	char byte;
 
-	os_unmark(fd, 0, LONG);
-	assert_int_equal(pages_resident(fd, 0, SIZE), pages_in(OS_FOLIO));
+	assert_false(os_can_unmark(fd, 0, LONG));
 	third = lock_folio(file, THIRD, REST);
-	os_unmark(fd, THIRD, LONG);
-	os_unmark(fd, 0, LONG);
+	assert_true(os_can_unmark(fd, THIRD, LONG));
+	os_unmark(fd, THIRD);
+	assert_false(os_can_unmark(fd, 0, LONG));
 	assert_int_equal(pages_resident(fd, (off_t)OS_FOLIO, OS_FOLIO), 0);
 	/* the last folio has no mark any more, which a read would obey */
 	assert_int_equal(pread(fd, &byte, 1, THIRD), 1);
 	assert_int_equal(pages_resident(fd, (off_t)OS_FOLIO, OS_FOLIO), 0);
 	second = lock_folio(file, (off_t)OS_FOLIO, OS_FOLIO);
-	os_unmark(fd, 0, LONG);
+	assert_true(os_can_unmark(fd, 0, LONG));
+	os_unmark(fd, 0);
 	assert_int_equal(pages_resident(fd, 0, SIZE), pages_in(SIZE));
 	os_unmap(first, OS_FOLIO);
 	os_unmap(second, OS_FOLIO);

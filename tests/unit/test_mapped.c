@@ -70,7 +70,8 @@ pinned_file(struct fixture *fx, bool marked)
 		    !os_fetch_folio(file->fil_fd, off, OS_FOLIO, 0, &map) ||
 		    map == NULL)
 			skip(); /* RLIMIT_MEMLOCK, or no folios here */
-		pins_add(ps, &key, off, OS_FOLIO, map, marked);
+		pins_add(ps, &key, off, OS_FOLIO, map,
+		    marked ? PINS_MARKED : PINS_UNMARKED);
 	}
 	vmsplice_error = splice_error = 0;
 	vmsplices = 0;

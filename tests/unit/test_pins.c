@@ -36,14 +36,20 @@ is_mapped(void *map)
 }
 
 static void *
-add(struct pins *ps, uint64_t ino, off_t off)
+add_as(struct pins *ps, uint64_t ino, off_t off, enum pins_mapping mapping)
 {
 	void *map = map_of(PAGE);
 
 	assert_true(pins_reserve(ps, PAGE));
 	pins_add(ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = ino}, off,
-	    PAGE, map, false);
+	    PAGE, map, mapping);
 	return map;
+}
+
+static void *
+add(struct pins *ps, uint64_t ino, off_t off)
+{
+	return add_as(ps, ino, off, PINS_UNMARKED);
 }
 
 static struct pin *
@@ -119,6 +125,72 @@ pin_that_nobody_takes_goes_after_a_while(void **state)
 	pins_release(ps, &pn);
 	pins_destroy(&ps);
 	assert_false(is_mapped(held));
+}
+
+static bool
+covers(struct pins *ps, off_t off, off_t end)
+{
+	return pins_cover(
+	    ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = INO}, off, end);
+}
+
+static void
+kept_mapping_proves_that_its_bytes_are_resident(void **state)
+{
+	struct pins *ps = pins_create(10 * PAGE);
+	void *map = add_as(ps, INO, 0, PINS_KEPT);
+	struct pin *pn = take(ps, DEV, INO, 0);
+
+	(void)state;
+	pins_release(ps, &pn);
+	pins_reap(ps, DEV);
+	assert_true(is_mapped(map));
+	assert_true(covers(ps, 0, PAGE));
+	assert_false(covers(ps, 0, PAGE + 1) || covers(ps, 1, PAGE));
+	add_as(ps, INO, PAGE, PINS_MARKED);
+	assert_true(covers(ps, 0, PAGE + 1));
+	assert_false(covers(ps, PAGE, PAGE + 1)); /* this one is not kept */
+	pins_unkeep(ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = INO}, 0);
+	assert_false(covers(ps, 0, PAGE));
+	pins_reap(ps, DEV);
+	assert_false(is_mapped(map));
+	pins_destroy(&ps);
+}
+
+static void
+mapping_that_is_sent_stays_when_it_is_no_longer_kept(void **state)
+{
+	struct pins *ps = pins_create(10 * PAGE);
+	void *map = add_as(ps, INO, 0, PINS_KEPT);
+	struct pin *pn = take(ps, DEV, INO, 0);
+
+	(void)state;
+	pins_unkeep(ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = INO}, 0);
+	pins_reap(ps, DEV);
+	assert_true(is_mapped(map));
+	assert_true(pins_marked(pn));
+	pins_release(ps, &pn);
+	pins_reap(ps, DEV);
+	assert_false(is_mapped(map));
+	pins_destroy(&ps);
+}
+
+static void
+memory_of_kept_mappings_is_used_again(void **state)
+{
+	struct pins *ps = pins_create(2 * PAGE);
+	void *kept = add_as(ps, INO, 0, PINS_KEPT),
+	     *fresh = add_as(ps, INO, PAGE, PINS_KEPT);
+	struct pin *pn = take(ps, DEV, INO, 0);
+
+	(void)state;
+	pins_release(ps, &pn);
+	assert_true(pins_reserve(ps, PAGE));
+	assert_false(is_mapped(kept));
+	assert_true(is_mapped(fresh)); /* it was not sent yet */
+	assert_false(pins_reserve(ps, PAGE));
+	pins_refuse(ps, PAGE);
+	pins_destroy(&ps);
 }
 
 /* The kernel does not give back what is mapped. */
@@ -399,6 +471,10 @@ main(void)
 	    cmocka_unit_test(pin_that_nobody_takes_goes_after_a_while),
 	    cmocka_unit_test(
 		pins_of_a_range_are_forgotten_unless_they_are_held),
+	    cmocka_unit_test(kept_mapping_proves_that_its_bytes_are_resident),
+	    cmocka_unit_test(
+		mapping_that_is_sent_stays_when_it_is_no_longer_kept),
+	    cmocka_unit_test(memory_of_kept_mappings_is_used_again),
 	    cmocka_unit_test(bytes_are_bounded),
 	    cmocka_unit_test(second_pin_of_a_window_is_unmapped_at_once),
 	    cmocka_unit_test(copy_has_its_bytes_and_no_others),
