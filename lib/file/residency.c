@@ -35,8 +35,7 @@ residency_piece(off_t off)
 	return (size_t)(off / (off_t)OS_SAMPLE);
 }
 
-/* Returns true if RWF_NOWAIT is the only residency check of the file. */
-static bool
+bool
 residency_is_by_pieces(const struct pw_file *file)
 {
 	return file_priv(file)->fp_ask == OS_ASK_NOWAIT &&

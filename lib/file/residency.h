@@ -44,6 +44,12 @@ void residency_dropped(struct pw_file *);
 /* Returns true if residency can be checked; if not, residency_ask always returns false. */
 bool residency_can_ask(const struct pw_file *);
 
+/*
+ * Returns true if RWF_NOWAIT is the only residency check of the file.  A check of a page that is not resident
+ * starts to read it, so that its window can no longer be read as one folio.
+ */
+bool residency_is_by_pieces(const struct pw_file *);
+
 /* Returns true if sendfile(2) does not wait for pages of the file (os_native_send). */
 bool residency_native(const struct pw_file *);
 

@@ -98,6 +98,12 @@ void send_window_choose(struct pw_send *);
 void send_rate_measure(struct pw_send *);
 
 /*
+ * Returns true if a residency check of the next window would spoil its folio (residency_is_by_pieces).  Then
+ * a window behind a pinned one is fetched without a check, since the pinned one had to be fetched as well.
+ */
+bool send_check_spoils(const struct pw_send *);
+
+/*
  * send_ahead fetches the next windows if that is due; call it after a step.  send_ahead_comes returns
  * true if the window of snd_off is in flight.  send_ahead_wait makes the transmission pending until that
  * window arrives, or returns false if none is in flight.  send_ahead_forget detaches the fetches from the

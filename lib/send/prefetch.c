@@ -302,7 +302,7 @@ prefetch_call(const struct pw_send *s, send_call_f call)
 static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 {
-	bool held;
+	bool held, pinned = send_priv(s)->ss_pin != NULL;
 	off_t chunk;
 
 	if (send_priv(s)->ss_full)
@@ -315,7 +315,8 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 		if (*missed)
 			return PW_SEND_PENDING;
 		held = prefetch_hold_chunk(s, call);
-		*missed = !prefetch_is_resident(s);
+		*missed = (pinned && send_check_spoils(s)) ||
+			  !prefetch_is_resident(s);
 		if (*missed)
 			return PW_SEND_PENDING;
 		/* Sends only the head, whose memory may evict pages; the next step checks again. */

@@ -177,6 +177,13 @@ readahead_is_due(const struct pw_send *s, off_t *from)
 	       !send_priv(s)->ss_short && !send_priv(s)->ss_follows;
 }
 
+bool
+send_check_spoils(const struct pw_send *s)
+{
+	return send_priv(s)->ss_how == FETCH_FOLIO &&
+	       residency_is_by_pieces(s->snd_file);
+}
+
 /* Fetches the next window if that is due.  Sets ss_follows instead if its first chunk is resident. */
 static bool
 readahead_next(struct pw_send *s)
@@ -188,7 +195,8 @@ readahead_next(struct pw_send *s)
 	send_window_choose(s);
 	end = send_window_end(s, from);
 	chunk = end - from < (off_t)SEND_CHUNK ? end - from : (off_t)SEND_CHUNK;
-	if (residency_ask(s->snd_file, from, chunk)) {
+	if (!(send_priv(s)->ss_pin != NULL && send_check_spoils(s)) &&
+	    residency_ask(s->snd_file, from, chunk)) {
 		send_priv(s)->ss_follows = true;
 		return false;
 	}
