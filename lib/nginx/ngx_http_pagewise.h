@@ -160,6 +160,7 @@ ngx_int_t ngx_http_pagewise_next(ngx_http_pagewise_ctx_t *ctx,
 
 /* ends a wait before the header, with 0 or an error */
 void ngx_http_pagewise_continue(ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
+ngx_http_pagewise_ctx_t *ngx_http_pagewise_get_ctx(ngx_http_request_t *r);
 ngx_int_t ngx_http_pagewise_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_pagewise_index_handler(ngx_http_request_t *r);
 

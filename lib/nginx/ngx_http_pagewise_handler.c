@@ -117,12 +117,45 @@ ngx_http_pagewise_handler(ngx_http_request_t *r)
 }
 
 
+/*
+ * returns the newest context of the request, also after an internal redirect,
+ * which clears r->ctx; NULL if the module did not handle the request
+ */
+
+ngx_http_pagewise_ctx_t *
+ngx_http_pagewise_get_ctx(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_pagewise_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_pagewise_module);
+
+    if (ctx != NULL || !(r->internal || r->filter_finalize)) {
+        return ctx;
+    }
+
+    /* subrequests share the pool */
+
+    for (cln = r->pool->cleanup; cln != NULL; cln = cln->next) {
+        ctx = cln->data;
+
+        if (cln->handler == ngx_http_pagewise_cleanup && ctx->request == r) {
+            return ctx;
+        }
+    }
+
+    return NULL;
+}
+
+
 static ngx_http_pagewise_ctx_t *
 ngx_http_pagewise_create_ctx(ngx_http_request_t *r)
 {
     ngx_http_cleanup_t       *hcln;
     ngx_pool_cleanup_t       *cln;
-    ngx_http_pagewise_ctx_t  *ctx;
+    ngx_http_pagewise_ctx_t  *ctx, *before;
+
+    before = ngx_http_pagewise_get_ctx(r);
 
     ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_pagewise_ctx_t));
     cln = ngx_pool_cleanup_add(r->pool, 0);
@@ -134,6 +167,7 @@ ngx_http_pagewise_create_ctx(ngx_http_request_t *r)
 
     ctx->request = r;
     ctx->rc = NGX_OK;
+    ctx->wait = before != NULL ? before->wait : 0;
     ctx->open.data = ctx;
     ctx->open.handler = ngx_http_pagewise_open_handler;
     ctx->timer.data = ctx;

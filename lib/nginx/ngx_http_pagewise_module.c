@@ -121,7 +121,7 @@ ngx_http_pagewise_wait_variable(ngx_http_request_t *r,
     uint64_t                  wait;
     ngx_http_pagewise_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_pagewise_module);
+    ctx = ngx_http_pagewise_get_ctx(r);
 
     if (ctx == NULL) {
         v->not_found = 1;

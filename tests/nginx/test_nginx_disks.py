@@ -106,6 +106,20 @@ def test_a_hung_index_holds_up_nobody_else(serve, slow):  # noqa: F811
     assert receive(s).body == b"<p>slow"
 
 
+@pytest.mark.parametrize("to", ["/hot.bin", "/other"])
+def test_the_log_has_the_wait_before_a_redirect(serve, slow, to):  # noqa: F811
+    server = serve("error_page 404 =200 %s; } location = /other { return 200 other;" % to)
+    slow.hang("lookup", "none")
+    s = server.send("on", "/slow/none")
+    slow.wait_held("lookup")
+    time.sleep(0.3)
+    slow.release()
+    assert receive(s).status == 200
+    wait_until(lambda: "/slow/none" in server.log(), "a line")
+    (line,) = (line for line in server.log().splitlines() if "/slow/none" in line)
+    assert line.split()[-1] >= "0.300", line
+
+
 def test_a_disk_that_does_not_answer_in_time_is_503_before_the_header(serve, slow):  # noqa: F811
     server = serve()
     for n, (op, name) in enumerate((("open", "cold.bin"), ("read", "cold2.bin")), 1):
