@@ -57,7 +57,8 @@ PC_DIR = $(DESTDIR)$(if $(filter freebsd,$(OS)),$(PREFIX)/libdata,$(LIBDIR))/pkg
 INIT_linux = conf/systemd
 RC_D_freebsd = $(PREFIX)/etc/rc.d
 RC_D = $(RC_D_$(OS))
-install: all
+# `make -j nginx-module install` builds the module first.
+install: all $(filter nginx-module,$(MAKECMDGOALS))
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/libexec $(DESTDIR)$(LIBDIR) \
 	    $(PC_DIR) $(DESTDIR)$(PREFIX)/include $(SHARE)/man/man3 $(SHARE)/man/man5 \
 	    $(SHARE)/man/man8 \
