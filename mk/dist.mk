@@ -68,6 +68,7 @@ install: all $(filter nginx-module,$(MAKECMDGOALS))
 	install -m 644 build/libpagewise.a $(DESTDIR)$(LIBDIR)
 	install -m 755 build/$(SONAME) $(DESTDIR)$(LIBDIR)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libpagewise.so
+	[ -n "$(DESTDIR)" ] || [ ! -w /etc/ld.so.cache ] || PATH=$$PATH:/sbin ldconfig
 	sed -e 's,^prefix=.*,prefix=$(PREFIX),' -e 's,^libdir=.*,libdir=$(LIBDIR),' build/libpagewise.pc >$(PC_DIR)/libpagewise.pc
 	chmod 644 $(PC_DIR)/libpagewise.pc
 	install -m 644 lib/pagewise.h $(DESTDIR)$(PREFIX)/include
