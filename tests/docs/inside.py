@@ -25,7 +25,7 @@ import time
 CHECKOUT = "/opt/pagewise"
 WORK = "/mnt"
 SCRATCH = WORK + "/steps"
-CHANGED = ["/etc", "/srv", "/var", "/usr/local", "/usr/share", "/opt", "/home", "/root"]
+CHANGED = ["/etc", "/srv", "/var", "/usr/lib", "/usr/local", "/usr/share", "/opt", "/home", "/root"]
 NETS = ["192.0.2.1", "198.51.100.1", "203.0.113.1", "10.0.0.1"]  # RFC 5737, and each with its /24
 SITES = ["example.org", "example.com", "example.net", "example"]
 SANITIZER = re.compile(r"ERROR: \w+Sanitizer|runtime error:")
