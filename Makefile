@@ -227,7 +227,7 @@ define unit
 build/$(1)/unit/%: tests/unit/%.c build/$(1)/server.a build/$(1)/libpagewise.a
 	@mkdir -p $$(@D)
 	$$(call say,CC)$$(COMPILE) -O1 -Wno-format-truncation $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
-	    $$$$(sed -n 's/^__wrap_\([a-z_]*\)(.*/-Wl,--wrap=\1/p' $$<) \
+	    $$$$(sed -n 's/^__wrap_\([a-z0-9_]*\)(.*/-Wl,--wrap=\1/p' $$<) \
 	    $$< $$(filter %.a,$$^) $$(LIBS) $$(call pkg,--libs,cmocka)
 endef
 $(foreach f,asan tsan debug,$(eval $(call unit,$(f))))

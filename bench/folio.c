@@ -145,7 +145,8 @@ measure(enum way way, int sink, struct sample *s)
 	for (off = 0; off < end; off += (off_t)OS_FOLIO) {
 		if (way == ADVICE)
 			os_fetch_begin(fd, off, OS_FOLIO, step);
-		if (way == FOLIO && !os_fetch_folio(fd, off, OS_FOLIO, 0, NULL))
+		if (way == FOLIO &&
+		    !os_fetch_folio(fd, off, OS_FOLIO, 0, -1, NULL))
 			errx(1, "this kernel brings in no huge pages here");
 		if (os_fetch_end(sink, fd, off, OS_FOLIO) != 0)
 			errx(1, "%s: cannot be read", path);

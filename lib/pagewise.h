@@ -647,9 +647,8 @@ struct pw_pool_stats {
 void pw_pool_stats(struct pw_pool *, struct pw_pool_stats *);
 
 /*
- * Returns the bytes of memory that hold windows of files until these are sent: locked pages of the
- * page cache, and copies.  All of them take at most an eighth of memory, and the locked pages at
- * most RLIMIT_MEMLOCK.  Any thread may call it.
+ * Returns the bytes of memory that hold windows of files until these are sent: pages of the page
+ * cache, and copies.  All of them take at most an eighth of memory.  Any thread may call it.
  */
 uint64_t pw_pool_pinned(struct pw_pool *);
 

@@ -45,22 +45,22 @@ fetch_window_chain(struct pw_device *dv, uint64_t ino)
  * one after another.
  */
 static int
-fetch_read_piece(
-    struct pw_device *dv, int fd, off_t off, size_t len, bool folio, void **map)
+fetch_read_piece(struct pw_device *dv, int fd, off_t off, size_t len,
+    bool folio, int pagemap, struct os_folio *fo)
 {
 	bool large = len >= POOL_LARGE, mine;
 	struct gate *tn;
 
-	folio =
-	    folio && large &&
-	    os_fetch_folio(fd, off, len, atomic_load(&dv->dv_readahead), map);
+	folio = folio && large &&
+		os_fetch_folio(
+		    fd, off, len, atomic_load(&dv->dv_readahead), pagemap, fo);
 	tn = &dv->dv_gates[os_cpu() % POOL_GATES];
 	mine = large && gate_take(tn);
 	if (!folio)
 		os_fetch_begin(fd, off, len, device_step(dv));
 	if (mine)
 		gate_give(tn);
-	if (map != NULL && *map != NULL)
+	if (folio && fo != NULL && fo->fo_map != NULL)
 		return 0;
 	return folio ? os_fetch_end(dv->dv_pool->pl_sink, fd, off, len)
 		     : os_fetch_wait(dv->dv_pool->pl_sink, fd, off, len);
@@ -87,12 +87,15 @@ fetch_pinned_piece(
 	struct pw_device *dv = win->win_device;
 	struct pins *ps = dv->dv_pool->pl_pins;
 	bool may = pins_reserve(ps, len);
-	void *map = NULL;
-	int error = fetch_read_piece(
-	    dv, win->win_fd, off, len, true, may ? &map : NULL);
+	bool pipe = may && pins_reserve_pipe(ps);
+	struct os_folio fo = {.fo_pipe = -1};
+	int error = fetch_read_piece(dv, win->win_fd, off, len, true,
+	    pipe ? dv->dv_pool->pl_pagemap : -1, may ? &fo : NULL);
 
-	if (map != NULL)
-		pins_add(ps, &win->win_key, off, len, map, mapping);
+	if (pipe && fo.fo_pipe == -1)
+		pins_no_pipe(ps);
+	if (fo.fo_map != NULL)
+		pins_add(ps, &win->win_key, off, &fo, mapping);
 	else if (may)
 		pins_refuse(ps, len);
 	return error;
@@ -152,9 +155,10 @@ fetch_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio,
 	for (; off < end && error == 0; off = next) {
 		next = folio ? offset_next(off, OS_FOLIO, end) : end;
 		len = (size_t)(next - off);
-		error = folio && win != NULL
-			    ? fetch_pinned_piece(win, mapping, off, len)
-			    : fetch_read_piece(dv, fd, off, len, folio, NULL);
+		error =
+		    folio && win != NULL
+			? fetch_pinned_piece(win, mapping, off, len)
+			: fetch_read_piece(dv, fd, off, len, folio, -1, NULL);
 		if (mapping != PINS_UNMARKED)
 			fetch_unmark(win, mapping, off);
 	}

@@ -21,6 +21,7 @@ struct pin {
 	off_t pn_off;
 	size_t pn_len; /* bytes of the file */
 	void *pn_map;
+	int pn_pipe;  /* descriptor of a mapping's pipe, or -1 */
 	bool pn_copy; /* pn_map is a copy, memory of OS_FOLIO bytes */
 	enum pins_mapping pn_mapping;
 	bool pn_released; /* a transmission took and released this pin */
@@ -39,6 +40,7 @@ struct pins {
 	size_t ps_max;		 /* limit of ps_bytes */
 	size_t ps_bytes;	 /* bytes that are reserved or mapped */
 	unsigned ps_maps;	 /* number of reservations and mappings */
+	unsigned ps_pipes;	 /* number of pipes that may still be made */
 	LIST_HEAD(, pin) ps_hash[PINS_HASH];
 	/* Lists of pins without a reference, the oldest first. */
 	struct pin_list ps_waited; /* copies that were never referenced */
@@ -50,7 +52,7 @@ struct pins {
 _Static_assert(offsetof(struct pins, ps_count) == 0, "pins_any");
 
 struct pins *
-pins_create(size_t bytes)
+pins_create(size_t bytes, unsigned pipes)
 {
 	struct pins *ps = calloc(1, sizeof(*ps));
 
@@ -58,6 +60,7 @@ pins_create(size_t bytes)
 		return NULL;
 	pthread_mutex_init(&ps->ps_lock, NULL);
 	ps->ps_max = bytes;
+	ps->ps_pipes = pipes;
 	TAILQ_INIT(&ps->ps_waited);
 	TAILQ_INIT(&ps->ps_fresh);
 	TAILQ_INIT(&ps->ps_spare);
@@ -141,23 +144,49 @@ pins_refuse(struct pins *ps, size_t len)
 	pthread_mutex_unlock(&ps->ps_lock);
 }
 
+bool
+pins_reserve_pipe(struct pins *ps)
+{
+	bool yes;
+
+	meter_lock(&ps->ps_lock);
+	yes = ps->ps_pipes > 0;
+	ps->ps_pipes -= yes;
+	pthread_mutex_unlock(&ps->ps_lock);
+	return yes;
+}
+
+void
+pins_no_pipe(struct pins *ps)
+{
+	meter_lock(&ps->ps_lock);
+	ps->ps_pipes++;
+	pthread_mutex_unlock(&ps->ps_lock);
+}
+
 /* Unmaps a mapping, and cancels its reservation. */
 static void
-pins_unmap(struct pins *ps, void *map, size_t len)
+pins_unmap(struct pins *ps, struct os_folio *fo)
 {
-	os_unmap(map, len);
-	pins_refuse(ps, len);
+	os_folio_release(fo);
+	if (fo->fo_pipe != -1)
+		pins_no_pipe(ps);
+	pins_refuse(ps, fo->fo_len);
 }
 
 /* Unmaps the pins of a list, and frees them. */
 static void
 pins_unmap_all(struct pins *ps, struct pin_list *list)
 {
+	struct os_folio fo;
 	struct pin *pn;
 
 	while ((pn = TAILQ_FIRST(list)) != NULL) {
 		TAILQ_REMOVE(list, pn, pn_entry);
-		pins_unmap(ps, pn->pn_map, pn->pn_copy ? OS_FOLIO : pn->pn_len);
+		fo = (struct os_folio){.fo_map = pn->pn_map,
+		    .fo_len = pn->pn_copy ? OS_FOLIO : pn->pn_len,
+		    .fo_pipe = pn->pn_pipe};
+		pins_unmap(ps, &fo);
 		free(pn);
 	}
 }
@@ -234,21 +263,23 @@ pins_insert_new(struct pins *ps, struct pin *pn)
 }
 
 void
-pins_add(struct pins *ps, const struct pins_key *key, off_t off, size_t len,
-    void *map, enum pins_mapping mapping)
+pins_add(struct pins *ps, const struct pins_key *key, off_t off,
+    const struct os_folio *fo, enum pins_mapping mapping)
 {
+	struct os_folio own = *fo;
 	struct pin *pn = malloc(sizeof(*pn));
 
 	if (pn != NULL) {
 		*pn = (struct pin){.pn_key = *key,
 		    .pn_off = off,
-		    .pn_len = len,
-		    .pn_map = map,
+		    .pn_len = fo->fo_len,
+		    .pn_map = fo->fo_map,
+		    .pn_pipe = fo->fo_pipe,
 		    .pn_mapping = mapping};
 		if (pins_insert_new(ps, pn))
 			return;
 	}
-	pins_unmap(ps, map, len);
+	pins_unmap(ps, &own);
 	free(pn);
 }
 
@@ -300,6 +331,7 @@ pins_blank_create(struct pins *ps)
 		return NULL;
 	}
 	pn->pn_copy = true;
+	pn->pn_pipe = -1;
 	return pn;
 }
 

@@ -2,7 +2,7 @@
  * pins: windows of files that are kept in memory while they are sent, so that the loop sends them
  * without a residency check.  There are two kinds:
  *
- * - a mapping of the page cache, locked in memory (os_fetch_folio; thesis 2.3.4).  It is sent by
+ * - a mapping of the page cache, kept in memory (os_fetch_folio; thesis 2.3.4).  It is sent by
  *   vmsplice(2), or by sendfile(2).
  * - a copy, which was read past the page cache (os_direct_read).  It is sent from its memory.
  *
@@ -75,8 +75,8 @@ pins_same_key(const struct pins_key *a, const struct pins_key *b)
 	       pins_same_version(&a->pk_version, &b->pk_version);
 }
 
-/* bytes limits the sum of all pins.  Returns NULL if memory is short. */
-struct pins *pins_create(size_t bytes);
+/* bytes limits the sum of all pins, pipes the number of those with a pipe.  Returns NULL if memory is short. */
+struct pins *pins_create(size_t bytes, unsigned pipes);
 
 /* Unmaps all pins. */
 void pins_destroy(struct pins **);
@@ -90,13 +90,17 @@ bool pins_reserve(struct pins *, size_t len);
 /* Cancels a reservation. */
 void pins_refuse(struct pins *, size_t len);
 
+/* Reserves a pipe for os_fetch_folio.  Returns false above the limit.  pins_no_pipe cancels it. */
+bool pins_reserve_pipe(struct pins *);
+void pins_no_pipe(struct pins *);
+
 /*
- * Takes ownership of map, a mapping of [off, off + len) of a file for which pins_reserve was called.
- * off is a multiple of OS_FOLIO, and len at most OS_FOLIO.  Unmaps the mapping at once if memory is
+ * Takes ownership of a mapping of [off, off + fo_len) of a file for which pins_reserve was called.
+ * off is a multiple of OS_FOLIO, and fo_len at most OS_FOLIO.  Unmaps the mapping at once if memory is
  * short or another pin has these bytes; they are resident all the same.
  */
-void pins_add(struct pins *, const struct pins_key *, off_t off, size_t len,
-    void *map, enum pins_mapping);
+void pins_add(struct pins *, const struct pins_key *, off_t off,
+    const struct os_folio *, enum pins_mapping);
 
 /*
  * Returns a blank, a pin with OS_FOLIO bytes of memory for a copy, to pass to pins_add_copy or

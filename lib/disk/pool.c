@@ -131,6 +131,8 @@ pool_free(struct pw_pool *pl)
 	pins_destroy(&pl->pl_pins);
 	if (pl->pl_sink >= 0)
 		close(pl->pl_sink);
+	if (pl->pl_pagemap >= 0)
+		close(pl->pl_pagemap);
 	free(pl);
 }
 
@@ -140,12 +142,15 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	struct pw_pool *pl;
 	struct os_memory om;
 	int error = -ENOMEM;
+	unsigned pipes;
+	size_t pins;
 
 	pl = cacheline_calloc(sizeof(*pl));
 	if (pl == NULL)
 		return error;
 	os_memory(&om);
 	pl->pl_sockets = om.om_sockets;
+	pl->pl_pagemap = -1;
 	pl->pl_sink = os_sink_open();
 	if (pl->pl_sink < 0) {
 		error = pl->pl_sink;
@@ -158,7 +163,11 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	pl->pl_popular = admission_create(om.om_bytes / 4 * 3);
 	pl->pl_room = budget_create((size_t)(om.om_bytes / POOL_ROOM));
 	pl->pl_reclaim = reclaim_create();
-	pl->pl_pins = pins_create((size_t)(om.om_bytes / POOL_PINS));
+	pins = (size_t)(om.om_bytes / POOL_PINS);
+	pipes = os_folio_pipes(pins);
+	if (pipes > 0)
+		pl->pl_pagemap = os_pagemap_open();
+	pl->pl_pins = pins_create(pins, pl->pl_pagemap >= 0 ? pipes : 0);
 	if (pl->pl_popular == NULL || pl->pl_room == NULL ||
 	    pl->pl_reclaim == NULL || pl->pl_pins == NULL)
 		goto fail;

@@ -74,7 +74,8 @@ struct pw_pool {
 	struct reclaim *pl_reclaim;
 	struct budget *pl_room;
 	struct pins *pl_pins;
-	int pl_sink; /* descriptor of /dev/null, for os_fetch_end */
+	int pl_sink;	/* descriptor of /dev/null, for os_fetch_end */
+	int pl_pagemap; /* result of os_pagemap_open, or -1 */
 	/* true if the memory limit includes socket memory (pool_sockets) */
 	bool pl_sockets;
 

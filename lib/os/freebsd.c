@@ -452,12 +452,25 @@ os_fetch_wait(int sink, int fd, off_t off, size_t len)
 }
 
 bool
-os_fetch_folio(int fd, off_t off, size_t len, size_t readahead, void **map)
+os_fetch_folio(int fd, off_t off, size_t len, size_t readahead, int pagemap,
+    struct os_folio *fo)
 {
-	(void)fd, (void)off, (void)len, (void)readahead;
-	if (map != NULL)
-		*map = NULL;
+	(void)fd, (void)off, (void)len, (void)readahead, (void)pagemap;
+	if (fo != NULL)
+		*fo = (struct os_folio){.fo_pipe = -1};
 	return false;
+}
+
+void
+os_folio_release(struct os_folio *fo)
+{
+	(void)fo;
+}
+
+int
+os_pagemap_open(void)
+{
+	return -EOPNOTSUPP;
 }
 
 void

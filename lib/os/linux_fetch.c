@@ -1,11 +1,13 @@
 /*
  * linux_fetch: reads pages from the disk into the page cache, for disk threads, which may wait.
  */
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -163,14 +165,86 @@ linux_fetch_lock(char *map, size_t len)
 	       madvise(map, len, MADV_POPULATE_READ) == 0;
 }
 
+/* The kernel's interface, which the headers of Debian 12 do not have (linux/fs.h). */
+struct linux_pagemap_region {
+	uint64_t start, end, categories;
+};
+
+struct linux_pagemap_scan {
+	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+	uint64_t category_inverted, category_mask, category_anyof_mask,
+	    return_mask;
+};
+
+#define LINUX_PAGEMAP_SCAN    _IOWR('f', 16, struct linux_pagemap_scan)
+#define LINUX_PAGEMAP_IS_HUGE (1 << 6)
+
+/* Returns how many bytes of the memory are mapped as huge pages, or -1. */
+static ssize_t
+linux_fetch_huge(int pagemap, const char *map, size_t len)
+{
+	struct linux_pagemap_region region = {0};
+	struct linux_pagemap_scan scan = {.size = sizeof(scan),
+	    .start = (uintptr_t)map,
+	    .end = (uintptr_t)map + len,
+	    .vec = (uintptr_t)&region,
+	    .vec_len = 1,
+	    .category_mask = LINUX_PAGEMAP_IS_HUGE,
+	    .return_mask = LINUX_PAGEMAP_IS_HUGE};
+
+	if (ioctl(pagemap, LINUX_PAGEMAP_SCAN, &scan) == -1)
+		return -1;
+	return (ssize_t)(region.end - region.start);
+}
+
+int
+os_pagemap_open(void)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), error;
+	char byte = 0;
+
+	if (fd == -1)
+		return -errno;
+	if (linux_fetch_huge(fd, &byte - (uintptr_t)&byte % 4096, 4096) != -1)
+		return fd;
+	error = -errno;
+	close(fd);
+	return error;
+}
+
 /*
- * Reads a folio by a page fault in a mapping with MADV_HUGEPAGE, where an advice would read single pages.
- * MADV_RANDOM keeps the kernel from reading the next folio as well.  If must_lock is true, reads only
- * what it can lock.
+ * Reads the mapping, and puts one of its pages into a new pipe if they all belong to one folio.  Returns
+ * false if they do not.
  */
 static bool
-linux_fetch_fault_folio(
-    int fd, off_t off, size_t len, bool must_lock, void **locked)
+linux_fetch_hold(char *map, size_t len, int pagemap, int *held)
+{
+	struct iovec iov = {.iov_base = map, .iov_len = 1};
+	int fds[2];
+	bool yes;
+
+	if (pagemap == -1 || len != OS_FOLIO ||
+	    madvise(map, len, MADV_POPULATE_READ) == -1 ||
+	    linux_fetch_huge(pagemap, map, len) != (ssize_t)len ||
+	    pipe2(fds, O_CLOEXEC) == -1)
+		return false;
+	yes = vmsplice(fds[1], &iov, 1, 0) == 1;
+	close(fds[1]);
+	if (yes)
+		*held = fds[0];
+	else
+		close(fds[0]);
+	return yes;
+}
+
+/*
+ * Reads a folio by a page fault in a mapping with MADV_HUGEPAGE, where an advice would read single pages.
+ * MADV_RANDOM keeps the kernel from reading the next folio as well.  If must_keep is true, reads only
+ * what it can keep, as far as that is known before.
+ */
+static bool
+linux_fetch_fault_folio(int fd, off_t off, size_t len, bool must_keep,
+    int pagemap, struct os_folio *fo)
 {
 	char *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
 	bool read;
@@ -179,11 +253,13 @@ linux_fetch_fault_folio(
 		return false;
 	read = madvise(map, len, MADV_HUGEPAGE) == 0 &&
 	       madvise(map, len, MADV_RANDOM) == 0;
-	if (read && locked != NULL && linux_fetch_lock(map, len)) {
-		*locked = map;
+	if (read && fo != NULL &&
+	    (linux_fetch_lock(map, len) ||
+		linux_fetch_hold(map, len, pagemap, &fo->fo_pipe))) {
+		fo->fo_map = map;
 		return true;
 	}
-	read = read && !must_lock && linux_fetch_populate(map);
+	read = read && !must_keep && linux_fetch_populate(map);
 	munmap(map, len);
 	return read;
 }
@@ -221,24 +297,32 @@ linux_fetch_may_fold(int fd, off_t off, size_t len)
 }
 
 bool
-os_fetch_folio(int fd, off_t off, size_t len, size_t readahead, void **locked)
+os_fetch_folio(int fd, off_t off, size_t len, size_t readahead, int pagemap,
+    struct os_folio *fo)
 {
-	bool must_lock = readahead >= OS_FOLIO, read;
+	bool must_keep = readahead >= OS_FOLIO, read;
 	int own;
 
-	if (locked != NULL)
-		*locked = NULL;
-	if (!linux_fetch_may_fold(fd, off, len) ||
-	    (must_lock && locked == NULL))
+	if (fo != NULL)
+		*fo = (struct os_folio){.fo_len = len, .fo_pipe = -1};
+	if (!linux_fetch_may_fold(fd, off, len) || (must_keep && fo == NULL))
 		return false;
 	own = linux_fetch_reopen(fd);
 	if (own == -1)
 		return false;
-	read = linux_fetch_fault_folio(own, off, len, must_lock, locked);
+	read = linux_fetch_fault_folio(own, off, len, must_keep, pagemap, fo);
 	close(own);
-	if (!must_lock && locked != NULL && *locked != NULL)
+	if (!must_keep && fo != NULL && fo->fo_map != NULL)
 		os_unmark(fd, off);
 	return read;
+}
+
+void
+os_folio_release(struct os_folio *fo)
+{
+	os_unmap(fo->fo_map, fo->fo_len);
+	if (fo->fo_pipe != -1)
+		close(fo->fo_pipe);
 }
 
 /* Returns true if [off, off + len) of the file, or its part before the end of the file, is resident. */

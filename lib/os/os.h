@@ -244,16 +244,37 @@ int os_fetch_wait(int sink, int fd, off_t off, size_t len);
  * for the read; call os_fetch_end afterwards all the same.  Returns false if nothing was read; then call
  * os_fetch_begin.
  *
- * If `map` is not NULL, locks the folio as well, and sets *map to its mapping, which os_unmap releases;
- * then os_fetch_end is not needed.  Sets *map to NULL if the folio cannot be locked (RLIMIT_MEMLOCK).
+ * If `fo` is not NULL, keeps the folio in memory as well, and sets fo_map to its mapping; then os_fetch_end
+ * is not needed, and os_folio_release releases it.  Sets fo_map to NULL if the folio cannot be kept.  It is
+ * locked, or, where RLIMIT_MEMLOCK does not permit that and `pagemap` is not -1, one of its pages is put
+ * into a pipe: the kernel does not evict a folio while a pipe has a page of it.
  *
  * The folio has a read-ahead mark: a read(2) or sendfile(2) of it, but not an access through the mapping,
  * makes the kernel read up to readahead bytes behind it, unless they are resident.  Readahead is that of
- * the device (os_folios).  If it is OS_FOLIO or more, fails unless the folio can be locked.
+ * the device (os_folios).  If it is OS_FOLIO or more, fails unless the folio can be kept.
  */
 #define OS_FOLIO ((size_t)2 << 20)
-bool os_fetch_folio(
-    int fd, off_t off, size_t len, size_t readahead, void **map);
+struct os_folio {
+	void *fo_map; /* or NULL */
+	size_t fo_len;
+	int fo_pipe; /* descriptor of the pipe, or -1 if the mapping is locked */
+};
+bool os_fetch_folio(int fd, off_t off, size_t len, size_t readahead,
+    int pagemap, struct os_folio *fo);
+void os_folio_release(struct os_folio *);
+
+/*
+ * Returns how many pipes may keep folios of `bytes` in all: 0 if RLIMIT_MEMLOCK permits to lock them, and
+ * at most an eighth of RLIMIT_NOFILE, and 256.
+ */
+unsigned os_folio_pipes(size_t bytes);
+
+/*
+ * Opens what os_fetch_folio needs to see that a mapping is one folio (PAGEMAP_SCAN, Linux 6.7).  Returns a
+ * descriptor, or -errno where that is not possible.  The process needs the right to read its own
+ * /proc/self/pagemap, which it loses when it changes its user.
+ */
+int os_pagemap_open(void);
 
 /*
  * os_unmark removes the read-ahead mark of the folio at off.  That starts a read unless readahead bytes

@@ -78,9 +78,6 @@ sandbox_change_user(const struct conf *conf)
 	/* In a container, root may lack the right to make the calls below. */
 	if (uid == 0 && conf->conf_group == NULL)
 		return 0;
-	/* The limit of locked memory applies to the new user, but not to root. */
-	if (uid != 0)
-		(void)os_lift_memlock();
 	if (setgroups(conf->conf_ngroups, conf->conf_groups) == -1 ||
 	    setresgid(gid, gid, gid) == -1 || setresuid(uid, uid, uid) == -1)
 		return sandbox_fail("switch to user", conf->conf_user,

@@ -26,6 +26,10 @@
 #include "lib/os/os.h"
 #include "server/process/sandbox_linux.h"
 
+#ifndef PAGEMAP_SCAN /* Linux 6.7, newer than the headers of Debian 12 */
+#define PAGEMAP_SCAN _IOC(_IOC_READ | _IOC_WRITE, 'f', 16, 96)
+#endif
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR)
@@ -158,9 +162,10 @@ static const struct {
     EQUAL("prctl", 0, PR_SET_NAME),
     BOTH("prctl", 0, PR_SET_PDEATHSIG, 1, 0),
     EQUAL("ioctl", 1, FIONREAD),
-    EQUAL("ioctl", 1, TIOCOUTQ), /* equals SIOCOUTQ */
-    EQUAL("ioctl", 1, TCGETS),	 /* for isatty(3) */
-    EQUAL("fcntl", 1, F_SETFD),	 /* for fdopendir(3) */
+    EQUAL("ioctl", 1, TIOCOUTQ),     /* equals SIOCOUTQ */
+    EQUAL("ioctl", 1, TCGETS),	     /* for isatty(3) */
+    EQUAL("ioctl", 1, PAGEMAP_SCAN), /* for os_fetch_folio */
+    EQUAL("fcntl", 1, F_SETFD),	     /* for fdopendir(3) */
     EQUAL("fcntl", 1, F_GETFL),
     EQUAL("fcntl", 1, F_DUPFD_CLOEXEC),
     EQUAL("fcntl", 1, F_SETPIPE_SZ),

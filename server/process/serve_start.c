@@ -342,14 +342,15 @@ serve_start_descriptors_in_use(unsigned numbers)
 }
 
 /*
- * Reserves RESERVE descriptors for files, and PIPE for each worker.  Otherwise accept4(2) could use all
+ * Reserves RESERVE descriptors for files, PIPE for each worker, and those that keep windows.  Otherwise accept4(2) could use all
  * descriptors, and an accepted connection could not open its file.
  */
 static void
 serve_start_reserve_descriptors(
     struct connection_limits *clients, unsigned workers)
 {
-	unsigned left, max, used, reserve = RESERVE + PIPE * workers;
+	unsigned left, max, used,
+	    reserve = RESERVE + PIPE * workers + os_folio_pipes(SIZE_MAX);
 	struct rlimit rl;
 
 	if (getrlimit(RLIMIT_NOFILE, &rl) != 0)
@@ -383,6 +384,9 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 	    serve_start_open_log(sv) == -1)
 		return -1;
 	serve_start_forget_inherited();
+	/* The limit of locked memory applies to the user of the configuration, but not to root. */
+	if (sv->sv_conf->conf_uid != 0)
+		(void)os_lift_memlock();
 	error = pw_pool_create(&pool, &sv->sv_pool);
 	if (error != 0)
 		return serve_start_failed("create the prefetch pool", error);

@@ -51,8 +51,20 @@ memory_plan_unsent(void)
 	return ps.ps_unsent_max;
 }
 
+/* Returns how many bytes of windows pipes keep where they cannot be locked. */
+static uint64_t
+memory_plan_held(uint64_t wanted)
+{
+	int pagemap = os_pagemap_open();
+
+	if (pagemap < 0)
+		return 0;
+	close(pagemap);
+	return os_folio_pipes((size_t)wanted) * (uint64_t)OS_FOLIO;
+}
+
 /*
- * Prints a warning if the server would lock more memory than the limit permits.  A server that root
+ * Prints a warning if the server would keep more memory than the limits permit.  A server that root
  * starts lifts the limit, unless a container forbids that.  The send path "native" locks no memory.
  */
 static void
@@ -66,7 +78,8 @@ memory_plan_print_locked(uint64_t memory)
 	if (geteuid() == 0 && os_lift_memlock() == 0)
 		return;
 	if (getrlimit(RLIMIT_MEMLOCK, &rl) == 0 &&
-	    rl.rlim_cur != RLIM_INFINITY && (uint64_t)rl.rlim_cur < wanted)
+	    rl.rlim_cur != RLIM_INFINITY &&
+	    (uint64_t)rl.rlim_cur + memory_plan_held(wanted) < wanted)
 		printf("    ulimit -l permits this user %" PRIu64
 		       " MiB of locked memory, windows of large files want up "
 		       "to %" PRIu64 " MiB: raise it (LimitMEMLOCK)\n",

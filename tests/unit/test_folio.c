@@ -20,6 +20,20 @@
 
 #define HUGE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
+static bool mlock_refused;
+
+int __real_mlock2(const void *, size_t, unsigned);
+int __wrap_mlock2(const void *, size_t, unsigned);
+
+int
+__wrap_mlock2(const void *mem, size_t len, unsigned flags)
+{
+	if (!mlock_refused)
+		return __real_mlock2(mem, len, flags);
+	errno = ENOMEM;
+	return -1;
+}
+
 /* What os_folios asks for, but for the disk's read-ahead. */
 static bool
 has_folios(void)
@@ -58,7 +72,7 @@ a_folio_comes_as_a_whole_and_nothing_else(void **state)
 	int fd = file->fil_fd;
 
 	assert_true(
-	    os_fetch_folio(fd, (off_t)OS_FOLIO, OS_FOLIO, READAHEAD, NULL));
+	    os_fetch_folio(fd, (off_t)OS_FOLIO, OS_FOLIO, READAHEAD, -1, NULL));
 	assert_int_equal(pages_resident(fd, 0, OS_FOLIO), 0);
 	assert_int_equal(
 	    pages_resident(fd, (off_t)OS_FOLIO, OS_FOLIO), pages_in(OS_FOLIO));
@@ -72,7 +86,7 @@ the_rest_of_a_file_counts_as_one(void **state)
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
 
-	assert_true(os_fetch_folio(fd, THIRD, REST, READAHEAD, NULL));
+	assert_true(os_fetch_folio(fd, THIRD, REST, READAHEAD, -1, NULL));
 	assert_int_equal(pages_resident(fd, THIRD, REST), pages_in(REST));
 	assert_int_equal(pages_resident(fd, 0, (size_t)THIRD), 0);
 	pw_file_unref(&file);
@@ -85,14 +99,15 @@ a_part_of_a_folio_is_left_alone(void **state)
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
 
-	assert_false(os_fetch_folio(fd, 0, OS_FOLIO - 4096, READAHEAD, NULL));
 	assert_false(
-	    os_fetch_folio(fd, 4096, OS_FOLIO - 4096, READAHEAD, NULL));
-	assert_false(os_fetch_folio(fd, 4096, OS_FOLIO, READAHEAD, NULL));
-	assert_false(os_fetch_folio(fd, 0, 2 * OS_FOLIO, READAHEAD, NULL));
-	assert_false(os_fetch_folio(fd, THIRD, REST - 1, READAHEAD, NULL));
+	    os_fetch_folio(fd, 0, OS_FOLIO - 4096, READAHEAD, -1, NULL));
 	assert_false(
-	    os_fetch_folio(fd, THIRD + 4096, REST - 4096, READAHEAD, NULL));
+	    os_fetch_folio(fd, 4096, OS_FOLIO - 4096, READAHEAD, -1, NULL));
+	assert_false(os_fetch_folio(fd, 4096, OS_FOLIO, READAHEAD, -1, NULL));
+	assert_false(os_fetch_folio(fd, 0, 2 * OS_FOLIO, READAHEAD, -1, NULL));
+	assert_false(os_fetch_folio(fd, THIRD, REST - 1, READAHEAD, -1, NULL));
+	assert_false(
+	    os_fetch_folio(fd, THIRD + 4096, REST - 4096, READAHEAD, -1, NULL));
 	assert_int_equal(pages_resident(fd, 0, SIZE), 0);
 	pw_file_unref(&file);
 }
@@ -107,7 +122,7 @@ what_has_begun_is_not_taken_for_complete(void **state)
 	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
 	assert_int_equal(pread(file->fil_fd, &byte, 1, 0), 1);
 	assert_false(
-	    os_fetch_folio(file->fil_fd, 0, OS_FOLIO, READAHEAD, NULL));
+	    os_fetch_folio(file->fil_fd, 0, OS_FOLIO, READAHEAD, -1, NULL));
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 1);
 	pw_file_unref(&file);
 }
@@ -119,9 +134,9 @@ a_file_that_has_shrunk_is_no_fault(void **state)
 
 	assert_int_equal(truncate(path_in(*state, "f"), 4096), 0);
 	assert_false(os_fetch_folio(
-	    file->fil_fd, (off_t)OS_FOLIO, OS_FOLIO, READAHEAD, NULL));
+	    file->fil_fd, (off_t)OS_FOLIO, OS_FOLIO, READAHEAD, -1, NULL));
 	assert_false(
-	    os_fetch_folio(file->fil_fd, THIRD, REST, READAHEAD, NULL));
+	    os_fetch_folio(file->fil_fd, THIRD, REST, READAHEAD, -1, NULL));
 	pw_file_unref(&file);
 }
 
@@ -131,27 +146,28 @@ folio_with_a_long_readahead_is_read_only_if_it_is_locked(void **state)
 {
 	struct pw_file *file = cold_file(*state);
 
-	assert_false(os_fetch_folio(file->fil_fd, 0, OS_FOLIO, LONG, NULL));
+	assert_false(os_fetch_folio(file->fil_fd, 0, OS_FOLIO, LONG, -1, NULL));
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 0);
 	pw_file_unref(&file);
 }
 
 /* Locks a folio of a file on a device with a long read-ahead. */
-static void *
+static struct os_folio
 lock_folio(struct pw_file *file, off_t off, size_t len)
 {
-	void *map;
+	struct os_folio fo;
 
-	if (!os_fetch_folio(file->fil_fd, off, len, LONG, &map) || map == NULL)
+	if (!os_fetch_folio(file->fil_fd, off, len, LONG, -1, &fo) ||
+	    fo.fo_map == NULL)
 		skip(); /* RLIMIT_MEMLOCK */
-	return map;
+	return fo;
 }
 
 static void
 mark_is_removed_only_if_that_reads_nothing(void **state)
 {
 	struct pw_file *file = cold_file(*state);
-	void *first = lock_folio(file, 0, OS_FOLIO), *second, *third;
+	struct os_folio first = lock_folio(file, 0, OS_FOLIO), second, third;
 	int fd = file->fil_fd;
 	char byte;
 
@@ -168,9 +184,58 @@ mark_is_removed_only_if_that_reads_nothing(void **state)
 	assert_true(os_can_unmark(fd, 0, LONG));
 	os_unmark(fd, 0);
 	assert_int_equal(pages_resident(fd, 0, SIZE), pages_in(SIZE));
-	os_unmap(first, OS_FOLIO);
-	os_unmap(second, OS_FOLIO);
-	os_unmap(third, REST);
+	os_folio_release(&first);
+	os_folio_release(&second);
+	os_folio_release(&third);
+	pw_file_unref(&file);
+}
+
+/* Reads the second folio where mlock2(2) is refused; the kernel keeps it until the pipe is closed. */
+static void
+folio_that_cannot_be_locked_is_held_by_a_pipe(void **state)
+{
+	struct pw_file *file = cold_file(*state);
+	int pagemap = os_pagemap_open(), before = count_fds();
+	struct os_folio fo;
+	void *map;
+
+	mlock_refused = true;
+	if (pagemap < 0 || !os_fetch_folio(file->fil_fd, (off_t)OS_FOLIO,
+			       OS_FOLIO, LONG, pagemap, &fo))
+		skip(); /* Linux before 6.7, or no large folios here */
+	assert_true(fo.fo_pipe != -1);
+	assert_int_equal(count_fds(), before + 1);
+	map = fo.fo_map;
+	fo.fo_map =
+	    mmap(NULL, 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap(map, OS_FOLIO);
+	assert_false(evict(file->fil_fd, SIZE));
+	assert_int_equal(
+	    pages_resident(file->fil_fd, 0, SIZE), pages_in(OS_FOLIO));
+	fo.fo_len = 1;
+	os_folio_release(&fo);
+	assert_int_equal(count_fds(), before);
+	assert_true(evict(file->fil_fd, SIZE));
+	mlock_refused = false;
+	close(pagemap);
+	pw_file_unref(&file);
+}
+
+/* Its end belongs to several folios. */
+static void
+rest_of_a_file_is_not_held(void **state)
+{
+	struct pw_file *file = cold_file(*state);
+	int pagemap = os_pagemap_open();
+	struct os_folio fo;
+
+	mlock_refused = true;
+	assert_false(os_fetch_folio(
+	    file->fil_fd, THIRD, REST, LONG, pagemap < 0 ? -1 : pagemap, &fo));
+	assert_null(fo.fo_map);
+	mlock_refused = false;
+	if (pagemap >= 0)
+		close(pagemap);
 	pw_file_unref(&file);
 }
 
@@ -196,6 +261,8 @@ main(void)
 	    TEST(a_file_that_has_shrunk_is_no_fault),
 	    TEST(folio_with_a_long_readahead_is_read_only_if_it_is_locked),
 	    TEST(mark_is_removed_only_if_that_reads_nothing),
+	    TEST(folio_that_cannot_be_locked_is_held_by_a_pipe),
+	    TEST(rest_of_a_file_is_not_held),
 	    TEST(an_unknown_device_has_none),
 	};
 

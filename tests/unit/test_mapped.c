@@ -58,8 +58,8 @@ pinned_file(struct fixture *fx, bool marked)
 	struct pins *ps = fx->fx_pool->pl_pins;
 	struct pins_key key;
 	struct pw_file *file;
+	struct os_folio fo;
 	off_t off;
-	void *map;
 
 	skip_unless(fx, NEED_EVICTION);
 	file = new_file(fx, "f", SIZE);
@@ -67,11 +67,11 @@ pinned_file(struct fixture *fx, bool marked)
 	key = pins_key(file);
 	for (off = 0; off < (off_t)SIZE; off += (off_t)OS_FOLIO) {
 		if (!pins_reserve(ps, OS_FOLIO) ||
-		    !os_fetch_folio(file->fil_fd, off, OS_FOLIO, 0, &map) ||
-		    map == NULL)
+		    !os_fetch_folio(file->fil_fd, off, OS_FOLIO, 0, -1, &fo) ||
+		    fo.fo_map == NULL)
 			skip(); /* RLIMIT_MEMLOCK, or no folios here */
-		pins_add(ps, &key, off, OS_FOLIO, map,
-		    marked ? PINS_MARKED : PINS_UNMARKED);
+		pins_add(
+		    ps, &key, off, &fo, marked ? PINS_MARKED : PINS_UNMARKED);
 	}
 	vmsplice_error = splice_error = 0;
 	vmsplices = 0;

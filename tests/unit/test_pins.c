@@ -42,7 +42,8 @@ add_as(struct pins *ps, uint64_t ino, off_t off, enum pins_mapping mapping)
 
 	assert_true(pins_reserve(ps, PAGE));
 	pins_add(ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = ino}, off,
-	    PAGE, map, mapping);
+	    &(struct os_folio){.fo_map = map, .fo_len = PAGE, .fo_pipe = -1},
+	    mapping);
 	return map;
 }
 
@@ -62,7 +63,7 @@ take(struct pins *ps, uint64_t dev, uint64_t ino, off_t off)
 static void
 pin_is_found_by_each_of_its_bytes(void **state)
 {
-	struct pins *ps = pins_create(10 * PAGE);
+	struct pins *ps = pins_create(10 * PAGE, 1);
 	struct pin *pn;
 
 	(void)state;
@@ -86,7 +87,7 @@ pin_is_found_by_each_of_its_bytes(void **state)
 static void
 pin_stays_until_its_last_reference_is_released(void **state)
 {
-	struct pins *ps = pins_create(10 * PAGE);
+	struct pins *ps = pins_create(10 * PAGE, 1);
 	void *map = add(ps, INO, 0);
 	struct pin *a = take(ps, DEV, INO, 0), *b = take(ps, DEV, INO, 1);
 
@@ -108,7 +109,7 @@ pin_stays_until_its_last_reference_is_released(void **state)
 static void
 pin_that_nobody_takes_goes_after_a_while(void **state)
 {
-	struct pins *ps = pins_create(10 * PAGE);
+	struct pins *ps = pins_create(10 * PAGE, 1);
 	uint64_t now = clock_now(), dev = 0;
 	void *map = add(ps, INO, 0), *held = add(ps, INO, OS_FOLIO);
 	struct pin *pn = take(ps, DEV, INO, OS_FOLIO);
@@ -137,7 +138,7 @@ covers(struct pins *ps, off_t off, off_t end)
 static void
 kept_mapping_proves_that_its_bytes_are_resident(void **state)
 {
-	struct pins *ps = pins_create(10 * PAGE);
+	struct pins *ps = pins_create(10 * PAGE, 1);
 	void *map = add_as(ps, INO, 0, PINS_KEPT);
 	struct pin *pn = take(ps, DEV, INO, 0);
 
@@ -160,7 +161,7 @@ kept_mapping_proves_that_its_bytes_are_resident(void **state)
 static void
 mapping_that_is_sent_stays_when_it_is_no_longer_kept(void **state)
 {
-	struct pins *ps = pins_create(10 * PAGE);
+	struct pins *ps = pins_create(10 * PAGE, 1);
 	void *map = add_as(ps, INO, 0, PINS_KEPT);
 	struct pin *pn = take(ps, DEV, INO, 0);
 
@@ -178,7 +179,7 @@ mapping_that_is_sent_stays_when_it_is_no_longer_kept(void **state)
 static void
 memory_of_kept_mappings_is_used_again(void **state)
 {
-	struct pins *ps = pins_create(2 * PAGE);
+	struct pins *ps = pins_create(2 * PAGE, 1);
 	void *kept = add_as(ps, INO, 0, PINS_KEPT),
 	     *fresh = add_as(ps, INO, PAGE, PINS_KEPT);
 	struct pin *pn = take(ps, DEV, INO, 0);
@@ -193,11 +194,34 @@ memory_of_kept_mappings_is_used_again(void **state)
 	pins_destroy(&ps);
 }
 
+static void
+pipe_is_closed_with_its_mapping(void **state)
+{
+	struct pins *ps = pins_create(10 * PAGE, 1);
+	struct os_folio fo = {.fo_map = map_of(PAGE), .fo_len = PAGE};
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	close(fds[1]);
+	fo.fo_pipe = fds[0];
+	assert_true(pins_reserve(ps, PAGE) && pins_reserve_pipe(ps));
+	assert_false(pins_reserve_pipe(ps));
+	pins_add(ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = INO}, 0, &fo,
+	    PINS_UNMARKED);
+	pins_forget(ps, DEV, INO, 0, PAGE);
+	pins_reap(ps, DEV);
+	assert_int_equal(fcntl(fds[0], F_GETFD), -1);
+	assert_true(pins_reserve_pipe(ps));
+	pins_no_pipe(ps);
+	pins_destroy(&ps);
+}
+
 /* The kernel does not give back what is mapped. */
 static void
 pins_of_a_range_are_forgotten_unless_they_are_held(void **state)
 {
-	struct pins *ps = pins_create(10 * PAGE);
+	struct pins *ps = pins_create(10 * PAGE, 1);
 	void *map = add(ps, INO, 0), *held = add(ps, INO, OS_FOLIO),
 	     *other = add(ps, INO + 1, 0);
 	struct pin *pn = take(ps, DEV, INO, OS_FOLIO);
@@ -220,7 +244,7 @@ pins_of_a_range_are_forgotten_unless_they_are_held(void **state)
 static void
 bytes_are_bounded(void **state)
 {
-	struct pins *ps = pins_create(2 * PAGE);
+	struct pins *ps = pins_create(2 * PAGE, 1);
 	struct pin *pn;
 
 	(void)state;
@@ -242,7 +266,7 @@ bytes_are_bounded(void **state)
 static void
 second_pin_of_a_window_is_unmapped_at_once(void **state)
 {
-	struct pins *ps = pins_create(10 * PAGE);
+	struct pins *ps = pins_create(10 * PAGE, 1);
 	void *map;
 
 	(void)state;
@@ -273,7 +297,7 @@ add_copy(struct pins *ps, off_t off, size_t len)
 static void
 copy_has_its_bytes_and_no_others(void **state)
 {
-	struct pins *ps = pins_create(OS_FOLIO);
+	struct pins *ps = pins_create(OS_FOLIO, 1);
 	const char *memory = add_copy(ps, PAGE, PAGE);
 	struct pin *pn = pins_take(ps, &key, PAGE + 5);
 
@@ -292,7 +316,7 @@ copy_has_its_bytes_and_no_others(void **state)
 static void
 copy_is_of_one_version(void **state)
 {
-	struct pins *ps = pins_create(OS_FOLIO);
+	struct pins *ps = pins_create(OS_FOLIO, 1);
 	struct pins_key others[5];
 	size_t i;
 
@@ -313,7 +337,7 @@ copy_is_of_one_version(void **state)
 static void
 copy_can_be_taken_for_a_while_after_its_last_reference(void **state)
 {
-	struct pins *ps = pins_create(OS_FOLIO);
+	struct pins *ps = pins_create(OS_FOLIO, 1);
 	struct pin *pn;
 	uint64_t dev;
 
@@ -335,7 +359,7 @@ copy_can_be_taken_for_a_while_after_its_last_reference(void **state)
 static void
 copy_waits_longer_for_its_first_reference(void **state)
 {
-	struct pins *ps = pins_create(OS_FOLIO);
+	struct pins *ps = pins_create(OS_FOLIO, 1);
 	uint64_t dev;
 
 	(void)state;
@@ -350,7 +374,7 @@ copy_waits_longer_for_its_first_reference(void **state)
 static void
 memory_of_copies_is_used_again(void **state)
 {
-	struct pins *ps = pins_create(2 * OS_FOLIO);
+	struct pins *ps = pins_create(2 * OS_FOLIO, 1);
 	void *first = add_copy(ps, 0, PAGE), *second;
 	struct pin *pn = pins_take(ps, &key, 0);
 
@@ -370,7 +394,7 @@ memory_of_copies_is_used_again(void **state)
 static void
 memory_that_is_not_used_is_unmapped_after_a_while(void **state)
 {
-	struct pins *ps = pins_create(OS_FOLIO);
+	struct pins *ps = pins_create(OS_FOLIO, 1);
 	struct pin *pn = pins_blank(ps, &key);
 	void *memory = pins_memory(pn);
 	uint64_t dev = 0;
@@ -392,7 +416,7 @@ memory_that_is_not_used_is_unmapped_after_a_while(void **state)
 static void
 shorter_copy_of_a_window_gives_its_memory_back(void **state)
 {
-	struct pins *ps = pins_create(3 * OS_FOLIO);
+	struct pins *ps = pins_create(3 * OS_FOLIO, 1);
 	const char *longer;
 	struct pin *pn;
 
@@ -446,19 +470,19 @@ static void
 window_is_resident_and_locked(void **state)
 {
 	struct pw_file *file = cold_file(*state);
-	void *map;
+	struct os_folio fo;
 
-	assert_true(
-	    os_fetch_folio(file->fil_fd, OS_FOLIO, OS_FOLIO, READAHEAD, &map));
-	if (map == NULL)
+	assert_true(os_fetch_folio(
+	    file->fil_fd, OS_FOLIO, OS_FOLIO, READAHEAD, -1, &fo));
+	if (fo.fo_map == NULL)
 		skip(); /* RLIMIT_MEMLOCK */
-	assert_true(is_locked(map));
+	assert_true(is_locked(fo.fo_map));
 	assert_int_equal(
 	    pages_resident(file->fil_fd, OS_FOLIO, OS_FOLIO), OS_FOLIO / PAGE);
-	os_unmap(map, OS_FOLIO);
+	os_folio_release(&fo);
 	assert_false(
-	    os_fetch_folio(file->fil_fd, PAGE, OS_FOLIO, READAHEAD, &map));
-	assert_null(map);
+	    os_fetch_folio(file->fil_fd, PAGE, OS_FOLIO, READAHEAD, -1, &fo));
+	assert_null(fo.fo_map);
 	pw_file_unref(&file);
 }
 
@@ -475,6 +499,7 @@ main(void)
 	    cmocka_unit_test(
 		mapping_that_is_sent_stays_when_it_is_no_longer_kept),
 	    cmocka_unit_test(memory_of_kept_mappings_is_used_again),
+	    cmocka_unit_test(pipe_is_closed_with_its_mapping),
 	    cmocka_unit_test(bytes_are_bounded),
 	    cmocka_unit_test(second_pin_of_a_window_is_unmapped_at_once),
 	    cmocka_unit_test(copy_has_its_bytes_and_no_others),
