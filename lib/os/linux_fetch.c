@@ -121,24 +121,37 @@ linux_fetch_wait_for_last(int fd, char *map, off_t off, size_t len)
 	return false;
 }
 
-/* Uses mincore(2), which reports residency only to the file's owner; else calls os_fetch_end. */
-int
-os_fetch_wait(int sink, int fd, off_t off, size_t len)
+/* Waits for at most OS_FOLIO.  Returns false if a page may be missing. */
+static bool
+linux_fetch_wait_piece(int fd, off_t off, size_t len)
 {
 	off_t from = off - off % sysconf(_SC_PAGESIZE);
 	size_t all = len + (size_t)(off - from);
 	bool there;
 	char *map;
 
-	if (len > OS_FOLIO - OS_SAMPLE || os_cachestat(fd, off, 1) < 0 ||
-	    !os_owner(fd))
-		return os_fetch_end(sink, fd, off, len);
 	map = mmap(NULL, all, PROT_READ, MAP_SHARED, fd, from);
 	if (map == MAP_FAILED)
-		return os_fetch_end(sink, fd, off, len);
+		return false;
 	there = linux_fetch_wait_for_last(fd, map, from, all);
 	munmap(map, all);
-	return there ? 0 : os_fetch_end(sink, fd, off, len);
+	return there;
+}
+
+/* Uses mincore(2), which reports residency only to the file's owner; else calls os_fetch_end. */
+int
+os_fetch_wait(int sink, int fd, off_t off, size_t len)
+{
+	off_t end = off + (off_t)len, next;
+
+	if (os_cachestat(fd, off, 1) < 0 || !os_owner(fd))
+		return os_fetch_end(sink, fd, off, len);
+	for (; off < end; off = next) {
+		next = offset_next(off, OS_FOLIO, end);
+		if (!linux_fetch_wait_piece(fd, off, (size_t)(next - off)))
+			return os_fetch_end(sink, fd, off, (size_t)(end - off));
+	}
+	return 0;
 }
 
 /* Reads the first page of the mapping.  Returns false if it was resident (no major fault). */

@@ -4,8 +4,9 @@
  */
 #include "lib_fixture.h"
 
-#define SIZE	   ((size_t)300 * KIB)
-#define KPF_ACTIVE 6 /* linux/kernel-page-flags.h */
+#define SMALL	   ((size_t)300 * KIB)
+#define LARGE	   ((size_t)8 << 20) /* windows of 2 MiB */
+#define KPF_ACTIVE 6		     /* linux/kernel-page-flags.h */
 #define PFN	   ((UINT64_C(1) << 55) - 1)
 
 static uint64_t
@@ -45,14 +46,14 @@ pages_active(int fd, size_t size)
 }
 
 static void
-send_all(struct fixture *fx, struct pw_file *file)
+send_all(struct fixture *fx, struct pw_file *file, size_t size)
 {
 	struct wire wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
 	xfer_init(&xf, "nodiskio", fx, &wr, file);
-	xf.xf_send.snd_len = (off_t)SIZE;
+	xf.xf_send.snd_len = (off_t)size;
 	xf.xf_send.snd_cache = PW_CACHE_AUTO;
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
@@ -64,42 +65,48 @@ send_all(struct fixture *fx, struct pw_file *file)
 static bool
 kernel_tells(struct fixture *fx)
 {
-	struct pw_file *file = new_file(fx, "known", SIZE);
-	static char data[SIZE];
+	struct pw_file *file = new_file(fx, "known", SMALL);
+	static char data[SMALL];
 	bool yes;
 	int i;
 
-	assert_true(evict(file->fil_fd, SIZE));
+	assert_true(evict(file->fil_fd, SMALL));
 	for (i = 0; i < 3; i++)
-		yes = pread(file->fil_fd, data, SIZE, 0) == (ssize_t)SIZE;
-	yes = yes && pages_active(file->fil_fd, SIZE) > 0;
+		yes = pread(file->fil_fd, data, SMALL, 0) == (ssize_t)SMALL;
+	yes = yes && pages_active(file->fil_fd, SMALL) > 0;
 	pw_file_unref(&file);
 	return yes;
 }
 
 /* A page that is waited for, and one of each 64 KiB that is asked about, count twice. */
 static void
+check_active(struct fixture *fx, const char *name, size_t size)
+{
+	struct pw_file *file = new_file(fx, name, size);
+	size_t pages = pages_in(size);
+
+	assert_true(evict(file->fil_fd, size));
+	send_all(fx, file, size);
+	assert_int_equal(pages_resident(file->fil_fd, 0, size), pages);
+	assert_in_range(pages_active(file->fil_fd, size), 0, pages / 2);
+	send_all(fx, file, size);
+	send_all(fx, file, size);
+	assert_in_range(pages_active(file->fil_fd, size), pages * 3 / 4, pages);
+	pw_file_unref(&file);
+}
+
+static void
 what_is_sent_once_is_not_active_and_what_is_sent_twice_is(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_file *file;
 
 	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
 	if (!kernel_tells(fx)) {
 		print_message("the kernel does not tell here\n");
 		skip();
 	}
-	file = new_file(fx, "f", SIZE);
-	assert_true(evict(file->fil_fd, SIZE));
-	send_all(fx, file);
-	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), pages_in(SIZE));
-	assert_in_range(
-	    pages_active(file->fil_fd, SIZE), 0, pages_in(SIZE) / 2);
-	send_all(fx, file);
-	send_all(fx, file);
-	assert_in_range(pages_active(file->fil_fd, SIZE),
-	    pages_in(SIZE) * 3 / 4, pages_in(SIZE));
-	pw_file_unref(&file);
+	check_active(fx, "small", SMALL);
+	check_active(fx, "large", LARGE);
 }
 
 int
