@@ -26,6 +26,7 @@ pytestmark = [
 NODES = 4
 CLIENT = "127.0.0.5"
 PATHS = [f"/f{i}" for i in range(40)]
+BIG = [f"/big{i}" for i in range(16)]
 KEY = "k" * 32
 
 
@@ -83,6 +84,9 @@ def fleet(serve_conf, tmp_path):
     (site / "v").mkdir(parents=True)
     for path in PATHS:
         (site / path[1:]).write_text("text of " + path)
+    for path in BIG:
+        with open(site / path[1:], "wb") as big:
+            big.truncate(64 << 20)
     (site / "v" / "a").write_text("for who has a link")
     keys = tmp_path / "keys"
     keys.write_text(KEY + "\n")
@@ -165,6 +169,21 @@ def test_killed_nodes_paths_go_to_others_and_only_those(fleet, mode):
     after = {path: f.home(path) for path in PATHS}
     assert {path for path in PATHS if before[path] != after[path]} == {
         path for path in PATHS if before[path] == lost} != set()
+
+
+def test_killed_node_of_two_is_hidden_while_the_other_is_busy(fleet):
+    """hash-balance-factor lets HAProxy skip the busy node, so retries need the dead one marked down."""
+    def two_without_checks(text):
+        text = balancer.exactly(r"fall 2", "fall 1000", text, 1)
+        return balancer.exactly(r"^    server n[34] .*\n", "", text, 2)
+
+    f = fleet("proxy", two_without_checks)
+    f.servers[0].discard()
+    with contextlib.ExitStack() as held:
+        for path in BIG:  # no client reads the rest, so the other node stays busy
+            s = held.enter_context(socket.create_connection(f.address, harness.PATIENCE, (CLIENT, 0)))
+            s.sendall(b"GET %s HTTP/1.1\r\nHost: files.example.org\r\n\r\n" % path.encode())
+            assert s.recv(12, socket.MSG_WAITALL) == b"HTTP/1.1 200"
 
 
 def test_popular_paths_come_from_every_node(fleet):
