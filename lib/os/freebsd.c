@@ -467,6 +467,13 @@ os_folio_release(struct os_folio *fo)
 	(void)fo;
 }
 
+unsigned
+os_folio_pipes(size_t bytes)
+{
+	(void)bytes;
+	return 0;
+}
+
 int
 os_pagemap_open(void)
 {

@@ -22,6 +22,7 @@
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
 #define TRASH		  16384 /* buffer of linux_fetch_read_all, bytes */
 #define WAITS		  32 /* single pages to wait for before the whole window is read */
+#define FOLIO_PIPES	  256 /* most pipes that keep folios */
 #define HUGE_SIZE	  "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
 /* Advises in steps, since the kernel silently cuts an advice at os_advice_limit. */
@@ -208,6 +209,22 @@ linux_fetch_huge(int pagemap, const char *map, size_t len)
 	if (ioctl(pagemap, LINUX_PAGEMAP_SCAN, &scan) == -1)
 		return -1;
 	return (ssize_t)(region.end - region.start);
+}
+
+unsigned
+os_folio_pipes(size_t bytes)
+{
+	size_t most = bytes / OS_FOLIO, eighth;
+	struct rlimit lock, files;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &lock) == -1 ||
+	    (uint64_t)lock.rlim_cur >= bytes ||
+	    getrlimit(RLIMIT_NOFILE, &files) == -1)
+		return 0;
+	eighth = (size_t)files.rlim_cur / 8;
+	if (most > eighth)
+		most = eighth;
+	return most < FOLIO_PIPES ? (unsigned)most : FOLIO_PIPES;
 }
 
 int

@@ -16,8 +16,6 @@
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 
-#define FOLIO_PIPES 256 /* most pipes that keep folios */
-
 long
 os_round_trip(int sock)
 {
@@ -87,21 +85,6 @@ os_lift_memlock(void)
 	static const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
 
 	return setrlimit(RLIMIT_MEMLOCK, &none) == -1 ? -errno : 0;
-}
-
-unsigned
-os_folio_pipes(size_t bytes)
-{
-	size_t most = bytes / OS_FOLIO;
-	struct rlimit rl;
-
-	if (getrlimit(RLIMIT_MEMLOCK, &rl) == -1 || rl.rlim_cur >= bytes ||
-	    getrlimit(RLIMIT_NOFILE, &rl) == -1)
-		return 0;
-	if (most > FOLIO_PIPES)
-		most = FOLIO_PIPES;
-	return rl.rlim_cur / 8 < most ? (unsigned)rl.rlim_cur / 8
-				      : (unsigned)most;
 }
 
 int
