@@ -221,7 +221,9 @@ serve_shut_down(struct server *sv)
 	serve_command(sv, COMMAND_DRAIN);
 	if (serve_wait_workers(sv))
 		return true;
-	log_notice(sv->sv_writer, "closing the remaining connections");
+	log_notice(sv->sv_writer,
+	    "shutdown_timeout has passed: closing the remaining "
+	    "connections");
 	serve_command(sv, COMMAND_STOP);
 	if (serve_wait_hung(sv))
 		return true;

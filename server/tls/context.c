@@ -261,7 +261,7 @@ tls_context_add_site(struct tls_context *tx, const struct tls_settings *tc,
 
 	if (ctx == NULL)
 		return tls_context_fail(
-		    why, size, "cannot create a TLS context");
+		    why, size, "not enough memory for a TLS context");
 	if (id == NULL)
 		id = tc->tc_sites[0]->ts_identities;
 	tx->tx_sites[i] = (struct tls_place){ctx, ts, id};
@@ -278,7 +278,7 @@ tls_context_create(const struct tls_settings *tc, struct tls_context **out,
 
 	if (tx == NULL)
 		return tls_context_fail(
-		    why, size, "cannot create a TLS context");
+		    why, size, "not enough memory for a TLS context");
 	tx->tx_method = tls_bio_method();
 	tx->tx_sites = calloc(tc->tc_nsites, sizeof(*tx->tx_sites));
 	tx->tx_nsites = tc->tc_nsites;
@@ -286,8 +286,8 @@ tls_context_create(const struct tls_settings *tc, struct tls_context **out,
 	tx->tx_arg = tc->tc_arg;
 	tx->tx_ktls = tc->tc_ktls == TLS_KTLS_ON;
 	if (tx->tx_sites == NULL || tx->tx_method == NULL)
-		error =
-		    tls_context_fail(why, size, "cannot create a TLS context");
+		error = tls_context_fail(
+		    why, size, "not enough memory for a TLS context");
 	for (size_t i = 0; error == 0 && i < tc->tc_nsites; i++)
 		error = tls_context_add_site(tx, tc, i, why, size);
 	if (error != 0)
