@@ -36,7 +36,7 @@
 struct pin;
 struct pins;
 
-/* What a mapping is, for pins_add. */
+/* Kinds of mappings. */
 enum pins_mapping {
 	PINS_UNMARKED, /* without a read-ahead mark (os_fetch_folio) */
 	PINS_MARKED,   /* it may have one: it is sent from the mapping alone */
