@@ -148,6 +148,7 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	pl = cacheline_calloc(sizeof(*pl));
 	if (pl == NULL)
 		return error;
+	os_learn();
 	os_memory(&om);
 	pl->pl_sockets = om.om_sockets;
 	pl->pl_pagemap = -1;

@@ -5,17 +5,19 @@
 #include <sys/param.h>
 #include <sys/mount.h>
 
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/os/freebsd.h"
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 
 /*
  * File systems and their residency checks.  sendfile(2) does not wait if the file system's
- * getpages_async returns before the disk read ends, as in ufs and ext2fs.  Files of tmpfs are in
- * memory.  In ZFS, NFS and the rest, getpages_async reads before it returns, and the contents of
- * their own caches are unknown.
+ * getpages_async returns before the disk read ends, as in ufs and ext2fs.  That of tmpfs waits for
+ * pages that were swapped out.  In ZFS, NFS and the rest, getpages_async reads before it returns, and
+ * the contents of their own caches are unknown.
  */
 static const struct {
 	const char *name;
@@ -33,12 +35,29 @@ static const struct {
 
 #define NFILESYSTEMS (sizeof(filesystems) / sizeof(filesystems[0]))
 
+/* Facts that os_learn has read. */
+static bool swaps = true; /* true if the machine has a swap device */
+
+static void
+freebsd_fs_learn(void)
+{
+	swaps = os_freebsd_sysctl("vm.nswapdev") != 0;
+}
+
+void
+os_learn(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, freebsd_fs_learn);
+}
+
 /*
  * Copies at most size bytes, including the NUL.  Replaces characters that cannot be quoted with
  * '?'.
  */
 static void
-freebsd_quote(char *to, size_t size, const char *from)
+freebsd_fs_quote(char *to, size_t size, const char *from)
 {
 	size_t i;
 
@@ -52,7 +71,7 @@ freebsd_quote(char *to, size_t size, const char *from)
 
 /* Returns OS_ASK_FETCH if blocks are smaller than a page, since sendfile(2) waits for such blocks. */
 static enum os_ask
-freebsd_native_or_fetch(const struct statfs *sf, struct os_fs *fs)
+freebsd_fs_native(const struct statfs *sf, struct os_fs *fs)
 {
 	const char *why;
 
@@ -63,27 +82,47 @@ freebsd_native_or_fetch(const struct statfs *sf, struct os_fs *fs)
 	return OS_ASK_NATIVE;
 }
 
+static enum os_ask
+freebsd_fs_choose(size_t i, const struct statfs *sf, struct os_fs *fs)
+{
+	if (i == NFILESYSTEMS)
+		return OS_ASK_FETCH;
+	switch (filesystems[i].ask) {
+	case OS_ASK_NATIVE:
+		return freebsd_fs_native(sf, fs);
+	case OS_ASK_NEVER_COLD:
+		return swaps ? OS_ASK_FETCH : OS_ASK_NEVER_COLD;
+	default:
+		return OS_ASK_FETCH;
+	}
+}
+
+/* Returns the index of a file system's name, or NFILESYSTEMS. */
+static size_t
+freebsd_fs_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < NFILESYSTEMS; i++)
+		if (strcmp(filesystems[i].name, name) == 0)
+			break;
+	return i;
+}
+
 /* Also fills in the names of file systems that are not listed. */
 enum os_ask
 os_ask_means(int fd, struct os_fs *fs)
 {
 	struct statfs sf;
-	size_t i;
 
-	freebsd_quote(fs->fs_name, sizeof(fs->fs_name), "unknown file system");
+	freebsd_fs_quote(
+	    fs->fs_name, sizeof(fs->fs_name), "unknown file system");
 	meter_call(METER_FSTATFS);
 	if (fstatfs(fd, &sf) == -1)
 		return OS_ASK_FETCH;
-	freebsd_quote(fs->fs_name, sizeof(fs->fs_name), sf.f_fstypename);
-	freebsd_quote(fs->fs_mount, sizeof(fs->fs_mount), sf.f_mntonname);
+	freebsd_fs_quote(fs->fs_name, sizeof(fs->fs_name), sf.f_fstypename);
+	freebsd_fs_quote(fs->fs_mount, sizeof(fs->fs_mount), sf.f_mntonname);
 	/* Network file systems do not have MNT_LOCAL, and FUSE does not either. */
 	fs->fs_local = (sf.f_flags & MNT_LOCAL) != 0;
-	for (i = 0; i < NFILESYSTEMS; i++)
-		if (strcmp(filesystems[i].name, sf.f_fstypename) == 0)
-			break;
-	if (i == NFILESYSTEMS)
-		return OS_ASK_FETCH;
-	return filesystems[i].ask == OS_ASK_NATIVE
-		   ? freebsd_native_or_fetch(&sf, fs)
-		   : filesystems[i].ask;
+	return freebsd_fs_choose(freebsd_fs_find(sf.f_fstypename), &sf, fs);
 }

@@ -13,7 +13,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/os/freebsd.h"
 #include "lib/os/os.h"
+
+int
+os_freebsd_sysctl(const char *name)
+{
+	int value = 0;
+	size_t size = sizeof(value);
+
+	if (sysctlbyname(name, &value, &size, NULL, 0) == -1)
+		return -errno;
+	return size == sizeof(value) ? value : -EINVAL;
+}
 
 /*
  * Returns the machine's memory even in a jail, since rctl(8) limits the maps of a jail, not its

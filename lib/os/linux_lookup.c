@@ -182,6 +182,12 @@ os_cached_works(int dirfd)
 	return fd >= 0 || fd == -EAGAIN;
 }
 
+/* Does nothing, since fstatfs(2) has all facts. */
+void
+os_learn(void)
+{
+}
+
 /*
  * Tries RWF_NOWAIT, since support differs between kernels and layers of file systems.  Returns
  * OS_ASK_FETCH for file systems that are not listed: OCFS2 supports RWF_NOWAIT, but its fstat(2) waits

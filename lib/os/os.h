@@ -140,9 +140,10 @@ enum os_ask {
 	OS_ASK_UNKNOWN,
 	OS_ASK_NOWAIT,	/* preadv2(RWF_NOWAIT), cachestat(2) where permitted */
 	OS_ASK_MINCORE, /* mincore(2): exact, but only for the file's owner */
-	OS_ASK_NEVER_COLD, /* tmpfs: always resident */
-	OS_ASK_FETCH,	   /* no check: always fetch first */
-	OS_ASK_NATIVE,	   /* no check needed: os_native_send does not wait */
+	/* always resident: tmpfs, on FreeBSD without a swap device */
+	OS_ASK_NEVER_COLD,
+	OS_ASK_FETCH,  /* no check: always fetch first */
+	OS_ASK_NATIVE, /* no check needed: os_native_send does not wait */
 };
 
 /* Facts about a file system. */
@@ -154,6 +155,12 @@ struct os_fs {
 	/* Block size in bytes if os_native_send may wait for indirect blocks (indirect.h), else 0. */
 	size_t fs_block;
 };
+
+/*
+ * Reads the facts about the kernel that os_ask_means needs, and that FreeBSD's sandbox hides later.  Each
+ * process reads them once: a later change, such as a new swap device, has no effect.
+ */
+void os_learn(void);
 
 /* Returns the best residency check for the file system of `fd`.  Fills in a zeroed struct os_fs. */
 enum os_ask os_ask_means(int fd, struct os_fs *);

@@ -1,0 +1,142 @@
+/*
+ * How files of FreeBSD's file systems are sent, with its fstatfs(2) and sysctl(3) played by fakes.
+ * The file that calls them there, lib/os/freebsd_fs.c, is built into this test.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/param.h>
+#include <sys/mount.h>
+#include <sys/types.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* sys/mount.h of FreeBSD, whatever system this is. */
+#undef MNT_LOCAL
+#define MNT_LOCAL 0x00001000
+
+#define statfs		  fake_statfs
+#define fstatfs		  fake_fstatfs
+#define os_freebsd_sysctl fake_sysctl
+#define meter_call(call)
+#define os_learn	fake_os_learn
+#define os_ask_means	fake_os_ask_means
+#define os_native_probe fake_os_native_probe
+
+#include "lib/os/freebsd.h"
+
+struct statfs {
+	uint32_t f_type;
+	uint64_t f_flags;
+	uint64_t f_iosize;
+	char f_fstypename[16];
+	char f_mntonname[1024];
+};
+
+static struct statfs mounted;
+static int swap_devices; /* or -errno */
+
+static int
+fstatfs(int fd, struct statfs *sf)
+{
+	(void)fd;
+	*sf = mounted;
+	return 0;
+}
+
+int
+os_freebsd_sysctl(const char *name)
+{
+	assert_string_equal(name, "vm.nswapdev");
+	return swap_devices;
+}
+
+static int
+os_native_probe(const char **why)
+{
+	*why = NULL;
+	return 0;
+}
+
+#define LIB_OS_METER_H /* nothing is metered */
+void os_learn(void);
+enum os_ask os_ask_means(int, struct os_fs *);
+#include "lib/os/freebsd_fs.c"
+
+static enum os_ask
+ask(const char *type)
+{
+	struct os_fs fs = {0};
+	enum os_ask ask;
+
+	mounted = (struct statfs){
+	    .f_iosize = 32768, .f_flags = MNT_LOCAL, .f_mntonname = "/home"};
+	snprintf(
+	    mounted.f_fstypename, sizeof(mounted.f_fstypename), "%s", type);
+	freebsd_fs_learn();
+	ask = os_ask_means(-1, &fs);
+	assert_string_equal(fs.fs_name, type);
+	assert_string_equal(fs.fs_mount, "/home");
+	assert_true(fs.fs_local);
+	assert_int_equal(fs.fs_block, ask == OS_ASK_NATIVE ? 32768 : 0);
+	return ask;
+}
+
+static void
+asynchronous_file_systems_are_native(void **state)
+{
+	(void)state;
+	assert_int_equal(ask("ufs"), OS_ASK_NATIVE);
+	assert_int_equal(ask("ext2fs"), OS_ASK_NATIVE);
+	assert_int_equal(ask("zfs"), OS_ASK_FETCH);
+	assert_int_equal(ask("unheard of"), OS_ASK_FETCH);
+}
+
+/* Its pages may be in swap, and sendfile(2) would wait for them. */
+static void
+tmpfs_is_always_resident_only_without_swap(void **state)
+{
+	(void)state;
+	swap_devices = 0;
+	assert_int_equal(ask("tmpfs"), OS_ASK_NEVER_COLD);
+	swap_devices = 1;
+	assert_int_equal(ask("tmpfs"), OS_ASK_FETCH);
+	swap_devices = -EPERM;
+	assert_int_equal(ask("tmpfs"), OS_ASK_FETCH);
+	swap_devices = 0;
+}
+
+static void
+blocks_below_a_page_are_for_the_pool(void **state)
+{
+	struct os_fs fs = {0};
+
+	(void)state;
+	mounted = (struct statfs){.f_iosize = 512, .f_fstypename = "ufs"};
+	assert_int_equal(os_ask_means(-1, &fs), OS_ASK_FETCH);
+	assert_int_equal(fs.fs_block, 0);
+	assert_false(fs.fs_local);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(asynchronous_file_systems_are_native),
+	    cmocka_unit_test(tmpfs_is_always_resident_only_without_swap),
+	    cmocka_unit_test(blocks_below_a_page_are_for_the_pool),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
