@@ -37,10 +37,19 @@ static const struct {
 
 /* Facts that os_learn has read. */
 static bool swaps = true; /* true if the machine has a swap device */
+/* f_type of each of filesystems, or -1 if the kernel does not have it */
+static int types[NFILESYSTEMS];
 
 static void
 freebsd_fs_learn(void)
 {
+	struct xvfsconf xv;
+	size_t i;
+
+	for (i = 0; i < NFILESYSTEMS; i++)
+		types[i] = getvfsbyname(filesystems[i].name, &xv) == 0
+			       ? xv.vfc_typenum
+			       : -1;
 	swaps = os_freebsd_sysctl("vm.nswapdev") != 0;
 }
 
@@ -97,14 +106,23 @@ freebsd_fs_choose(size_t i, const struct statfs *sf, struct os_fs *fs)
 	}
 }
 
-/* Returns the index of a file system's name, or NFILESYSTEMS. */
+/*
+ * Returns the index of the file system, or NFILESYSTEMS.  Of nullfs, returns that of the file system
+ * below, since vnodes of nullfs have the v_object of that file system, and sendfile(2) reads through
+ * v_object.  fstatfs(2) of nullfs keeps the name nullfs, but asks the lower mount for f_type and
+ * f_iosize at each call.  The lower mount is that of the lower root, constant while nullfs is mounted,
+ * and a lookup below does not enter a mount that the lower file system has.  So f_type is that of each
+ * file, without a race.
+ */
 static size_t
-freebsd_fs_find(const char *name)
+freebsd_fs_find(const struct statfs *sf)
 {
+	bool below = strcmp(sf->f_fstypename, "nullfs") == 0;
 	size_t i;
 
 	for (i = 0; i < NFILESYSTEMS; i++)
-		if (strcmp(filesystems[i].name, name) == 0)
+		if (below ? types[i] >= 0 && sf->f_type == (uint32_t)types[i]
+			  : strcmp(filesystems[i].name, sf->f_fstypename) == 0)
 			break;
 	return i;
 }
@@ -124,5 +142,5 @@ os_ask_means(int fd, struct os_fs *fs)
 	freebsd_fs_quote(fs->fs_mount, sizeof(fs->fs_mount), sf.f_mntonname);
 	/* Network file systems do not have MNT_LOCAL, and FUSE does not either. */
 	fs->fs_local = (sf.f_flags & MNT_LOCAL) != 0;
-	return freebsd_fs_choose(freebsd_fs_find(sf.f_fstypename), &sf, fs);
+	return freebsd_fs_choose(freebsd_fs_find(&sf), &sf, fs);
 }

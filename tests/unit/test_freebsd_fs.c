@@ -1,5 +1,6 @@
 /*
- * How files of FreeBSD's file systems are sent, with its fstatfs(2) and sysctl(3) played by fakes.
+ * How files of FreeBSD's file systems are sent, with its fstatfs(2), getvfsbyname(3) and
+ * sysctl(3) played by fakes.
  * The file that calls them there, lib/os/freebsd_fs.c, is built into this test.
  */
 #include <setjmp.h>
@@ -26,6 +27,8 @@
 #undef MNT_LOCAL
 #define MNT_LOCAL 0x00001000
 
+#define xvfsconf	  fake_xvfsconf
+#define getvfsbyname	  fake_getvfsbyname
 #define statfs		  fake_statfs
 #define fstatfs		  fake_fstatfs
 #define os_freebsd_sysctl fake_sysctl
@@ -44,6 +47,10 @@ struct statfs {
 	char f_mntonname[1024];
 };
 
+struct xvfsconf {
+	int vfc_typenum;
+};
+
 static struct statfs mounted;
 static int swap_devices; /* or -errno */
 
@@ -52,6 +59,30 @@ fstatfs(int fd, struct statfs *sf)
 {
 	(void)fd;
 	*sf = mounted;
+	return 0;
+}
+
+/* FreeBSD's numbers are hashes of the names. */
+static const struct {
+	const char *name;
+	int number;
+} loaded[] = {{"ufs", 53}, {"tmpfs", 135}, {"zfs", 222}, {"nfs", 58}};
+
+static uint32_t
+number_of(const char *name)
+{
+	for (size_t i = 0; i < COUNT(loaded); i++)
+		if (strcmp(loaded[i].name, name) == 0)
+			return (uint32_t)loaded[i].number;
+	return 7; /* nullfs itself, or ext2fs, which was loaded later */
+}
+
+static int
+getvfsbyname(const char *name, struct xvfsconf *xv)
+{
+	if (number_of(name) == 7)
+		return -1;
+	xv->vfc_typenum = (int)number_of(name);
 	return 0;
 }
 
@@ -74,14 +105,18 @@ void os_learn(void);
 enum os_ask os_ask_means(int, struct os_fs *);
 #include "lib/os/freebsd_fs.c"
 
+/* Of a file system of this type, which is above the type `lower`, or NULL. */
 static enum os_ask
-ask(const char *type)
+ask_above(const char *type, const char *lower)
 {
 	struct os_fs fs = {0};
 	enum os_ask ask;
 
-	mounted = (struct statfs){
-	    .f_iosize = 32768, .f_flags = MNT_LOCAL, .f_mntonname = "/home"};
+	mounted =
+	    (struct statfs){.f_type = number_of(lower == NULL ? type : lower),
+		.f_iosize = 32768,
+		.f_flags = MNT_LOCAL,
+		.f_mntonname = "/home"};
 	snprintf(
 	    mounted.f_fstypename, sizeof(mounted.f_fstypename), "%s", type);
 	freebsd_fs_learn();
@@ -91,6 +126,12 @@ ask(const char *type)
 	assert_true(fs.fs_local);
 	assert_int_equal(fs.fs_block, ask == OS_ASK_NATIVE ? 32768 : 0);
 	return ask;
+}
+
+static enum os_ask
+ask(const char *type)
+{
+	return ask_above(type, NULL);
 }
 
 static void
@@ -117,6 +158,24 @@ tmpfs_is_always_resident_only_without_swap(void **state)
 	swap_devices = 0;
 }
 
+/* Jails have their roots there. */
+static void
+nullfs_is_as_the_file_system_below(void **state)
+{
+	(void)state;
+	assert_int_equal(ask_above("nullfs", "ufs"), OS_ASK_NATIVE);
+	assert_int_equal(ask_above("nullfs", "zfs"), OS_ASK_FETCH);
+	assert_int_equal(ask_above("nullfs", "nfs"), OS_ASK_FETCH);
+	assert_int_equal(ask_above("nullfs", "ext2fs"), OS_ASK_FETCH);
+	assert_int_equal(ask_above("nullfs", NULL), OS_ASK_FETCH);
+	assert_int_equal(ask_above("nullfs", "tmpfs"), OS_ASK_NEVER_COLD);
+	swap_devices = 1;
+	assert_int_equal(ask_above("nullfs", "tmpfs"), OS_ASK_FETCH);
+	swap_devices = 0;
+	/* Only nullfs has a number of another one; unionfs has two below. */
+	assert_int_equal(ask_above("unionfs", "ufs"), OS_ASK_FETCH);
+}
+
 static void
 blocks_below_a_page_are_for_the_pool(void **state)
 {
@@ -135,6 +194,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(asynchronous_file_systems_are_native),
 	    cmocka_unit_test(tmpfs_is_always_resident_only_without_swap),
+	    cmocka_unit_test(nullfs_is_as_the_file_system_below),
 	    cmocka_unit_test(blocks_below_a_page_are_for_the_pool),
 	};
 
