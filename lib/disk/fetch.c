@@ -256,6 +256,9 @@ fetch_window_run(struct job *job)
 	struct window *win = (struct window *)job;
 	int error;
 
+	if (win->win_how == FETCH_MAP)
+		return os_native_map(
+		    win->win_fd, win->win_off, device_block(win->win_device));
 	if (fetch_direct(win))
 		return FETCHED_DIRECT;
 	error = fetch_read(win->win_device, win->win_fd, win->win_off,
@@ -327,20 +330,28 @@ fetch_window_done(struct job *job, int error, uint64_t took)
 	dv->dv_latency = before == 0 ? took : before - before / 8 + took / 8;
 }
 
-/* Returns true if the window covers the whole range, or, if whole is false, any part of it. */
+enum fetch_match {
+	MATCH_WHOLE, /* windows that cover the whole range */
+	MATCH_PART,  /* windows that cover any part of it */
+	MATCH_MAP,   /* windows of FETCH_MAP that cover the whole range */
+};
+
 static bool
-fetch_has_range(const struct window *win, off_t off, off_t end, bool whole)
+fetch_has_range(
+    const struct window *win, off_t off, off_t end, enum fetch_match match)
 {
 	off_t win_end = win->win_off + (off_t)win->win_job.job_len;
 
-	return whole ? win->win_off <= off && win_end >= end
-		     : win->win_off < end && win_end > off;
+	if ((win->win_how == FETCH_MAP) != (match == MATCH_MAP))
+		return false;
+	return match == MATCH_PART ? win->win_off < end && win_end > off
+				   : win->win_off <= off && win_end >= end;
 }
 
 /* The device's lock is held. */
 static struct window *
 fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
-    off_t end, bool whole)
+    off_t end, enum fetch_match match)
 {
 	const struct pins_key key = pins_key(file);
 	struct window *win;
@@ -348,19 +359,20 @@ fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
 	win = *fetch_window_chain(dv, file->fil_ino);
 	for (; win != NULL; win = win->win_next)
 		if (pins_same_key(&win->win_key, &key) &&
-		    fetch_has_range(win, off, end, whole))
+		    fetch_has_range(win, off, end, match))
 			break;
 	return win;
 }
 
 static bool
-fetch_fetching(struct pw_file *file, off_t off, off_t end, bool whole)
+fetch_fetching(
+    struct pw_file *file, off_t off, off_t end, enum fetch_match match)
 {
 	struct pw_device *dv = file_priv(file)->fp_device;
 	bool yes;
 
 	meter_lock(&dv->dv_lock);
-	yes = fetch_window_find(dv, file, off, end, whole) != NULL;
+	yes = fetch_window_find(dv, file, off, end, match) != NULL;
 	pthread_mutex_unlock(&dv->dv_lock);
 	return yes;
 }
@@ -368,13 +380,19 @@ fetch_fetching(struct pw_file *file, off_t off, off_t end, bool whole)
 bool
 pool_fetching(struct pw_file *file, off_t off, off_t end)
 {
-	return fetch_fetching(file, off, end, true);
+	return fetch_fetching(file, off, end, MATCH_WHOLE);
 }
 
 bool
 pool_fetching_some(struct pw_file *file, off_t off, off_t end)
 {
-	return fetch_fetching(file, off, end, false);
+	return fetch_fetching(file, off, end, MATCH_PART);
+}
+
+bool
+pool_mapping(struct pw_file *file, off_t off)
+{
+	return fetch_fetching(file, off, off + 1, MATCH_MAP);
 }
 
 static struct window *
@@ -407,7 +425,8 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
 	int error = 0;
 
 	meter_lock(&dv->dv_lock);
-	win = fetch_window_find(dv, file, off, off + (off_t)len, true);
+	win = fetch_window_find(dv, file, off, off + (off_t)len,
+	    how == FETCH_MAP ? MATCH_MAP : MATCH_WHOLE);
 	/* A transmission that cannot send a copy does not join a direct fetch. */
 	if (win != NULL && win->win_how == FETCH_DIRECT && how != FETCH_DIRECT)
 		win = NULL;

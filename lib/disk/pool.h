@@ -66,10 +66,13 @@ enum fetch_how {
 	FETCH_PAGES,  /* into the page cache, by advice */
 	FETCH_FOLIO,  /* as large folios, if os_folios is true of the device */
 	FETCH_DIRECT, /* past the page cache, into memory of a pin: pins.h */
+	/* only the indirect blocks of its first byte: os_native_map */
+	FETCH_MAP,
 };
 
 /*
- * Fetches a window of a file.  Joins a queued or running fetch that covers it.  The descriptor must stay
+ * Fetches a window of a file.  Joins a queued or running fetch that covers it; a FETCH_MAP joins only
+ * another one, and is joined by no other fetch.  The descriptor must stay
  * open until the waiter is delivered.  wt_error is FETCHED_DIRECT if the window was read past the page
  * cache.
  */
@@ -77,10 +80,16 @@ enum fetch_how {
 int pool_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how,
     enum admit, struct pw_waiter *);
 
-/* Returns true if a queued or running fetch covers the range.  Any thread. */
+/* Returns true if a queued or running fetch covers the range, apart from FETCH_MAP.  Any thread. */
 bool pool_fetching(struct pw_file *, off_t off, off_t end);
 
-/* Returns true if a queued or running fetch covers any part of the range.  Any thread. */
+/* Returns true if a FETCH_MAP of the byte at off is queued or running.  Any thread. */
+bool pool_mapping(struct pw_file *, off_t off);
+
+/*
+ * Returns true if a queued or running fetch covers any part of the range, apart from FETCH_MAP.  Any
+ * thread.
+ */
 bool pool_fetching_some(struct pw_file *, off_t off, off_t end);
 
 /*

@@ -2,10 +2,10 @@
  * indirect: remembers which indirect blocks of a file on UFS are in memory.  Pure functions.
  *
  * The inode locates the first 12 blocks of a file, and indirect blocks locate the others.
- * FreeBSD's sendfile(2) waits for indirect blocks, although it does not wait for data.  Reading a
- * byte also reads all indirect blocks that lead to it.  An indirect block of UFS2 has 8 bytes for
- * each block of the file.  UFS1 and ext2fs have 4, so one of their indirect blocks covers exactly
- * two of the ranges assumed here.
+ * FreeBSD's sendfile(2) waits for indirect blocks, although it does not wait for data.  So a disk
+ * thread reads all indirect blocks that lead to a byte (os_native_map).  An indirect block of UFS2 has
+ * 8 bytes for each block of the file.  UFS1 and ext2fs have 4, so one of their indirect blocks covers
+ * exactly two of the ranges assumed here.
  */
 #ifndef LIB_FILE_INDIRECT_H
 #define LIB_FILE_INDIRECT_H
@@ -27,12 +27,12 @@ struct indirect {
 
 /*
  * Returns the first byte of [off, end) whose indirect block is not known to be resident, or end if
- * there is none.  Before that byte is sent, the caller must have a disk thread read it.
+ * there is none.  Before that byte is sent, the caller must have a disk thread read its indirect blocks.
  */
 off_t indirect_missing(
     const struct indirect *, off_t off, off_t end, uint64_t now_us);
 
-/* Notes that the indirect block of the byte at off is resident.  Call it after that byte was read. */
+/* Notes that the indirect block of the byte at off is resident.  Call it after os_native_map. */
 void indirect_note(struct indirect *, off_t off, uint64_t now_us);
 
 #endif

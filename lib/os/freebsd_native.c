@@ -1,9 +1,11 @@
 /*
- * freebsd_native: os_native_send by sendfile(2), which is asynchronous since FreeBSD 11.
+ * freebsd_native: os_native_send by sendfile(2), which is asynchronous since FreeBSD 11, and
+ * what belongs to it.
  * It has a file of its own, so that tests on other systems can build it with a sendfile
  * of their own.
  */
 #include <sys/types.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -55,6 +57,33 @@ os_native_send(int sock, int fd, off_t off, size_t len,
 		    : 0;
 	*sent = (size_t)sbytes;
 	return error == -ENOBUFS ? -EBUSY : error;
+}
+
+/* Returns true if the kernel, the file system or Capsicum does not support FIOBMAP2. */
+static bool
+freebsd_native_lacks_bmap(int error)
+{
+	return error == EOPNOTSUPP || error == ENOTTY || error == ENOTCAPABLE;
+}
+
+/*
+ * Calls lseek(2) where FIOBMAP2 is not supported, as on nullfs, which passes only the ioctl of SEEK_DATA
+ * to the file system below.  SEEK_DATA reads the same indirect blocks, and more of a hole.  It first
+ * writes dirty pages of the file.  The offset of the descriptor is not used.
+ */
+int
+os_native_map(int fd, off_t off, size_t block)
+{
+	struct fiobmap2_arg arg = {.bn = off / (off_t)block};
+
+	if (ioctl(fd, FIOBMAP2, &arg) == 0)
+		return 0;
+	if (!freebsd_native_lacks_bmap(errno))
+		return -errno;
+	/* ENXIO means that the rest of the file is a hole. */
+	if (lseek(fd, off, SEEK_DATA) != -1 || errno == ENXIO)
+		return 0;
+	return errno == EINVAL || errno == ENOTTY ? -EOPNOTSUPP : -errno;
 }
 
 int

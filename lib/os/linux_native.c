@@ -15,6 +15,13 @@ os_native_send(int sock, int fd, off_t off, size_t len,
 }
 
 int
+os_native_map(int fd, off_t off, size_t block)
+{
+	(void)fd, (void)off, (void)block;
+	return -EOPNOTSUPP;
+}
+
+int
 os_native_probe(const char **why)
 {
 	*why = "it needs FreeBSD, where sendfile(2) does not wait for the disk";

@@ -39,6 +39,14 @@ struct os_native {
 int os_native_send(int sock, int fd, off_t off, size_t len,
     const struct os_native *, size_t *sent);
 
+/*
+ * Reads the indirect blocks that lead to the byte at off, for which os_native_send would wait.  `block` is
+ * the block size of the file system (fs_block).  Reading the byte itself is not enough: the kernel does
+ * not use indirect blocks to read a cached page.  Returns 0, or -EOPNOTSUPP if the file system has no such
+ * call, or -errno.  Waits for the disk.
+ */
+int os_native_map(int fd, off_t off, size_t block);
+
 /* Returns 0 if os_native_send works on this kernel; else returns -errno and sets *why to the reason. */
 int os_native_probe(const char **why);
 

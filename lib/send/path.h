@@ -124,6 +124,9 @@ send_unpin(struct pw_send *s)
 /* Has a disk thread of the file's device fetch the range.  A send_fetch_f. */
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 
+/* As send_fetch_by_pool, but reads only the indirect blocks of the byte at off (FETCH_MAP). */
+int send_map_by_pool(struct pw_send *, off_t off);
+
 /*
  * send_by_pool is path_step of the path pool: a disk thread sends a window, or only a chunk if memory
  * is short (ss_short).  If ss_reported is set, it first calls send_pool_report, which returns the

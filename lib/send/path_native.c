@@ -8,9 +8,8 @@
  * request; with SF_NODISKIO it fails with EBUSY instead.  Then a disk thread waits for
  * the end of that read.
  *
- * The call does wait for indirect blocks (indirect.h).  So a disk thread first reads a
- * byte of the file, and thereby its indirect blocks; in advance, if earlier bytes can be
- * sent meanwhile.
+ * The call does wait for indirect blocks (indirect.h).  So a disk thread first reads
+ * them; in advance, if earlier bytes can be sent meanwhile.
  *
  * The pool sends files of file systems that do not support the call.
  */
@@ -95,19 +94,33 @@ native_await_pages(struct pw_send *s)
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
+/*
+ * Notes the result of FETCH_MAP.  If the file system does not support FETCH_MAP, the pool sends the file
+ * from then on.  Returns 0 or -errno.
+ */
+static int
+native_note_block(struct pw_file *file, off_t off, int error)
+{
+	if (error == -EOPNOTSUPP) {
+		file_priv(file)->fp_ask = OS_ASK_FETCH;
+		return 0;
+	}
+	if (error == 0)
+		indirect_note(file_priv(file)->fp_indirect, off, clock_now());
+	return error;
+}
+
 static void
 native_block_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 
-	if (w->wt_error == 0)
-		indirect_note(file_priv(s->snd_file)->fp_indirect, s->snd_off,
-		    clock_now());
-	send_pending_end(s, w->wt_error);
+	send_pending_end(
+	    s, native_note_block(s->snd_file, s->snd_off, w->wt_error));
 	s->snd_done(s);
 }
 
-/* Has a disk thread read the next byte, and thereby its indirect blocks. */
+/* Has a disk thread read the indirect blocks of the next byte. */
 static enum pw_send_status
 native_read_block(struct pw_send *s)
 {
@@ -115,7 +128,7 @@ native_read_block(struct pw_send *s)
 
 	completion_count(s->snd_loop, COUNTED_MISSED);
 	send_pending_begin(s, native_block_done);
-	error = send_fetch_by_pool(s, s->snd_off, 1);
+	error = send_map_by_pool(s, s->snd_off);
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
@@ -133,9 +146,7 @@ native_block_ahead_done(struct pw_waiter *w)
 {
 	struct early *er = (struct early *)w;
 
-	if (w->wt_error == 0)
-		indirect_note(file_priv(er->er_file)->fp_indirect, er->er_off,
-		    clock_now());
+	(void)native_note_block(er->er_file, er->er_off, w->wt_error);
 	pw_file_unref(&er->er_file);
 	free(er);
 }
@@ -146,7 +157,7 @@ native_read_block_ahead(struct pw_send *s, off_t off)
 {
 	struct early *er;
 
-	if (pool_fetching(s->snd_file, off, off + 1))
+	if (pool_mapping(s->snd_file, off))
 		return;
 	er = calloc(1, sizeof(*er));
 	if (er == NULL)
@@ -155,7 +166,7 @@ native_read_block_ahead(struct pw_send *s, off_t off)
 	er->er_file = s->snd_file;
 	er->er_off = off;
 	pw_file_ref(s->snd_file);
-	if (pool_fetch(s->snd_file, off, 1, FETCH_PAGES, ADMIT_HINT,
+	if (pool_fetch(s->snd_file, off, 1, FETCH_MAP, ADMIT_HINT,
 		&er->er_waiter) == 0)
 		return;
 	pw_file_unref(&er->er_file);

@@ -104,6 +104,13 @@ send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 	    transfer_admit(s), &send_priv(s)->ss_waiter);
 }
 
+int
+send_map_by_pool(struct pw_send *s, off_t off)
+{
+	return pool_fetch(s->snd_file, off, 1, FETCH_MAP, transfer_admit(s),
+	    &send_priv(s)->ss_waiter);
+}
+
 uint64_t
 send_limited(const struct pw_send *s, uint64_t bytes)
 {

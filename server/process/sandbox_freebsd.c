@@ -3,7 +3,9 @@
  * open paths, addresses or processes by name.  Open descriptors stay open.  openat(2) still opens
  * files below the roots for reading, because each file gets the rights of its root's descriptor.
  */
+#include <sys/param.h>
 #include <sys/capsicum.h>
+#include <sys/filio.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,14 +13,19 @@
 
 #include "lib/os/os.h"
 
+/* FIOBMAP2 is the only ioctl: os_native_map. */
 static int
 sandbox_freebsd_limit_root(int fd)
 {
+	static const unsigned long bmap[] = {FIOBMAP2};
 	cap_rights_t rights;
 
 	cap_rights_init(&rights, CAP_LOOKUP, CAP_READ, CAP_SEEK, CAP_MMAP_R,
-	    CAP_FSTAT, CAP_FSTATFS, CAP_FCNTL, CAP_EVENT, CAP_EXTATTR_GET);
-	return cap_rights_limit(fd, &rights);
+	    CAP_FSTAT, CAP_FSTATFS, CAP_FCNTL, CAP_EVENT, CAP_EXTATTR_GET,
+	    CAP_IOCTL);
+	if (cap_rights_limit(fd, &rights) == -1)
+		return -1;
+	return cap_ioctls_limit(fd, bmap, nitems(bmap));
 }
 
 /* Does nothing, because FreeBSD has no capability to keep. */

@@ -5,7 +5,10 @@
  */
 #include "lib_fixture.h"
 
+#include <sys/ioctl.h>
 #include <sys/uio.h>
+
+#include <stdatomic.h>
 
 #include "lib/file/indirect.h"
 
@@ -17,7 +20,17 @@
 #define SF_NOCACHE	 0x10
 #define SF_FLAGS(rh, fl) (((rh) << 16) | (fl))
 
+/* sys/filio.h and sys/errno.h. */
+#undef FIOBMAP2
+#define FIOBMAP2 0xc0106663
+#ifndef ENOTCAPABLE
+#define ENOTCAPABLE 93
+#endif
+
 #define sf_hdtr	     fake_sf_hdtr
+#define fiobmap2_arg fake_fiobmap2_arg
+#define ioctl	     fake_ioctl
+#define lseek	     fake_lseek
 #define sendfile     fake_sendfile
 #define getosreldate fake_getosreldate
 
@@ -26,6 +39,12 @@ struct sf_hdtr {
 	int hdr_cnt;
 	struct iovec *trailers;
 	int trl_cnt;
+};
+
+struct fiobmap2_arg {
+	int64_t bn;
+	int runp;
+	int runb;
 };
 
 static int osreldate = 1400500;
@@ -53,8 +72,21 @@ static struct {
 	unsigned fk_calls;
 	int fk_flags; /* of the last call */
 	size_t fk_nbytes;
-	const struct indirect *fk_indirect; /* of the file, or NULL */
+	off_t fk_block; /* of the file system, or 0: no indirect blocks */
+	/* indirect blocks in the kernel's buffers, by number; disk threads */
+	_Atomic uint64_t fk_indirect;
+	atomic_uint fk_bmaps, fk_seeks; /* calls of each kind */
+	_Atomic int fk_bmap_error, fk_seek_error;
 } fake;
+
+static uint64_t
+indirect_bit(off_t block)
+{
+	off_t span = fake.fk_block / 8;
+
+	return block < 12 || span == 0 ? 0
+				       : (uint64_t)1 << ((block - 12) / span);
+}
 
 static void
 take(const void *data, size_t len)
@@ -87,16 +119,51 @@ there(int fd, off_t off, size_t nbytes)
 	return nbytes < (size_t)left ? nbytes : (size_t)left;
 }
 
-/* Else the real one would wait for the disk, and the loop with it. */
+/*
+ * Else the real one would wait for the disk, and the loop with it.  Its indirect blocks are in the
+ * buffers only if VOP_BMAP was called: a read of a page that is cached, as all are here, does not
+ * call it.
+ */
 static void
 assert_found(off_t off, size_t len)
 {
-	off_t end = off + (off_t)len;
+	off_t block, last;
 
-	if (fake.fk_indirect != NULL)
-		assert_int_equal(
-		    indirect_missing(fake.fk_indirect, off, end, clock_now()),
-		    end);
+	if (fake.fk_block == 0)
+		return;
+	last = (off + (off_t)len - 1) / fake.fk_block;
+	for (block = off / fake.fk_block; block <= last; block++)
+		assert_int_equal(indirect_bit(block) & ~fake.fk_indirect, 0);
+}
+
+/* VOP_BMAP reads the indirect blocks that lead to a block. */
+static int
+ioctl(int fd, unsigned long request, void *arg)
+{
+	struct fiobmap2_arg *bmap = arg;
+
+	assert_true(fd >= 0);
+	assert_true(request == FIOBMAP2);
+	fake.fk_bmaps++;
+	errno = fake.fk_bmap_error;
+	if (errno != 0)
+		return -1;
+	fake.fk_indirect |= indirect_bit(bmap->bn);
+	return 0;
+}
+
+/* And so does the search for data. */
+static off_t
+lseek(int fd, off_t off, int whence)
+{
+	assert_true(fd >= 0);
+	assert_int_equal(whence, SEEK_DATA);
+	fake.fk_seeks++;
+	errno = fake.fk_seek_error;
+	if (errno != 0)
+		return -1;
+	fake.fk_indirect |= indirect_bit(off / fake.fk_block);
+	return off;
 }
 
 /*
@@ -474,16 +541,40 @@ large_file(struct fixture *fx)
 		    calloc(1, sizeof(*file_priv(file)->fp_indirect));
 	assert_non_null(file_priv(file)->fp_indirect);
 	*file_priv(file)->fp_indirect = (struct indirect){.in_block = BLOCK};
-	fake.fk_indirect = file_priv(file)->fp_indirect;
+	file_priv(file)->fp_device->dv_fs.fs_block = BLOCK;
+	fake.fk_block = BLOCK;
+	fake.fk_indirect = 0;
+	fake.fk_bmaps = fake.fk_seeks = 0;
+	fake.fk_bmap_error = fake.fk_seek_error = 0;
 	script(NULL, 0);
 	return file;
 }
 
 static void
+count_done(struct pw_waiter *w)
+{
+	assert_int_equal(w->wt_error, 0);
+}
+
+static void
 large_done(struct pw_file **file)
 {
-	fake.fk_indirect = NULL;
+	fake.fk_block = 0;
 	pw_file_unref(file);
+}
+
+/* Each step has what was asked for before. */
+static void
+run_slowly(struct shot *sh)
+{
+	struct pw_send *s = &sh->sh_xfer.xf_send;
+	enum pw_send_status status;
+
+	do {
+		settle(s->snd_loop);
+		status = step(sh);
+	} while (status == PW_SEND_AGAIN || status == PW_SEND_PENDING);
+	assert_int_equal(status, PW_SEND_DONE);
 }
 
 /* Each is read once, by the pool, and by the time it is needed. */
@@ -583,11 +674,117 @@ an_indirect_block_that_cannot_be_read_is_an_error(void **state)
 	struct pw_file *file = large_file(fx);
 	struct shot sh;
 
-	assert_int_equal(truncate(path_in(fx, "f"), DIRECT), 0);
+	fake.fk_bmap_error = EIO;
 	begin(&sh, fx, file, 10, DIRECT, BLOCK);
 	assert_int_equal(run(&sh), PW_SEND_ERROR);
-	assert_int_equal(sh.sh_xfer.xf_send.snd_error, -ESTALE);
+	assert_int_equal(sh.sh_xfer.xf_send.snd_error, -EIO);
 	assert_int_equal(fake.fk_calls, 0);
+	assert_int_equal(fake.fk_seeks, 0);
+	end(&sh);
+	large_done(&file);
+}
+
+/* The kernel has evicted it since, while the pages that it leads to are cached. */
+static void
+an_indirect_block_is_read_again_behind_cached_pages(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	struct shot sh;
+
+	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	run_slowly(&sh);
+	assert_int_equal(fake.fk_bmaps, 3);
+	end(&sh);
+	fake.fk_indirect = 0;
+	file_priv(file)->fp_indirect->in_since -= INDIRECT_HOLDS;
+	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	run_slowly(&sh);
+	assert_int_equal(fake.fk_bmaps, 6);
+	assert_int_equal(fake.fk_seeks, 0);
+	end(&sh);
+	large_done(&file);
+}
+
+/* Such as nullfs, whose VOP_BMAP fails. */
+static void
+data_is_sought_where_there_is_no_bmap(void **state)
+{
+	static const int errors[] = {EOPNOTSUPP, ENOTTY, ENOTCAPABLE};
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct shot sh;
+	size_t i;
+
+	for (i = 0; i < COUNT(errors); i++) {
+		file = large_file(fx);
+		fake.fk_bmap_error = errors[i];
+		begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+		run_slowly(&sh);
+		assert_int_equal(fake.fk_seeks, 3);
+		end(&sh);
+		large_done(&file);
+	}
+}
+
+/* A hole up to the end has no data, and its indirect blocks were read all the same. */
+static void
+a_hole_has_no_indirect_blocks_to_wait_for(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+
+	fake.fk_bmap_error = EOPNOTSUPP;
+	fake.fk_seek_error = ENXIO;
+	assert_int_equal(os_native_map(file->fil_fd, DIRECT, BLOCK), 0);
+	large_done(&file);
+}
+
+/* The pool sends what has neither, and the loop none of it. */
+static void
+a_file_without_bmap_is_sent_by_the_pool(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	struct shot sh;
+
+	fake.fk_bmap_error = EOPNOTSUPP;
+	fake.fk_seek_error = EINVAL;
+	begin(&sh, fx, file, 10, DIRECT, 2 * BLOCK);
+	assert_int_equal(
+	    xfer_run(&sh.sh_xfer, &sh.sh_wire, (uint64_t)-1), PW_SEND_DONE);
+	assert_int_equal(fake.fk_calls, 0);
+	assert_int_equal(file_priv(file)->fp_ask, OS_ASK_FETCH);
+	assert_int_equal(sh.sh_wire.wr_len, sh.sh_len);
+	assert_memory_equal(sh.sh_wire.wr_data, sh.sh_expected, sh.sh_len);
+	pw_send_finish(&sh.sh_xfer.xf_send);
+	wire_close(&sh.sh_wire);
+	free(sh.sh_expected);
+	free(fake.fk_taken);
+	large_done(&file);
+}
+
+/* A read of the data that is queued already does not bring in the indirect block. */
+static void
+a_read_of_data_does_not_stand_for_the_indirect_block(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	struct pw_waiter w = {.wt_done = count_done};
+	struct shot sh;
+	struct latch la;
+
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
+	assert_int_equal(
+	    pool_fetch(file, 0, LARGE, FETCH_PAGES, ADMIT_NEW, &w), 0);
+	begin(&sh, fx, file, 0, DIRECT, BLOCK);
+	assert_int_equal(step(&sh), PW_SEND_PENDING);
+	assert_true(pool_mapping(file, DIRECT));
+	assert_false(pool_mapping(file, DIRECT + INDIRECT));
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_int_equal(fake.fk_bmaps, 1);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
 	end(&sh);
 	large_done(&file);
 }
@@ -689,6 +886,18 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		an_indirect_block_that_cannot_be_read_is_an_error, setup,
 		teardown),
+	    cmocka_unit_test_setup_teardown(
+		an_indirect_block_is_read_again_behind_cached_pages, setup,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		data_is_sought_where_there_is_no_bmap, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_hole_has_no_indirect_blocks_to_wait_for, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_file_without_bmap_is_sent_by_the_pool, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_read_of_data_does_not_stand_for_the_indirect_block,
+		setup_one_thread, teardown),
 	    cmocka_unit_test_setup_teardown(
 		an_early_read_outlives_its_transmission, setup_one_thread,
 		teardown),
