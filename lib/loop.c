@@ -14,6 +14,7 @@
 #include "lib/file/file.h"
 #include "lib/file/verified.h"
 #include "lib/os/os.h"
+#include "lib/send/cold_calls.h"
 #include "lib/send/drop_behind.h"
 #include "lib/send/pipes.h"
 #include "lib/send/stalled.h"
@@ -38,6 +39,7 @@ pw_loop_create(
 		lp->lp_conf = *conf;
 	lp->lp_inbox_end = &lp->lp_inbox;
 	TAILQ_INIT(&lp->lp_holders);
+	TAILQ_INIT(&lp->lp_cold);
 	error = os_wake_create(lp->lp_wake);
 	if (error != 0)
 		goto fail;
@@ -141,6 +143,7 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	completion_deliver_later(lp);
 	budget_tick(pool_room(lp->lp_pool), now_us);
 	stalled_yield(lp, now_us);
+	cold_calls_tick(lp);
 	pool_tick_pins(lp, now_us);
 	if (lp->lp_mapped != NULL)
 		pipes_rest(lp->lp_mapped);
@@ -156,6 +159,7 @@ pw_loop_destroy(struct pw_loop **lpp)
 	if (lp->lp_pending > 0 || lp->lp_draining)
 		return -EINVAL;
 	*lpp = NULL;
+	cold_calls_forget(lp);
 	async_destroy(&lp->lp_async);
 	verified_destroy(&lp->lp_verified);
 	pipes_destroy(&lp->lp_mapped);

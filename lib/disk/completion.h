@@ -26,6 +26,7 @@ enum counted {
 };
 
 struct async;
+struct cold_call;
 struct file_cache;
 struct drops;
 struct holder;
@@ -43,6 +44,8 @@ struct pw_loop {
 	struct drops *lp_drops;
 	/* transmissions with a part of the budget, longest without progress first: holder.h */
 	TAILQ_HEAD(, holder) lp_holders;
+	/* calls whose reads may be in flight: cold_calls.h */
+	TAILQ_HEAD(cold_head, cold_call) lp_cold;
 	struct pipes *lp_pipes;
 	/* pipe for mappings (piped.h); NULL once it was refused */
 	struct pipes *lp_mapped;

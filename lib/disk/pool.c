@@ -152,6 +152,7 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	os_memory(&om);
 	pl->pl_sockets = om.om_sockets;
 	pl->pl_pagemap = -1;
+	pl->pl_cold.co_most = os_native_reads() / 2;
 	pl->pl_sink = os_sink_open();
 	if (pl->pl_sink < 0) {
 		error = pl->pl_sink;
@@ -284,6 +285,12 @@ int
 pool_sink(const struct pw_pool *pl)
 {
 	return pl->pl_sink;
+}
+
+struct cold *
+pool_cold(struct pw_pool *pl)
+{
+	return &pl->pl_cold;
 }
 
 struct pins *

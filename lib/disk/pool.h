@@ -15,6 +15,7 @@
 #include "lib/pagewise.h"
 
 struct admission;
+struct cold;
 struct pins;
 struct pw_device;
 struct reclaim;
@@ -128,6 +129,9 @@ struct admission *pool_admission(struct pw_pool *);
 
 /* Returns a descriptor of /dev/null for splice(2), which all threads may share. */
 int pool_sink(const struct pw_pool *);
+
+/* Returns the counter of calls that may read from a disk (cold.h). */
+struct cold *pool_cold(struct pw_pool *);
 
 /* Returns the pool's pins (pins.h). */
 struct pins *pool_pins(struct pw_pool *);

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "lib/disk/budget.h"
+#include "lib/disk/cold.h"
 #include "lib/disk/drop_lock.h"
 #include "lib/disk/gate.h"
 #include "lib/disk/pool.h"
@@ -87,6 +88,7 @@ struct pw_pool {
 	unsigned pl_running; /* threads that have not ended */
 	atomic_uint pl_loops;
 	atomic_ullong pl_refused;
+	struct cold pl_cold;
 	atomic_ullong pl_dropped;
 };
 

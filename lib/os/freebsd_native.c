@@ -12,12 +12,14 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "lib/os/freebsd.h"
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 
 #define ASYNCHRONOUS 1100000 /* __FreeBSD_version of FreeBSD 11 */
 /* maximum pages in SF_FLAGS; the kernel reads fewer */
 #define PAGES_MOST   0x7fff
+#define READS_LEAST  32 /* fewest vm.vnode_pbufs that the kernel chooses */
 
 static int
 freebsd_native_flags(const struct os_native *on)
@@ -84,6 +86,48 @@ os_native_map(int fd, off_t off, size_t block)
 	if (lseek(fd, off, SEEK_DATA) != -1 || errno == ENXIO)
 		return 0;
 	return errno == EINVAL || errno == ENOTTY ? -EOPNOTSUPP : -errno;
+}
+
+/*
+ * FIONSPACE counts all bytes in the queue, and FIONWRITE those in front of the first page that is not
+ * ready.  FIONSPACE comes first, so bytes that are acknowledged in between make the result too large, not
+ * too small.
+ */
+long
+os_unready(int sock)
+{
+	int size, space, ready;
+	socklen_t len = sizeof(size);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_SNDBUF, &size, &len) == -1 ||
+	    ioctl(sock, FIONSPACE, &space) == -1 ||
+	    ioctl(sock, FIONWRITE, &ready) == -1)
+		return -errno;
+	return size - space > ready ? size - space - ready : 0;
+}
+
+uint64_t
+os_peer(int sock)
+{
+	struct sockaddr_storage peer = {0};
+	socklen_t len = sizeof(peer), i;
+	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+
+	if (getpeername(sock, (struct sockaddr *)&peer, &len) == -1 ||
+	    peer.ss_family == AF_UNIX)
+		return 0;
+	for (i = 0; i < len && i < sizeof(peer); i++)
+		hash =
+		    (hash ^ ((const unsigned char *)&peer)[i]) * 0x100000001b3;
+	return hash | 1;
+}
+
+unsigned
+os_native_reads(void)
+{
+	int pbufs = os_freebsd_sysctl("vm.vnode_pbufs");
+
+	return pbufs > 0 ? (unsigned)pbufs : READS_LEAST;
 }
 
 int

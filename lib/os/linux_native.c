@@ -21,6 +21,26 @@ os_native_map(int fd, off_t off, size_t block)
 	return -EOPNOTSUPP;
 }
 
+long
+os_unready(int sock)
+{
+	(void)sock;
+	return -ENOSYS;
+}
+
+uint64_t
+os_peer(int sock)
+{
+	(void)sock;
+	return 0;
+}
+
+unsigned
+os_native_reads(void)
+{
+	return 0;
+}
+
 int
 os_native_probe(const char **why)
 {

@@ -47,6 +47,25 @@ int os_native_send(int sock, int fd, off_t off, size_t len,
  */
 int os_native_map(int fd, off_t off, size_t block);
 
+/*
+ * Returns the number of bytes in the socket that the kernel is still reading from the disk for
+ * os_native_send, and of those behind, or -errno.  May count acknowledged bytes, if many small pieces are
+ * queued or some were acknowledged during the call.
+ */
+long os_unready(int sock);
+
+/*
+ * Returns a number for the address of the socket's peer, or 0 if os_unready does not work on it: it is
+ * closed, not connected, or a Unix socket, whose bytes are in the queue of the peer.
+ */
+uint64_t os_peer(int sock);
+
+/*
+ * Returns the number of reads for os_native_send that the machine can have in flight; all processes share
+ * it.  Returns 0 if there is no os_native_send.  Call before sandbox_os_confine.
+ */
+unsigned os_native_reads(void);
+
 /* Returns 0 if os_native_send works on this kernel; else returns -errno and sets *why to the reason. */
 int os_native_probe(const char **why);
 

@@ -11,6 +11,10 @@
  * The call does wait for indirect blocks (indirect.h).  So a disk thread first reads
  * them; in advance, if earlier bytes can be sent meanwhile.
  *
+ * The call also waits if too many reads are in flight.  So calls that may read are counted
+ * (cold_calls.h), unless the bytes were sent within HOLDS.  While the limit is reached, a
+ * disk thread first reads the chunk, as if the kernel had returned EBUSY.
+ *
  * The pool sends files of file systems that do not support the call.
  */
 #include <errno.h>
@@ -19,13 +23,16 @@
 #include "lib/disk/completion.h"
 #include "lib/file/indirect.h"
 #include "lib/file/residency.h"
+#include "lib/file/verified.h"
 #include "lib/os/os.h"
+#include "lib/send/cold_calls.h"
 #include "lib/send/path.h"
 #include "lib/send/window_size.h"
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
 
 #define AHEAD WINDOW_MOST
+#define HOLDS 1000000 /* time that bytes count as resident, microseconds */
 
 /* Returns the bytes to read ahead of the chunk: as much as other paths would prefetch. */
 static size_t
@@ -49,6 +56,62 @@ native_is_refused(struct pw_send *s)
 }
 
 /*
+ * Returns how many of the next `len` bytes are known to be resident: a disk thread read them, or a call
+ * sent them, within HOLDS.
+ */
+static size_t
+native_resident(const struct pw_send *s, size_t len)
+{
+	const struct file_private *fp = file_priv(s->snd_file);
+	off_t ready = send_priv(s)->ss_ready, off = s->snd_off,
+	      end = off + (off_t)len;
+	uint64_t since = clock_now() - HOLDS;
+
+	if (fp->fp_ask == OS_ASK_NEVER_COLD)
+		return len;
+	if (ready > off && send_priv(s)->ss_ready_at >= since)
+		return ready < end ? (size_t)(ready - off) : len;
+	verified_trim(
+	    s->snd_loop->lp_verified, fp->fp_number, &off, &end, since);
+	return off == end ? len : 0;
+}
+
+/*
+ * Notes that the first `len` bytes at snd_off are resident, and with them those of the transmission in
+ * the same piece, which the socket has too.
+ */
+static void
+native_note_resident(struct pw_send *s, size_t len)
+{
+	const struct pw_file *file = s->snd_file;
+	off_t piece = s->snd_off / VERIFIED_PIECE * VERIFIED_PIECE,
+	      begun = send_priv(s)->ss_from;
+
+	verified_note(s->snd_loop->lp_verified, file_priv(file)->fp_number,
+	    piece > begun ? piece : begun, s->snd_off + (off_t)len,
+	    file->fil_size, clock_now());
+}
+
+/* Makes a call that may read from the disk.  Returns -EBUSY if too many reads are in flight. */
+static int
+native_call_cold(
+    struct pw_send *s, size_t len, const struct os_native *on, size_t *sent)
+{
+	struct cold_call *cc = cold_calls_begin(s);
+	size_t of_file;
+	int error;
+
+	if (cc == NULL)
+		return -EBUSY;
+	error = os_native_send(
+	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, on, sent);
+	of_file = *sent > on->on_mem_len ? *sent - on->on_mem_len : 0;
+	if (cold_calls_end(s, cc, of_file) && !on->on_nocache)
+		native_note_resident(s, of_file);
+	return error;
+}
+
+/*
  * Calls file_check before the last bytes are passed to the kernel, since the kernel reads them only after
  * the call has returned.
  */
@@ -62,14 +125,19 @@ path_native_call(struct pw_send *s, size_t len, size_t *sent)
 	    .on_nocache = send_drops(s),
 	};
 
+	size_t resident;
+
 	*sent = 0;
 	send_priv(s)->ss_result = len > SEND_TAIL ? 0 : send_check(s, len);
 	if (send_priv(s)->ss_result != 0)
 		return send_priv(s)->ss_result;
 	if (len > SEND_TAIL && (off_t)len == s->snd_len)
 		len -= SEND_TAIL;
-	send_priv(s)->ss_result = os_native_send(
-	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, &on, sent);
+	resident = native_resident(s, len);
+	send_priv(s)->ss_result =
+	    resident == 0 ? native_call_cold(s, len, &on, sent)
+			  : os_native_send(s->snd_sock, s->snd_file->fil_fd,
+				s->snd_off, resident, &on, sent);
 	return native_is_refused(s) ? -EBUSY : send_priv(s)->ss_result;
 }
 
@@ -78,10 +146,18 @@ native_pages_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 
+	if (w->wt_error == 0) {
+		send_priv(s)->ss_ready = send_chunk_end(s);
+		send_priv(s)->ss_ready_at = clock_now();
+		if (!send_drops(s))
+			native_note_resident(
+			    s, (size_t)(send_priv(s)->ss_ready - s->snd_off));
+	}
 	send_pending_end(s, w->wt_error);
 	s->snd_done(s);
 }
 
+/* Has a disk thread read the chunk, and thereby wait for its pages that are busy. */
 static enum pw_send_status
 native_await_pages(struct pw_send *s)
 {

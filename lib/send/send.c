@@ -127,6 +127,7 @@ pw_send_start(struct pw_send *s)
 	send_priv(s)->ss_ahead = NULL;
 	send_priv(s)->ss_pin = NULL;
 	send_priv(s)->ss_mark = send_priv(s)->ss_ready_at = 0;
+	send_priv(s)->ss_from = s->snd_off;
 	send_priv(s)->ss_fetches = 0;
 	send_priv(s)->ss_chunk = SEND_CHUNK_MAX;
 	send_priv(s)->ss_own = NULL;

@@ -24,7 +24,8 @@ struct send_private {
 	off_t ss_ready; /* end of the bytes known to be resident, or -1 */
 	/* time of the check that set ss_ready, microseconds */
 	uint64_t ss_ready_at;
-	off_t ss_from;	    /* begin of the window being fetched */
+	/* begin of the window being fetched; before that, snd_off at the start */
+	off_t ss_from;
 	off_t ss_asked;	    /* end of the window being fetched */
 	off_t ss_offered;   /* end of the bytes offered to take_range, or -1 */
 	bool ss_backed_off; /* true if paused since the last progress */

@@ -1,0 +1,39 @@
+/*
+ * cold: counts the calls of FreeBSD's sendfile(2) whose disk reads may be in flight.
+ *
+ * For each read in flight the kernel (vnode_pager_generic_getpages) needs a buffer of a zone with
+ * vm.vnode_pbufs buffers, which all processes share.  When the zone is empty, sendfile(2) waits until
+ * another read ends, and the loop with it.  So all loops of a pool together have at most co_most such
+ * calls, half of the zone.  The other half is for other processes, such as the old server during a
+ * reload, and for calls that need more than one buffer: a call needs one for each contiguous piece of the
+ * file, and for each kern.maxphys bytes.  While the limit is reached, a disk thread reads the bytes first,
+ * by read(2), which needs no buffer of this zone.
+ */
+#ifndef LIB_DISK_COLD_H
+#define LIB_DISK_COLD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct cold {
+	atomic_uint co_calls;
+	unsigned co_most; /* constant; 0 on systems without such a call */
+};
+
+/* Counts a call.  Returns false if co_most calls are counted already.  Any thread, as cold_give. */
+static inline bool
+cold_take(struct cold *co)
+{
+	if (atomic_fetch_add(&co->co_calls, 1) < co->co_most)
+		return true;
+	atomic_fetch_sub(&co->co_calls, 1);
+	return false;
+}
+
+static inline void
+cold_give(struct cold *co)
+{
+	atomic_fetch_sub(&co->co_calls, 1);
+}
+
+#endif
