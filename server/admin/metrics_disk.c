@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/disk/cold.h"
+#include "lib/disk/pool.h"
 #include "lib/os/os.h"
 
 #include "server/admin/metrics_priv.h"
@@ -57,6 +59,7 @@ metrics_disk_write_loops(const struct metrics *mt, struct evbuffer *out)
 static void
 metrics_disk_write_pool(const struct metrics *mt, struct evbuffer *out)
 {
+	const struct cold *co = pool_cold(mt->mt_pool);
 	struct pw_pool_stats ps;
 
 	pw_pool_stats(mt->mt_pool, &ps);
@@ -73,6 +76,13 @@ metrics_disk_write_pool(const struct metrics *mt, struct evbuffer *out)
 	prometheus_simple(out, "pagewise_pinned_bytes", "gauge",
 	    pw_pool_pinned(mt->mt_pool),
 	    "Bytes of memory pinned for windows until they are sent.");
+	prometheus_simple(out, "pagewise_native_calls", "gauge",
+	    atomic_load(&co->co_calls),
+	    "FreeBSD: sendfile calls whose disk reads may be in flight.");
+	prometheus_simple(out, "pagewise_native_calls_limit", "gauge",
+	    co->co_most,
+	    "Half of vm.vnode_pbufs, the limit of pagewise_native_calls; 0 on "
+	    "other systems.");
 }
 
 static void

@@ -95,6 +95,18 @@ memory_plan_print_part(const char *what, uint64_t bytes)
 		    "    %s %" PRIu64 " MiB\n", what, memory_plan_mib(bytes));
 }
 
+/* The kernel has a buffer for each read in flight: lib/disk/cold.h. */
+static void
+memory_plan_print_reads(void)
+{
+	unsigned reads = os_native_reads();
+
+	if (reads > 0)
+		printf("    sendfile calls that may read from a disk, at most "
+		       "%u of %u (vm.vnode_pbufs)\n",
+		    reads / 2, reads);
+}
+
 void
 memory_plan_print(const struct conf *conf)
 {
@@ -114,4 +126,5 @@ memory_plan_print(const struct conf *conf)
 	memory_plan_print_part(
 	    "file data to be sent, at most", memory_plan_unsent());
 	memory_plan_print_locked(om.om_bytes);
+	memory_plan_print_reads();
 }
