@@ -319,6 +319,36 @@ int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
  */
 int pw_open_cancel(struct pw_open *);
 
+/*
+ * Makes a file from `fd`, a descriptor of the caller that is open for reading, for a program that opens
+ * files itself.  The file is as one of pw_file_open, except that the loop does not cache it: call this
+ * function once for each open file and loop, not for each request.
+ *
+ * The caller keeps fd, and may close it when the function returns.  The library opens the file again by
+ * /proc/self/fd, with O_NOATIME if permitted, so fd's offset, flags and read-ahead stay as they are.  If
+ * it cannot (no /proc, no permission for the file; on FreeBSD always), it duplicates fd.  Then on Linux fd
+ * must not have O_DIRECT, the library sets POSIX_FADV_RANDOM on it, and the caller must not call
+ * posix_fadvise(2) on it with other advice for reading ahead, or a loop may wait for a disk.  As any close(2)
+ * does, the last pw_file_unref releases the process's fcntl(2) record locks of the file.
+ *
+ * `st` is the caller's stat of the file, from which its validators were made, or NULL.  If the file has
+ * changed since, the function returns -ESTALE, so no bytes are sent under validators of another version.
+ *
+ * The first file of a device is examined by a disk thread, and so is every file of a network file system, of
+ * one that is not known, and with op_attribute.  The function calls fstat(2) itself only where that does not
+ * wait; but on FreeBSD, which finds out by fstat(2) what device fd is on, it may wait for a file server.
+ *   0             op->op_file is set
+ *   -EINPROGRESS  op_waiter.wt_done will be called, with wt_error and op_file; pw_open_cancel cancels that
+ *   -ESTALE       size, mtime or ctime of the file are not those of `st`
+ *   -EINVAL       op_waiter.wt_done is not set, the file is not regular, `st` is of another file, or fd has
+ *                 O_DIRECT and could only be duplicated
+ *   -EBADF        fd is not open for reading
+ *   -EAGAIN       the device's queue is full, or no thread can be started
+ *   -EMFILE, ...  as open(2), fstat(2)
+ */
+int pw_file_from_fd(
+    struct pw_loop *, int fd, const struct stat *st, struct pw_open *op);
+
 void pw_file_ref(struct pw_file *);
 void pw_file_unref(struct pw_file **);
 

@@ -54,6 +54,19 @@ device_ask(struct pw_device *dv, int fd)
 }
 
 bool
+device_open_waits(struct pw_device *dv)
+{
+	enum os_ask ask;
+
+	if (dv == dv->dv_pool->pl_devices[0])
+		return true;
+	meter_lock(&dv->dv_lock);
+	ask = dv->dv_ask;
+	pthread_mutex_unlock(&dv->dv_lock);
+	return ask == OS_ASK_UNKNOWN || ask == OS_ASK_FETCH;
+}
+
+bool
 device_is_local(const struct pw_device *dv)
 {
 	return dv->dv_fs.fs_local;

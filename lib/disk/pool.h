@@ -195,6 +195,12 @@ bool device_has_news(const struct pw_device *);
 bool device_announce(struct pw_device *, char *text, size_t size);
 
 /*
+ * Returns true if to open a file of the device, or to fstat(2) one, may wait, or if that is unknown since
+ * device_ask was not called yet.  Any thread.
+ */
+bool device_open_waits(struct pw_device *);
+
+/*
  * Notes that sendfile(2) or splice(2) refused a file of the device with this -errno (GPFS, some of
  * FUSE): device_copies is true from now on, and its files are copied.  Any thread.
  */

@@ -225,8 +225,7 @@ file_open_regular(const struct pw_root *rt, const char *path,
 	return 0;
 }
 
-/* Reads the attribute, and ignores errors. */
-static void
+void
 file_read_attribute(struct found *fnd, const char *attribute)
 {
 	char text[PW_ATTRIBUTE_MAX];

@@ -5,6 +5,7 @@
 #define LIB_FILE_FILE_H
 
 #include <stdatomic.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 
 #include "lib/disk/file_private.h"
@@ -29,6 +30,9 @@ void file_root_ref(struct pw_root *);
  */
 void file_root_unref(struct pw_loop *, struct pw_root **);
 
+/* Opens that wait for one result: op_others points to their list. */
+TAILQ_HEAD(opens, pw_open);
+
 /* The result of looking a path up, before it becomes a struct pw_file. */
 struct found {
 	int fnd_fd; /* descriptor if a regular file was opened, else -1 */
@@ -49,6 +53,9 @@ struct found {
  */
 int file_find(const struct pw_root *, const char *path, enum os_resolve,
     const struct pw_file *old, const char *attribute, struct found *);
+
+/* Reads the attribute of an opened result, and ignores errors.  May wait. */
+void file_read_attribute(struct found *, const char *attribute);
 
 /* Closes and frees a result that is not used. */
 void file_found_drop(struct found *);

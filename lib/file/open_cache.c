@@ -23,8 +23,6 @@
 #define CACHE_SIZE    1024
 #define AGE_BATCH     64 /* maximum entries closed per tick */
 
-TAILQ_HEAD(opens, pw_open);
-
 struct entry {
 	LIST_ENTRY(entry) en_hash;
 	TAILQ_ENTRY(entry) en_lru; /* oldest use first */

@@ -206,6 +206,34 @@ os_open(int dirfd, const char *path, int resolve)
 }
 
 int
+os_device_of(int fd, dev_t *dev)
+{
+	struct stat st;
+
+	meter_call(METER_FSTAT);
+	if (fstat(fd, &st) == -1)
+		return -errno;
+	*dev = st.st_dev;
+	return 0;
+}
+
+/* Duplicates fd, since kernel read-ahead is not switched off where sendfile(2) does not wait. */
+int
+os_own(int fd)
+{
+	int own, flags = fcntl(fd, F_GETFL);
+
+	if (flags == -1)
+		return -errno;
+	if ((flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_WRONLY)
+		return -EBADF;
+	if ((flags & O_DIRECT) != 0)
+		return -EINVAL;
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return own == -1 ? -errno : own;
+}
+
+int
 os_stat_name(int dirfd, const char *name, struct stat *st)
 {
 	struct stat dir;

@@ -4,6 +4,7 @@
  */
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 #include <errno.h>
@@ -92,6 +93,51 @@ os_open(int dirfd, const char *path, int resolve)
 	return fd == -EPERM
 		   ? linux_lookup_open_resolved(dirfd, path, flags, resolve)
 		   : fd;
+}
+
+/* AT_STATX_DONT_SYNC has NFS, FUSE and others return what the kernel knows. */
+int
+os_device_of(int fd, dev_t *dev)
+{
+	struct statx stx;
+
+	meter_call(METER_FSTAT);
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE,
+		&stx) == -1)
+		return -errno;
+	*dev = makedev(stx.stx_dev_major, stx.stx_dev_minor);
+	return 0;
+}
+
+/* Opens a new file description.  Returns -1 with errno, as open(2). */
+static int
+linux_lookup_reopen(int fd)
+{
+	static const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	char path[32];
+	int own;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	meter_call(METER_OPENAT);
+	own = open(path, flags | O_NOATIME);
+	return own == -1 && errno == EPERM ? open(path, flags) : own;
+}
+
+int
+os_own(int fd)
+{
+	int own, flags = fcntl(fd, F_GETFL);
+
+	if (flags == -1)
+		return -errno;
+	if ((flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_WRONLY)
+		return -EBADF;
+	own = linux_lookup_reopen(fd);
+	if (own == -1 && (flags & O_DIRECT) != 0)
+		return -EINVAL;
+	if (own == -1)
+		own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return own == -1 ? -errno : own;
 }
 
 int

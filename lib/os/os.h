@@ -152,6 +152,17 @@ int os_open(int dirfd, const char *path, int resolve);
 int os_stat_name(int dirfd, const char *name, struct stat *);
 int os_open_dir(int dirfd, const char *path, int links);
 
+/* Sets *dev to the st_dev of an open file.  On Linux asks no file server.  Returns 0 or -errno. */
+int os_device_of(int fd, dev_t *dev);
+
+/*
+ * Opens the file of `fd` again for reading, so that the result has a file description of its own.  If
+ * that is not possible (no /proc, no permission), duplicates fd.  Returns a descriptor or -errno: -EBADF if
+ * fd is not open for reading, -EINVAL if fd could only be duplicated and reads past the page cache
+ * (O_DIRECT).  Opens as os_open does, so it may wait where that may.
+ */
+int os_own(int fd);
+
 /*
  * Reads the extended attribute `name` of an open file, in the namespace `user'.  Returns the length of
  * its value; -ENOENT if the file has no attribute of this name, -EOPNOTSUPP if the file system has no

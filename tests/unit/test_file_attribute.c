@@ -106,6 +106,29 @@ who_wants_it_waits_once_for_the_pool(void **state)
 }
 
 static void
+a_descriptor_has_it_too(void **state)
+{
+	struct fixture *fx = *state;
+	struct asked as = {.as_open.op_waiter.wt_done = asked_done,
+	    .as_open.op_attribute = true};
+	struct pw_file *known;
+	int fd;
+
+	make_file(fx, "f", SIZE);
+	mark(fx, "f", "one");
+	known = open_file(fx, "f");
+	fx->fx_loop->lp_conf.plc_attribute = NAME;
+	fd = open(path_in(fx, "f"), O_RDONLY | O_CLOEXEC);
+	assert_int_equal(
+	    pw_file_from_fd(fx->fx_loop, fd, NULL, &as.as_open), -EINPROGRESS);
+	close(fd);
+	settle(fx->fx_loop);
+	assert_int_equal(as.as_times, 1);
+	assert_has(&as, "one");
+	pw_file_unref(&known);
+}
+
+static void
 who_does_not_want_it_does_not_wait(void **state)
 {
 	struct fixture *fx = *state;
@@ -246,6 +269,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(who_wants_it_waits_once_for_the_pool),
+	    TEST(a_descriptor_has_it_too),
 	    TEST(who_does_not_want_it_does_not_wait),
 	    TEST(a_change_of_it_is_seen),
 	    TEST(one_that_is_too_long_or_empty_is_none),
