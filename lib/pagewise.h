@@ -364,6 +364,104 @@ void pw_file_unref(struct pw_file **);
 int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
 
 /*
+ * Checks, without waiting for the disk, whether `len` bytes at `off` are resident.
+ *   1            all are: a sendfile(2) of fil_fd would not wait for the disk now
+ *   0            some byte is not resident, or the file's pages are being dropped
+ *   -EOPNOTSUPP  unknown: on network file systems and others that pool sends, and on FreeBSD
+ *   -EINVAL      the range is empty or not within fil_size, or the file is not regular
+ * The kernel may evict pages at any moment after the call, and the library remembers what it found for up
+ * to 100 ms, so check each chunk just before it is sent.  A chunk should have at most 512 KiB, whose check
+ * takes some 10 us, or 100 us if the process neither owns nor may write the file.  Send from fil_fd: from
+ * another descriptor the kernel may read ahead, and wait.
+ */
+int pw_resident(struct pw_file *, off_t off, size_t len);
+
+/*
+ * pw_fetch makes a range of a file resident, and lends it to the caller until pw_unpin, for a program that
+ * sends by itself: by sendfile(2), MSG_ZEROCOPY, kernel TLS, or as frames of HTTP/2 or QUIC.  It shares
+ * fetches, memory and budget with transmissions: clients of one window wait for one fetch.  Loop's thread.
+ *
+ * ft_want selects what is lent:
+ * - PW_FETCH_PAGES: the bytes are in the page cache, and locked there if possible.  Then ft_mem points to a
+ *   mapping, which only system calls may read: if the file was truncated they fail with EFAULT, but the
+ *   program itself would get SIGBUS.  Otherwise ft_mem is NULL: the bytes were resident a moment ago, and
+ *   pw_resident checks them again before they are sent from fil_fd.  Where it fails with -EOPNOTSUPP, use
+ *   PW_FETCH_MEMORY, or FreeBSD's sendfile(2), which does not wait for data.
+ *   Bytes can be locked on Linux 6.5 and later if ft_off is a multiple of PW_FETCH_WINDOW, ft_have is
+ *   PW_FETCH_WINDOW or at least 128 KiB that reach fil_size, the device's read_ahead_kb is below 2048, and
+ *   RLIMIT_MEMLOCK or RLIMIT_NOFILE permits it; they are not if the fetch joins one that does not lock.
+ *   A writer can still change the bytes.  So send the last bytes of a response last, from a copy that
+ *   pw_file_copy made after all others were passed to the socket; on -ESTALE close the connection.
+ * - PW_FETCH_MEMORY: ft_mem points to a copy, which the program may read, and which never changes.  It is of
+ *   the version that fil_size and fil_mtime describe.  A disk thread makes the copy, past the page cache if
+ *   the pages would be dropped.  All that need the window share the copy.  Each copy takes PW_FETCH_WINDOW
+ *   bytes of memory, so fetch small files as pages, and copy them by pw_file_copy.
+ *
+ * Limits: locked pages and copies, with those of transmissions, take at most an eighth of memory
+ * (pw_pool_pinned).  Above that PW_FETCH_PAGES does not lock, and PW_FETCH_MEMORY fails with -ENOBUFS.
+ * Until pw_unpin the range also takes ft_have bytes of the budget (ps_unsent), unless it was there without a
+ * fetch, so other transmissions may wait for pw_unpin.  Unpin what a client does not read, and fetch it again.
+ */
+#define PW_FETCH_WINDOW ((size_t)2 << 20)
+#define PW_FETCH_ROOM	112 /* size of ft_private, bytes */
+
+enum pw_fetch_want { PW_FETCH_PAGES, PW_FETCH_MEMORY };
+
+/* Options for the pages that a transmission or pw_fetch fetched (thesis 4.4.1). */
+enum pw_cache {
+	PW_CACHE_KEEP, /* the kernel decides */
+	PW_CACHE_DROP, /* dropped once the client has acknowledged them */
+	PW_CACHE_AUTO, /* kept if the file is popular, else dropped */
+};
+
+/* The caller zeroes the struct, then sets ft_waiter.wt_done, ft_file, ft_off and ft_len. */
+struct pw_fetch {
+	struct pw_waiter ft_waiter;
+	struct pw_file *ft_file; /* pw_fetch adds a reference */
+	off_t ft_off;		 /* first byte */
+	size_t ft_len;		 /* bytes that are wanted */
+	enum pw_fetch_want ft_want;
+	/* Treatment of the pages that this fetch reads into the page cache.  pw_unpin has them dropped. */
+	enum pw_cache ft_cache;
+	bool ft_begun; /* true to fetch even if the device's queue is full */
+
+	/* Results, valid after 0 until pw_unpin. */
+	const char *ft_mem; /* the bytes at ft_off, or NULL */
+	/*
+	 * Bytes that are lent: ft_len, but not beyond the next multiple of PW_FETCH_WINDOW.  pw_fetch
+	 * sets it, also when it returns -EINPROGRESS.
+	 */
+	size_t ft_have;
+
+	union {
+		uint64_t pr_align;
+		char pr_room[PW_FETCH_ROOM];
+	} ft_private; /* owned by the library */
+};
+
+/*
+ * Fetches a range.
+ *   0             the bytes are lent
+ *   -EINPROGRESS  ft_waiter.wt_done will be called, with wt_error 0 or -errno; until then the struct must
+ *                 stay, and pw_unpin must not be called
+ *   -EINVAL       wt_done or ft_file is not set, the file is not regular, the range is empty or not within
+ *                 fil_size, or the struct still has what an earlier call lent
+ *   -EAGAIN       the device's queue is full, or no thread can be started
+ *   -ENOBUFS      PW_FETCH_MEMORY: the limit of copies is reached
+ *   -ESTALE       the file has changed since it was looked up (see fil_stale)
+ *   -EIO, ...     as pread(2)
+ * After an error nothing is lent.  If the client has left meanwhile, call pw_unpin in wt_done.
+ */
+int pw_fetch(struct pw_fetch *);
+
+/*
+ * Releases what pw_fetch lent.  After MSG_ZEROCOPY, vmsplice(2) and the like, memory of PW_FETCH_MEMORY must
+ * stay until the kernel has sent it, since the library uses it again.  Does nothing if nothing is lent.  Aborts the program if the fetch is pending.  Unpin
+ * all before pw_loop_destroy.
+ */
+void pw_unpin(struct pw_fetch *);
+
+/*
  * pw_task_run runs work that reads a disk, such as a directory listing.  A disk thread of the
  * device `dev` (fil_dev) calls tk_work; then the loop's thread calls wt_done.  The struct must stay
  * valid until wt_done is called.  pw_task_run returns -EAGAIN if no thread can be started, or if
@@ -406,13 +504,6 @@ enum pw_send_status {
 	PW_SEND_AGAIN,	    /* a chunk was sent: step after other connections */
 	PW_SEND_PENDING,    /* step after snd_done was called */
 	PW_SEND_ERROR,	    /* snd_error is set: close the connection */
-};
-
-/* Options for the pages that a transmission fetched (thesis 4.4.1). */
-enum pw_cache {
-	PW_CACHE_KEEP, /* the kernel decides */
-	PW_CACHE_DROP, /* dropped once the client has acknowledged them */
-	PW_CACHE_AUTO, /* kept if the file is popular, else dropped */
 };
 
 /*

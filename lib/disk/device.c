@@ -184,6 +184,12 @@ device_marks(struct pw_device *dv)
 	return atomic_load(&dv->dv_readahead) >= OS_FOLIO;
 }
 
+bool
+device_folds(struct pw_device *dv)
+{
+	return atomic_load(&dv->dv_folios);
+}
+
 /* ---------------------------------------------------------------- statistics */
 
 void

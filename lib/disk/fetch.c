@@ -2,6 +2,8 @@
  * fetch: reads windows of files.  One job reads a window for all transmissions that wait
  * for it.
  */
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,8 +17,6 @@
 #include "lib/os/meter.h"
 #include "lib/util/offset.h"
 
-/* Minimum size of a read that waits for its turn at the gate (gate.h), since it takes 30 us to submit. */
-#define POOL_LARGE     ((size_t)128 << 10)
 /* Minimum size of a window that is read direct, since its copy needs OS_FOLIO bytes. */
 #define DIRECT_LEAST   ((size_t)512 << 10)
 #define DIRECT_SETTLED 2 /* minimum age of a file's times, seconds */
@@ -28,6 +28,7 @@ struct window {
 	struct pins_key win_key;
 	off_t win_off;
 	enum fetch_how win_how;
+	bool win_lent; /* the window is copied into a pin (pool_fetch_copy) */
 	/* next in its hash chain, guarded by the device's lock */
 	struct window *win_next;
 };
@@ -214,7 +215,10 @@ fetch_copy(const struct window *win, int fd, size_t align)
 		pins_blank_free(ps, pn);
 		return false;
 	}
-	pins_add_copy(ps, pn, from, len);
+	if (win->win_lent)
+		pins_add_lent(ps, pn, from, len);
+	else
+		pins_add_copy(ps, pn, from, len);
 	return true;
 }
 
@@ -250,6 +254,60 @@ fetch_folds(const struct window *win)
 	       (win->win_how == FETCH_DIRECT && !device_marks(win->win_device));
 }
 
+/* Returns 0 if the file's size and time are those of the window's version, -ESTALE, or -errno. */
+static int
+fetch_check(const struct window *win)
+{
+	const struct os_version *ov = &win->win_key.pk_version;
+	struct stat st;
+
+	if (fstat(win->win_fd, &st) == -1)
+		return -errno;
+	return st.st_size == ov->ov_size &&
+		       timespec_same(&st.st_mtim, &ov->ov_mtime)
+		   ? 0
+		   : -ESTALE;
+}
+
+/* Reads the window from the page cache into memory.  Returns 0 or -errno. */
+static int
+fetch_read_window(const struct window *win, char *to)
+{
+	size_t left = win->win_job.job_len;
+	off_t off = win->win_off;
+	long n;
+
+	for (; left > 0; to += n, off += n, left -= (size_t)n) {
+		n = os_read(win->win_fd, off, to, left, true);
+		if (n == -EINTR)
+			n = 0;
+		else if (n <= 0)
+			return n == 0 ? -ESTALE : (int)n;
+	}
+	return fetch_check(win);
+}
+
+/*
+ * Copies a window that was read into the page cache.  Returns 0 also above the limit of pins: the window
+ * is resident all the same.
+ */
+static int
+fetch_lend(const struct window *win)
+{
+	struct pins *ps = win->win_device->dv_pool->pl_pins;
+	struct pin *pn = pins_blank(ps, &win->win_key);
+	int error;
+
+	if (pn == NULL)
+		return 0;
+	error = fetch_read_window(win, pins_memory(pn));
+	if (error == 0)
+		pins_add_lent(ps, pn, win->win_off, win->win_job.job_len);
+	else
+		pins_blank_free(ps, pn);
+	return error;
+}
+
 static int
 fetch_window_run(struct job *job)
 {
@@ -261,8 +319,11 @@ fetch_window_run(struct job *job)
 		    win->win_fd, win->win_off, device_block(win->win_device));
 	if (fetch_direct(win))
 		return FETCHED_DIRECT;
+	/* A window that is copied needs no mapping. */
 	error = fetch_read(win->win_device, win->win_fd, win->win_off,
-	    win->win_job.job_len, fetch_folds(win), win);
+	    win->win_job.job_len, fetch_folds(win), win->win_lent ? NULL : win);
+	if (error == 0 && win->win_lent)
+		error = fetch_lend(win);
 	/* The fetched pages may have evicted others. */
 	reclaim_look(win->win_device->dv_pool->pl_reclaim);
 	return error;
@@ -416,9 +477,21 @@ fetch_window_create(struct pw_file *file, off_t off, size_t len,
 	return win;
 }
 
-int
-pool_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
-    enum admit admit, struct pw_waiter *w)
+/*
+ * Returns true if a fetch may join the window.  A transmission that cannot send a copy does not join a
+ * direct fetch; a fetch that needs a copy joins only windows that make one.
+ */
+static bool
+fetch_may_join(const struct window *win, enum fetch_how how, bool lent)
+{
+	if (lent)
+		return win->win_lent || win->win_how == FETCH_DIRECT;
+	return win->win_how != FETCH_DIRECT || how == FETCH_DIRECT;
+}
+
+static int
+fetch_start(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
+    bool lent, enum admit admit, struct pw_waiter *w)
 {
 	struct pw_device *dv = file_priv(file)->fp_device;
 	struct window *win, **chain;
@@ -427,12 +500,13 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
 	meter_lock(&dv->dv_lock);
 	win = fetch_window_find(dv, file, off, off + (off_t)len,
 	    how == FETCH_MAP ? MATCH_MAP : MATCH_WHOLE);
-	/* A transmission that cannot send a copy does not join a direct fetch. */
-	if (win != NULL && win->win_how == FETCH_DIRECT && how != FETCH_DIRECT)
+	if (win != NULL && !fetch_may_join(win, how, lent))
 		win = NULL;
 	if (win == NULL) {
 		win = fetch_window_create(file, off, len, how,
 		    admit == ADMIT_NEW ? JOB_NEW : JOB_LONG);
+		if (win != NULL)
+			win->win_lent = lent;
 		error = win == NULL ? -ENOMEM
 				    : pool_enqueue(dv, &win->win_job, admit);
 		if (error != 0) {
@@ -447,4 +521,18 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
 	pool_await(&win->win_job, file_priv(file)->fp_loop, w);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return error;
+}
+
+int
+pool_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
+    enum admit admit, struct pw_waiter *w)
+{
+	return fetch_start(file, off, len, how, false, admit, w);
+}
+
+int
+pool_fetch_copy(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
+    enum admit admit, struct pw_waiter *w)
+{
+	return fetch_start(file, off, len, how, true, admit, w);
 }

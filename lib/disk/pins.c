@@ -76,14 +76,18 @@ pins_bucket(uint64_t ino, off_t off)
 	return (size_t)(hash >> 56) % PINS_HASH;
 }
 
-/* Returns the pin that has the byte at off, or NULL.  The lock is held, as up to pins_have_room. */
+/*
+ * Returns the pin, or if `copies` is true the copy, that has the byte at off, or NULL.  The lock is held, as
+ * up to pins_have_room.
+ */
 static struct pin *
-pins_find(struct pins *ps, const struct pins_key *key, off_t off)
+pins_find(struct pins *ps, const struct pins_key *key, off_t off, bool copies)
 {
 	struct pin *pn;
 
 	LIST_FOREACH(pn, &ps->ps_hash[pins_bucket(key->pk_ino, off)], pn_link)
-	if (pins_end(pn, off) > off && pins_same_key(&pn->pn_key, key))
+	if (pins_end(pn, off) > off && pins_same_key(&pn->pn_key, key) &&
+	    (pn->pn_copy || !copies))
 		return pn;
 	return NULL;
 }
@@ -244,9 +248,12 @@ pins_reserve(struct pins *ps, size_t len)
 	return true;
 }
 
-/* Inserts a pin.  Returns false, and does not insert it, if another pin has all of its bytes. */
+/*
+ * Inserts a pin.  Returns false, and does not insert it, if another pin, or if `copies` is true another
+ * copy, has all of its bytes.
+ */
 static bool
-pins_insert_new(struct pins *ps, struct pin *pn)
+pins_insert_new(struct pins *ps, struct pin *pn, bool copies)
 {
 	off_t end = pn->pn_off + (off_t)pn->pn_len;
 	const struct pin *other;
@@ -254,7 +261,7 @@ pins_insert_new(struct pins *ps, struct pin *pn)
 
 	pn->pn_since = clock_now();
 	meter_lock(&ps->ps_lock);
-	other = pins_find(ps, &pn->pn_key, pn->pn_off);
+	other = pins_find(ps, &pn->pn_key, pn->pn_off, copies);
 	is_new = other == NULL || pins_end(other, pn->pn_off) < end;
 	if (is_new)
 		pins_insert(ps, pn);
@@ -276,7 +283,7 @@ pins_add(struct pins *ps, const struct pins_key *key, off_t off,
 		    .pn_map = fo->fo_map,
 		    .pn_pipe = fo->fo_pipe,
 		    .pn_mapping = mapping};
-		if (pins_insert_new(ps, pn))
+		if (pins_insert_new(ps, pn, false))
 			return;
 	}
 	pins_unmap(ps, &own);
@@ -363,29 +370,55 @@ pins_blank_free(struct pins *ps, struct pin *pn)
 	pthread_mutex_unlock(&ps->ps_lock);
 }
 
-void
-pins_add_copy(struct pins *ps, struct pin *pn, off_t off, size_t len)
+static void
+pins_add_filled(
+    struct pins *ps, struct pin *pn, off_t off, size_t len, bool copies)
 {
 	pn->pn_off = off;
 	pn->pn_len = len;
 	pn->pn_released = false;
-	if (!pins_insert_new(ps, pn))
+	if (!pins_insert_new(ps, pn, copies))
 		pins_blank_free(ps, pn);
 }
 
-struct pin *
-pins_take(struct pins *ps, const struct pins_key *key, off_t off)
+void
+pins_add_copy(struct pins *ps, struct pin *pn, off_t off, size_t len)
+{
+	pins_add_filled(ps, pn, off, len, false);
+}
+
+void
+pins_add_lent(struct pins *ps, struct pin *pn, off_t off, size_t len)
+{
+	pins_add_filled(ps, pn, off, len, true);
+}
+
+static struct pin *
+pins_take_kind(
+    struct pins *ps, const struct pins_key *key, off_t off, bool copies)
 {
 	struct pin *pn;
 
 	if (!pins_any(ps))
 		return NULL;
 	meter_lock(&ps->ps_lock);
-	pn = pins_find(ps, key, off);
+	pn = pins_find(ps, key, off, copies);
 	if (pn != NULL && pn->pn_refs++ == 0)
 		TAILQ_REMOVE(pins_list(ps, pn), pn, pn_entry);
 	pthread_mutex_unlock(&ps->ps_lock);
 	return pn;
+}
+
+struct pin *
+pins_take(struct pins *ps, const struct pins_key *key, off_t off)
+{
+	return pins_take_kind(ps, key, off, false);
+}
+
+struct pin *
+pins_take_copy(struct pins *ps, const struct pins_key *key, off_t off)
+{
+	return pins_take_kind(ps, key, off, true);
 }
 
 off_t
@@ -400,7 +433,7 @@ pins_end(const struct pin *pn, off_t off)
 static struct pin *
 pins_find_kept(struct pins *ps, const struct pins_key *key, off_t off)
 {
-	struct pin *pn = pins_find(ps, key, off);
+	struct pin *pn = pins_find(ps, key, off, false);
 
 	return pn != NULL && !pn->pn_copy && pn->pn_mapping == PINS_KEPT &&
 		       pn->pn_off == off
@@ -417,7 +450,7 @@ pins_cover(struct pins *ps, const struct pins_key *key, off_t off, off_t end)
 	pn = pins_find_kept(ps, key, off);
 	while (off < end && pn != NULL && !pn->pn_copy) {
 		off = pins_end(pn, off);
-		pn = pins_find(ps, key, off);
+		pn = pins_find(ps, key, off, false);
 	}
 	pthread_mutex_unlock(&ps->ps_lock);
 	return off >= end;

@@ -112,6 +112,9 @@ void pins_blank_free(struct pins *, struct pin *);
 /* Adds a blank that now has a copy of [off, off + len), a part of one OS_FOLIO of its file. */
 void pins_add_copy(struct pins *, struct pin *, off_t off, size_t len);
 
+/* Adds a copy as pins_add_copy does, and also if a mapping has these bytes, for pins_take_copy. */
+void pins_add_lent(struct pins *, struct pin *, off_t off, size_t len);
+
 /* Returns true if pins_take may find a pin.  Inline, since it is called for each chunk. */
 static inline bool
 pins_any(const struct pins *ps)
@@ -123,6 +126,9 @@ pins_any(const struct pins *ps)
 
 /* Returns a reference to the pin that has the byte at off, or NULL. */
 struct pin *pins_take(struct pins *, const struct pins_key *, off_t off);
+
+/* Returns a reference to a copy that has the byte at off, or NULL. */
+struct pin *pins_take_copy(struct pins *, const struct pins_key *, off_t off);
 
 /* Returns the end of the pin if it has the byte at off, otherwise off. */
 off_t pins_end(const struct pin *, off_t off);

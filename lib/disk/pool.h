@@ -62,6 +62,12 @@ enum admit {
 int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
     struct pw_waiter *);
 
+/*
+ * Minimum size of a read that waits for its turn at the gate (gate.h), since it takes 30 us to submit, and
+ * of a folio.
+ */
+#define POOL_LARGE ((size_t)128 << 10)
+
 /* How a window is read.  A window that cannot be read direct is read as folios, or else as pages. */
 enum fetch_how {
 	FETCH_PAGES,  /* into the page cache, by advice */
@@ -79,6 +85,14 @@ enum fetch_how {
  */
 #define FETCHED_DIRECT 1
 int pool_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how,
+    enum admit, struct pw_waiter *);
+
+/*
+ * Fetches as pool_fetch does, a range within one OS_FOLIO of the file, and copies it into a pin
+ * (pins_take_copy), unless that is above the limit of pins.  Joins fetches that copy, and direct ones; one
+ * of these may fall back to the page cache, and make no copy.  wt_error may also be -ESTALE.
+ */
+int pool_fetch_copy(struct pw_file *, off_t off, size_t len, enum fetch_how,
     enum admit, struct pw_waiter *);
 
 /* Returns true if a queued or running fetch covers the range, apart from FETCH_MAP.  Any thread. */
@@ -158,6 +172,9 @@ size_t device_step(struct pw_device *);
  */
 bool device_marks(struct pw_device *);
 
+/* Returns true if windows are read as folios (os_folios).  Returns false before the first fetch. */
+bool device_folds(struct pw_device *);
+
 /* Queues of a device.  Each has threads of its own, so a job waits only for jobs of the same queue. */
 enum pool_queue {
 	POOL_FILES,   /* opens and windows */
@@ -179,6 +196,12 @@ struct pw_device *pool_device(struct pw_pool *, dev_t, enum pool_queue);
 enum os_ask device_ask(struct pw_device *, int fd);
 
 /*
+ * Returns true if to open a file of the device, or to fstat(2) one, may wait, or if that is unknown since
+ * device_ask was not called yet.  Any thread.
+ */
+bool device_open_waits(struct pw_device *);
+
+/*
  * Returns true if the file system is local, so that fstat(2) of an open file waits for no server.  Call
  * after device_ask, by the same thread.
  */
@@ -193,12 +216,6 @@ size_t device_block(struct pw_device *);
  */
 bool device_has_news(const struct pw_device *);
 bool device_announce(struct pw_device *, char *text, size_t size);
-
-/*
- * Returns true if to open a file of the device, or to fstat(2) one, may wait, or if that is unknown since
- * device_ask was not called yet.  Any thread.
- */
-bool device_open_waits(struct pw_device *);
 
 /*
  * Notes that sendfile(2) or splice(2) refused a file of the device with this -errno (GPFS, some of

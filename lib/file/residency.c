@@ -274,6 +274,44 @@ residency_drops(struct pw_file *file)
 }
 
 void
+residency_no_readahead(struct pw_file *file)
+{
+	if (file_priv(file)->fp_random || !residency_can_ask(file))
+		return;
+	file_priv(file)->fp_random = true;
+	os_advise_random(file->fil_fd, true);
+}
+
+/* Asks under the drop lock, so that no page goes before all are checked. */
+static bool
+residency_ask_between_drops(struct pw_file *file, off_t off, off_t len)
+{
+	bool yes;
+
+	if (!drop_lock_enter_send(file_priv(file)->fp_drop_lock))
+		return false;
+	residency_dropped(file);
+	yes = residency_ask(file, off, len);
+	drop_lock_leave(file_priv(file)->fp_drop_lock);
+	return yes;
+}
+
+int
+pw_resident(struct pw_file *file, off_t off, size_t len)
+{
+	if (file->fil_fd == -1 || off < 0 || len == 0 ||
+	    off >= file->fil_size || len > (uint64_t)(file->fil_size - off))
+		return -EINVAL;
+	if (!residency_can_ask(file))
+		return -EOPNOTSUPP;
+	residency_no_readahead(file);
+	if (file_priv(file)->fp_drops ||
+	    drop_lock_drops(file_priv(file)->fp_drop_lock) != 0)
+		return residency_ask_between_drops(file, off, (off_t)len);
+	return residency_ask(file, off, (off_t)len);
+}
+
+void
 residency_dropped(struct pw_file *file)
 {
 	unsigned drops = drop_lock_drops(file_priv(file)->fp_drop_lock);

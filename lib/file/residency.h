@@ -36,6 +36,12 @@ void residency_fetched(struct pw_file *, off_t off, off_t len);
 void residency_drops(struct pw_file *);
 
 /*
+ * Switches kernel read-ahead off for fil_fd if residency can be checked: otherwise a call on the loop might
+ * start a read.
+ */
+void residency_no_readahead(struct pw_file *);
+
+/*
  * Forgets earlier checks of the file if a drop was announced since the last call.  Call with the drop
  * lock held.
  */

@@ -460,8 +460,10 @@ os_direct_read(int fd, off_t off, void *to, size_t len, size_t align)
 void *
 os_huge_page(size_t len)
 {
-	(void)len;
-	return NULL;
+	void *map = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANON | MAP_ALIGNED_SUPER, -1, 0);
+
+	return map == MAP_FAILED ? NULL : map;
 }
 
 size_t

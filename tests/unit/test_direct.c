@@ -127,6 +127,35 @@ changed_file_is_not_sent_whole(struct download *dl)
 	finish(dl);
 }
 
+static void
+memory_is_lent_past_the_page_cache(struct download *dl)
+{
+	struct pw_fetch ft = {.ft_waiter.wt_done = nothing_done,
+	    .ft_file = dl->dl_file,
+	    .ft_off = WINDOW + 1,
+	    .ft_len = (size_t)WINDOW,
+	    .ft_want = PW_FETCH_MEMORY,
+	    .ft_cache = PW_CACHE_DROP};
+	struct pw_pool_stats before, after;
+	size_t i;
+
+	pw_pool_stats(dl->dl_fx->fx_pool, &before);
+	assert_true(evict(dl->dl_file->fil_fd, (size_t)SIZE));
+	assert_int_equal(pw_fetch(&ft), -EINPROGRESS);
+	settle(dl->dl_fx->fx_loop);
+	assert_int_equal(ft.ft_waiter.wt_error, 0);
+	assert_int_equal(ft.ft_have, WINDOW - 1);
+	for (i = 0; i < ft.ft_have; i++)
+		assert_int_equal((unsigned char)ft.ft_mem[i],
+		    byte_at(WINDOW + 1 + (off_t)i));
+	assert_int_equal(resident(dl), 0);
+	assert_true(is_copied(dl, WINDOW));
+	pw_unpin(&ft);
+	settle(dl->dl_fx->fx_loop);
+	pw_pool_stats(dl->dl_fx->fx_pool, &after);
+	assert_int_equal(after.ps_dropped, before.ps_dropped);
+}
+
 static bool
 has_direct_reads(int fd)
 {
@@ -159,6 +188,7 @@ windows_past_the_page_cache(void **state)
 	comes_by_the_page_cache(&dl, PW_CACHE_KEEP);
 	what_goes_does_not_touch_the_page_cache(&dl);
 	range_begins_and_ends_at_any_byte(&dl);
+	memory_is_lent_past_the_page_cache(&dl);
 	changed_file_is_not_sent_whole(&dl);
 	pw_file_unref(&dl.dl_file);
 }

@@ -76,6 +76,19 @@ finish_while_pending(struct fixture *fx)
 }
 
 static void
+unpin_while_pending(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_fetch ft = {.ft_waiter.wt_done = nothing_done,
+	    .ft_file = file,
+	    .ft_len = SIZE,
+	    .ft_want = PW_FETCH_MEMORY};
+
+	if (pw_fetch(&ft) == -EINPROGRESS)
+		pw_unpin(&ft);
+}
+
+static void
 what_would_ruin_memory_ends_the_program_with_a_sentence(void **state)
 {
 	assert_ends(begin_without_a_function, *state,
@@ -88,6 +101,8 @@ what_would_ruin_memory_ends_the_program_with_a_sentence(void **state)
 	assert_ends(finish_while_pending, *state,
 	    "libpagewise: pw_send_finish: the transmission is pending: cancel "
 	    "it, and wait for snd_done\n");
+	assert_ends(unpin_while_pending, *state,
+	    "libpagewise: pw_unpin: the fetch is pending: wait for wt_done\n");
 }
 
 static void
