@@ -287,16 +287,19 @@ $(NGINX_MODULE): $(NGINX_BUILD)/Makefile $(wildcard lib/nginx/*.[ch]) lib/pagewi
 	@install -m 755 $(NGINX_BUILD)/objs/$(@F) $@
 
 # Programs that use the library as others do: with its public header, and the static library.
-EXAMPLES_linux = epoll libuv io_uring
-EXAMPLES_freebsd = kqueue
+EXAMPLES_linux = epoll libuv io_uring fd_cache
+EXAMPLES_freebsd = kqueue fd_cache
 EXAMPLES = $(EXAMPLES_$(OS))
 EXAMPLE_PKGS = $(if $(findstring libuv,$@),libuv) $(PKGS_$(OS))
+# An event loop, and what serves clients; fd_cache serves them otherwise, in the loop of another example.
+EXAMPLE_C = $(addprefix lib/examples/,server.c \
+    $(if $(filter %/fd_cache,$@),$(firstword $(EXAMPLES)).c fd_client.c,client.c))
 define example
-build/$(1)/examples/%: lib/examples/%.c lib/examples/client.c lib/examples/client.h \
+build/$(1)/examples/%: lib/examples/%.c $(wildcard lib/examples/*.[ch]) \
     lib/pagewise.h build/$(1)/libpagewise.a
 	@mkdir -p $$(@D)
 	$$(call say,CC)$$(CC) $$(STD) -Ilib $$(WARN) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
-	    $$(filter %.c %.a,$$^) $$(if $$(PKGS_$$(OS)),$$(call pkg,--cflags --libs,$$(EXAMPLE_PKGS))) -pthread
+	    $$< $$(EXAMPLE_C) $$(filter %.a,$$^) $$(if $$(PKGS_$$(OS)),$$(call pkg,--cflags --libs,$$(EXAMPLE_PKGS))) -pthread
 endef
 $(foreach f,obj asan freebsd,$(eval $(call example,$(f))))
 examples: $(EXAMPLES:%=build/obj/examples/%)

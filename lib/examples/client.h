@@ -1,46 +1,26 @@
 /*
- * client: the code that the examples share.  Reads a client's requests, opens
- * the files and sends the responses.  Each example adds an event loop; read
- * epoll.c first.
- *
- * Supports GET over HTTP/1.1, with one range.  Leaves out what a server must check of a
- * request; server/http/ has that.
+ * client: the code that the examples of event loops share.  Opens the files of a client's requests, and sends
+ * the responses.  Each example adds an event loop; read epoll.c first.
  */
 #ifndef LIB_EXAMPLES_CLIENT_H
 #define LIB_EXAMPLES_CLIENT_H
 
 #include <pagewise.h>
 
+#include "server.h"
+
 struct client {
 	struct pw_open cl_open; /* first member, since its waiter is cast */
 	struct pw_send cl_send;
 	enum { CLIENT_READS, CLIENT_OPENS, CLIENT_SENDS, CLIENT_GONE } cl_state;
 	int cl_sock;
-	/* requested range of bytes; cl_to is -1 if the range has no end */
-	long long cl_from, cl_to;
-	size_t cl_len; /* bytes in cl_in */
-	char cl_in[4096];
+	struct request cl_request;
 	char cl_head[128];
 	/* state of the event loop for this client */
 	void *cl_own;
 	int cl_watches; /* watched events; for io_uring, pending completions */
 	bool cl_closed;
 };
-
-/*
- * Creates pool, loop and root from the command line (DIRECTORY PORT).  Returns the listening socket;
- * exits if anything fails.
- */
-int clients_start(int argc, char **argv);
-
-extern struct pw_loop *clients_loop;
-
-/*
- * Ticks the loop if that is due.  Call it after each wait for events, which lasts CLIENTS_TICK
- * milliseconds at most.
- */
-#define CLIENTS_TICK 250
-void clients_tick(void);
 
 /* Accepts the next client, with a non-blocking socket.  Returns NULL if there is none. */
 struct client *client_accept(int listener);

@@ -18,7 +18,7 @@ from harness import wait_until
 from test_slowfs import Slowfs, slow  # a fixture
 
 pytestmark = pytest.mark.once
-NAMES = ["epoll", "libuv", "io_uring"]
+NAMES = ["epoll", "libuv", "io_uring", "fd_cache"]
 PROGRAMS = os.path.join(harness.TREE, "build", "asan", "examples")
 SIZE = 5 * t.MIB + 77
 HOT = t.content(1, 16 << 10)

@@ -1,0 +1,124 @@
+/*
+ * fd_cache: see fd_cache.h.  With fd_client.c, which sends, and the event loop of epoll.c or kqueue.c it is a server
+ * for one directory.  Usage: fd_cache DIRECTORY PORT.  Read epoll.c first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fd_cache.h"
+#include "server.h"
+
+/* An open file.  A real cache has a limit, a hash table, and one open for all who wait. */
+struct entry {
+	struct entry *en_next;
+	uint64_t en_since;
+	int en_fd;		 /* this program's descriptor */
+	struct pw_file *en_file; /* the library's file of en_fd */
+	char en_name[1024];
+};
+
+static struct entry *cache;
+
+/* Returns the entry of this name.  Closes entries that are older than a second. */
+static struct entry *
+cache_find(const char *name)
+{
+	struct entry **p = &cache, *en, *found = NULL;
+
+	while ((en = *p) != NULL)
+		if (pw_now() > en->en_since + PW_FRESH_US) {
+			*p = en->en_next;
+			pw_file_unref(&en->en_file);
+			close(en->en_fd);
+			free(en);
+		} else {
+			if (strcmp(en->en_name, name) == 0)
+				found = en;
+			p = &en->en_next;
+		}
+	return found;
+}
+
+static void
+cache_add(const char *name, int fd, struct pw_file *file)
+{
+	struct entry *en = calloc(1, sizeof(*en));
+
+	if (en == NULL)
+		abort();
+	en->en_next = cache;
+	en->en_since = pw_now();
+	en->en_fd = fd;
+	en->en_file = file;
+	strcpy(en->en_name, name);
+	pw_file_ref(file);
+	cache = en;
+}
+
+static void
+on_adopted(struct pw_waiter *w)
+{
+	struct cache_open *co =
+	    (struct cache_open *)(void *)((char *)w -
+					  offsetof(struct cache_open, co_open));
+	struct pw_file *file = co->co_open.op_file;
+
+	if (file != NULL)
+		cache_add(co->co_name, co->co_fd, file);
+	else
+		close(co->co_fd);
+	co->co_done(co, file, w->wt_error);
+}
+
+/*
+ * Makes the library's file, with the stat from which a server makes its validators.  The first one waits for a
+ * disk thread, others on a local file system do not.
+ */
+static void
+on_opened(struct pw_waiter *w)
+{
+	struct cache_open *co = (struct cache_open *)(void *)w;
+	struct pw_open *op = &co->co_open;
+
+	if (w->wt_error != 0) {
+		co->co_done(co, NULL, w->wt_error);
+		return;
+	}
+	*op = (struct pw_open){.op_waiter.wt_done = on_adopted};
+	op->op_waiter.wt_error =
+	    pw_file_from_fd(clients_loop, co->co_fd, &co->co_stat, op);
+	if (op->op_waiter.wt_error != -EINPROGRESS)
+		on_adopted(&op->op_waiter);
+}
+
+/* Opens the file on a disk thread, since that may wait. */
+static int
+open_file(struct pw_task *tk)
+{
+	struct cache_open *co = (struct cache_open *)(void *)tk;
+
+	co->co_fd = pw_root_open_file(clients_root, co->co_name);
+	if (co->co_fd < 0)
+		return co->co_fd;
+	return fstat(co->co_fd, &co->co_stat) == 0 ? 0 : -errno;
+}
+
+int
+cache_open(struct cache_open *co, struct pw_file **file)
+{
+	struct entry *en = cache_find(co->co_name);
+	int error;
+
+	if (en != NULL) {
+		*file = en->en_file;
+		pw_file_ref(*file);
+		return 0;
+	}
+	co->co_task = (struct pw_task){
+	    .tk_waiter.wt_done = on_opened, .tk_work = open_file};
+	error =
+	    pw_task_run(clients_loop, pw_root_dev(clients_root), &co->co_task);
+	return error == 0 ? -EINPROGRESS : error;
+}
