@@ -172,12 +172,8 @@ pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 	return fetch_read(dv, fd, off, len, folio, NULL);
 }
 
-/*
- * Returns true if the file's times are so old that another change would alter them: older than a
- * second, the coarsest clock of a file system, and a tick of the kernel's clock.
- */
-static bool
-fetch_is_settled(const struct os_version *ov)
+bool
+pool_is_settled(const struct os_version *ov)
 {
 	time_t before = time(NULL) - DIRECT_SETTLED;
 
@@ -197,7 +193,7 @@ fetch_may_be_direct(const struct window *win)
 	       device_is_local(win->win_device) &&
 	       win->win_job.job_len >= DIRECT_LEAST &&
 	       before + win->win_job.job_len <= OS_FOLIO &&
-	       fetch_is_settled(&win->win_key.pk_version);
+	       pool_is_settled(&win->win_key.pk_version);
 }
 
 /* Reads the window into a copy.  Returns false if that fails. */

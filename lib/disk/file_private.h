@@ -9,6 +9,9 @@
 
 struct indirect;
 
+/* Least size of a hole whose zeros are sent from memory, bytes. */
+#define FILE_HOLE ((off_t)512 << 10)
+
 struct file_private {
 	struct pw_file fp_file;
 	bool fp_attributed; /* true if fil_attribute was read */
@@ -28,6 +31,8 @@ struct file_private {
 	unsigned fp_dropped; /* dl_drops at the last residency check */
 	/* true if every page is checked, since a fetch may end before all its pages arrive */
 	bool fp_each;
+	/* true if the file may have a hole of FILE_HOLE bytes, and is local */
+	bool fp_sparse;
 	bool fp_random;	    /* true if kernel read-ahead is off for fil_fd */
 	uint32_t fp_number; /* key of the file in verified.h */
 	uint64_t fp_asked;  /* bytes requested, not counted by admission.h */

@@ -95,6 +95,12 @@ int pool_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how,
 int pool_fetch_copy(struct pw_file *, off_t off, size_t len, enum fetch_how,
     enum admit, struct pw_waiter *);
 
+/*
+ * Returns true if the file's times are so old that another change would alter them: older than a
+ * second, the coarsest clock of a file system, and a tick of the kernel's clock.  Any thread.
+ */
+bool pool_is_settled(const struct os_version *);
+
 /* Returns true if a queued or running fetch covers the range, apart from FETCH_MAP.  Any thread. */
 bool pool_fetching(struct pw_file *, off_t off, off_t end);
 

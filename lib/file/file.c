@@ -348,6 +348,14 @@ file_learn_device(struct pw_file *file)
 		file_priv(file)->fp_ask = OS_ASK_FETCH;
 }
 
+/* Returns true if blocks for FILE_HOLE bytes or more are missing (st_blocks counts 512 bytes). */
+static bool
+file_is_sparse(const struct stat *st)
+{
+	return st->st_size >= FILE_HOLE &&
+	       (off_t)st->st_blocks <= (st->st_size - FILE_HOLE) / 512;
+}
+
 int
 file_create(struct pw_loop *lp, struct found *fnd, struct pw_file **out)
 {
@@ -377,8 +385,10 @@ file_create(struct pw_loop *lp, struct found *fnd, struct pw_file **out)
 	fp->fp_number = verified_number(lp->lp_verified);
 	fp->fp_device = pool_device(lp->lp_pool, st->st_dev, POOL_FILES);
 	fp->fp_drop_lock = device_drop_lock(fp->fp_device, file->fil_ino);
-	if (file->fil_fd != -1)
+	if (file->fil_fd != -1) {
 		file_learn_device(file);
+		fp->fp_sparse = !fp->fp_remote && file_is_sparse(st);
+	}
 	*out = file;
 	return 0;
 }

@@ -359,6 +359,15 @@ void *os_huge_page(size_t len);
 /* Evicts clean pages of a range from the page cache. */
 void os_drop(int fd, off_t off, size_t len);
 
+/*
+ * Return the offset of the first byte at `off` or later that lies in data, or in a hole.  The end of the file
+ * counts as a hole; os_seek_data returns OFFSET_MAX if no data follows.  Return -errno, -EINVAL if the
+ * file system cannot tell.  They read the block map, so may wait for the disk, and move the descriptor's
+ * file offset.
+ */
+off_t os_seek_data(int fd, off_t off);
+off_t os_seek_hole(int fd, off_t off);
+
 /* Returns the most bytes that one advice covers on a device, at least 64 KiB.  Reads sysfs. */
 size_t os_advice_limit(dev_t dev);
 

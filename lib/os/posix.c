@@ -15,6 +15,7 @@
 
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
+#include "lib/util/offset.h"
 
 long
 os_round_trip(int sock)
@@ -69,6 +70,24 @@ void
 os_advise_random(int fd, bool random)
 {
 	posix_fadvise(fd, 0, 0, random ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
+}
+
+off_t
+os_seek_data(int fd, off_t off)
+{
+	off_t at = lseek(fd, off, SEEK_DATA);
+
+	if (at == -1)
+		return errno == ENXIO ? OFFSET_MAX : -errno;
+	return at;
+}
+
+off_t
+os_seek_hole(int fd, off_t off)
+{
+	off_t at = lseek(fd, off, SEEK_HOLE);
+
+	return at == -1 ? -errno : at;
 }
 
 int

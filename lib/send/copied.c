@@ -1,6 +1,6 @@
 /*
- * copied: sends bytes from memory: copies that were read past the page cache, all of a file where
- * sendfile(2) is refused or cannot be used, and the end of every range, SEND_TAIL at most.  After the
+ * copied: sends bytes from memory: copies that were read past the page cache, zeros of holes, all of a file
+ * where sendfile(2) is refused or cannot be used, and the end of every range, SEND_TAIL at most.  After the
  * last byte was read, fstat(2) checks whether the file is still the version whose validators are in the
  * head.  The end is sent after that check, so no client gets a whole response with bytes of two
  * versions.
@@ -72,6 +72,18 @@ copied_from_pin(struct pw_send *s, char *to, size_t len)
 	return (long)len;
 }
 
+/* Copies up to len of the next bytes from a hole.  Returns how many, or 0 if the next byte is data. */
+static long
+copied_from_hole(const struct pw_send *s, char *to, size_t len)
+{
+	off_t left = send_hole_end(s) - s->snd_off;
+
+	if ((off_t)len > left)
+		len = (size_t)left;
+	memset(to, 0, len);
+	return (long)len;
+}
+
 /*
  * Reads up to len of the next bytes.  Returns how many, or -errno.  Returns -EBUSY with ss_result
  * -EAGAIN if RWF_NOWAIT refuses a page that was resident a moment ago.
@@ -79,9 +91,11 @@ copied_from_pin(struct pw_send *s, char *to, size_t len)
 static long
 copied_read_next(struct pw_send *s, char *to, size_t len)
 {
-	long n = copied_from_pin(s, to, len);
+	long n = copied_from_hole(s, to, len);
 	int error;
 
+	if (n == 0)
+		n = copied_from_pin(s, to, len);
 	if (n == 0)
 		n = os_read(s->snd_file->fil_fd, s->snd_off, to, len,
 		    copied_may_wait(s));

@@ -55,7 +55,7 @@ send_drops(struct pw_send *s)
  * as often used.  That suits admitted files, and PW_CACHE_KEEP, where reading page by page costs more CPU
  * time than the saved bytes are worth (docs/admission.md).  It does not suit files on trial.
  * Where folios have read-ahead marks (device_marks), only a transmission that can send from its mapping
- * gets one.
+ * gets one, and only of a file without holes: a mark before a hole would stay, since the hole is not read.
  */
 enum fetch_how
 send_fetch_how(struct pw_send *s)
@@ -64,7 +64,8 @@ send_fetch_how(struct pw_send *s)
 		return FETCH_DIRECT;
 	if (send_priv(s)->ss_trial ||
 	    (device_marks(file_priv(s->snd_file)->fp_device) &&
-		!send_can_read_marked(s)))
+		(file_priv(s->snd_file)->fp_sparse ||
+		    !send_can_read_marked(s))))
 		return FETCH_PAGES;
 	return FETCH_FOLIO;
 }

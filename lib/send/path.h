@@ -150,7 +150,26 @@ struct pw_send *send_of_waiter(struct pw_waiter *);
  * with its result.  Call after send_pending_begin.  Until send_pending_end the loop changes only
  * snd_error of the transmission.
  */
-int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
+int send_on_pool(struct pw_send *, enum job_kind, int (*run)(struct pw_send *));
+
+/*
+ * Holes of sparse files (holes.c).  send_hole_may_begin returns true if a disk thread must look for a hole
+ * before the byte at `off` is read; send_hole_find has one look at snd_off, and the transmission is
+ * pending.  send_hole_is_next returns true if a hole found so has the next byte, and the file is unchanged;
+ * send_hole then sends the next chunk.  send_hole_end returns the end of that hole, or snd_off.
+ */
+bool send_hole_may_begin(const struct pw_send *, off_t off);
+enum pw_send_status send_hole_find(struct pw_send *);
+bool send_hole_is_next(struct pw_send *);
+enum pw_send_status send_hole(struct pw_send *);
+
+static inline off_t
+send_hole_end(const struct pw_send *s)
+{
+	return send_priv(s)->ss_hole && s->snd_off < send_priv(s)->ss_extent
+		   ? send_priv(s)->ss_extent
+		   : s->snd_off;
+}
 
 /* Decides whether pages are dropped, unless snd_cache is PW_CACHE_AUTO.  Call after snd_file is set. */
 void send_drop_start(struct pw_send *);
@@ -237,7 +256,7 @@ int send_check(const struct pw_send *, size_t len);
  */
 bool send_is_refused(const struct pw_send *, int error);
 
-/* Returns the end of the window that has the byte at `from`, at most the end of the range. */
+/* Returns the end of the window that has the byte at `from`, at most the end of the range or ss_extent. */
 off_t send_window_end(const struct pw_send *, off_t from);
 
 /* Returns the end of the next chunk, which lies in one window. */

@@ -108,7 +108,7 @@ aio_read_more(struct pw_send *s)
 	error = aio_read_by_ring(s, ai);
 	ai->ai_ring = error == 0;
 	if (error != 0)
-		error = send_on_pool(s, aio_pool_run);
+		error = send_on_pool(s, JOB_LONG, aio_pool_run);
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
@@ -138,9 +138,11 @@ aio_is_empty(const struct pw_send *s)
 static enum pw_send_status
 path_aio_step(struct pw_send *s)
 {
-	if (s->snd_len > 0 && aio_is_empty(s))
-		return aio_read_more(s);
-	return send_window(s, aio_end(s), aio_call);
+	if (s->snd_len == 0 || !aio_is_empty(s))
+		return send_window(s, aio_end(s), aio_call);
+	if (send_hole_may_begin(s, s->snd_off))
+		return send_hole_find(s);
+	return send_hole_is_next(s) ? send_hole(s) : aio_read_more(s);
 }
 
 static void

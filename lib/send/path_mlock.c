@@ -90,7 +90,7 @@ mlock_lock(struct pw_send *s)
 	mlock_take_room(s, (size_t)(lk->lk_end - lk->lk_off));
 	send_fetch_begin(s, lk->lk_end);
 	send_pending_begin(s, mlock_done);
-	error = send_on_pool(s, mlock_run);
+	error = send_on_pool(s, JOB_LONG, mlock_run);
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 

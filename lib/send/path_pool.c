@@ -181,7 +181,7 @@ pool_path_submit(struct pw_send *s)
 	send_fetch_begin(s, pool_path_end(s));
 	send_pending_begin(s, pool_path_done);
 	__atomic_store_n(&send_priv(s)->ss_lent, LENT_OUT, __ATOMIC_SEQ_CST);
-	error = send_on_pool(s, pool_path_run);
+	error = send_on_pool(s, JOB_LONG, pool_path_run);
 	if (error == 0)
 		return PW_SEND_PENDING;
 	__atomic_store_n(&send_priv(s)->ss_lent, LENT_NOT, __ATOMIC_SEQ_CST);

@@ -145,6 +145,8 @@ prefetch_window(struct pw_send *s, send_fetch_f fetch)
 	off_t from = s->snd_off, end;
 	int error = 0;
 
+	if (!send_priv(s)->ss_granted && send_hole_may_begin(s, from))
+		return send_hole_find(s);
 	if (!send_priv(s)->ss_granted)
 		send_window_choose(s);
 	end = send_window_end(s, from);
@@ -379,8 +381,10 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 		return send_by_pool(s);
 	if (send_priv(s)->ss_reported)
 		return prefetch_was_sent_by_pool(s);
-	if (s->snd_file != NULL && s->snd_len > 0 &&
-	    prefetch_may_be_dropped(s->snd_file))
+	if (send_hole_is_next(s))
+		status = send_hole(s);
+	else if (s->snd_file != NULL && s->snd_len > 0 &&
+		 prefetch_may_be_dropped(s->snd_file))
 		status = prefetch_send_between_drops(s, call, &missed);
 	else
 		status = prefetch_send_resident(s, call, &missed);

@@ -118,7 +118,7 @@ pw_send_start(struct pw_send *s)
 	s->snd_error = 0;
 	send_priv(s)->ss_lent = 0;
 	send_priv(s)->ss_how = FETCH_PAGES;
-	send_priv(s)->ss_direct = false;
+	send_priv(s)->ss_direct = send_priv(s)->ss_hole = false;
 	send_priv(s)->ss_backed_off = false;
 	send_priv(s)->ss_short = send_priv(s)->ss_granted =
 	    send_priv(s)->ss_follows = false;
@@ -136,8 +136,9 @@ pw_send_start(struct pw_send *s)
 	send_priv(s)->ss_result = 0;
 	send_priv(s)->ss_window = send_first_window(s);
 	send_priv(s)->ss_asked = send_priv(s)->ss_ready =
-	    send_priv(s)->ss_fetched = send_priv(s)->ss_fetched_end =
-		send_priv(s)->ss_dropped = send_priv(s)->ss_offered = -1;
+	    send_priv(s)->ss_extent = send_priv(s)->ss_fetched =
+		send_priv(s)->ss_fetched_end = send_priv(s)->ss_dropped =
+		    send_priv(s)->ss_offered = -1;
 	if (send_is_wrong(s)) {
 		s->snd_error = -EINVAL;
 		s->snd_file = file = NULL;

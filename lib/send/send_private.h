@@ -28,16 +28,26 @@ struct send_private {
 	off_t ss_from;
 	off_t ss_asked;	    /* end of the window being fetched */
 	off_t ss_offered;   /* end of the bytes offered to take_range, or -1 */
+	off_t ss_extent;    /* end of the hole or data at snd_off, or -1 */
+	bool ss_hole;	    /* true if a hole ends at ss_extent */
 	bool ss_backed_off; /* true if paused since the last progress */
 	bool ss_short;	    /* true if the window was evicted unsent */
-	unsigned ss_how;    /* how the window is read, an enum fetch_how */
-	bool ss_direct;	    /* true if the last window was read direct */
-	bool ss_full;	    /* true if the last step found the socket full */
-	bool ss_granted;    /* true if the budget for ss_wanted was granted */
-	bool ss_follows;    /* true if the next window is resident */
+	unsigned char ss_how; /* how the window is read, an enum fetch_how */
+	bool ss_direct;	      /* true if the last window was read direct */
+	bool ss_full;	      /* true if the last step found the socket full */
+	bool ss_granted;      /* true if the budget for ss_wanted was granted */
+	bool ss_follows;      /* true if the next window is resident */
 	unsigned char ss_wait; /* cause of the last wait, an enum send_wait */
 	/* true if snd_mem and file bytes go to the sink in one call */
 	bool ss_joins;
+	bool ss_reported; /* true if the next step returns ss_next */
+	/* true if data is copied into the socket (pw_loop_bound) */
+	bool ss_copies;
+	/* true if a page was missing; later ones are then dropped too */
+	bool ss_brings;
+	bool ss_drops;	 /* true if fetched pages are dropped */
+	bool ss_trial;	 /* true if the file is on trial (admission.h) */
+	bool ss_decided; /* true if ss_drops and ss_trial are set */
 	/* the transmission's part of the budget, or NULL */
 	struct holder *ss_holder;
 	size_t ss_wanted; /* bytes of budget requested for the next window */
@@ -56,14 +66,6 @@ struct send_private {
 	size_t ss_took;	      /* bytes that a disk thread's call sent */
 	int ss_result;	      /* result of the last send call, 0 or -errno */
 	int ss_next; /* outcome of a disk thread's call, an enum account_next */
-	bool ss_reported; /* true if the next step returns ss_next */
-	/* true if data is copied into the socket (pw_loop_bound) */
-	bool ss_copies;
-	/* true if a page was missing; later ones are then dropped too */
-	bool ss_brings;
-	bool ss_drops;	      /* true if fetched pages are dropped */
-	bool ss_trial;	      /* true if the file is on trial (admission.h) */
-	bool ss_decided;      /* true if ss_drops and ss_trial are set */
 } __attribute__((may_alias)); /* snd_private is an array of characters */
 
 static_assert(sizeof(struct send_private) <= PW_SEND_ROOM,

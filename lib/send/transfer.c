@@ -16,8 +16,11 @@
 off_t
 send_window_end(const struct pw_send *s, off_t from)
 {
-	return offset_next(
+	off_t end = offset_next(
 	    from, (off_t)send_priv(s)->ss_window, s->snd_off + s->snd_len);
+	off_t extent = send_priv(s)->ss_extent;
+
+	return from < extent && extent < end ? extent : end;
 }
 
 struct pw_send *
@@ -80,7 +83,8 @@ transfer_job_run(struct job *job)
 }
 
 int
-send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
+send_on_pool(
+    struct pw_send *s, enum job_kind kind, int (*run)(struct pw_send *))
 {
 	struct send_job *sj = calloc(1, sizeof(*sj));
 	int error;
@@ -88,6 +92,7 @@ send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
 	if (sj == NULL)
 		return -ENOMEM;
 	sj->sj_job.job_run = transfer_job_run;
+	sj->sj_job.job_kind = kind;
 	sj->sj_send = s;
 	sj->sj_run = run;
 	error = pool_submit(file_priv(s->snd_file)->fp_device, &sj->sj_job,
