@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|soak|html|deb|roots|image|fuzz|lint|bench|fleet|profile|cross|peers ...
+#	sh conf/install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|soak|html|deb|roots|image|fuzz|lint|bench|demo|fleet|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -111,6 +111,9 @@ needs()
 	lint	pymod markdown_it		python3-markdown-it	py311-markdown-it-py
 	lint	linux cmd abidiff		abigail-tools		-
 	lint	cmd codespell			codespell		py311-codespell
+	demo	cmd python3			python3			python3
+	demo	linux cmd nginx			nginx			-
+	demo	linux cmd mkfs.ext4		e2fsprogs		-
 	bench	cmd wrk				wrk			wrk
 	bench	linux lib libuv			libuv1-dev		-
 	bench	cmd fio				fio			fio
@@ -302,9 +305,9 @@ install_pkg()
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
 case " $* " in *" test "*) set -- "$@" check ;; esac
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|soak|deb|roots|image|fuzz|lint|bench|fleet|profile|cross|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|soak|deb|roots|image|fuzz|lint|bench|demo|fleet|profile|cross|peers ..."
 
-case " $* " in *" peers "* | *" nginx "* | *" test "* | *" fleet "*) peers=1 ;; esac
+case " $* " in *" peers "* | *" nginx "* | *" test "* | *" fleet "* | *" demo "*) peers=1 ;; esac
 
 if cmd apt-get; then
 	column=debian manager=apt

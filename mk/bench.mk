@@ -14,6 +14,11 @@ bench bench-full bench-storm bench-hot bench-tls bench-h2:
 	@+$(SUBMAKE) all build/bench/admission $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
 	@bench/lab run $(SCENARIOS_$@) $(ARGS)
 
+demo:
+	@sh conf/install-deps.sh build demo
+	@+$(SUBMAKE) all build/bench/probe build/bench/replay
+	@$(if $(filter 0,$(shell id -u)),,$(shell command -v sudo)) bench/lab demo $(ARGS)
+
 results:
 	@sh conf/install-deps.sh build bench nginx
 	@+$(SUBMAKE) all nginx-module build/tests/slowfs build/bench/admission $(PROFILE) $(LADDERS) \
