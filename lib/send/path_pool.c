@@ -198,11 +198,15 @@ send_pool_report(struct pw_send *s)
 {
 	struct pollfd pfd = {.fd = s->snd_sock, .events = POLLOUT};
 	enum pw_send_status status = send_status(send_priv(s)->ss_next);
+	int n;
 
 	send_priv(s)->ss_reported = false;
-	if (status == PW_SEND_WANT_WRITE && poll(&pfd, 1, 0) != 0)
-		status = PW_SEND_AGAIN;
-	return status;
+	if (status != PW_SEND_WANT_WRITE)
+		return status;
+	do
+		n = poll(&pfd, 1, 0);
+	while (n == -1 && errno == EINTR);
+	return n == 0 ? PW_SEND_WANT_WRITE : PW_SEND_AGAIN;
 }
 
 /* Sends memory from the loop, since there is no file, and so no device whose threads could send it. */

@@ -136,8 +136,8 @@ a_disk_thread_examines_the_first_file_of_a_device(void **state)
 	assert_int_equal(ask(fx, fd, NULL, &first), -EINPROGRESS);
 	close(fd);
 	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
-	assert_int_not_equal(device_of(fx)->dv_ask, OS_ASK_UNKNOWN);
 	settle(fx->fx_loop);
+	assert_int_not_equal(device_of(fx)->dv_ask, OS_ASK_UNKNOWN);
 	assert_int_equal(first.as_times, 1);
 	assert_int_equal(first.as_open.op_waiter.wt_error, 0);
 	if (device_open_waits(device_of(fx)))
