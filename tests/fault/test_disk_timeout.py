@@ -181,14 +181,14 @@ def test_head_and_pipelined_requests(serve_disk, disk):
 
 def test_disk_that_is_busy_is_waited_for(serve_disk, disk):
     """One thread, and six files before it in the queue: none takes as long as all."""
-    server = serve_disk("nodiskio", disk_timeout=1, threads=1)
+    server = serve_disk("nodiskio", disk_timeout=2, threads=1)
     disk.cold(*range(MANY))
     disk.slow.delay("read", 30, "image")
     clients = [ask(server, n) for n in range(MANY)]
     begin = time.monotonic()
     for n, c in enumerate(clients):
         assert c.response().body == t.content(n, SIZE)
-    assert time.monotonic() - begin > 1, "that was not slow enough to show anything"
+    assert time.monotonic() - begin > 2, "that was not slow enough to show anything"
     disk.slow.release()
 
 
