@@ -10,9 +10,10 @@
 #include "lib/file/file.h"
 #include "lib/send/path.h"
 #include "lib/send/window_size.h"
+#include "lib/util/offset.h"
 
 /* Most bytes of data with smaller holes that one look passes over. */
-#define HOLES_SPAN ((off_t)(8 * WINDOW_MOST))
+#define HOLES_SPAN (8 * WINDOW_MOST)
 
 /*
  * Returns true if data at `data`, found by a search that began at `off`, is preceded by a hole that is not
@@ -28,7 +29,7 @@ holes_is_hole(off_t off, off_t data, off_t end)
 static off_t
 holes_data_end(int fd, off_t off, off_t end)
 {
-	off_t most = end - off < HOLES_SPAN ? end : off + HOLES_SPAN;
+	off_t most = offset_add(off, HOLES_SPAN, end);
 	off_t at = off, hole;
 
 	while (at >= 0 && at < most) {

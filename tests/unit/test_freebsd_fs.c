@@ -105,7 +105,7 @@ void os_learn(void);
 enum os_ask os_ask_means(int, struct os_fs *);
 #include "lib/os/freebsd_fs.c"
 
-/* Of a file system of this type, which is above the type `lower`, or NULL. */
+/* Asks about a file system of this type, which is above the type `lower`, or NULL. */
 static enum os_ask
 ask_above(const char *type, const char *lower)
 {

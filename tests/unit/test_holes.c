@@ -159,7 +159,7 @@ range_is_right(struct fixture *fx, struct pw_file *file, const char *path,
 	assert_true(evict(file->fil_fd, (size_t)file->fil_size));
 }
 
-/* What is fetched of a whole file are its islands, however it is sent. */
+/* Each send path fetches only the islands of a file. */
 static void
 every_byte_is_right(struct fixture *fx, struct pw_file *file)
 {
@@ -234,7 +234,7 @@ cut(const char *path)
 	assert_int_equal(truncate(path, 4 * MIB), 0);
 }
 
-/* What is sent until then is of the first version, so the client must not have all of it. */
+/* Bytes sent before the change are of the first version, so the client must not get a whole file. */
 static void
 changed_hole_is_not_sent_whole(
     struct fixture *fx, const char *name, void (*change)(const char *path))

@@ -87,7 +87,7 @@ each_mark_is_removed_once_and_nothing_is_asked(void **state)
 		skip(); /* RLIMIT_MEMLOCK, or no large folios here */
 	for (i = 0; i < FOLIOS; i++)
 		assert_int_equal(unmarked[i], 1);
-	/* What was sent before could be asked for. */
+	/* RWF_NOWAIT may check windows that were fetched before: the second download could ask. */
 	send_cold(*state, file);
 	for (i = 1; i < FOLIOS; i++)
 		assert_int_equal(unmarked[i], 1);

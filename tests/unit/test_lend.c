@@ -479,7 +479,7 @@ pages_that_were_fetched_are_dropped(void **state)
 		usleep(10000);
 	}
 	assert_int_equal(pages_resident(file->fil_fd, 0, 256 * KIB), 0);
-	/* What others read stays. */
+	/* Pages that others read stay. */
 	read_in(file->fil_fd, 0, 256 * KIB);
 	assert_int_equal(pw_fetch(&fe.fe_fetch), 0);
 	pw_unpin(&fe.fe_fetch);
@@ -542,7 +542,7 @@ a_fetch_that_cannot_be_is_refused(void **state)
 	pw_file_unref(&file);
 }
 
-/* Nobody can tell what is in memory of a file of a network file system; a copy can be had. */
+/* The residency of a file of a network file system is unknown; a copy can be had. */
 static void
 a_file_that_cannot_be_checked_is_copied(void **state)
 {

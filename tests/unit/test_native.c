@@ -1061,7 +1061,7 @@ at_the_limit_a_disk_thread_reads_first(void **state)
 	assert_int_equal(fake.fk_calls, 1);
 	latch_open(&la);
 	settle(fx->fx_loop);
-	/* What was read is sent, although the limit is still reached. */
+	/* Bytes that a disk thread has read are sent, although the limit is still reached. */
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	assert_int_equal(fake.fk_calls, 2);
 	settle(fx->fx_loop);
