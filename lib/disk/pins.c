@@ -19,12 +19,13 @@ TAILQ_HEAD(pin_list, pin);
 struct pin {
 	struct pins_key pn_key;
 	off_t pn_off;
-	size_t pn_len; /* bytes of the file */
+	size_t pn_len; /* length of the pin in the file, bytes */
 	void *pn_map;
 	int pn_pipe;  /* descriptor of a mapping's pipe, or -1 */
-	bool pn_copy; /* pn_map is a copy, memory of OS_FOLIO bytes */
+	bool pn_copy; /* true if pn_map is a copy, memory of OS_FOLIO bytes */
 	enum pins_mapping pn_mapping;
-	bool pn_released; /* a transmission took and released this pin */
+	bool
+	    pn_released; /* true if a transmission took and released this pin */
 	unsigned pn_refs;
 	/* time at which the pin was added, released or became spare, microseconds */
 	uint64_t pn_since;
@@ -195,7 +196,7 @@ pins_unmap_all(struct pins *ps, struct pin_list *list)
 	}
 }
 
-/* Returns the mapping that was released first and is kept, or NULL.  The lock is held. */
+/* Returns the kept mapping that was released first, or NULL.  The lock is held. */
 static struct pin *
 pins_oldest_kept(struct pins *ps)
 {
@@ -546,7 +547,7 @@ pins_forget(struct pins *ps, uint64_t dev, uint64_t ino, off_t off, off_t end)
 	pthread_mutex_unlock(&ps->ps_lock);
 }
 
-/* Removes pins, and unused memory, that no transmission took in time.  The lock is held. */
+/* Removes pins that no transmission took in time, and memory unused for too long.  The lock is held. */
 static void
 pins_age(struct pins *ps, uint64_t now_us)
 {

@@ -7,12 +7,14 @@
  * - a copy, which was read past the page cache (os_direct_read).  It is sent from its memory.
  *
  * A disk thread reads a window and adds its pin; the transmissions that wait for it take references.
- * When the last reference of a mapping is released, or no transmission takes one within
- * PINS_FRESH_US, a disk thread unmaps it.  A kept mapping stays for another PINS_FRESH_US, unless its memory
- * is needed or its mark was removed; it proves that its bytes are resident (pins_cover).  A copy waits for its first reference for PINS_WAITED_US,
- * since its bytes are nowhere else in memory, and for another one for PINS_FRESH_US after the last was
- * released.  Then its memory is used again.  If the limit of pins is reached, the memory of a copy is
- * used again as soon as the copy was sent, or has waited for PINS_FRESH_US.
+ * When the last reference of a mapping is released, or no transmission takes one within PINS_FRESH_US, a
+ * disk thread unmaps it.  A kept mapping stays for another PINS_FRESH_US, unless its memory is needed or
+ * its mark was removed; it proves that its bytes are resident (pins_cover).
+ *
+ * A copy waits for its first reference for PINS_WAITED_US, since its bytes are nowhere else in memory, and
+ * for another one for PINS_FRESH_US after the last was released.  Then its memory is used again.  If the
+ * limit of pins is reached, the memory of a copy is used again as soon as the copy was sent, or has waited
+ * for PINS_FRESH_US.
  *
  * Any thread; the lock is held for a few instructions.
  */
@@ -39,8 +41,8 @@ struct pins;
 /* Kinds of mappings. */
 enum pins_mapping {
 	PINS_UNMARKED, /* without a read-ahead mark (os_fetch_folio) */
-	PINS_MARKED,   /* it may have one: it is sent from the mapping alone */
-	PINS_KEPT,     /* the same, and the mapping is kept for a while */
+	PINS_MARKED, /* may have a read-ahead mark; sent from the mapping alone */
+	PINS_KEPT,   /* as PINS_MARKED, and kept for a while after its use */
 };
 
 /* Identifies one version of a file. */
@@ -75,7 +77,10 @@ pins_same_key(const struct pins_key *a, const struct pins_key *b)
 	       pins_same_version(&a->pk_version, &b->pk_version);
 }
 
-/* bytes limits the sum of all pins, pipes the number of those with a pipe.  Returns NULL if memory is short. */
+/*
+ * Creates a table of at most `bytes` bytes of pins, and `pipes` pins with a pipe.  Returns NULL if memory
+ * is short.
+ */
 struct pins *pins_create(size_t bytes, unsigned pipes);
 
 /* Unmaps all pins. */
@@ -90,7 +95,7 @@ bool pins_reserve(struct pins *, size_t len);
 /* Cancels a reservation. */
 void pins_refuse(struct pins *, size_t len);
 
-/* Reserves a pipe for os_fetch_folio.  Returns false above the limit.  pins_no_pipe cancels it. */
+/* Reserves a pipe for os_fetch_folio.  Returns false above the limit.  pins_no_pipe cancels the reservation. */
 bool pins_reserve_pipe(struct pins *);
 void pins_no_pipe(struct pins *);
 
@@ -136,7 +141,7 @@ off_t pins_end(const struct pin *, off_t off);
 /* Returns true if a kept mapping begins at off, and mappings have all bytes of [off, end) of the file. */
 bool pins_cover(struct pins *, const struct pins_key *, off_t off, off_t end);
 
-/* The mapping that begins at off is no longer kept: its mark was removed. */
+/* Stops keeping the mapping that begins at off.  Call after its read-ahead mark was removed. */
 void pins_unkeep(struct pins *, const struct pins_key *, off_t off);
 
 /* Returns a pointer to the bytes from off to pins_end, or NULL if the pin has no copy of them. */

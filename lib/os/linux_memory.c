@@ -27,7 +27,7 @@ struct hierarchy {
 static const struct hierarchy v1 = {
     "/sys/fs/cgroup/memory", {"memory.limit_in_bytes", NULL}, false};
 
-/* The second entry is systemd's hybrid mode. */
+/* Version 2, mounted as usual, and as in systemd's hybrid mode. */
 static const struct hierarchy v2[] = {
     {"/sys/fs/cgroup", {"memory.max", "memory.high"}, true},
     {"/sys/fs/cgroup/unified", {"memory.max", "memory.high"}, true},

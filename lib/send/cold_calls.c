@@ -10,8 +10,8 @@
 #include "lib/os/os.h"
 #include "lib/send/cold_calls.h"
 
-#define COLD_LOOKS	8  /* calls looked at when the limit is reached */
-#define COLD_TICK_LOOKS 64 /* calls looked at per tick */
+#define COLD_LOOKS	8  /* calls checked when the limit is reached */
+#define COLD_TICK_LOOKS 64 /* calls checked per tick */
 
 struct cold_call {
 	/* first member, since the callback casts it */
@@ -19,8 +19,8 @@ struct cold_call {
 	TAILQ_ENTRY(cold_call) cc_link;
 	struct pw_loop *cc_loop;
 	struct pw_file *cc_file; /* one reference */
-	off_t cc_last;		 /* offset of its last byte */
-	int cc_sock;		 /* may be closed */
+	off_t cc_last;		 /* offset of the call's last byte */
+	int cc_sock;		 /* socket of the call; may be closed */
 	uint64_t cc_peer;	 /* os_peer of cc_sock, or 0 */
 	bool cc_reads;		 /* true if a disk thread reads cc_last */
 };
@@ -40,14 +40,14 @@ cold_calls_remove(struct cold_call *cc)
 	cold_calls_free(cc);
 }
 
-/* Ignores an error, since a read that has failed has ended, too. */
+/* Ends the call when the disk thread's read has ended, also with an error. */
 static void
 cold_calls_read(struct pw_waiter *w)
 {
 	cold_calls_remove((struct cold_call *)w);
 }
 
-/* Has a disk thread wait for the call.  If the pool is full, the next look tries again. */
+/* Has a disk thread wait for the call.  If the pool is full, the next check tries again. */
 static void
 cold_calls_await(struct cold_call *cc)
 {
@@ -70,7 +70,7 @@ cold_calls_look(struct cold_call *cc)
 		cold_calls_remove(cc);
 }
 
-/* Looks at the calls that were not looked at for the longest time. */
+/* Checks n calls, those with the oldest checks first. */
 static void
 cold_calls_look_at(struct pw_loop *lp, unsigned n)
 {

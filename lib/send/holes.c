@@ -12,7 +12,7 @@
 #include "lib/send/window_size.h"
 #include "lib/util/offset.h"
 
-/* Most bytes of data with smaller holes that one look passes over. */
+/* Most bytes that one search passes over: data, and holes of less than FILE_HOLE. */
 #define HOLES_SPAN (8 * WINDOW_MOST)
 
 /*
@@ -25,7 +25,7 @@ holes_is_hole(off_t off, off_t data, off_t end)
 	return data >= end || data - off >= FILE_HOLE;
 }
 
-/* Returns the begin of the first such hole behind `off`, which has data, or `end` at most. */
+/* Returns the start of the first such hole after `off`, which has data, or `end` if the search finds none. */
 static off_t
 holes_data_end(int fd, off_t off, off_t end)
 {

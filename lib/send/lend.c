@@ -30,7 +30,7 @@ struct lend_private {
 	off_t ld_from;		 /* begin of the window */
 	off_t ld_end;		 /* end of the window */
 	unsigned char ld_how;	 /* how the window is read, an enum fetch_how */
-	unsigned char ld_tries;
+	unsigned char ld_tries;	 /* number of fetches that were started */
 	bool ld_pending; /* true until wt_done of the caller is called */
 	bool ld_drops;	 /* true if the pages are dropped if fetched */
 	bool ld_missed;	 /* true if a page was not resident */
@@ -66,7 +66,7 @@ lend_pins(struct pw_fetch *ft)
 	return pool_pins(file_priv(lend_priv(ft)->ld_file)->fp_loop->lp_pool);
 }
 
-/* Returns true if the caller's fields are right, and nothing is lent yet. */
+/* Returns true if the caller's fields are valid, and no window is lent yet. */
 static bool
 lend_is_right(struct pw_fetch *ft)
 {
@@ -148,7 +148,7 @@ lend_check(const struct pw_fetch *ft)
 	return file_priv(ft->ft_file)->fp_remote ? 0 : file_check(ft->ft_file);
 }
 
-/* Has the pages dropped that were fetched.  The kernel drops none that a socket has, so tries twice. */
+/* Has a disk thread drop the fetched pages: soon, and again later, since a socket may still hold some. */
 static void
 lend_drop(struct lend_private *ld)
 {
@@ -179,7 +179,7 @@ pw_unpin(struct pw_fetch *ft)
 	pw_file_unref(&ld->ld_file);
 }
 
-/* Ends the wait, and after an error also what is lent.  May free the struct. */
+/* Completes the caller's wait.  After an error, also releases the window.  The caller may free the struct. */
 static void
 lend_deliver(struct pw_fetch *ft, int error)
 {
@@ -192,7 +192,7 @@ lend_deliver(struct pw_fetch *ft, int error)
 
 static int lend_fetch(struct pw_fetch *);
 
-/* Takes what the fetch brought.  Returns -EINPROGRESS if it has to be fetched once more. */
+/* Lends a window that was fetched.  Returns -EINPROGRESS if it is fetched again, or -errno. */
 static int
 lend_arrived(struct pw_fetch *ft, bool direct)
 {
@@ -223,7 +223,7 @@ lend_fetched(struct pw_waiter *w)
 		lend_deliver(ft, error);
 }
 
-/* Returns 0 if lend_fetched will be called. */
+/* Starts a fetch of the window.  Returns 0 if lend_fetched will be called, else -errno. */
 static int
 lend_fetch(struct pw_fetch *ft)
 {
@@ -251,7 +251,7 @@ lend_has_budget(struct pw_waiter *w)
 		lend_deliver(ft, error);
 }
 
-/* Takes budget, and fetches the window.  Returns -EINPROGRESS or -errno. */
+/* Takes budget, and starts a fetch of the window.  Returns -EINPROGRESS or -errno. */
 static int
 lend_start(struct pw_fetch *ft)
 {
@@ -275,7 +275,7 @@ lend_start(struct pw_fetch *ft)
 	return -EINPROGRESS;
 }
 
-/* Lends what is there.  Returns -EAGAIN if the window has to be fetched. */
+/* Lends the window if it is pinned or resident.  Returns -EAGAIN if it must be fetched, or another -errno. */
 static int
 lend_at_once(struct pw_fetch *ft)
 {
