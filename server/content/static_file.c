@@ -14,203 +14,15 @@
 #include "server/content/file_error.h"
 #include "server/content/redirect.h"
 #include "server/content/sibling.h"
+#include "server/content/static_error.h"
 #include "server/content/static_file.h"
+#include "server/content/static_listing.h"
 
-#define ROOMS	  4
-#define SECOND_US ((uint64_t)1000000)
+#define ROOMS 4
 
 static bool static_file_find(struct exchange *);
 static bool static_file_next_step(struct exchange *);
 static bool static_file_not_found(struct exchange *, int error);
-
-static int
-static_file_status_of(int error)
-{
-	switch (error) {
-	case -ENOENT:
-	case -ENOTDIR:
-	case -ENAMETOOLONG:
-		return 404;
-	case -EACCES:
-	case -EPERM:
-	case -EXDEV: /* link that leads out of the root */
-	case -ELOOP:
-		return 403;
-	case -EAGAIN:
-	case -EMFILE:
-	case -ENFILE:
-	case -ENOMEM:
-		return 503;
-	default:
-		return 500;
-	}
-}
-
-static bool
-static_file_fail(struct exchange *ex, int error)
-{
-	int status = static_file_status_of(error);
-
-	if (status >= 500 && error != -EAGAIN)
-		file_error_tell(ex, error);
-	response_error(ex, status);
-	return true;
-}
-
-/* ---------------------------------------------------------------- listings */
-
-/* Only resumes the exchange, because thousands of completions may arrive at once. */
-static void
-static_file_on_block(struct autoindex_stream *st)
-{
-	struct exchange *ex = st->st_arg;
-
-	exchange_resume(ex);
-}
-
-static bool
-static_file_streamed(struct exchange *ex)
-{
-	struct autoindex_stream *st = ex->ex_lookup.lk_stream;
-
-	if (st->st_error != 0)
-		return static_file_fail(ex, st->st_error);
-	ex->ex_lookup.lk_stream = NULL;
-	response_stream(ex, st);
-	return true;
-}
-
-static void
-static_file_cancel_stream(struct exchange *ex)
-{
-	autoindex_stream_cancel(ex->ex_lookup.lk_stream);
-}
-
-static const struct pending static_file_block_pending = {
-    .resume = static_file_streamed,
-    .cancel = static_file_cancel_stream,
-    PENDING_DISK,
-};
-
-static bool static_file_stream(struct exchange *);
-
-static const struct pending static_file_memory_pending = {
-    .resume = static_file_stream,
-};
-
-static bool
-static_file_stream(struct exchange *ex)
-{
-	struct lookup *lk = &ex->ex_lookup;
-	struct autoindex_stream *st;
-	int error;
-
-	if (ex->ex_request.rq_method == METHOD_HEAD) {
-		response_stream(ex, NULL);
-		return true;
-	}
-	ex->ex_held = !exchange_reserve(ex, AUTOINDEX_STREAM_BYTES);
-	if (ex->ex_held)
-		return exchange_pend(ex, &static_file_memory_pending);
-	st = lk->lk_stream = autoindex_stream_create(&lk->lk_listing.li_place);
-	if (st == NULL)
-		return static_file_fail(ex, -ENOMEM);
-	st->st_loop = ex->ex_service->svc_loop;
-	st->st_chunked = !ex->ex_request.rq_http10 && !ex->ex_request.rq_framed;
-	st->st_done = static_file_on_block;
-	st->st_arg = ex;
-	error = autoindex_stream_next(st);
-	return error == 0 ? exchange_pend(ex, &static_file_block_pending)
-			  : static_file_fail(ex, error);
-}
-
-static void
-static_file_on_listing(struct listing *li)
-{
-	struct exchange *ex =
-	    (struct exchange *)(void *)((char *)li - offsetof(struct exchange,
-							 ex_lookup.lk_listing));
-
-	exchange_resume(ex);
-}
-
-static bool
-static_file_listed(struct exchange *ex, int error)
-{
-	struct listing *li = &ex->ex_lookup.lk_listing;
-
-	if (error != 0 && error != -E2BIG)
-		return static_file_fail(ex, error);
-	if (response_condition(ex)) {
-		autoindex_cache_unref(&li->li_text);
-		return true;
-	}
-	if (error == -E2BIG)
-		return static_file_stream(ex);
-	response_listing(ex, li->li_text);
-	li->li_text = NULL;
-	return true;
-}
-
-static bool
-static_file_relisted(struct exchange *ex)
-{
-	return static_file_listed(ex, ex->ex_lookup.lk_listing.li_error);
-}
-
-static const struct pending static_file_listing_pending = {
-    .resume = static_file_relisted,
-    PENDING_DISK,
-};
-
-static unsigned
-static_file_siblings(const struct settings *set)
-{
-	unsigned i, bits = 0;
-
-	for (i = 0; i < set->set_ncodings; i++)
-		bits |= 1u << set->set_codings[i];
-	return bits;
-}
-
-static bool
-static_file_list(struct exchange *ex, struct place place)
-{
-	struct lookup *lk = &ex->ex_lookup;
-	struct listing *li = &lk->lk_listing;
-	int error;
-
-	if (!lk->lk_set->set_autoindex && lk->lk_set->set_try != NULL)
-		return static_file_next_step(ex);
-	if (!lk->lk_set->set_autoindex) {
-		response_error(ex, 403);
-		return true;
-	}
-	place.pl_root = lk->lk_root;
-	place.pl_path = lk->lk_path.b_data;
-	place.pl_title = ex->ex_target.tgt_path.s_ptr;
-	place.pl_dotfiles = lk->lk_set->set_dotfiles;
-	place.pl_dotnames = lk->lk_set->set_dotnames;
-	place.pl_siblings = static_file_siblings(lk->lk_set);
-	place.pl_digests = lk->lk_set->set_digest;
-	if (lk->lk_set->set_listing_header[0] != '\0')
-		place.pl_header = lk->lk_set->set_listing_header;
-	place.pl_view =
-	    view_parse(ex->ex_target.tgt_query, ex->ex_request.rq_accept);
-	/*
-	 * Half of disk_timeout: a listing that takes longer is sent in blocks, before the request
-	 * times out.
-	 */
-	place.pl_patience_us =
-	    ex->ex_service->svc_conf->conf_disk_timeout * SECOND_US / 2;
-	li->li_place = place;
-	li->li_done = static_file_on_listing;
-	error = autoindex_cache_get(ex->ex_service->svc_listings,
-	    ex->ex_service->svc_loop, li, clock_now());
-	if (error == -EINPROGRESS)
-		return exchange_pend(ex, &static_file_listing_pending);
-	return static_file_listed(ex, error == 0 ? li->li_error : error);
-}
 
 /* ------------------------------------------------------------------ lookup */
 
@@ -265,6 +77,19 @@ static_file_next_name(struct exchange *ex)
 }
 
 static bool
+static_file_list(struct exchange *ex, struct place place)
+{
+	const struct settings *set = ex->ex_lookup.lk_set;
+
+	if (set->set_autoindex)
+		return static_listing_begin(ex, place);
+	if (set->set_try != NULL)
+		return static_file_next_step(ex);
+	response_error(ex, 403);
+	return true;
+}
+
+static bool
 static_file_found(struct exchange *ex, struct pw_file *file)
 {
 	struct lookup *lk = &ex->ex_lookup;
@@ -301,12 +126,12 @@ static_file_not_found(struct exchange *ex, int error)
 {
 	struct lookup *lk = &ex->ex_lookup;
 
-	if (static_file_status_of(error) != 404)
-		return static_file_fail(ex, error);
+	if (static_error_status(error) != 404)
+		return static_error_send(ex, error);
 	if (lk->lk_slash && !lk->lk_dir)
 		return static_file_next_name(ex);
 	return lk->lk_set->set_try != NULL ? static_file_next_step(ex)
-					   : static_file_fail(ex, error);
+					   : static_error_send(ex, error);
 }
 
 /* ---------------------------------------------------------------- siblings */
@@ -321,7 +146,7 @@ static_file_has_siblings(
 	if (lk->lk_weights == 0 || lk->lk_dir || lk->lk_redirects)
 		return false;
 	return error == 0 ? file->fil_type == PW_FILE_REGULAR
-			  : static_file_status_of(error) == 404;
+			  : static_error_status(error) == 404;
 }
 
 /*
@@ -460,7 +285,7 @@ static_file_find(struct exchange *ex)
 	int error;
 
 	if (lk->lk_path.b_failed)
-		return static_file_fail(ex, -ENOMEM);
+		return static_error_send(ex, -ENOMEM);
 	if (lk->lk_site->site_closed && static_file_is_closed(ex))
 		return static_file_not_found(ex, -ENOENT);
 	lk->lk_open.op_waiter.wt_done = static_file_on_open;
@@ -556,7 +381,7 @@ static_file_next_step(struct exchange *ex)
 	do {
 		step = lk->lk_set->set_try[lk->lk_step];
 		if (step == NULL)
-			return static_file_fail(ex, -ENOENT);
+			return static_error_send(ex, -ENOENT);
 		lk->lk_step++;
 		if (*step != '$' && *step != '/') {
 			response_error(ex, (int)strtol(step, NULL, 10));
@@ -576,7 +401,7 @@ static_begin(struct exchange *ex)
 	if (ex->ex_target.tgt_dotfile && !lk->lk_set->set_dotfiles &&
 	    !target_dotnames(
 		lk->lk_set->set_dotnames, ex->ex_target.tgt_path.s_ptr))
-		return static_file_fail(ex, -ENOENT);
+		return static_error_send(ex, -ENOENT);
 	if (lk->lk_set->set_ncodings > 0)
 		lk->lk_weights =
 		    coding_weights(ex->ex_request.rq_accept_encoding);
