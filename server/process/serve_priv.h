@@ -2,8 +2,9 @@
  * serve_priv: declarations that the files of the server process share.  No other file includes
  * this header.
  *
- *   serve.c        handles the master's messages, shuts down
- *   serve_start.c  opens everything, then starts the threads
+ *   serve.c          handles the master's messages, shuts down
+ *   serve_start.c    opens everything, then starts the threads
+ *   serve_sockets.c  passes, shares and announces the sockets
  */
 #ifndef SERVER_PROCESS_SERVE_PRIV_H
 #define SERVER_PROCESS_SERVE_PRIV_H
@@ -76,5 +77,17 @@ void serve_withdraw(struct server *, bool yes);
 void serve_accept(struct server *);
 
 void serve_command(struct server *, enum command);
+
+/*
+ * Passes the sockets to the master, which keeps them for the next server process.  Returns 0 or
+ * -errno.
+ */
+int serve_sockets_hand_over(struct server *);
+
+/* Distributes the sockets of sites over the workers.  Returns 0 or -errno. */
+int serve_sockets_share(struct server *);
+
+/* Logs the addresses at which the process serves. */
+void serve_sockets_announce(const struct server *);
 
 #endif

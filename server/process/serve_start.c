@@ -27,7 +27,6 @@
 #include "server/process/sandbox.h"
 #include "server/process/serve_priv.h"
 #include "server/worker/event_memory.h"
-#include "server/worker/listener.h"
 
 #define RESERVE 8 /* descriptors that connections cannot use */
 #define PIPE	2 /* descriptors of the pipe of a worker's loop */
@@ -238,76 +237,6 @@ serve_start_create_workers(struct server *sv, bool again)
 	return 0;
 }
 
-/* Returns the number of consecutive sockets, from index i, with the same name and use. */
-static size_t
-serve_start_same_name(const struct listen_table *ss, size_t i)
-{
-	size_t n = 1;
-
-	while (i + n < ss->ss_count &&
-	       ss->ss_list[i + n].sk_use == ss->ss_list[i].sk_use &&
-	       strcmp(ss->ss_list[i + n].sk_name, ss->ss_list[i].sk_name) == 0)
-		n++;
-	return n;
-}
-
-/*
- * Distributes n sockets, starting with `sk`, over the workers: each worker gets at least one
- * socket, and each socket at least one worker.
- */
-static int
-serve_start_share(struct server *sv, const struct sock *sk, size_t n)
-{
-	unsigned workers = sv->sv_conf->conf_workers;
-	size_t i, at = 0, who = 0, most = n > workers ? n : workers;
-	int error;
-
-	for (i = 0; i < most; i++) {
-		error = listener_take(sv->sv_workers[who], sk[at].sk_fd,
-		    sk[at].sk_proxy, sk[at].sk_tls);
-		if (error != 0)
-			return serve_start_failed("listen", error);
-		at = at + 1 < n ? at + 1 : 0;
-		who = who + 1 < workers ? who + 1 : 0;
-	}
-	return 0;
-}
-
-static int
-serve_start_share_sockets(struct server *sv)
-{
-	const struct listen_table *ss = &sv->sv_sockets;
-	size_t i, n;
-
-	for (i = 0; i < ss->ss_count; i += n) {
-		n = serve_start_same_name(ss, i);
-		if (ss->ss_list[i].sk_use == SOCKET_SERVE &&
-		    serve_start_share(sv, &ss->ss_list[i], n) == -1)
-			return -1;
-	}
-	return 0;
-}
-
-/* Passes the sockets to the master, which keeps them for the next server process. */
-static int
-serve_start_hand_over(struct server *sv)
-{
-	char text[LISTEN_TEXT];
-	const struct sock *sk;
-	size_t i;
-	int error = 0;
-
-	for (i = 0; i < sv->sv_sockets.ss_count && error == 0; i++) {
-		sk = &sv->sv_sockets.ss_list[i];
-		listen_pack(sk, text);
-		error = channel_send(
-		    sv->sv_channel, CHANNEL_SOCKET, text, sk->sk_fd, true);
-	}
-	return error == 0 ? 0
-			  : serve_start_failed(
-				"pass the sockets to the master", error);
-}
-
 /*
  * Closes inherited descriptors in this process.  The master keeps them, because a later process may
  * need them: the log may be /dev/fd/5.
@@ -380,8 +309,11 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 	 * Passes the sockets even after a failure, so that the master removes the files of new
 	 * sockets.
 	 */
-	if (serve_start_hand_over(sv) == -1 || !bound ||
-	    serve_start_open_log(sv) == -1)
+	error = serve_sockets_hand_over(sv);
+	if (error != 0)
+		return serve_start_failed(
+		    "pass the sockets to the master", error);
+	if (!bound || serve_start_open_log(sv) == -1)
 		return -1;
 	serve_start_forget_inherited();
 	/* The limit of locked memory applies to the user of the configuration, but not to root. */
@@ -390,9 +322,11 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 	error = pw_pool_create(&pool, &sv->sv_pool);
 	if (error != 0)
 		return serve_start_failed("create the prefetch pool", error);
-	if (serve_start_create_workers(sv, again) == -1 ||
-	    serve_start_share_sockets(sv) == -1)
+	if (serve_start_create_workers(sv, again) == -1)
 		return -1;
+	error = serve_sockets_share(sv);
+	if (error != 0)
+		return serve_start_failed("listen", error);
 	metrics_prepare();
 	serve_start_reserve_descriptors(
 	    sv->sv_clients, sv->sv_conf->conf_workers);
@@ -501,61 +435,6 @@ serve_start_threads(struct server *sv)
 	return serve_start_admin(sv);
 }
 
-static void
-serve_start_announce_one(const struct server *sv, const struct sock *sk)
-{
-	char url[256];
-	const char *address = url;
-
-	if (sk->sk_ino != 0)
-		snprintf(url, sizeof(url), "unix:%s", sk->sk_name);
-	else
-		bind_url(sk->sk_fd, false, url, sizeof(url));
-	if (sk->sk_use == SOCKET_ADMIN) {
-		log_notice(sv->sv_writer, "admin at %s", url);
-		return;
-	}
-	/* The agent uses no HTTP, so its address is logged without a scheme. */
-	if (strncmp(url, "http://", 7) == 0) {
-		address += 7;
-		url[strlen(url) - 1] = '\0';
-	}
-	log_notice(sv->sv_writer, "agent at %s", address);
-}
-
-static void
-serve_start_announce_admin(const struct server *sv)
-{
-	for (size_t i = 0; i < sv->sv_sockets.ss_count; i++) {
-		const struct sock *sk = &sv->sv_sockets.ss_list[i];
-
-		if (sk->sk_use == SOCKET_ADMIN || sk->sk_use == SOCKET_AGENT)
-			serve_start_announce_one(sv, sk);
-	}
-}
-
-static void
-serve_start_announce(const struct server *sv)
-{
-	const struct conf *conf = sv->sv_conf;
-	const struct listen_table *ss = &sv->sv_sockets;
-	char url[128];
-	size_t i;
-
-	for (i = 0; i < ss->ss_count; i += serve_start_same_name(ss, i)) {
-		if (ss->ss_list[i].sk_use != SOCKET_SERVE)
-			continue;
-		bind_url(ss->ss_list[i].sk_fd, ss->ss_list[i].sk_tls, url,
-		    sizeof(url));
-		if (conf->conf_nsites == 1)
-			log_notice(sv->sv_writer, "serving %s at %s",
-			    conf->conf_sites[0].site_root, url);
-		else
-			log_notice(sv->sv_writer, "serving %zu sites at %s",
-			    conf->conf_nsites, url);
-	}
-}
-
 void
 serve_command(struct server *sv, enum command order)
 {
@@ -577,8 +456,7 @@ serve_accept(struct server *sv)
 {
 	serve_command(sv, COMMAND_ACCEPT);
 	admin_accept(sv->sv_admin);
-	serve_start_announce_admin(sv);
-	serve_start_announce(sv);
+	serve_sockets_announce(sv);
 	listen_close(&sv->sv_sockets);
 }
 
