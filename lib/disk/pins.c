@@ -2,53 +2,14 @@
  * pins: see pins.h.
  */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/queue.h>
 
-#include "lib/disk/pins.h"
+#include "lib/disk/pins_priv.h"
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
 
-#define PINS_HASH 256
 #define PINS_MOST 8192 /* most mappings; a process may have 65530 */
-
-TAILQ_HEAD(pin_list, pin);
-
-struct pin {
-	struct pins_key pn_key;
-	off_t pn_off;
-	size_t pn_len; /* length of the pin in the file, bytes */
-	void *pn_map;
-	int pn_pipe;  /* descriptor of a mapping's pipe, or -1 */
-	bool pn_copy; /* true if pn_map is a copy, memory of OS_FOLIO bytes */
-	enum pins_mapping pn_mapping;
-	bool
-	    pn_released; /* true if a transmission took and released this pin */
-	unsigned pn_refs;
-	/* time at which the pin was added, released or became spare, microseconds */
-	uint64_t pn_since;
-	LIST_ENTRY(pin) pn_link;
-	TAILQ_ENTRY(pin)
-	pn_entry; /* entry in a list of struct pins while pn_refs is 0 */
-};
-
-struct pins {
-	/* number of pins in ps_hash; first member, for pins_any */
-	atomic_uint ps_count;
-	pthread_mutex_t ps_lock; /* guards all fields except ps_max */
-	size_t ps_max;		 /* limit of ps_bytes */
-	size_t ps_bytes;	 /* bytes that are reserved or mapped */
-	unsigned ps_maps;	 /* number of reservations and mappings */
-	unsigned ps_pipes;	 /* number of pipes that may still be made */
-	LIST_HEAD(, pin) ps_hash[PINS_HASH];
-	/* Lists of pins without a reference, the oldest first. */
-	struct pin_list ps_waited; /* copies that were never referenced */
-	struct pin_list ps_fresh;  /* mappings, and copies used before */
-	struct pin_list ps_spare;  /* unused memory; the last used is first */
-	struct pin_list ps_dead;   /* pins to be unmapped */
-};
 
 _Static_assert(offsetof(struct pins, ps_count) == 0, "pins_any");
 
@@ -113,7 +74,7 @@ pins_list(struct pins *ps, const struct pin *pn)
 	return pn->pn_copy && !pn->pn_released ? &ps->ps_waited : &ps->ps_fresh;
 }
 
-static void
+void
 pins_let_go(struct pins *ps, struct pin *pn)
 {
 	TAILQ_REMOVE(pins_list(ps, pn), pn, pn_entry);
@@ -130,7 +91,7 @@ pins_insert(struct pins *ps, struct pin *pn)
 	atomic_fetch_add(&ps->ps_count, 1);
 }
 
-static bool
+bool
 pins_have_room(struct pins *ps, size_t len)
 {
 	if (ps->ps_bytes + len > ps->ps_max || ps->ps_maps >= PINS_MOST)
@@ -249,11 +210,7 @@ pins_reserve(struct pins *ps, size_t len)
 	return true;
 }
 
-/*
- * Inserts a pin.  Returns false, and does not insert it, if another pin, or if `copies` is true another
- * copy, has all of its bytes.
- */
-static bool
+bool
 pins_insert_new(struct pins *ps, struct pin *pn, bool copies)
 {
 	off_t end = pn->pn_off + (off_t)pn->pn_len;
@@ -289,109 +246,6 @@ pins_add(struct pins *ps, const struct pins_key *key, off_t off,
 	}
 	pins_unmap(ps, &own);
 	free(pn);
-}
-
-/*
- * Returns a copy that was sent, or has waited for PINS_FRESH_US, or NULL.  The lock is held, as in
- * pins_spare.
- */
-static struct pin *
-pins_least_needed(struct pins *ps, uint64_t now_us)
-{
-	struct pin *pn;
-
-	TAILQ_FOREACH(pn, &ps->ps_fresh, pn_entry)
-	if (pn->pn_copy)
-		return pn;
-	pn = TAILQ_FIRST(&ps->ps_waited);
-	return pn != NULL && now_us > pn->pn_since + PINS_FRESH_US ? pn : NULL;
-}
-
-/*
- * Removes a pin from ps_spare and returns it.  If that list is empty, removes the least needed copy
- * instead.  Returns NULL if no copy can be removed.
- */
-static struct pin *
-pins_spare(struct pins *ps, uint64_t now_us)
-{
-	struct pin *pn = TAILQ_FIRST(&ps->ps_spare);
-
-	if (pn == NULL) {
-		pn = pins_least_needed(ps, now_us);
-		if (pn == NULL)
-			return NULL;
-		pins_let_go(ps, pn);
-	}
-	TAILQ_REMOVE(&ps->ps_spare, pn, pn_entry);
-	return pn;
-}
-
-static struct pin *
-pins_blank_create(struct pins *ps)
-{
-	struct pin *pn = calloc(1, sizeof(*pn));
-
-	if (pn != NULL)
-		pn->pn_map = os_huge_page(OS_FOLIO);
-	if (pn == NULL || pn->pn_map == NULL) {
-		free(pn);
-		pins_refuse(ps, OS_FOLIO);
-		return NULL;
-	}
-	pn->pn_copy = true;
-	pn->pn_pipe = -1;
-	return pn;
-}
-
-struct pin *
-pins_blank(struct pins *ps, const struct pins_key *key)
-{
-	uint64_t now = clock_now();
-	struct pin *pn = NULL;
-	bool room;
-
-	meter_lock(&ps->ps_lock);
-	room = TAILQ_EMPTY(&ps->ps_spare) && pins_have_room(ps, OS_FOLIO);
-	if (!room)
-		pn = pins_spare(ps, now);
-	pthread_mutex_unlock(&ps->ps_lock);
-	if (room)
-		pn = pins_blank_create(ps);
-	if (pn != NULL)
-		pn->pn_key = *key;
-	return pn;
-}
-
-void
-pins_blank_free(struct pins *ps, struct pin *pn)
-{
-	pn->pn_since = clock_now();
-	meter_lock(&ps->ps_lock);
-	TAILQ_INSERT_HEAD(&ps->ps_spare, pn, pn_entry);
-	pthread_mutex_unlock(&ps->ps_lock);
-}
-
-static void
-pins_add_filled(
-    struct pins *ps, struct pin *pn, off_t off, size_t len, bool copies)
-{
-	pn->pn_off = off;
-	pn->pn_len = len;
-	pn->pn_released = false;
-	if (!pins_insert_new(ps, pn, copies))
-		pins_blank_free(ps, pn);
-}
-
-void
-pins_add_copy(struct pins *ps, struct pin *pn, off_t off, size_t len)
-{
-	pins_add_filled(ps, pn, off, len, false);
-}
-
-void
-pins_add_lent(struct pins *ps, struct pin *pn, off_t off, size_t len)
-{
-	pins_add_filled(ps, pn, off, len, true);
 }
 
 static struct pin *
