@@ -412,6 +412,38 @@ what_is_evicted_again_and_again_is_sent_by_the_pool(void **state)
 	}
 }
 
+/* Starts a transmission.  Returns true if the kernel does not read the file ahead by itself. */
+static bool
+started_without_read_ahead(
+    struct fixture *fx, const char *path, struct pw_file *file)
+{
+	struct wire wr;
+	struct xfer xf;
+
+	wire_wide(&wr);
+	xfer_init(&xf, path, fx, &wr, file);
+	xf.xf_send.snd_len = SIZE;
+	assert_int_equal(pw_send_start(&xf.xf_send), 0);
+	pw_send_finish(&xf.xf_send);
+	wire_close(&wr);
+	return file_priv(file)->fp_random;
+}
+
+/* What a path that waits for the disk, or cannot ask, sends would else be read page by page. */
+static void
+kernel_read_ahead_is_off_only_where_windows_are_asked_for(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+
+	file_priv(file)->fp_ask = OS_ASK_NOWAIT;
+	assert_true(started_without_read_ahead(fx, "nodiskio", file));
+	assert_false(started_without_read_ahead(fx, "blocking", file));
+	file_priv(file)->fp_ask = OS_ASK_FETCH;
+	assert_false(started_without_read_ahead(fx, "nodiskio", file));
+	pw_file_unref(&file);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -431,6 +463,7 @@ main(void)
 	    TEST(if_a_page_is_refused_less_is_asked_for),
 	    TEST(what_was_refused_is_not_asked_for_again_at_once),
 	    TEST(what_is_evicted_again_and_again_is_sent_by_the_pool),
+	    TEST(kernel_read_ahead_is_off_only_where_windows_are_asked_for),
 	};
 
 	stay_on_one_cpu();
