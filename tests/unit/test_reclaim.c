@@ -6,6 +6,7 @@
 #include "lib_fixture.h"
 
 #include "lib/disk/quiet.h"
+#include "lib/disk/reclaim.h"
 #include "lib/util/clock.h"
 
 #define SECOND ((uint64_t)1000000)
@@ -154,6 +155,25 @@ its_queue_is_in_no_statistics(void **state)
 		assert_int_equal(ds[i].ds_jobs, 0);
 }
 
+static void
+its_descriptor_is_closed_even_if_it_is_0(void **state)
+{
+	int saved = dup(STDIN_FILENO);
+	struct reclaim *rc;
+
+	(void)state;
+	close(STDIN_FILENO);
+	rc = reclaim_create();
+	assert_non_null(rc);
+	assert_int_not_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+	reclaim_destroy(&rc);
+	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+	if (saved != -1) {
+		assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+		close(saved);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -168,6 +188,7 @@ main(void)
 	    TEST(without_a_look_it_is_not_known),
 	    TEST(counters_that_cannot_be_read_say_nothing),
 	    TEST(its_queue_is_in_no_statistics),
+	    cmocka_unit_test(its_descriptor_is_closed_even_if_it_is_0),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
