@@ -323,6 +323,17 @@ def test_port_in_use_is_named(site):
     assert "serving" not in run.out
 
 
+@pytest.mark.parametrize("key", ["admin", "agent"])
+def test_port_in_use_by_admin_or_agent_is_named_in_one_line(tmp_path, site, key):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = "127.0.0.1:%d" % taken.getsockname()[1]
+        path = tmp_path / "test.conf"
+        path.write_text('listen = "127.0.0.1:0"\n%s = "%s"\nsite "s" {\n\troot = "%s"\n}\n' % (key, address, site))
+        run = Finished("-c", path)
+    assert run.code == 1
+    assert re.fullmatch(r"pagewise: .*%s: %s.*\n" % (re.escape(address), os.strerror(98)), run.err), run.err
+
+
 def test_two_servers_cannot_share_a_port(serve, site):
     """SO_REUSEPORT is for the workers of one server."""
     address = "127.0.0.1:%d" % serve("--root", site).address[1]
