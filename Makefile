@@ -18,6 +18,7 @@
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc, the pages of the manual; quiet when clean
 ##   keys         writes what repeats the keys of the configuration: manual, sample, help (conf/keys.py)
+##   man          writes the manual pages of the library from its header (conf/man3.py)
 ##   metrics      writes into docs/reference/metrics.md what the server says of each metric
 ##   abi          writes lib/abi/, what the library promises, which lint compares: for a release
 ##   freebsd      builds for FreeBSD, on Linux: build/freebsd/pagewise (docs/guides/freebsd.md)
@@ -336,7 +337,7 @@ help:
 
 .PHONY: check release dist html deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls soak lossless fuzz bench demo results bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-commits lint-rooms lint-messages lint-keys lint-abi lint-docs keys metrics abi examples install uninstall clean help
+    lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-commits lint-rooms lint-messages lint-keys lint-man lint-abi lint-docs keys man metrics abi examples install uninstall clean help
 .DELETE_ON_ERROR:
 
 # There, other trees and whole systems stand.

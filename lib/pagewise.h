@@ -5,8 +5,8 @@
  * a disk thread fetches the missing window, and then the library notifies the caller.  So the
  * thread that runs the event loop never waits for a disk.  The library contains no HTTP and
  * has no global state.  The program must ignore SIGPIPE.
- * libpagewise(3) describes the life cycle, the rules for threads and all return values;
- * examples are in lib/examples/.
+ * libpagewise(3) describes the life cycle and the rules for threads; examples are in lib/examples/.
+ * Each section of this header is also a manual page: `make man'.
  *
  *   struct pw_pool       disk threads, which wait for disks; shared by all loops
  *   struct pw_loop       one per event-loop thread: completions, open files
@@ -48,16 +48,19 @@ struct pw_root;
 struct pw_send_path;
 
 /*
+ * -------- pw_pool(3): the process, and its threads that wait for disks
+ * Every device (st_dev) has queues of its own, for files, tasks and mounts, and every queue has threads
+ * of its own, which start when they are first needed.  So a device that hangs blocks only its own jobs.
+ * A program needs one pool, and creates it before its loops.
+ */
+
+/*
  * Returns PW_VERSION of the running library, a constant string.  The library may be newer than this
  * header.
  */
 const char *pw_version(void);
 
-/* Returns the present time, for parameters named now_us.  Any thread may call it. */
-uint64_t pw_now(void);
-
 /*
- * ------------------------------------------------------------- the process
  * A loop also waits for the disk if pages of the program are not resident, and for other processors
  * when the descriptor table of several threads grows.  pw_process_prepare locks the program and its
  * libraries in memory (some 4 MiB), and enlarges the table to 65536 descriptors, or to
@@ -68,11 +71,7 @@ uint64_t pw_now(void);
  */
 int pw_process_prepare(void);
 
-/*
- * ---------------------------------------------------------------- the pool
- * Every device (st_dev) has queues of its own, for files, tasks and mounts, and every queue has threads
- * of its own, which start when they are first needed.  So a device that hangs blocks only its own jobs.
- */
+/* Configuration of a pool. */
 struct pw_pool_conf {
 	unsigned ppc_threads; /* maximum threads per queue; 0 means 16 */
 	unsigned ppc_queue;   /* maximum jobs in a queue; 0 means 4096 */
@@ -96,7 +95,20 @@ int pw_pool_destroy(struct pw_pool **, uint64_t timeout_us);
 uint64_t pw_pool_refused(const struct pw_pool *);
 
 /*
- * ---------------------------------------------------------------- waiting
+ * -------- pw_loop(3): the library's end of an event loop, and waits
+ * A program creates a loop in each thread that runs an event loop.  The event loop watches pw_loop_fd
+ * for reading; when it is readable, the program calls pw_loop_drain, which calls the callbacks of all
+ * waits that have ended.
+ *
+ * A loop, its files, opens, fetches and transmissions belong to its thread, which must make all calls.
+ * Any thread may call pw_wait_end and pw_now.  A callback may call every function except pw_loop_drain
+ * and pw_loop_destroy.
+ */
+
+/* Returns the present time, for parameters named now_us.  Any thread may call it. */
+uint64_t pw_now(void);
+
+/*
  * Every wait ends with exactly one call of wt_done, unless pw_open_cancel cancels the wait.
  * pw_loop_drain calls wt_done on the loop's thread; the function that returned -EINPROGRESS or
  * PW_SEND_PENDING never calls it.  The caller owns the struct, which must stay valid until wt_done
@@ -118,12 +130,7 @@ struct pw_waiter {
 void pw_wait_begin(struct pw_loop *, struct pw_waiter *);
 void pw_wait_end(struct pw_waiter *, int error);
 
-/*
- * ---------------------------------------------------------------- the loop
- * Call pw_loop_drain when pw_loop_fd is readable, and pw_loop_tick about every 250 ms: the tick closes
- * unused files, drops pages that were sent with PW_CACHE_DROP, and resumes transmissions that wait for
- * memory.
- */
+/* Configuration of a loop. */
 struct pw_loop_conf {
 	unsigned plc_open_files; /* maximum files in the cache; 0 means 1024 */
 	/*
@@ -140,9 +147,15 @@ struct pw_loop_conf {
 	const char *plc_attribute;
 };
 
-/* Creates a loop.  The configuration may be NULL.  Returns 0 or -errno. */
+/* Creates a loop.  The configuration may be NULL.  Returns 0, -EINVAL without a pool, or -errno. */
 int pw_loop_create(
     struct pw_pool *, const struct pw_loop_conf *, struct pw_loop **);
+
+/*
+ * Call pw_loop_drain when pw_loop_fd is readable, and pw_loop_tick about every 250 ms: the tick closes
+ * unused files, drops pages that were sent with PW_CACHE_DROP, and resumes transmissions that wait for
+ * memory.
+ */
 int pw_loop_fd(const struct pw_loop *);
 void pw_loop_drain(struct pw_loop *);
 void pw_loop_tick(struct pw_loop *, uint64_t now_us);
@@ -174,8 +187,10 @@ unsigned pw_loop_pending(const struct pw_loop *);
 int pw_loop_destroy(struct pw_loop **);
 
 /*
- * ---------------------------------------------------------------- files
+ * -------- pw_root(3): directories below which files are opened
+ * Any thread may use a root.  Close a root when no loop uses it for a new open any more.
  */
+
 /*
  * Opens a directory as a root of paths.  A root has a reference count, and the files that a loop caches
  * hold references, too.  Opening or closing a root may wait for the disk.  Returns 0 or -errno.
@@ -242,6 +257,13 @@ int pw_root_stat(const struct pw_root *, const char *path, struct stat *);
 long pw_name_attribute(
     int dirfd, const char *name, const char *attribute, void *to, size_t size);
 
+/*
+ * -------- pw_file(3): open files of a loop
+ * A program opens files by path (pw_file_open), or makes them from descriptors of its own
+ * (pw_file_from_fd).  It holds references to files, and releases them by pw_file_unref.  The loop keeps
+ * files that were opened by path in a cache for a while.  The caller reads the members of the struct to
+ * make a response, and may set fil_stale and fil_user.  Call all functions on the loop's thread.
+ */
 #define PW_ATTRIBUTE_MAX 256 /* maximum length of an attribute's value */
 
 enum pw_file_type { PW_FILE_REGULAR, PW_FILE_DIRECTORY, PW_FILE_OTHER };
@@ -278,6 +300,7 @@ struct pw_file {
 
 #define PW_FRESH_US 1000000 /* microseconds between lookups of a cached path */
 
+/* The caller zeroes the struct, then sets op_waiter.wt_done. */
 struct pw_open {
 	struct pw_waiter op_waiter;
 	/*
@@ -349,6 +372,7 @@ int pw_open_cancel(struct pw_open *);
 int pw_file_from_fd(
     struct pw_loop *, int fd, const struct stat *st, struct pw_open *op);
 
+/* Add and release a reference.  pw_file_unref sets the pointer to NULL, and accepts a pointer to NULL. */
 void pw_file_ref(struct pw_file *);
 void pw_file_unref(struct pw_file **);
 
@@ -377,6 +401,7 @@ int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
 int pw_resident(struct pw_file *, off_t off, size_t len);
 
 /*
+ * -------- pw_fetch(3): windows of files, for programs that send by themselves
  * pw_fetch makes a range of a file resident, and lends it to the caller until pw_unpin, for a program that
  * sends by itself: by sendfile(2), MSG_ZEROCOPY, kernel TLS, or as frames of HTTP/2 or QUIC.  It shares
  * fetches, memory and budget with transmissions: clients of one window wait for one fetch.  Loop's thread.
@@ -462,6 +487,7 @@ int pw_fetch(struct pw_fetch *);
 void pw_unpin(struct pw_fetch *);
 
 /*
+ * -------- pw_task(3): work that waits for a disk
  * pw_task_run runs work that reads a disk, such as a directory listing.  A disk thread of the
  * device `dev` (fil_dev) calls tk_work; then the loop's thread calls wt_done.  The struct must stay
  * valid until wt_done is called.  pw_task_run returns -EAGAIN if no thread can be started, or if
@@ -477,46 +503,7 @@ struct pw_task {
 int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
 
 /*
- * ---------------------------------------------------------------- sending
- * The rules that every send path keeps:
- * 1. Every operation runs on the loop's thread, and a disk thread never uses a
- *    connection.  Exceptions are the path pool, and other paths if the loop
- *    cannot send the file without waiting.  Then a disk thread sends on the
- *    non-blocking socket, and does nothing else with the socket.
- * 2. After PW_SEND_PENDING, pw_loop_drain delivers exactly one completion, even
- *    after pw_send_cancel.  pw_send_step never delivers it.
- * 3. While a transmission is pending, the library holds references.  A caller
- *    that cancels the transmission may shut the socket down, but must not close
- *    the socket before snd_done is called, unless pw_send_take_back returned
- *    true.
- * 4. One pure function counts the bytes of all paths (lib/send/account.h).
- * 5. If the file shrinks, or its size or modification time differs after its
- *    last byte was read, the transmission fails with PW_SEND_ERROR and -ESTALE
- *    before the last byte is sent.  The caller must then close the connection,
- *    and never pad the response.
- * 6. Queues are bounded.  If the device's queue is full, a new transmission is
- *    refused (-EAGAIN, counted).  A transmission that has begun is always
- *    admitted; the caller bounds the number of these by limiting connections.
- */
-enum pw_send_status {
-	PW_SEND_DONE,	    /* the kernel or the sink accepted everything */
-	PW_SEND_WANT_WRITE, /* the socket is full: step when it is writable */
-	PW_SEND_AGAIN,	    /* a chunk was sent: step after other connections */
-	PW_SEND_PENDING,    /* step after snd_done was called */
-	PW_SEND_ERROR,	    /* snd_error is set: close the connection */
-};
-
-/*
- * Special values of snd_readahead.  Other values are the size of a window in bytes: the library
- * fetches missing data window by window, and fetches the next window while it sends the last one,
- * as FreeBSD does with SF_FLAGS(readahead, flags).  PW_READAHEAD_AUTO chooses 64 KiB to 2 MiB by
- * the rates of client and device and by free memory.  PW_READAHEAD_NONE fetches one chunk at a
- * time, and nothing ahead.
- */
-#define PW_READAHEAD_AUTO 0
-#define PW_READAHEAD_NONE UINT64_MAX
-
-/*
+ * -------- pw_sink(3): destinations of transmissions other than sockets
  * A destination other than a plain socket, such as TLS in user space.  The library copies resident data
  * for the sink on the loop, without waiting, and fetches missing data first.  A sink that can send ranges
  * of files itself, by sendfile(2) for example, sets take_range.
@@ -526,6 +513,7 @@ enum pw_send_status {
  */
 struct pw_sink;
 
+/* Callbacks of a sink; take and unacked are required. */
 struct pw_sink_ops {
 	/*
 	 * Accepts some of `len` bytes, where `len` is above 0.  If `more` is true, further bytes follow
@@ -568,9 +556,53 @@ struct pw_sink_ops {
 	char *(*room)(struct pw_sink *, size_t *room);
 };
 
+/* A sink.  The caller embeds it in a struct of its own. */
 struct pw_sink {
 	const struct pw_sink_ops *sk_ops;
 };
+
+/*
+ * -------- pw_send(3): transmissions of memory and ranges of files
+ * A program zeroes a struct pw_send, sets its members, and calls pw_send_start, then pw_send_step until it
+ * returns something other than PW_SEND_AGAIN, and at last pw_send_finish.  The rules that every send path keeps:
+ * 1. Every operation runs on the loop's thread, and a disk thread never uses a
+ *    connection.  Exceptions are the path pool, and other paths if the loop
+ *    cannot send the file without waiting.  Then a disk thread sends on the
+ *    non-blocking socket, and does nothing else with the socket.
+ * 2. After PW_SEND_PENDING, pw_loop_drain delivers exactly one completion, even
+ *    after pw_send_cancel.  pw_send_step never delivers it.
+ * 3. While a transmission is pending, the library holds references.  A caller
+ *    that cancels the transmission may shut the socket down, but must not close
+ *    the socket before snd_done is called, unless pw_send_take_back returned
+ *    true.
+ * 4. All paths count bytes alike: one pure function does (lib/send/account.h).
+ * 5. If the file shrinks, or its size or modification time differs after its
+ *    last byte was read, the transmission fails with PW_SEND_ERROR and -ESTALE
+ *    before the last byte is sent.  The caller must then close the connection,
+ *    and never pad the response.
+ * 6. Queues are bounded.  If the device's queue is full, a new transmission is
+ *    refused (-EAGAIN, counted).  A transmission that has begun is always
+ *    admitted; the caller bounds the number of these by limiting connections.
+ */
+
+/* Results of pw_send_step, each with what the caller does next. */
+enum pw_send_status {
+	PW_SEND_DONE,	    /* the kernel or the sink accepted everything */
+	PW_SEND_WANT_WRITE, /* the socket is full: step when it is writable */
+	PW_SEND_AGAIN,	    /* a chunk was sent: step after other connections */
+	PW_SEND_PENDING,    /* step after snd_done was called */
+	PW_SEND_ERROR,	    /* snd_error is set: close the connection */
+};
+
+/*
+ * Special values of snd_readahead.  Other values are the size of a window in bytes: the library
+ * fetches missing data window by window, and fetches the next window while it sends the last one,
+ * as FreeBSD does with SF_FLAGS(readahead, flags).  PW_READAHEAD_AUTO chooses 64 KiB to 2 MiB by
+ * the rates of client and device and by free memory.  PW_READAHEAD_NONE fetches one chunk at a
+ * time, and nothing ahead.
+ */
+#define PW_READAHEAD_AUTO 0
+#define PW_READAHEAD_NONE UINT64_MAX
 
 /*
  * A transmission.  The caller zeroes the struct, then sets the required fields; zero is the default of
@@ -641,7 +673,13 @@ int pw_send_start(struct pw_send *);
 
 /*
  * Sends a chunk.  If the transmission is pending, returns PW_SEND_ERROR and sets snd_error to -EINVAL;
- * the library still calls snd_done.
+ * the library still calls snd_done.  After PW_SEND_ERROR, snd_error is
+ *   -EAGAIN      the device's queue is full; if nothing was sent, another response can be
+ *   -ECANCELED   pw_send_cancel was called
+ *   -EINVAL      pw_send_start failed, or the transmission was pending
+ *   -EPIPE, ...  as send(2): the client has closed the connection
+ *   -ESTALE      the file is shorter than it was, or was written to while it was sent; set fil_stale
+ *   -EIO, ...    as pread(2): the disk has failed
  */
 enum pw_send_status pw_send_step(struct pw_send *);
 
@@ -684,7 +722,7 @@ bool pw_awaits_disk(int sock);
 void pw_send_finish(struct pw_send *);
 
 /*
- * ---------------------------------------------------------------- what is counted
+ * -------- pw_stats(3): counters and times
  * Counters since the pool or the loop was created.  Any thread may read them; the values that one call
  * returns may be of different moments.
  */

@@ -1,12 +1,12 @@
 # What is checked in the sources.
 
-C_EXAMPLES = $(wildcard lib/examples/*.[ch])
+C_EXAMPLES = $(wildcard lib/examples/*.[ch] lib/examples/man/*.c)
 C_PRODUCT = $(filter-out $(C_EXAMPLES) lib/nginx/%,$(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch]))
 C_ALL = $(C_PRODUCT) $(C_EXAMPLES) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
 	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
-	    lint-guards lint-header lint-names lint-comments lint-commits lint-rooms lint-messages lint-keys lint-abi lint-docs
+	    lint-guards lint-header lint-names lint-comments lint-commits lint-rooms lint-messages lint-keys lint-man lint-abi lint-docs
 
 # Which system it is, only the files of one system know: no conditions, no headers of one.
 SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
@@ -70,6 +70,12 @@ keys: build/pagewise
 	@$(PYTHON) conf/keys.py build/pagewise
 lint-keys: build/pagewise
 	@$(PYTHON) conf/keys.py --check build/pagewise
+
+# The library's header is the source of its manual pages: conf/man3.py.
+man:
+	@$(PYTHON) conf/man3.py
+lint-man:
+	@$(PYTHON) conf/man3.py --check
 
 # A test checks that the page is current.
 metrics: build/pagewise
