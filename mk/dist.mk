@@ -71,7 +71,7 @@ install: all $(filter nginx-module,$(MAKECMDGOALS))
 	[ -n "$(DESTDIR)" ] || [ ! -w /etc/ld.so.cache ] || PATH=$$PATH:/sbin ldconfig
 	sed -e 's,^prefix=.*,prefix=$(PREFIX),' -e 's,^libdir=.*,libdir=$(LIBDIR),' build/libpagewise.pc >$(PC_DIR)/libpagewise.pc
 	chmod 644 $(PC_DIR)/libpagewise.pc
-	install -m 644 lib/pagewise.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 lib/pagewise.h lib/pagewise.hpp $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/man/*.3 $(SHARE)/man/man3
 	[ ! -e $(NGINX_MODULE) ] || { install -d $(DESTDIR)$(NGINX_MODULES) && \
 	    install -m 644 $(NGINX_MODULE) $(DESTDIR)$(NGINX_MODULES); }
@@ -98,7 +98,7 @@ uninstall:
 	    $(DESTDIR)$(PREFIX)/libexec/pagewise-tool \
 	    $(DESTDIR)$(LIBDIR)/libpagewise.* \
 	    $(PC_DIR)/libpagewise.pc \
-	    $(DESTDIR)$(PREFIX)/include/pagewise.h \
+	    $(DESTDIR)$(PREFIX)/include/pagewise.h $(DESTDIR)$(PREFIX)/include/pagewise.hpp \
 	    $(patsubst docs/man/%,$(SHARE)/man/man3/%,$(wildcard docs/man/*.3)) \
 	    $(patsubst docs/man/%,$(SHARE)/man/man5/%,$(wildcard docs/man/*.5)) \
 	    $(patsubst docs/man/%,$(SHARE)/man/man8/%,$(wildcard docs/man/*.8))

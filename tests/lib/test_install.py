@@ -61,7 +61,7 @@ def version():
 
 def test_library_header_description_and_manual_are_in_their_places(installed):
     prefix = installed / "opt/pw"
-    for path in ("include/pagewise.h", "lib/libpagewise.a", "lib/libpagewise.so.1",
+    for path in ("include/pagewise.h", "include/pagewise.hpp", "share/man/man3/pw_send.3", "lib/libpagewise.a", "lib/libpagewise.so.1",
                  "lib/pkgconfig/libpagewise.pc", "share/man/man3/libpagewise.3",
                  "share/man/man5/pagewise.conf.5", "share/man/man8/pagewise.8", "sbin/pagewise"):
         assert (prefix / path).is_file(), path
