@@ -1,0 +1,478 @@
+/*
+ * Workers that wait for a slot of max_connections, and those that are asked to evict a connection
+ * (server/worker/connection_limits.c); each test has the name of the rule that it pins.
+ */
+#include "limits_fixture.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+
+static struct connection_limits *
+create_with_orders(unsigned total, struct commands orders[WORKERS])
+{
+	struct connection_limits *cs = create(total, 0);
+	unsigned i;
+
+	for (i = 0; i < WORKERS; i++) {
+		assert_int_equal(commands_create(&orders[i]), 0);
+		limits_join(cs, i, &orders[i]);
+	}
+	return cs;
+}
+
+static void
+destroy_with_orders(
+    struct connection_limits *cs, struct commands orders[WORKERS])
+{
+	unsigned i;
+
+	for (i = 0; i < WORKERS; i++)
+		commands_destroy(&orders[i]);
+	limits_destroy(&cs);
+}
+
+static bool
+is_woken(const struct commands *od)
+{
+	struct pollfd pfd = {.fd = od->od_wake[0], .events = POLLIN};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* What each worker has been told since the last time, as "p--". */
+static void
+told(struct commands orders[WORKERS], const char *expected)
+{
+	char text[WORKERS + 1] = "";
+	unsigned i, given;
+
+	for (i = 0; i < WORKERS; i++) {
+		given = is_woken(&orders[i]) ? commands_take(&orders[i]) : 0;
+		text[i] = given == COMMAND_PLACE  ? 'p'
+			  : given == COMMAND_WISH ? 'w'
+			  : given == 0		  ? '-'
+						  : '?';
+	}
+	assert_string_equal(text, expected);
+}
+
+static void
+a_place_is_one_workers_that_waits(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(2, orders);
+
+	(void)state;
+	reserve(cs, 2);
+	told(orders, "---");
+	assert_true(limits_wait(cs, 2));
+	told(orders, "---");
+	limits_release(cs);
+	told(orders, "--p");
+	/* It does not wait any more. */
+	limits_release(cs);
+	told(orders, "---");
+	destroy_with_orders(cs, orders);
+}
+
+static void
+workers_that_wait_have_their_turns(void **state)
+{
+	static const char *const turns[] = {"-p-", "--p", "p--", "-p-", "--p"};
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+	unsigned i, who;
+
+	(void)state;
+	reserve(cs, 1);
+	for (who = 0; who < WORKERS; who++)
+		assert_true(limits_wait(cs, who));
+	for (i = 0; i < COUNT(turns); i++) {
+		limits_release(cs);
+		told(orders, turns[i]);
+		who = (unsigned)(strchr(turns[i], 'p') - turns[i]);
+		assert_true(limits_reserve(cs, who));
+		assert_true(limits_wait(cs, who));
+	}
+	limits_release(cs);
+	told(orders, "p--");
+	destroy_with_orders(cs, orders);
+}
+
+static void
+a_place_that_is_not_taken_goes_to_the_next(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+
+	(void)state;
+	reserve(cs, 1);
+	assert_true(limits_wait(cs, 1));
+	assert_true(limits_wait(cs, 2));
+	limits_release(cs);
+	told(orders, "-p-");
+	/* Nobody waits for it any more. */
+	assert_true(limits_reserve(cs, 1));
+	limits_release(cs);
+	told(orders, "--p");
+	limits_decline(cs, 1);
+	told(orders, "---");
+	assert_true(limits_wait(cs, 0));
+	limits_decline(cs, 2);
+	told(orders, "p--");
+	limits_decline(cs, 0);
+	told(orders, "---");
+	reserve(cs, 1);
+	limits_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
+static void
+a_place_that_is_promised_is_nobody_elses(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(2, orders);
+
+	(void)state;
+	reserve(cs, 2);
+	assert_true(limits_wait(cs, 1));
+	limits_release(cs);
+	told(orders, "-p-");
+	/* Whose connection it was cannot have it back; nor is there one to wait for. */
+	assert_false(limits_reserve(cs, 0));
+	assert_true(limits_wait(cs, 0));
+	assert_true(limits_reserve(cs, 1));
+	assert_false(limits_reserve(cs, 1));
+	limits_release(cs);
+	told(orders, "p--");
+	assert_true(limits_reserve(cs, 0));
+	release(cs, 2);
+	destroy_with_orders(cs, orders);
+}
+
+static void
+a_worker_that_retires_keeps_no_place(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+	unsigned i;
+
+	(void)state;
+	reserve(cs, 1);
+	for (i = 0; i < WORKERS; i++)
+		assert_true(limits_wait(cs, i));
+	limits_release(cs);
+	told(orders, "-p-");
+	limits_retire(cs, 1);
+	told(orders, "--p");
+	limits_retire(cs, 0);
+	limits_decline(cs, 2);
+	told(orders, "---");
+	reserve(cs, 1);
+	limits_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
+static void
+nobody_waits_for_a_place_that_is_there(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+
+	(void)state;
+	assert_false(limits_wait(cs, 1));
+	reserve(cs, 1);
+	limits_release(cs);
+	told(orders, "---");
+	destroy_with_orders(cs, orders);
+}
+
+static void
+others_are_asked_unless_they_have_nothing_better(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+
+	(void)state;
+	reserve(cs, 1);
+	assert_int_equal(
+	    limits_ask(cs, 1, 5, 1000000), 1000000 + LIMITS_RESPONSE_US);
+	told(orders, "w-w");
+	/* One that has better is told for whom; one that has not lets the asker look again. */
+	assert_int_equal(limits_asker(cs, 0, 6, 1001000), 1);
+	assert_true(limits_is_asked(cs, 0));
+	told(orders, "---");
+	assert_int_equal(limits_asker(cs, 2, 5, 1001000), LIMITS_NOBODY);
+	assert_false(limits_is_asked(cs, 2));
+	told(orders, "-p-");
+	limits_responded(cs, 0, 1);
+	assert_false(limits_is_asked(cs, 0));
+	/* What they have is known for a moment. */
+	assert_int_equal(limits_asker(cs, 0, 4, 1002000), LIMITS_NOBODY);
+	assert_int_equal(limits_ask(cs, 1, 5, 1010000), 0);
+	assert_int_not_equal(limits_ask(cs, 1, 4, 1010000), 0);
+	told(orders, "--w");
+	assert_int_not_equal(
+	    limits_ask(cs, 1, 5, 1003000 + LIMITS_FRESH_US), 0);
+	told(orders, "w-w");
+	limits_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
+/* Milliseconds since the machine's start have more than 32 bits then. */
+static void
+answers_are_known_for_a_moment_after_fifty_days_too(void **state)
+{
+	const uint64_t now = UINT64_C(50) * 24 * 3600 * 1000000;
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+
+	(void)state;
+	reserve(cs, 1);
+	assert_int_not_equal(limits_ask(cs, 1, 5, now), 0);
+	assert_int_equal(limits_asker(cs, 0, 5, now + 1000), LIMITS_NOBODY);
+	assert_int_equal(limits_asker(cs, 2, 5, now + 1000), LIMITS_NOBODY);
+	assert_int_equal(limits_ask(cs, 1, 5, now + 2000), 0);
+	limits_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
+/* They answer, but so late that what they have is not known any more, or others get their slots. */
+static void
+a_slot_is_waited_for_no_longer_than_for_one_answer(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+	const uint64_t begin = 1000000, end = begin + LIMITS_RESPONSE_US;
+	uint64_t now;
+
+	(void)state;
+	reserve(cs, 1);
+	for (int i = 0; i < 3; i++)
+		for (now = begin; now < end; now += 2 * LIMITS_FRESH_US) {
+			assert_int_equal(limits_ask(cs, 1, 5, now), end);
+			limits_asker(cs, 0, 4, now);
+			limits_asker(cs, 2, 4, now);
+		}
+	assert_int_equal(limits_ask(cs, 1, 5, end), 0);
+	limits_release(cs);
+	/* With a slot, or long after the client has gone, it begins anew. */
+	for (int i = 0; i < 2; i++) {
+		now = end + (uint64_t)(i + 1) * 1000000;
+		assert_int_equal(
+		    limits_ask(cs, 1, 5, now), now + LIMITS_RESPONSE_US);
+		assert_true(limits_reserve(cs, 1));
+		limits_release(cs);
+		limits_asker(cs, 0, 4, now);
+		limits_asker(cs, 2, 4, now);
+	}
+	now = end + 3000000;
+	assert_int_equal(limits_ask(cs, 1, 5, now), now + LIMITS_RESPONSE_US);
+	limits_asker(cs, 0, 4, now);
+	limits_asker(cs, 2, 4, now);
+	now += 2 * LIMITS_RESPONSE_US;
+	assert_int_equal(limits_ask(cs, 1, 5, now), now + LIMITS_RESPONSE_US);
+	destroy_with_orders(cs, orders);
+}
+
+/* Each has read the clock before that. */
+static void
+a_question_or_offer_of_later_is_not_one_of_long_ago(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+	const uint64_t now = 1000000;
+
+	(void)state;
+	reserve(cs, 1);
+	assert_int_not_equal(limits_ask(cs, 1, 5, now + 5000), 0);
+	told(orders, "w-w");
+	/* Worker 0 has been asked, and 1 has offered, after now. */
+	assert_int_equal(limits_ask(cs, 2, 5, now), now + LIMITS_RESPONSE_US);
+	told(orders, "w--");
+	limits_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
+/* What another had a moment ago is no reason not to ask; nor is an answer worth to be woken for. */
+static void
+a_worker_that_has_nothing_asks_each_time(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+
+	(void)state;
+	reserve(cs, 1);
+	assert_int_not_equal(limits_ask(cs, 1, 0, 1000000), 0);
+	assert_int_equal(limits_asker(cs, 0, 0, 1000000), LIMITS_NOBODY);
+	assert_int_equal(limits_asker(cs, 2, 0, 1000000), LIMITS_NOBODY);
+	told(orders, "w-w");
+	assert_int_not_equal(limits_ask(cs, 1, 0, 1000001), 0);
+	told(orders, "w-w");
+	assert_int_equal(limits_asker(cs, 2, 1, 1000001), 1);
+	limits_release(cs);
+	told(orders, "-p-");
+	destroy_with_orders(cs, orders);
+}
+
+static void
+a_slot_that_was_given_up_ends_the_wait(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+
+	(void)state;
+	reserve(cs, 1);
+	assert_int_not_equal(limits_ask(cs, 1, 1, 1000000), 0);
+	told(orders, "w-w");
+	assert_int_equal(limits_asker(cs, 0, 2, 1001000), 1);
+	limits_responded(cs, 0, 1);
+	limits_release(cs);
+	told(orders, "-p-");
+	/* One that has given is asked again, however late that is. */
+	assert_int_not_equal(
+	    limits_ask(cs, 2, 1, 1000000 + LIMITS_RESPONSE_US), 0);
+	told(orders, "ww-");
+	limits_retire(cs, 2);
+	assert_int_equal(limits_asker(cs, 0, 2, 1001000), LIMITS_NOBODY);
+	assert_int_equal(limits_asker(cs, 1, 2, 1001000), LIMITS_NOBODY);
+	/* The second one that has better closes nothing more. */
+	assert_int_equal(limits_asker(cs, 2, 3, 1001000), LIMITS_NOBODY);
+	told(orders, "---");
+	assert_false(limits_reserve(cs, 0));
+	assert_true(limits_reserve(cs, 1));
+	limits_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
+static void
+a_worker_that_does_not_answer_is_waited_for_once(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+	uint64_t now = 1000000;
+
+	(void)state;
+	reserve(cs, 1);
+	assert_int_equal(limits_ask(cs, 1, 1, now), now + LIMITS_RESPONSE_US);
+	assert_int_equal(limits_asker(cs, 2, 1, now), LIMITS_NOBODY);
+	told(orders, "wpw");
+	now += LIMITS_RESPONSE_US;
+	limits_asker(cs, 2, 1, now);
+	assert_int_equal(limits_ask(cs, 1, 1, now), 0);
+	told(orders, "---");
+	/* Nor does the asker wait for a slot then. */
+	limits_release(cs);
+	told(orders, "---");
+	assert_true(limits_reserve(cs, 0));
+	/* Late, but it answers. */
+	assert_int_equal(limits_asker(cs, 0, 9, now), LIMITS_NOBODY);
+	assert_int_not_equal(limits_ask(cs, 1, 1, now), 0);
+	told(orders, "w--");
+	limits_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
+/* However much a worker is told while its loop stands still. */
+static void
+no_order_is_lost(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 100000; i++)
+		limits_ask(cs, 0, 1, 1000000);
+	commands_give(&orders[1], COMMAND_DRAIN);
+	assert_true(is_woken(&orders[1]));
+	assert_int_equal(
+	    commands_take(&orders[1]), COMMAND_WISH | COMMAND_DRAIN);
+	assert_false(is_woken(&orders[1]));
+	assert_int_equal(commands_take(&orders[1]), 0);
+	commands_give(&orders[1], COMMAND_STOP);
+	assert_true(is_woken(&orders[1]));
+	assert_int_equal(commands_take(&orders[1]), COMMAND_STOP);
+	destroy_with_orders(cs, orders);
+}
+
+/* Each of the workers takes the place, or waits for it; whoever has it gives it on. */
+struct runner {
+	struct connection_limits *rn_clients;
+	unsigned rn_worker;
+	struct commands *rn_orders;
+	unsigned rn_had;
+};
+
+static void *
+take_turns(void *arg)
+{
+	struct runner *rn = arg;
+	struct pollfd pfd = {.fd = rn->rn_orders->od_wake[0], .events = POLLIN};
+
+	while (rn->rn_had < 20000) {
+		if (limits_reserve(rn->rn_clients, rn->rn_worker)) {
+			rn->rn_had++;
+			limits_release(rn->rn_clients);
+			continue;
+		}
+		if (!limits_wait(rn->rn_clients, rn->rn_worker))
+			continue;
+		if (poll(&pfd, 1, 30000) != 1)
+			return NULL;
+		commands_take(rn->rn_orders);
+	}
+	return rn;
+}
+
+static void
+no_worker_waits_for_ever(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+	struct runner runners[WORKERS];
+	pthread_t threads[WORKERS];
+	void *result;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < WORKERS; i++) {
+		runners[i] = (struct runner){cs, i, &orders[i], 0};
+		assert_int_equal(
+		    pthread_create(&threads[i], NULL, take_turns, &runners[i]),
+		    0);
+	}
+	for (i = 0; i < WORKERS; i++) {
+		pthread_join(threads[i], &result);
+		assert_non_null(result);
+	}
+	destroy_with_orders(cs, orders);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_place_is_one_workers_that_waits),
+	    cmocka_unit_test(workers_that_wait_have_their_turns),
+	    cmocka_unit_test(a_place_that_is_not_taken_goes_to_the_next),
+	    cmocka_unit_test(a_place_that_is_promised_is_nobody_elses),
+	    cmocka_unit_test(a_worker_that_retires_keeps_no_place),
+	    cmocka_unit_test(nobody_waits_for_a_place_that_is_there),
+	    cmocka_unit_test(others_are_asked_unless_they_have_nothing_better),
+	    cmocka_unit_test(
+		answers_are_known_for_a_moment_after_fifty_days_too),
+	    cmocka_unit_test(
+		a_slot_is_waited_for_no_longer_than_for_one_answer),
+	    cmocka_unit_test(
+		a_question_or_offer_of_later_is_not_one_of_long_ago),
+	    cmocka_unit_test(a_worker_that_has_nothing_asks_each_time),
+	    cmocka_unit_test(a_slot_that_was_given_up_ends_the_wait),
+	    cmocka_unit_test(a_worker_that_does_not_answer_is_waited_for_once),
+	    cmocka_unit_test(no_order_is_lost),
+	    cmocka_unit_test(no_worker_waits_for_ever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
