@@ -1,0 +1,37 @@
+/* Heads of requests (server/http/head.h) for tests. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "server/http/head.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define BYTES(literal)                         \
+	{                                      \
+		(literal), sizeof(literal) - 1 \
+	}
+#define LINE "GET / HTTP/1.1\r\n"
+#define BASE LINE "Host: a\r\n"
+#define TEN  "abcdefghij"
+
+static const struct head_limits roomy = {4096, 1024, 32};
+
+/* Passes a copy of exactly n bytes to head_check, so that the sanitizer sees a read beyond them. */
+static inline int
+check(const char *bytes, size_t n, const struct head_limits *limits,
+    struct head *hd)
+{
+	char *copy = malloc(n + (n == 0));
+	int verdict;
+
+	assert_non_null(copy);
+	memcpy(copy, bytes, n);
+	verdict = head_check(copy, n, limits, hd);
+	free(copy);
+	return verdict;
+}
