@@ -1,0 +1,138 @@
+"""lib/bindings/python: structs are those of the header, the example serves files, and tasks may be cancelled."""
+
+import ctypes
+import os
+import subprocess
+import sys
+
+import pytest
+
+import harness
+import test_examples
+import tree as t
+from harness import wait_until
+from test_examples import BIG, HOT, evict
+from test_slowfs import Slowfs, slow  # a fixture
+
+pytestmark = pytest.mark.once
+WHERE = os.path.join(harness.TREE, "lib/bindings/python")
+LIBRARY = os.path.join(harness.TREE, "build/libpagewise.so.1")
+STRUCTS = {"Waiter": "pw_waiter", "FileStruct": "pw_file", "OpenStruct": "pw_open", "SendStruct": "pw_send"}
+LEAVE = """
+import asyncio, os, socket, sys
+import pagewise
+
+async def cancelled(waits, seconds=0.3):
+    try:
+        await asyncio.wait_for(waits, seconds)
+    except asyncio.TimeoutError:
+        return True
+
+async def main(directory, op):
+    pages, root = pagewise.Loop(), pagewise.Root(directory)
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    if op == "open":
+        assert await cancelled(pages.open(root, "cold.bin"))
+    else:
+        with await pages.open(root, "cold.bin") as file:
+            assert await cancelled(pages.send(ours, b"head", file, 0, file.size))
+    ours.close()
+    print("left", flush=True)
+    root.close()
+    await pages.close()
+    assert not pagewise._waiting
+    print("closed")
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def start(monkeypatch):
+    monkeypatch.setattr(test_examples, "PROGRAMS", WHERE)
+    monkeypatch.setenv("PAGEWISE_LIBRARY", LIBRARY)
+    started = []
+
+    def run(root):
+        started.append(test_examples.Example("server.py", root))
+        return started[-1]
+    yield run
+    for example in started:
+        example.stop()
+
+
+def test_structs_are_those_of_the_header(monkeypatch, tmp_path):
+    monkeypatch.setenv("PAGEWISE_LIBRARY", LIBRARY)
+    monkeypatch.syspath_prepend(WHERE)
+    import pagewise
+    ours, lines = [], []
+    for name, struct in STRUCTS.items():
+        of = getattr(pagewise, name)
+        ours.append(f"{struct} {ctypes.sizeof(of)}")
+        lines.append(f'printf("{struct} %zu\\n", sizeof(struct {struct}));')
+        for field, *_ in of._fields_:
+            ours.append(f"{struct}.{field} {getattr(of, field).offset}")
+            lines.append(f'printf("{struct}.{field} %zu\\n", offsetof(struct {struct}, {field}));')
+    (tmp_path / "layout.c").write_text("#include <pagewise.h>\n#include <stdio.h>\nint main(void) {\n" +
+                                       "\n".join(lines) + "\n}\n")
+    subprocess.run(["cc", "-I" + os.path.join(harness.TREE, "lib"), tmp_path / "layout.c", "-o", tmp_path / "layout"],
+                   check=True)
+    theirs = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout
+    assert theirs.splitlines() == ours
+
+
+def test_files_are_sent_from_memory_and_from_the_disk(start, tmp_path):
+    t.write(tmp_path / "hot", HOT)
+    t.write(tmp_path / "big", BIG)
+    t.write(tmp_path / "empty", b"")
+    example = start(tmp_path)
+    conn = example.connect()
+    for _ in range(3):
+        evict(tmp_path / "big")
+        for path, body in (("/big", BIG), ("/hot", HOT), ("/empty", b"")):
+            assert example.ask(path, conn) == (200, body)
+        assert example.ask("/none", conn) == (404, b"")
+    conn.close()
+
+
+def test_clients_that_leave_take_nothing_with_them(start, tmp_path):
+    t.write(tmp_path / "big", BIG)
+    example = start(tmp_path)
+    wait_until(lambda: example.sockets() == 3, "the listening socket, and two that asyncio has")
+    for read in (0, 1, 100000):
+        evict(tmp_path / "big")
+        for sock in [example.leave("/big") for _ in range(10)]:
+            if read:
+                assert sock.recv(read)
+            sock.close()
+        assert example.ask("/big") == (200, BIG)
+    wait_until(lambda: example.sockets() == 3, "the sockets of clients that left to be closed")
+
+
+@pytest.mark.parametrize("op", ["open", "read"])
+def test_a_disk_that_hangs_holds_up_nobody_else(slow, start, op):
+    base = os.path.dirname(slow.dir)
+    t.write(os.path.join(base, "hot"), HOT)
+    example = start(base)
+    slow.hang(op, "cold.bin")
+    waiting = [example.leave("/mnt/cold.bin") for _ in range(3)]
+    slow.wait_held(op)
+    for _ in range(20):
+        assert example.ask("/hot") == (200, HOT)
+    slow.release()
+    for sock in waiting:
+        with sock:
+            assert sock.recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize("op", ["open", "read"])
+def test_a_task_that_waits_may_be_cancelled(slow, op):
+    slow.hang(op, "cold.bin")
+    env = {**os.environ, "PAGEWISE_LIBRARY": LIBRARY, "PYTHONPATH": WHERE}
+    with subprocess.Popen([sys.executable, "-c", LEAVE, slow.dir, op], env=env, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout.readline() == "left\n"
+        slow.release()
+        assert child.communicate(timeout=harness.PATIENCE) == ("closed\n", "")
+        assert child.returncode == 0
