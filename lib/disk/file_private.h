@@ -27,7 +27,7 @@ struct file_private {
 	bool fp_cachestat;     /* true if cachestat(2) is permitted */
 	/* true if mincore(2) is used, since cachestat(2) is not permitted */
 	bool fp_mincore;
-	bool fp_drops;	     /* true if transmissions drop pages of the file */
+	unsigned fp_drops;   /* pending drops of pages of the file */
 	unsigned fp_dropped; /* dl_drops at the last residency check */
 	/* true if every page is checked, since a fetch may end before all its pages arrive */
 	bool fp_each;

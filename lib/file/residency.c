@@ -199,7 +199,7 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	 * Remembers no check if the file is always resident, cannot be checked, or has pages that
 	 * the library drops.
 	 */
-	if (file_priv(file)->fp_drops || !residency_can_ask(file) ||
+	if (file_priv(file)->fp_drops > 0 || !residency_can_ask(file) ||
 	    residency_native(file))
 		return residency_ask_range(file, off, len, false);
 	quiet = quiet_ask(lp->lp_pool, now);
@@ -270,7 +270,13 @@ pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 void
 residency_drops(struct pw_file *file)
 {
-	file_priv(file)->fp_drops = true;
+	file_priv(file)->fp_drops++;
+}
+
+void
+residency_drops_end(struct pw_file *file)
+{
+	file_priv(file)->fp_drops--;
 }
 
 void
@@ -305,7 +311,7 @@ pw_resident(struct pw_file *file, off_t off, size_t len)
 	if (!residency_can_ask(file))
 		return -EOPNOTSUPP;
 	residency_no_readahead(file);
-	if (file_priv(file)->fp_drops ||
+	if (file_priv(file)->fp_drops > 0 ||
 	    drop_lock_drops(file_priv(file)->fp_drop_lock) != 0)
 		return residency_ask_between_drops(file, off, (off_t)len);
 	return residency_ask(file, off, (off_t)len);

@@ -31,9 +31,11 @@ void residency_round(const struct pw_file *, off_t *off, off_t *end);
 void residency_fetched(struct pw_file *, off_t off, off_t len);
 
 /*
- * Makes residency checks of the file valid for one step only.  Call it when its pages will be dropped.
+ * residency_drops makes residency checks of the file valid for one step only; call it when its pages will be
+ * dropped.  residency_drops_end ends that; call it once for each residency_drops, after the drop.
  */
 void residency_drops(struct pw_file *);
+void residency_drops_end(struct pw_file *);
 
 /*
  * Switches kernel read-ahead off for fil_fd if residency can be checked: otherwise a call on the loop might

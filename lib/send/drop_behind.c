@@ -62,6 +62,7 @@ drop_behind_create(void)
 static void
 drop_behind_drop_free(struct drop *dr)
 {
+	residency_drops_end(dr->dr_file);
 	pw_file_unref(&dr->dr_file);
 	free(dr);
 }
@@ -160,9 +161,9 @@ drop_behind_drop_create(
 {
 	struct drop *dr = calloc(1, sizeof(*dr));
 
-	residency_drops(file);
 	if (dr == NULL)
 		return NULL;
+	residency_drops(file);
 	pw_file_ref(file);
 	dr->dr_file = file;
 	dr->dr_off = off;

@@ -191,7 +191,7 @@ prefetch_again(struct pw_send *s, send_fetch_f fetch)
 		return prefetch_back_off(s);
 	completion_count(s->snd_loop, COUNTED_EVICTED);
 	/* A drop evicts pages that other transmissions of the file fetched; memory is not short then. */
-	if (!file_priv(s->snd_file)->fp_drops)
+	if (file_priv(s->snd_file)->fp_drops == 0)
 		budget_evicted(pool_room(s->snd_loop->lp_pool), clock_now());
 	if (send_priv(s)->ss_fetches >= FETCHES)
 		return send_by_pool(s);
@@ -338,7 +338,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 static bool
 prefetch_may_be_dropped(const struct pw_file *file)
 {
-	return file_priv(file)->fp_drops ||
+	return file_priv(file)->fp_drops > 0 ||
 	       drop_lock_drops(file_priv(file)->fp_drop_lock) != 0;
 }
 

@@ -412,8 +412,11 @@ drop_is_put_off(struct fixture *fx)
 	stayed = in_window(file, BEFORE) == PAGES;
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
 	assert_int_equal(file_priv(file)->fp_refs, 3);
+	assert_int_equal(file_priv(file)->fp_drops, 1);
 	tick(fx, clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
+	/* From now on residency checks are remembered again. */
+	assert_int_equal(file_priv(file)->fp_drops, 0);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
 	pw_file_unref(&file);
 	return stayed;
