@@ -5,6 +5,8 @@
  *
  * ngx_http_pagewise_module.c         directives, $pagewise_wait
  * ngx_http_pagewise_handler.c        the content handlers
+ * ngx_http_pagewise_lookup.c         open_file_cache and disable_symlinks
+ * ngx_http_pagewise_files.c          files of the library for nginx' descriptors
  * ngx_http_pagewise_filter_module.c  the body filter, which passes resident windows
  * ngx_http_pagewise_sink.c           the sink of a transmission
  * ngx_http_pagewise_process.c        the worker's pool and loop, mounts, opens
@@ -69,12 +71,14 @@ typedef struct {
     struct pw_open              open;
     ngx_str_t                   path;       /* followed by '\0' */
     ngx_http_pagewise_mount_t  *known;      /* mount of the path, or NULL */
+    ngx_http_pagewise_mount_t  *used;       /* mount of the last lookup */
     ngx_http_pagewise_mount_t  *mount;      /* mount to wait for, or NULL */
     ngx_queue_t                 queue;      /* link in mount->waiting */
     uint64_t                    since;      /* start of the wait, us; or 0 */
     void                      (*handler)(void *data, ngx_err_t err);
     void                       *data;
     unsigned                    pending:1;
+    unsigned                    no_links:1; /* 1 to refuse a path with links */
 } ngx_http_pagewise_open_t;
 
 
@@ -102,6 +106,10 @@ struct ngx_http_pagewise_ctx_s {
                                         ngx_err_t err);
 
     struct pw_file             *file;
+    ngx_fd_t                    fd;         /* descriptor in its buffers */
+    ngx_fd_t                    refused;    /* left to nginx, or -1 */
+    ngx_file_t                 *out;        /* file of windows, or NULL if it
+                                               is the file of the buffer */
     ngx_http_pagewise_send_t   *send;       /* NULL if no range is being sent */
     off_t                       end;        /* end of the range being sent */
     ngx_chain_t                *in;         /* buffers not passed on yet */
@@ -141,6 +149,28 @@ ngx_http_pagewise_mount_t *ngx_http_pagewise_mount_below(ngx_str_t *path);
  */
 ngx_int_t ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err);
 void ngx_http_pagewise_open_cancel(ngx_http_pagewise_open_t *o);
+
+/*
+ * begins a wait, or continues that for the mount; ngx_http_pagewise_open_end()
+ * calls o->handler
+ */
+ngx_int_t ngx_http_pagewise_open_wait(ngx_http_pagewise_open_t *o);
+void ngx_http_pagewise_open_end(ngx_http_pagewise_open_t *o, ngx_err_t err);
+
+/* returns 1 if a lookup on the mount may wait for a server, as on NFS */
+ngx_uint_t ngx_http_pagewise_open_remote(ngx_http_pagewise_open_t *o);
+
+/*
+ * returns the library's file of a descriptor of nginx, as
+ * ngx_http_pagewise_open(); its size and times are those of the file now
+ */
+ngx_int_t ngx_http_pagewise_adopt(ngx_http_pagewise_open_t *o, ngx_fd_t fd,
+    ngx_err_t *err);
+
+/* remembers a file for ngx_http_pagewise_adopt(), with a reference */
+void ngx_http_pagewise_files_add(struct pw_file *file);
+void ngx_http_pagewise_files_tick(uint64_t now);
+void ngx_http_pagewise_files_close(void);
 uint64_t ngx_http_pagewise_now(void);
 uint64_t ngx_http_pagewise_coarse_now(void);
 void ngx_http_pagewise_tick(uint64_t now);
@@ -161,8 +191,26 @@ ngx_int_t ngx_http_pagewise_next(ngx_http_pagewise_ctx_t *ctx,
 /* ends a wait before the header, with 0 or an error */
 void ngx_http_pagewise_continue(ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
 ngx_http_pagewise_ctx_t *ngx_http_pagewise_get_ctx(ngx_http_request_t *r);
+ngx_http_pagewise_ctx_t *ngx_http_pagewise_create_ctx(ngx_http_request_t *r);
 ngx_int_t ngx_http_pagewise_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_pagewise_index_handler(ngx_http_request_t *r);
+
+/*
+ * opens ctx->path by the location's rules, then calls
+ * ngx_http_pagewise_found(); returns its result, or NGX_DONE while waiting
+ */
+ngx_int_t ngx_http_pagewise_lookup(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+ngx_int_t ngx_http_pagewise_found(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
+
+/* redirects to the URI with a slash appended, as the static module does */
+ngx_int_t ngx_http_pagewise_redirect(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+
+/* waits before the header is sent */
+ngx_int_t ngx_http_pagewise_wait(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
 
 
 extern const struct pw_sink_ops  ngx_http_pagewise_sink_ops;

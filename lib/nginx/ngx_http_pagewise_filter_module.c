@@ -9,6 +9,9 @@
  * transmission (struct pw_send).  Its sink accepts as many bytes of a window
  * as the next filters have consumed.  Before the rest is sent, the library
  * checks its residency again, since the kernel may have evicted it.
+ *
+ * Files that other modules send, such as those of proxy_cache, have a descriptor
+ * of nginx, of which the library makes a file of its own.
  */
 
 
@@ -22,6 +25,14 @@ static ngx_int_t ngx_http_pagewise_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
 static ngx_int_t ngx_http_pagewise_next_range(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_take_on(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_buf_t *b);
+static ngx_int_t ngx_http_pagewise_take_file(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_buf_t *b);
+static void ngx_http_pagewise_taken_on(void *data, ngx_err_t err);
+static ngx_int_t ngx_http_pagewise_send_error(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+static void ngx_http_pagewise_free_file(void *data);
 static ngx_int_t ngx_http_pagewise_send(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_sent(ngx_http_request_t *r,
@@ -77,10 +88,34 @@ static ngx_http_output_body_filter_pt  ngx_http_next_body_filter;
     ((ngx_http_pagewise_send_t *)                                             \
         ((u_char *) (s) - offsetof(ngx_http_pagewise_send_t, send)))
 
-#define ngx_http_pagewise_is_file(ctx, b)                                     \
-    ((b)->in_file && !ngx_buf_in_memory(b)                                    \
-     && (b)->file->fd == (ctx)->file->fil_fd                                  \
+/* true if the buffer has bytes of a file, and of no growing temporary file */
+
+#define ngx_http_pagewise_is_file(b)                                          \
+    ((b)->in_file && !ngx_buf_in_memory(b) && !(b)->temp_file                 \
      && (b)->file_last > (b)->file_pos)
+
+#define ngx_http_pagewise_is_known(ctx, b)                                    \
+    ((ctx)->file != NULL && (b)->file->fd == (ctx)->fd)
+
+
+/* returns 1 if the library is to send some buffer of the chain */
+
+static ngx_uint_t
+ngx_http_pagewise_has_file(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    ngx_http_pagewise_loc_conf_t  *plcf;
+
+    for (/* void */; in; in = in->next) {
+
+        if (ngx_http_pagewise_is_file(in->buf)) {
+            plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
+
+            return plcf->enable && ngx_http_pagewise_loop() != NULL;
+        }
+    }
+
+    return 0;
+}
 
 
 static ngx_int_t
@@ -91,8 +126,18 @@ ngx_http_pagewise_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_pagewise_module);
 
-    if (ctx == NULL || ctx->file == NULL) {
-        return ngx_http_next_body_filter(r, in);
+    if (ctx == NULL || (ctx->file == NULL && ctx->in == NULL)) {
+
+        if (!ngx_http_pagewise_has_file(r, in)) {
+            return ngx_http_next_body_filter(r, in);
+        }
+
+        if (ctx == NULL) {
+            ctx = ngx_http_pagewise_create_ctx(r);
+            if (ctx == NULL) {
+                return NGX_ERROR;
+            }
+        }
     }
 
     if (ctx->closed) {
@@ -167,6 +212,7 @@ ngx_http_pagewise_next_range(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx)
 {
     off_t         from, end;
+    ngx_int_t     rc;
     ngx_buf_t    *b;
     ngx_chain_t  *cl, **ll;
 
@@ -179,8 +225,21 @@ ngx_http_pagewise_next_range(ngx_http_request_t *r,
     for (cl = ctx->in; cl; cl = ctx->in) {
         b = cl->buf;
 
-        if (ngx_http_pagewise_is_file(ctx, b)) {
-            break;
+        if (ngx_http_pagewise_is_file(b) && b->file->fd != ctx->refused) {
+
+            if (ngx_http_pagewise_is_known(ctx, b)) {
+                break;
+            }
+
+            rc = ngx_http_pagewise_take_on(r, ctx, b);
+
+            if (rc == NGX_OK) {
+                break;
+            }
+
+            if (rc != NGX_DECLINED) {
+                return rc;
+            }
         }
 
         ctx->in = cl->next;
@@ -216,7 +275,9 @@ ngx_http_pagewise_next_range(ngx_http_request_t *r,
 
         ctx->hold = 0;
 
-        if (ctx->send->send.snd_off == from && ctx->end == end) {
+        if (ctx->send->send.snd_file == ctx->file
+            && ctx->send->send.snd_off == from && ctx->end == end)
+        {
             return NGX_OK;
         }
 
@@ -224,6 +285,129 @@ ngx_http_pagewise_next_range(ngx_http_request_t *r,
     }
 
     return ngx_http_pagewise_send_start(r, ctx, from, end);
+}
+
+
+/*
+ * Makes a file of the descriptor in a buffer.  Returns NGX_OK, or NGX_AGAIN if
+ * ngx_http_pagewise_taken_on() will be called, or NGX_DECLINED if nginx must
+ * send the file itself, or NGX_ERROR.
+ */
+
+static ngx_int_t
+ngx_http_pagewise_take_on(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
+    ngx_buf_t *b)
+{
+    ngx_int_t  rc;
+    ngx_err_t  err;
+
+    if (ctx->open.pending) {
+        return ngx_http_pagewise_pending(r, ctx);
+    }
+
+    if (ctx->open.open.op_file != NULL) {
+
+        /* the wait for it has ended */
+
+        return ngx_http_pagewise_take_file(r, ctx, b);
+    }
+
+    ctx->fd = b->file->fd;
+    ctx->open.handler = ngx_http_pagewise_taken_on;
+
+    rc = ngx_http_pagewise_adopt(&ctx->open, b->file->fd, &err);
+
+    if (rc == NGX_AGAIN) {
+        return ngx_http_pagewise_pending(r, ctx);
+    }
+
+    if (rc == NGX_OK) {
+        return ngx_http_pagewise_take_file(r, ctx, b);
+    }
+
+    ctx->refused = b->file->fd;
+
+    return NGX_DECLINED;
+}
+
+
+static void
+ngx_http_pagewise_taken_on(void *data, ngx_err_t err)
+{
+    ngx_connection_t         *c;
+    ngx_http_request_t       *r;
+    ngx_http_pagewise_ctx_t  *ctx = data;
+
+    r = ctx->request;
+    c = r->connection;
+
+    ctx->wait += ngx_http_pagewise_now() - ctx->open.since;
+    ctx->open.since = 0;
+
+    if (err != 0) {
+        ctx->refused = ctx->fd;
+    }
+
+    ngx_http_set_log_request(c->log, r);
+
+    r->write_event_handler(r);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_take_file(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_buf_t *b)
+{
+    struct pw_file      *file;
+    ngx_pool_cleanup_t  *cln;
+
+    file = ctx->open.open.op_file;
+    ctx->open.open.op_file = NULL;
+
+    if (ctx->file != NULL) {
+
+        /* later filters may still have windows of it */
+
+        cln = ngx_pool_cleanup_add(r->pool, 0);
+        if (cln == NULL) {
+            pw_file_unref(&file);
+            return NGX_ERROR;
+        }
+
+        cln->handler = ngx_http_pagewise_free_file;
+        cln->data = ctx->file;
+    }
+
+    ctx->file = file;
+    ctx->path = b->file->name;
+
+    if (file->fil_size < b->file_last) {
+        ngx_log_error(NGX_LOG_CRIT, r->connection->log, 0,
+                      "\"%s\" was truncated", ctx->path.data);
+        return NGX_ERROR;
+    }
+
+    ctx->out = ngx_pcalloc(r->pool, sizeof(ngx_file_t));
+    if (ctx->out == NULL) {
+        return NGX_ERROR;
+    }
+
+    ctx->out->fd = file->fil_fd;
+    ctx->out->name = b->file->name;
+    ctx->out->log = b->file->log;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_pagewise_free_file(void *data)
+{
+    struct pw_file  *file = data;
+
+    pw_file_unref(&file);
 }
 
 
@@ -270,21 +454,53 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
             return ngx_http_pagewise_pending(r, ctx);
 
         default: /* PW_SEND_ERROR */
-
-            if (ctx->rc != NGX_ERROR) {
-                ngx_log_error(NGX_LOG_CRIT, r->connection->log,
-                              -send->snd_error,
-                              send->snd_error == -ESTALE
-                                  ? "\"%s\" was changed while it was sent"
-                                  : "read() \"%s\" failed",
-                              ctx->path.data);
-
-                ctx->file->fil_stale = true;
-            }
-
-            return NGX_ERROR;
+            return ngx_http_pagewise_send_error(r, ctx);
         }
     }
+}
+
+
+/*
+ * nginx changes the header of a file of its cache in place when the origin
+ * confirms the response; so such a file is sent on from where it was.
+ */
+
+static ngx_int_t
+ngx_http_pagewise_send_error(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx)
+{
+    struct pw_send  *send;
+
+    if (ctx->rc == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    send = &ctx->send->send;
+    ctx->file->fil_stale = true;
+
+#if (NGX_HTTP_CACHE)
+
+    if (send->snd_error == -ESTALE
+        && r->cache != NULL
+        && r->cache->file.fd == ctx->in->buf->file->fd)
+    {
+        ctx->in->buf->file_pos = send->snd_off;
+        ctx->fd = NGX_INVALID_FILE;
+
+        ngx_http_pagewise_send_finish(ctx);
+
+        return NGX_OK;
+    }
+
+#endif
+
+    ngx_log_error(NGX_LOG_CRIT, r->connection->log, -send->snd_error,
+                  send->snd_error == -ESTALE
+                      ? "\"%s\" was changed while it was sent"
+                      : "read() \"%s\" failed",
+                  ctx->path.data);
+
+    return NGX_ERROR;
 }
 
 
@@ -362,8 +578,10 @@ ngx_http_pagewise_send_start(ngx_http_request_t *r,
 {
     struct pw_send                *send;
     ngx_http_pagewise_send_t      *s;
+    ngx_http_core_loc_conf_t      *clcf;
     ngx_http_pagewise_loc_conf_t  *plcf;
 
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
 
     s = ngx_calloc(sizeof(ngx_http_pagewise_send_t), r->connection->log);
@@ -385,6 +603,15 @@ ngx_http_pagewise_send_start(ngx_http_request_t *r,
     send->snd_len = end - from;
     send->snd_readahead = plcf->readahead;
     send->snd_cache = plcf->cache;
+
+    if (plcf->cache == PW_CACHE_KEEP && ctx->out == NULL
+        && ctx->file->fil_size >= clcf->directio)
+    {
+        /* what "directio" is for: the pages do not stay in memory */
+
+        send->snd_cache = PW_CACHE_DROP;
+    }
+
     send->snd_done = ngx_http_pagewise_send_done;
 
     ctx->send = s;

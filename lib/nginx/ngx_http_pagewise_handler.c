@@ -12,18 +12,10 @@
 #include "ngx_http_pagewise.h"
 
 
-static ngx_http_pagewise_ctx_t *ngx_http_pagewise_create_ctx(
-    ngx_http_request_t *r);
 static void ngx_http_pagewise_set_path(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, u_char *last);
-static ngx_int_t ngx_http_pagewise_wait(ngx_http_request_t *r,
-    ngx_http_pagewise_ctx_t *ctx);
-static ngx_int_t ngx_http_pagewise_found(ngx_http_request_t *r,
-    ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
 static ngx_int_t ngx_http_pagewise_error(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, const char *what, ngx_err_t err);
-static ngx_int_t ngx_http_pagewise_redirect(ngx_http_request_t *r,
-    ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_ready(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
 static ngx_int_t ngx_http_pagewise_respond(ngx_http_request_t *r,
@@ -38,35 +30,16 @@ static void ngx_http_pagewise_terminate(void *data);
 static void ngx_http_pagewise_cleanup(void *data);
 
 
-/*
- * Returns 1 if the static module must serve the request, since the location
- * lacks "pagewise on", or has "disable_symlinks", whose rules the library does
- * not support.
- */
+/* returns 1 if the static module must serve the request */
 
 static ngx_uint_t
 ngx_http_pagewise_declines(ngx_http_request_t *r)
 {
-    ngx_http_core_loc_conf_t      *clcf;
     ngx_http_pagewise_loc_conf_t  *plcf;
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
 
-    if (!plcf->enable || ngx_http_pagewise_loop() == NULL) {
-        return 1;
-    }
-
-#if (NGX_HAVE_OPENAT)
-
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-
-    if (clcf->disable_symlinks != NGX_DISABLE_SYMLINKS_OFF) {
-        return 1;
-    }
-
-#endif
-
-    return 0;
+    return !plcf->enable || ngx_http_pagewise_loop() == NULL;
 }
 
 
@@ -74,8 +47,6 @@ ngx_int_t
 ngx_http_pagewise_handler(ngx_http_request_t *r)
 {
     u_char                   *last;
-    ngx_int_t                 rc;
-    ngx_err_t                 err;
     ngx_http_pagewise_ctx_t  *ctx;
 
     if (ngx_http_pagewise_declines(r)
@@ -105,15 +76,7 @@ ngx_http_pagewise_handler(ngx_http_request_t *r)
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "http pagewise filename: \"%s\"", ctx->path.data);
 
-    ctx->resume = ngx_http_pagewise_found;
-
-    rc = ngx_http_pagewise_open(&ctx->open, &err);
-
-    if (rc == NGX_AGAIN) {
-        return ngx_http_pagewise_wait(r, ctx);
-    }
-
-    return ngx_http_pagewise_found(r, ctx, rc == NGX_OK ? 0 : err);
+    return ngx_http_pagewise_lookup(r, ctx);
 }
 
 
@@ -148,7 +111,7 @@ ngx_http_pagewise_get_ctx(ngx_http_request_t *r)
 }
 
 
-static ngx_http_pagewise_ctx_t *
+ngx_http_pagewise_ctx_t *
 ngx_http_pagewise_create_ctx(ngx_http_request_t *r)
 {
     ngx_http_cleanup_t       *hcln;
@@ -167,6 +130,8 @@ ngx_http_pagewise_create_ctx(ngx_http_request_t *r)
 
     ctx->request = r;
     ctx->rc = NGX_OK;
+    ctx->fd = NGX_INVALID_FILE;
+    ctx->refused = NGX_INVALID_FILE;
     ctx->wait = before != NULL ? before->wait : 0;
     ctx->open.data = ctx;
     ctx->open.handler = ngx_http_pagewise_open_handler;
@@ -255,6 +220,7 @@ ngx_http_pagewise_cleanup(void *data)
 
     ngx_http_pagewise_terminate(ctx);
 
+    pw_file_unref(&ctx->open.open.op_file);
     pw_file_unref(&ctx->file);
 }
 
@@ -263,7 +229,7 @@ ngx_http_pagewise_cleanup(void *data)
  * waits before the header is sent; ngx_http_pagewise_continue() ends the wait
  */
 
-static ngx_int_t
+ngx_int_t
 ngx_http_pagewise_wait(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 {
     ngx_http_core_loc_conf_t  *clcf;
@@ -351,7 +317,7 @@ ngx_http_pagewise_continue(ngx_http_pagewise_ctx_t *ctx, ngx_err_t err)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_pagewise_found(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
     ngx_err_t err)
 {
@@ -365,7 +331,9 @@ ngx_http_pagewise_found(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
     log = r->connection->log;
 
     file = ctx->open.open.op_file;
+    ctx->open.open.op_file = NULL;
     ctx->file = file;
+    ctx->fd = file->fil_fd;
 
     r->root_tested = !r->error_page;
 
@@ -439,6 +407,7 @@ ngx_http_pagewise_error(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
         break;
 
     case NGX_EACCES:
+    case NGX_EMLINK:
     case NGX_ELOOP:
 
         level = NGX_LOG_ERR;
@@ -474,9 +443,7 @@ ngx_http_pagewise_error(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
 }
 
 
-/* redirects to the URI with a slash appended, as the static module does */
-
-static ngx_int_t
+ngx_int_t
 ngx_http_pagewise_redirect(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 {
     u_char                    *last, *location;
@@ -666,8 +633,10 @@ ngx_http_pagewise_try_index(ngx_http_request_t *r,
     ngx_int_t                      rc;
     ngx_str_t                     *name;
     ngx_err_t                      err;
+    ngx_http_core_loc_conf_t      *clcf;
     ngx_http_pagewise_loc_conf_t  *plcf;
 
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
     name = plcf->index->elts;
 
@@ -686,6 +655,11 @@ ngx_http_pagewise_try_index(ngx_http_request_t *r,
     *last = '\0';
 
     ngx_http_pagewise_set_path(r, ctx, last);
+
+#if (NGX_HAVE_OPENAT)
+    ctx->open.no_links =
+        clcf->disable_symlinks != NGX_DISABLE_SYMLINKS_OFF;
+#endif
 
     rc = ngx_http_pagewise_open(&ctx->open, &err);
 
@@ -730,6 +704,7 @@ ngx_http_pagewise_index_found(ngx_http_request_t *r,
     }
 
     ctx->file = ctx->open.open.op_file;
+    ctx->open.open.op_file = NULL;
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
     name = plcf->index->elts;

@@ -13,6 +13,8 @@
 #include "ngx_http_pagewise.h"
 
 #include <dlfcn.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 
 
 #define NGX_HTTP_PAGEWISE_TICK   250        /* time between ticks, ms */
@@ -32,7 +34,9 @@ struct ngx_http_pagewise_mount_s {
     struct pw_task              task;       /* first member, since it is cast */
     ngx_str_t                   path;       /* with a slash at the end */
     struct pw_root             *root;
+    struct pw_root             *no_links;   /* root that follows no links */
     ngx_http_pagewise_mount_e   state;
+    ngx_uint_t                  remote;     /* 1 if lookups ask a server */
     ngx_queue_t                 waiting;    /* ngx_http_pagewise_open_t */
 };
 
@@ -63,11 +67,9 @@ static int ngx_libc_cdecl ngx_http_pagewise_cmp_mounts(const void *one,
 static ngx_http_pagewise_mount_t *ngx_http_pagewise_mount(ngx_str_t *path);
 static ngx_int_t ngx_http_pagewise_mount_open(ngx_http_pagewise_mount_t *m);
 static int ngx_http_pagewise_mount_work(struct pw_task *task);
-static void ngx_http_pagewise_mount_done(struct pw_waiter *w);
-static ngx_int_t ngx_http_pagewise_open_wait(ngx_http_pagewise_open_t *o);
+static ngx_uint_t ngx_http_pagewise_is_remote(int fd);
 static void ngx_http_pagewise_opened(struct pw_waiter *w);
-static void ngx_http_pagewise_open_end(ngx_http_pagewise_open_t *o,
-    ngx_err_t err);
+static void ngx_http_pagewise_mount_done(struct pw_waiter *w);
 
 
 static ngx_http_pagewise_process_t  ngx_http_pagewise;
@@ -239,6 +241,7 @@ ngx_http_pagewise_tick_handler(ngx_event_t *ev)
     now = ngx_http_pagewise_now();
 
     pw_loop_tick(p->loop, now);
+    ngx_http_pagewise_files_tick(now);
 
     if (now < p->used + NGX_HTTP_PAGEWISE_IDLE
         || pw_loop_pending(p->loop) > 0)
@@ -280,14 +283,15 @@ ngx_http_pagewise_exit_process(ngx_cycle_t *cycle)
         p->connection = NULL;
     }
 
+    ngx_http_pagewise_files_close();
+
     if (p->loop == NULL || pw_loop_pending(p->loop) > 0) {
         return;
     }
 
     for (i = 0; i < p->nmounts; i++) {
-        if (p->mounts[i].root != NULL) {
-            pw_root_close(&p->mounts[i].root);
-        }
+        pw_root_close(&p->mounts[i].root);
+        pw_root_close(&p->mounts[i].no_links);
     }
 
     if (pw_loop_destroy(&p->loop) == 0) {
@@ -479,12 +483,58 @@ ngx_http_pagewise_mount_open(ngx_http_pagewise_mount_t *m)
 static int
 ngx_http_pagewise_mount_work(struct pw_task *task)
 {
+    int                         rc;
     ngx_http_pagewise_mount_t  *m;
 
     m = (ngx_http_pagewise_mount_t *) task;
 
-    return pw_root_open_with((char *) m->path.data, PW_ROOT_ALL_LINKS,
-                             &m->root);
+    rc = pw_root_open_with((char *) m->path.data, PW_ROOT_ALL_LINKS,
+                           &m->root);
+    if (rc != 0) {
+        return rc;
+    }
+
+    m->remote = ngx_http_pagewise_is_remote(pw_root_fd(m->root));
+
+    return pw_root_open_with((char *) m->path.data, PW_ROOT_NO_LINKS,
+                             &m->no_links);
+}
+
+
+/*
+ * returns 1 for file systems that ask a server or a process for each lookup,
+ * and for those that are unknown
+ */
+
+static ngx_uint_t
+ngx_http_pagewise_is_remote(int fd)
+{
+    ngx_uint_t          i;
+    struct statfs       fs;
+    static const long   local[] = {
+        EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+        F2FS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
+        ISOFS_SUPER_MAGIC, SQUASHFS_MAGIC, MSDOS_SUPER_MAGIC
+    };
+
+    if (fstatfs(fd, &fs) == -1) {
+        return 1;
+    }
+
+    for (i = 0; i < sizeof(local) / sizeof(local[0]); i++) {
+        if ((long) fs.f_type == local[i]) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+ngx_uint_t
+ngx_http_pagewise_open_remote(ngx_http_pagewise_open_t *o)
+{
+    return o->used == NULL || o->used->remote;
 }
 
 
@@ -566,6 +616,8 @@ ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err)
         return NGX_ERROR;
     }
 
+    o->used = m;
+
     if (m->state != NGX_HTTP_PAGEWISE_MOUNT_OPEN) {
 
         if (ngx_http_pagewise_mount_open(m) != NGX_OK) {
@@ -585,7 +637,8 @@ ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err)
         /* void */
     }
 
-    rc = pw_file_open(p->loop, m->root, *path ? path : ".", now, &o->open);
+    rc = pw_file_open(p->loop, o->no_links ? m->no_links : m->root,
+                      *path ? path : ".", now, &o->open);
 
     if (rc == 0) {
         return NGX_OK;
@@ -601,11 +654,7 @@ ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err)
 }
 
 
-/*
- * begins a wait; if the open waited for its mount before, that wait continues
- */
-
-static ngx_int_t
+ngx_int_t
 ngx_http_pagewise_open_wait(ngx_http_pagewise_open_t *o)
 {
     if (o->since == 0) {
@@ -629,7 +678,7 @@ ngx_http_pagewise_opened(struct pw_waiter *w)
 }
 
 
-static void
+void
 ngx_http_pagewise_open_end(ngx_http_pagewise_open_t *o, ngx_err_t err)
 {
     o->pending = 0;

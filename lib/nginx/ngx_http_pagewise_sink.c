@@ -129,7 +129,7 @@ ngx_http_pagewise_window(ngx_http_pagewise_ctx_t *ctx, off_t off, size_t len)
 
     b->tag = (ngx_buf_tag_t) &ngx_http_pagewise_filter_module;
     b->in_file = 1;
-    b->file = ctx->in->buf->file;
+    b->file = ctx->out != NULL ? ctx->out : ctx->in->buf->file;
     b->file_pos = off;
     b->file_last = off + len;
 

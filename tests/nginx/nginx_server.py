@@ -3,6 +3,7 @@
 Its sockets are Unix sockets in a directory of its own, so no port is guessed: `path(name)`.
 """
 
+import contextlib
 import http.client
 import os
 import shutil
@@ -87,7 +88,7 @@ class Nginx:
         return os.path.join(self.run, name)
 
     def configure(self, http_block):
-        for n in range(http_block.count("@") // 2):
+        while http_block.count("@") > 1:
             name = http_block.split("@")[1]
             http_block = http_block.replace("@%s@" % name, self.path(name))
         text = CONF % {"module": MODULE, "user": USER, "run": self.run, "http": http_block,
@@ -151,8 +152,11 @@ class Nginx:
         return found
 
     def descriptors(self, pid):
-        return sorted(os.readlink("/proc/%d/fd/%s" % (pid, n))
-                      for n in os.listdir("/proc/%d/fd" % pid))
+        found = []
+        for n in os.listdir("/proc/%d/fd" % pid):
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                found.append(os.readlink("/proc/%d/fd/%s" % (pid, n)))
+        return sorted(found)
 
     def connections(self):
         """The paths of the sockets that its workers have accepted from."""
