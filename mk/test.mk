@@ -5,11 +5,17 @@ build/tests/slowfs: tests/fault/slowfs.c
 	$(call say,CC)$(COMPILE) $(call pkg,--cflags,fuse3) $(LDFLAGS) -o $@ $< \
 	    $(call pkg,--libs,fuse3) -pthread
 
+build/tests/spindle: tests/fault/spindle.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) $(call pkg,--cflags,fuse3) $(LDFLAGS) -o $@ $< \
+	    $(call pkg,--libs,fuse3) -lm -pthread
+
 build/tests/evict.so: tests/nginx/evict.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) -shared $(LDFLAGS) -o $@ $< -ldl
 
-TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug build/debug/unit/test_sink fault build/tests/slowfs bench-tools \
+TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug build/debug/unit/test_sink fault build/tests/slowfs \
+    build/tests/spindle bench-tools \
     $(if $(NGINX_CONFIGURE),nginx-module build/tests/evict.so) \
     $(if $(GO_INSTALLS),build/pebble/pebble)
 # From 1.21 on, go fetches the toolchain that a module asks for.
@@ -23,6 +29,7 @@ test test-all:
 	    PAGEWISE_DEBUG=$(CURDIR)/build/debug/pagewise \
 	    PAGEWISE_FAULT=$(CURDIR)/build/fault/pagewise \
 	    SLOWFS=$(CURDIR)/build/tests/slowfs \
+	    SPINDLE=$(CURDIR)/build/tests/spindle \
 	    $(PYTHON) tests/run $(if $(filter test-all,$@),--all) $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
 
 # The first build alone, and what a patch breaks most often: minutes, without root.
@@ -36,7 +43,7 @@ check:
 KERNEL_UNIT = $(UNIT_C:tests/unit/%.c=build/debug/unit/%)
 test-kernels:
 	@sh conf/install-deps.sh build test kernels
-	@+$(SUBMAKE) WERROR=1 all debug fault build/tests/slowfs bench-tools $(KERNEL_UNIT)
+	@+$(SUBMAKE) WERROR=1 all debug fault build/tests/slowfs build/tests/spindle bench-tools $(KERNEL_UNIT)
 	@$(PYTHON) tests/kernels/run $(ARGS) $(KERNEL_UNIT) -- $(PYTEST_ARGS)
 
 test-clients:

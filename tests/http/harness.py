@@ -28,6 +28,7 @@ PAGEWISE = os.environ.get("PAGEWISE", os.path.join(TREE, "build/asan/pagewise"))
 RELEASE = os.environ.get("PAGEWISE_RELEASE", os.path.join(TREE, "build/pagewise"))
 DEBUG = os.environ.get("PAGEWISE_DEBUG", os.path.join(TREE, "build/debug/pagewise"))
 SLOWFS = os.environ.get("SLOWFS", os.path.join(TREE, "build/tests/slowfs"))
+SPINDLE = os.environ.get("SPINDLE", os.path.join(TREE, "build/tests/spindle"))
 
 FILE_PATHS = ["nodiskio", "uring", "splice", "mlock", "aio", "pool", "blocking",
               "copy"]
