@@ -25,6 +25,7 @@ SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 TREE = source.TREE
 TOOLS = os.path.join(TREE, "build", "bench")
 SLOWFS = os.path.join(TREE, "build", "tests", "slowfs")
+SPINDLE = os.path.join(TREE, "build", "tests", "spindle")
 TOOLS_OF_OURS = ("probe", "slow", "replay", "idle", "handshake", "h2storm", "resets",
                  "limit")
 os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
@@ -111,6 +112,10 @@ class Host:
             self.lacks["fuse"] = "FUSE is not available: /dev/fuse"
         elif not os.access(SLOWFS, os.X_OK):
             self.lacks["fuse"] = "slowfs is not there: make build/tests/slowfs"
+        if not all(os.access(path, os.R_OK | os.W_OK) for path in ("/dev/fuse", "/dev/loop-control")):
+            self.lacks["spindle"] = "FUSE or loop devices are not available"
+        elif not os.access(SPINDLE, os.X_OK):
+            self.lacks["spindle"] = "spindle is not there: make build/tests/spindle"
         if not self.root:
             self.lacks["root"] = "not root"
             self.lacks["limits"] = "not root: no control groups"

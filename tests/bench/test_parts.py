@@ -262,7 +262,7 @@ def test_a_scenario_keeps_the_contract(name):
     assert 0 < module.seconds(quick) <= module.seconds(full)
     assert set(module.NEEDS) <= {
         "wrk", "h2load", "probe", "slow", "replay", "idle", "handshake", "h2storm", "resets", "limit", "fio",
-        "root", "network", "disk", "limits", "fuse"}
+        "root", "network", "disk", "limits", "fuse", "spindle"}
     assert all(isinstance(size, int) and size > 0 for _, size in module.files(quick))
     assert module.TITLE and module.WHAT and module.NOTES
 

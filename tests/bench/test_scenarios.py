@@ -9,7 +9,7 @@ import pytest
 
 from laboratory import cachemodes, report, results, run, scenarios, servers, stats, tables
 from laboratory.bench import Bench
-from laboratory.scenarios import clients, crawler, grid, handshakes, hung, short, slow, thesis, week, zipf
+from laboratory.scenarios import clients, crawler, grid, handshakes, hung, short, slow, spindle, thesis, week, zipf
 from laboratory.tables import View
 
 pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
@@ -32,6 +32,9 @@ MINIATURE = {
                    "probe_seconds": 1, "probe_timeout": 5, "lead": 0.3},
     "hung": {"clients": 20, "seconds": 1, "lead": 1, "cold": 8, "timeout": 2, "memory_mib": 32,
              "probe_timeout": 3},
+    "spindle": {"streams": "10", "seconds": 5, "ramp": 0.5, "downloads": 4, "lead": 0.5,
+                "probe_seconds": 1, "files": 20, "mib": 8, "small": 40, "disk_gib": 1,
+                "memory_mib": 256},
 }
 
 
@@ -468,6 +471,30 @@ def test_hung_in_miniature(measured):
     assert values["delayed"]["operations"] > 0
     assert values["statuses"] == {"503": 20}
     assert values["alone"] > 0 and values["beside"] > 0
+
+
+def test_spindle_in_miniature(measured):
+    lab.needs("fuse", "spindle")
+    values = measured("spindle")
+    assert values["streams"]["10"]["starved"] == 0
+    for part in (values["streams"]["10"], values["downloads"]):
+        assert part["rate"] > 0 and 0 < part["busy"] <= 1.5 and part["per_seek"] > 100_000
+    assert values["downloads"]["latency_us"]["max"] > 0
+
+
+def spindle_values(_cand, number):
+    spun = {"rate": 117e6, "busy": 0.9, "per_seek": 2048 << 10}
+    return {"streams": {n: {"starved": number, **spun} for n in spindle.FULL["streams"].split(",")},
+            "downloads": {"latency_us": {"p50": 1e5, "p99": 2e5, "max": 3e5}, **spun}}
+
+
+def test_the_report_of_spindle():
+    pytest.importorskip("matplotlib")
+    seen = view(spindle, "spindle", spindle_values)
+    made = ["\n".join(tables.markdown(seen, table)) for table in spindle.tables(seen)]
+    assert len(made) == len(spindle.FULL["streams"].split(",")) + 1
+    assert all("| 117 | 0.90 | 2 048 |" in text for text in made)
+    assert all(report.svg(figure).startswith("<svg") for _, figure in spindle.figures(seen))
 
 
 def test_nginx_hangs_without_the_library_and_not_with_it(data, tmp_path):

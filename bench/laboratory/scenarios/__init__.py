@@ -6,7 +6,7 @@ A scenario is a module of this package with
     WHAT        a paragraph for the report: what is done, and what the figures are
     NEEDS       what it cannot do without: of "wrk", "h2load", "probe", "slow", "replay",
                 "idle", "handshake", "h2storm", "resets", "limit", "fio", "root", "network",
-                "disk", "limits", "fuse" (see Host.lacks)
+                "disk", "limits", "fuse", "spindle" (see Host.lacks)
     FULL        dict of settings, with "rounds"; --set SCENARIO.KEY=VALUE changes one
     QUICK       dict of those that --quick changes
     files(s)    pairs (name below the data directory, bytes) that it serves
@@ -57,7 +57,7 @@ import pkgutil
 import types
 
 ORDER = ("storm", "hot", "cold", "download", "short", "herd", "thesis", "grid", "slow", "clients", "zipf",
-         "crawler", "week", "hung", "idle", "handshakes", "http2", "streams", "resets")
+         "crawler", "week", "spindle", "hung", "idle", "handshakes", "http2", "streams", "resets")
 
 
 def names():
