@@ -5,10 +5,7 @@
  */
 #include <sys/mman.h>
 
-#include <assert.h>
 #include <errno.h>
-#include <stdalign.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +14,6 @@
 #include "lib/os/os.h"
 #include "lib/os/ring.h"
 #include "lib/util/cacheline.h"
-
-struct ring {
-	/* Written by the producer. */
-	alignas(CACHE_LINE) atomic_size_t rg_tail;
-	size_t rg_head_seen; /* last value of rg_head that the producer read */
-	size_t rg_reserved;
-
-	/* Written by the consumer. */
-	alignas(CACHE_LINE) atomic_size_t rg_head;
-
-	/* Constant. */
-	alignas(CACHE_LINE) char *rg_mem; /* two mappings of rg_size bytes */
-	size_t rg_size;			  /* a power of two */
-};
 
 static int
 ring_map(struct ring *rg, int fd)
@@ -111,50 +94,6 @@ ring_size(const struct ring *rg)
 	return rg->rg_size;
 }
 
-/* Returns the bytes in the ring, or an upper bound of them that is not above `mark`. */
-static size_t
-ring_used(struct ring *rg, size_t mark)
-{
-	size_t tail;
-
-	tail = atomic_load_explicit(&rg->rg_tail, memory_order_relaxed);
-	if (tail - rg->rg_head_seen > mark)
-		rg->rg_head_seen =
-		    atomic_load_explicit(&rg->rg_head, memory_order_acquire);
-	return tail - rg->rg_head_seen;
-}
-
-void *
-ring_reserve(struct ring *rg, size_t len)
-{
-	size_t tail;
-
-	if (len > rg->rg_size)
-		return NULL;
-	if (ring_used(rg, rg->rg_size - len) > rg->rg_size - len)
-		return NULL;
-	rg->rg_reserved = len;
-	tail = atomic_load_explicit(&rg->rg_tail, memory_order_relaxed);
-	return rg->rg_mem + (tail & (rg->rg_size - 1));
-}
-
-void
-ring_commit(struct ring *rg, size_t len)
-{
-	size_t tail;
-
-	assert(len <= rg->rg_reserved);
-	rg->rg_reserved = 0;
-	tail = atomic_load_explicit(&rg->rg_tail, memory_order_relaxed);
-	atomic_store_explicit(&rg->rg_tail, tail + len, memory_order_release);
-}
-
-bool
-ring_above(struct ring *rg, size_t mark)
-{
-	return ring_used(rg, mark) > mark;
-}
-
 /*
  * Reads the producer's index each time, without a cached copy, since one call returns all records that
  * wait.
@@ -167,14 +106,4 @@ ring_peek(struct ring *rg, size_t *len)
 	head = atomic_load_explicit(&rg->rg_head, memory_order_relaxed);
 	*len = atomic_load_explicit(&rg->rg_tail, memory_order_acquire) - head;
 	return rg->rg_mem + (head & (rg->rg_size - 1));
-}
-
-void
-ring_consume(struct ring *rg, size_t len)
-{
-	size_t head;
-
-	head = atomic_load_explicit(&rg->rg_head, memory_order_relaxed);
-	assert(len <= rg->rg_size);
-	atomic_store_explicit(&rg->rg_head, head + len, memory_order_release);
 }
