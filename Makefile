@@ -13,6 +13,8 @@
 ##                of `make test`
 ##   h2spec       its cases, in clear text and over TLS (Go builds it)
 ##   scan-tls     testssl.sh and sslyze against each profile: build/scan (5 minutes)
+##   judges       suites that others wrote, a line each; NGINX_TESTS=DIR TLSFUZZER=DIR: these
+##                checkouts too; ARGS="--page FILE": the table (15 minutes)
 ##   soak         everything at once for SOAK_MINUTES, all bytes verified: build/soak/report.md
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
@@ -335,7 +337,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: check release dist html deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls soak lossless fuzz bench demo results bench-full bench-storm bench-hot bench-tls bench-h2 \
+.PHONY: check release dist html deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls judges soak lossless fuzz bench demo results bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-commits lint-rooms lint-messages lint-keys lint-man lint-abi lint-docs keys man metrics abi examples install uninstall clean help
 .DELETE_ON_ERROR:

@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|soak|html|deb|roots|image|fuzz|lint|bench|demo|fleet|profile|cross|peers ...
+#	sh conf/install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|judges|soak|html|deb|roots|image|fuzz|lint|bench|demo|fleet|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -84,6 +84,10 @@ needs()
 	scan	python				python3			python3
 	scan	testssl				testssl.sh		testssl.sh
 	scan	pymod pip			python3-pip		py311-pip
+	judges	python				python3			python3
+	judges	pymod pip			python3-pip		py311-pip
+	judges	pymod pytest			python3-pytest		py311-pytest
+	judges	cmd openssl			openssl			-
 	soak	python				python3			python3
 	soak	pymod h2			python3-h2		-
 	soak	pymod pytest			python3-pytest		py311-pytest
@@ -305,7 +309,7 @@ install_pkg()
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
 case " $* " in *" test "*) set -- "$@" check ;; esac
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|soak|deb|roots|image|fuzz|lint|bench|demo|fleet|profile|cross|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|judges|soak|deb|roots|image|fuzz|lint|bench|demo|fleet|profile|cross|peers ..."
 
 case " $* " in *" peers "* | *" nginx "* | *" test "* | *" fleet "* | *" demo "*) peers=1 ;; esac
 

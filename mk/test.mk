@@ -82,6 +82,15 @@ scan-tls:
 	@PAGEWISE=$(CURDIR)/build/pagewise PYTHONPATH=$(CURDIR)/build/scan/python \
 	    $(PYTHON) tests/scan_tls build/scan
 
+# Others' suites: tests/judges.  NGINX_TESTS and TLSFUZZER are checkouts.
+judges: export NGINX_TESTS := $(NGINX_TESTS)
+judges: export TLSFUZZER := $(TLSFUZZER)
+judges:
+	@sh conf/install-deps.sh build judges
+	@+$(SUBMAKE) all $(if $(NGINX_TESTS),nginx-module)
+	@+$(SUBMAKE) $(H2SPEC) 2>/dev/null || echo "pagewise: no h2spec: Go cannot build it"
+	@PAGEWISE=$(CURDIR)/build/pagewise $(PYTHON) tests/judges/run $(ARGS) build/judges
+
 # Findings are in build/fuzz/found, what was learnt in build/fuzz/corpus.
 TARGET = $(FUZZ_C:tests/fuzz/fuzz_%.c=%)
 FUZZ_SECONDS = 60

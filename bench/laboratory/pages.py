@@ -15,6 +15,7 @@ from laboratory.tables import View, markdown as table_markdown
 
 WIDTH = 100
 DIRECTORY, CONFIGURATIONS = "results", "conf"
+KEPT = (f"{DIRECTORY}/judges.md",)  # by `make judges`
 NO_VERDICT = "There are not enough figures for a verdict."
 FEW = 5  # rounds, below which figures are not to be cited
 INTRODUCTION = """For those who choose a server for files, or doubt our figures: what was measured,
@@ -332,6 +333,6 @@ def remove_others(docs, files):
     for directory, _, names in os.walk(f"{docs}/{DIRECTORY}"):
         for name in names:
             path = os.path.join(directory, name)
-            if os.path.relpath(path, docs) not in files:
+            if os.path.relpath(path, docs) not in (*files, *KEPT):
                 os.unlink(path)
                 note(f"removed {path}")
