@@ -1,0 +1,107 @@
+/*
+ * Buckets of clients (server/content/client_rates.h): whose limit is whose when the table is full.
+ */
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "server/content/client_rates.h"
+
+#define LATER 512 /* clients that come when the table is full */
+#define IN_USE          \
+	(CLIENT_RATES + \
+	    CLIENT_RATES / 8) /* more than every part of the table holds */
+
+static const char rule[1];
+
+/* Takes the buckets of the nth client. */
+static struct client_buckets
+take(struct client_rates *cs, uint32_t n)
+{
+	struct sockaddr_in sin = {
+	    .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a000000U + n)};
+	struct client_buckets cb;
+
+	client_rates_take(cs, (struct sockaddr *)&sin, rule, 0, &cb);
+	assert_non_null(cb.cb_levels[0]);
+	return cb;
+}
+
+static int
+order(const void *a, const void *b)
+{
+	uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Returns how many different buckets LATER clients have at once, from the nth on. */
+static unsigned
+buckets_of_later(struct client_rates *cs, uint32_t n)
+{
+	static struct client_buckets cb[LATER];
+	static uintptr_t seen[LATER];
+	unsigned different = 1;
+
+	for (uint32_t i = 0; i < LATER; i++) {
+		cb[i] = take(cs, n + i);
+		seen[i] = (uintptr_t)cb[i].cb_levels[0];
+	}
+	qsort(seen, LATER, sizeof(seen[0]), order);
+	for (unsigned i = 1; i < LATER; i++)
+		different += seen[i] != seen[i - 1];
+	for (unsigned i = 0; i < LATER; i++)
+		client_rates_give(cs, &cb[i]);
+	return different;
+}
+
+static void
+clients_that_have_gone_leave_room_for_others(void **state)
+{
+	struct client_rates *cs = client_rates_create();
+	struct client_buckets cb;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2 * CLIENT_RATES; i++) {
+		cb = take(cs, i);
+		client_rates_give(cs, &cb);
+	}
+	assert_int_equal(buckets_of_later(cs, i), LATER);
+	client_rates_destroy(&cs);
+}
+
+static void
+clients_beyond_a_table_in_use_share_few_buckets(void **state)
+{
+	struct client_rates *cs = client_rates_create();
+	struct client_buckets *cb = calloc(IN_USE, sizeof(*cb));
+	uint32_t i;
+
+	(void)state;
+	assert_non_null(cb);
+	for (i = 0; i < IN_USE; i++)
+		cb[i] = take(cs, i);
+	assert_true(buckets_of_later(cs, i) <= 64);
+	while (i-- > 0)
+		client_rates_give(cs, &cb[i]);
+	assert_int_equal(buckets_of_later(cs, IN_USE), LATER);
+	free(cb);
+	client_rates_destroy(&cs);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(clients_that_have_gone_leave_room_for_others),
+	    cmocka_unit_test(clients_beyond_a_table_in_use_share_few_buckets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
