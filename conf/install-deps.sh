@@ -26,6 +26,7 @@ needs()
 	build	linux lib liburing		liburing-dev		-
 	build	linux lib libseccomp		libseccomp-dev		-
 	build	header http_parser.h		libhttp-parser-dev	http-parser
+	build	header xxhash.h			libxxhash-dev		xxhash
 	build	lib zlib			zlib1g-dev		-
 	build	lib libbrotlienc		libbrotli-dev		brotli
 	build	lib libzstd			libzstd-dev		zstd
@@ -133,6 +134,7 @@ needs()
 	profile	cmd python3			python3			python3
 	cross	linux pymod pip			python3-pip		-
 	cross	linux lib cmocka		libcmocka-dev		-
+	cross	linux header xxhash.h		libxxhash-dev		-
 	cross	linux lib zlib			zlib1g-dev		-
 	cross	linux lib libbrotlienc		libbrotli-dev		-
 	cross	linux lib libzstd		libzstd-dev		-

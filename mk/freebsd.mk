@@ -7,14 +7,15 @@ FREEBSD_LIBS = -levent_extra -levent_core -lnghttp2 -lssl -lcrypto
 freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.so \
     $(EXAMPLES_freebsd:%=build/freebsd/examples/%) \
     $(UNIT_C:%.c=build/freebsd/%.o) $(TOOL_C:%.c=build/freebsd/%.o)
-build/freebsd/include/zlib.h:
+build/freebsd/include/xxhash.h:
 	@mkdir -p $(@D)
 	@cp -R /usr/include/brotli /usr/include/zstd*.h \
 	    $(wildcard /usr/include/zconf.h /usr/include/*-*/zconf.h) $(@D)
-	@cp /usr/include/zlib.h $@
+	@cp /usr/include/zlib.h $(@D)
+	@cp /usr/include/xxhash.h $@
 freebsd:
 	@sh conf/install-deps.sh cross
-	@+$(SUBMAKE) build/freebsd/include/zlib.h
+	@+$(SUBMAKE) build/freebsd/include/xxhash.h
 	@+root=$$(sh conf/freebsd-sysroot.sh) && $(SUBMAKE) OS=freebsd WERROR=1 \
 	    CC=$$root/bin/cc AR=$$root/bin/ar PKG_CFLAGS="-I$$root/include -Ibuild/freebsd/include" \
 	    PKG_LIBS="-L$$root/lib $(FREEBSD_LIBS)" \

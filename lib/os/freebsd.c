@@ -316,6 +316,13 @@ os_direct_read(int fd, off_t off, void *to, size_t len, size_t align)
 	return -EOPNOTSUPP;
 }
 
+int
+os_store_open(int dir, const char *name, off_t size, bool direct)
+{
+	(void)dir, (void)name, (void)size, (void)direct;
+	return -EOPNOTSUPP;
+}
+
 void *
 os_huge_page(size_t len)
 {

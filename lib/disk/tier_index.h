@@ -1,0 +1,82 @@
+/*
+ * tier_index: the table of the windows in a tier (tier.h).  Makes no I/O.
+ *
+ * The store is a ring: a record is written behind the last one, and evicts the oldest ones, whose bytes
+ * it overwrites.  Before that, the tier appends again the records that were used since they were written
+ * (FIFO with reinsertion; Yang, Qiu, Zhang, Yue, Rashmi: "FIFO Can Be Better than LRU", HotOS 2023).  A flash
+ * disk is so written in order.  The caller holds a lock.
+ */
+#ifndef LIB_DISK_TIER_INDEX_H
+#define LIB_DISK_TIER_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TIER_BLOCK ((uint64_t)4096) /* alignment of records, bytes */
+
+/* Identifies a window of one version of a file. */
+struct tier_id {
+	uint64_t id_dev;
+	uint64_t id_ino;
+	uint64_t id_size;
+	uint64_t id_mtime;
+	uint64_t id_mtime_ns;
+	uint64_t id_ctime;
+	uint64_t id_ctime_ns;
+	uint64_t id_off; /* offset of the window in the file */
+};
+
+/* A record as the index file has it, in the byte order of the machine. */
+struct tier_record {
+	uint64_t tr_number; /* 1 for the first record of the store */
+	struct tier_id tr_id;
+	uint64_t tr_at;	 /* bytes appended to the ring before this record */
+	uint64_t tr_len; /* bytes of the window; 0 for a removed record */
+	uint64_t tr_sum; /* checksum of these bytes */
+	uint64_t tr_spare[3];
+	uint64_t tr_check; /* checksum of the fields above */
+};
+
+struct tier_index;
+
+/* `size` is the size of the ring in bytes, `most` the number of records.  Returns NULL if memory is short. */
+struct tier_index *tier_index_create(uint64_t size, uint32_t most);
+void tier_index_destroy(struct tier_index **);
+
+/* Returns the record of a window, and marks it as used; or NULL. */
+const struct tier_record *tier_index_find(
+    struct tier_index *, const struct tier_id *);
+
+/* Returns true if the record is still there. */
+bool tier_index_has(const struct tier_index *, uint64_t number);
+void tier_index_remove(struct tier_index *, uint64_t number);
+
+/*
+ * Copies the oldest used record that a window of len bytes would evict, and removes its mark.  Returns
+ * false if there is none.
+ */
+bool tier_index_rescue(struct tier_index *, uint64_t len, struct tier_record *);
+
+/*
+ * Evicts records until the ring has space for a window of len bytes, and sets tr_number, tr_at and tr_len.
+ * tier_index_add adds the record, once its bytes are written, in place of an earlier one of the window.
+ */
+void tier_index_reserve(
+    struct tier_index *, uint64_t len, struct tier_record *);
+void tier_index_add(struct tier_index *, const struct tier_record *);
+
+/*
+ * tier_index_load loads a record of the index file, tier_index_loaded ends that: drops records that are
+ * overwritten.
+ */
+void tier_index_load(struct tier_index *, const struct tier_record *);
+void tier_index_loaded(struct tier_index *);
+
+/* Returns the place of a record in the index file. */
+uint32_t tier_index_slot(const struct tier_index *, uint64_t number);
+
+/* Returns the number of records. */
+uint32_t tier_index_count(const struct tier_index *);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * linux_store: files in which the library keeps data of its own.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+
+/*
+ * Extends a file, and reserves its blocks, so that a write does not find the file system full.  FUSE and
+ * others may refuse to reserve.  After a failure, releases what was reserved.
+ */
+static int
+linux_store_extend(int fd, off_t from, off_t size)
+{
+	int error;
+
+	if (fallocate(fd, 0, 0, size) == 0)
+		return 0;
+	error = errno;
+	if (error == EOPNOTSUPP || error == ENOSYS)
+		return ftruncate(fd, size) == 0 ? 0 : -errno;
+	if (ftruncate(fd, from) == -1)
+		error = errno;
+	return -error;
+}
+
+static int
+linux_store_resize(int fd, off_t size)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == -1)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	return st.st_size < size ? linux_store_extend(fd, st.st_size, size) : 0;
+}
+
+int
+os_store_open(int dir, const char *name, off_t size, bool direct)
+{
+	const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+	int fd = -1, error;
+
+	if (direct)
+		fd = openat(dir, name, flags | O_DIRECT, 0600);
+	if (fd == -1 && (!direct || errno == EINVAL))
+		fd = openat(dir, name, flags, 0600);
+	if (fd == -1)
+		return -errno;
+	error = linux_store_resize(fd, size);
+	if (error != 0) {
+		close(fd);
+		return error;
+	}
+	return fd;
+}

@@ -1,0 +1,341 @@
+/*
+ * The tier (lib/disk/tier.h): what is read from it is what was written for that version of the file, whatever
+ * happens to its files.
+ */
+#include "lib_fixture.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "lib/disk/pins.h"
+#include "lib/disk/tier.h"
+#include "lib/disk/tier_index.h"
+#include "lib/os/os.h"
+#include "lib/util/clock.h"
+
+#define SIZE	((uint64_t)32 * OS_FOLIO)
+#define LEN	((size_t)100000)
+#define MILLION ((uint32_t)1 << 20)
+
+static char dir[] = "/tmp/tier-XXXXXX";
+static char *memory;
+
+static struct pins_key
+key_of(uint64_t ino)
+{
+	return (struct pins_key){.pk_dev = 7,
+	    .pk_ino = ino,
+	    .pk_version = {.ov_size = (off_t)LEN, .ov_mtime = {.tv_sec = 1}}};
+}
+
+static struct tier *
+must_open(uint64_t writes)
+{
+	const struct tier_conf tc = {
+	    .tc_dir = dir, .tc_size = SIZE, .tc_writes = writes};
+	struct tier *ti;
+
+	assert_int_equal(tier_open(&tc, &ti), 0);
+	if (tier_is_due(ti, clock_now()))
+		tier_prepare(ti);
+	return ti;
+}
+
+static void
+write_one(struct tier *ti, uint64_t ino, size_t len)
+{
+	const struct pins_key key = key_of(ino);
+
+	memset(memory, (int)(ino % 251), len);
+	assert_int_equal(tier_write(ti, &key, 0, memory, len), 0);
+}
+
+/* Returns whether the window is there; if so, its bytes are right. */
+static bool
+reads(struct tier *ti, uint64_t ino, size_t len)
+{
+	const struct pins_key key = key_of(ino);
+
+	memset(memory, 255, OS_FOLIO);
+	if (!tier_has(ti, &key, 0) ||
+	    tier_read(ti, &key, 0, memory) != (long)len)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		assert_int_equal((unsigned char)memory[i], ino % 251);
+	return true;
+}
+
+static struct tier_stats
+stats(struct tier *ti)
+{
+	struct tier_stats tu;
+
+	tier_stats(ti, &tu);
+	return tu;
+}
+
+/* Changes a byte of one of the files. */
+static void
+flip(const char *name, off_t off)
+{
+	char path[64], byte;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDWR);
+	assert_int_equal(pread(fd, &byte, 1, off), 1);
+	byte ^= 1;
+	assert_int_equal(pwrite(fd, &byte, 1, off), 1);
+	close(fd);
+}
+
+static int
+make_dir(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/tier-XXXXXX");
+	memory = os_huge_page(OS_FOLIO);
+	return memory == NULL || mkdtemp(dir) == NULL;
+}
+
+static int
+remove_dir(void **state)
+{
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/data", dir);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/index", dir);
+	unlink(path);
+	os_unmap(memory, OS_FOLIO);
+	return rmdir(dir);
+}
+
+static void
+window_is_read_for_its_version_alone(void **state)
+{
+	struct tier *ti = must_open(0);
+	struct pins_key key = key_of(1);
+
+	(void)state;
+	write_one(ti, 1, LEN);
+	assert_true(reads(ti, 1, LEN));
+	assert_false(reads(ti, 2, LEN));
+	assert_false(tier_has(ti, &key, OS_FOLIO));
+	key.pk_version.ov_ctime.tv_nsec = 1;
+	assert_false(tier_has(ti, &key, 0));
+	key = key_of(1);
+	key.pk_version.ov_size++;
+	assert_false(tier_has(ti, &key, 0));
+	assert_int_equal(stats(ti).tu_hits, 1);
+	assert_int_equal(stats(ti).tu_misses, 4);
+	tier_close(&ti);
+}
+
+/* The process is killed, so it writes nothing at its end. */
+static void
+windows_are_there_after_a_kill(void **state)
+{
+	struct tier *ti;
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		ti = must_open(0);
+		for (uint64_t ino = 1; ino <= 20; ino++)
+			write_one(ti, ino, LEN);
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	ti = must_open(0);
+	for (uint64_t ino = 1; ino <= 20; ino++)
+		assert_true(reads(ti, ino, LEN));
+	write_one(ti, 21, LEN);
+	assert_true(reads(ti, 1, LEN));
+	assert_true(reads(ti, 21, LEN));
+	tier_close(&ti);
+}
+
+static void
+flipped_bit_is_a_miss(void **state)
+{
+	struct tier *ti = must_open(0);
+
+	(void)state;
+	write_one(ti, 1, LEN);
+	write_one(ti, 2, LEN);
+	flip("data", LEN - 1);
+	assert_false(reads(ti, 1, LEN));
+	assert_true(reads(ti, 2, LEN));
+	assert_int_equal(stats(ti).tu_corrupt, 1);
+	assert_int_equal(stats(ti).tu_windows, 1);
+	tier_close(&ti);
+	flip("index", 4096 + 2 * sizeof(struct tier_record) + 20);
+	ti = must_open(0);
+	assert_false(reads(ti, 2, LEN));
+	tier_close(&ti);
+	flip("index", 0); /* a header of another program */
+	ti = must_open(0);
+	assert_int_equal(stats(ti).tu_windows, 0);
+	tier_close(&ti);
+}
+
+/* Each round evicts; whatever is found is right, and so it is after another start. */
+static void
+full_tier_evicts_the_oldest(void **state)
+{
+	struct tier *ti = must_open(0);
+	uint64_t ino, found = 0;
+
+	(void)state;
+	for (ino = 1; ino <= 2000; ino++)
+		write_one(ti, ino, LEN + ino % 7 * 5000);
+	assert_false(reads(ti, 1, LEN + 5000));
+	assert_true(reads(ti, 2000, LEN + 2000 % 7 * 5000));
+	tier_close(&ti);
+	ti = must_open(0);
+	for (ino = 1; ino <= 2000; ino++)
+		found += reads(ti, ino, LEN + ino % 7 * 5000);
+	assert_in_range(found, 500, SIZE / LEN);
+	assert_int_equal(stats(ti).tu_windows, found);
+	assert_int_equal(stats(ti).tu_corrupt, 0);
+	tier_close(&ti);
+}
+
+static void
+window_that_is_used_stays(void **state)
+{
+	struct tier *ti = must_open(0);
+	uint64_t ino;
+
+	(void)state;
+	write_one(ti, 1, LEN);
+	for (ino = 2; ino <= 2000; ino++) {
+		write_one(ti, ino, LEN);
+		assert_true(reads(ti, 1, LEN));
+	}
+	assert_false(reads(ti, 2, LEN));
+	tier_close(&ti);
+}
+
+static void
+bytes_of_a_day_are_limited(void **state)
+{
+	struct tier *ti = must_open(24 * (uint64_t)LEN);
+
+	(void)state;
+	assert_true(tier_may_write(ti, LEN));
+	assert_false(tier_may_write(ti, LEN));
+	assert_int_equal(stats(ti).tu_skipped, 1);
+	tier_close(&ti);
+}
+
+static void
+second_process_waits_for_the_first(void **state)
+{
+	struct tier *one = must_open(0), *two;
+
+	(void)state;
+	write_one(one, 1, LEN);
+	two = must_open(0);
+	assert_false(stats(two).tu_on);
+	assert_false(reads(two, 1, LEN));
+	assert_false(tier_may_write(two, LEN));
+	tier_leave(one);
+	assert_false(reads(one, 1, LEN));
+	tier_unlock(one);
+	tier_prepare(two);
+	assert_true(reads(two, 1, LEN));
+	tier_close(&one);
+	tier_close(&two);
+}
+
+static void
+file_that_is_cut_switches_the_tier_off(void **state)
+{
+	struct tier *ti = must_open(0);
+	char path[64];
+
+	(void)state;
+	write_one(ti, 1, LEN);
+	write_one(ti, 2, LEN);
+	snprintf(path, sizeof(path), "%s/data", dir);
+	assert_int_equal(truncate(path, 0), 0);
+	assert_false(reads(ti, 1, LEN));
+	assert_false(stats(ti).tu_on);
+	assert_int_equal(stats(ti).tu_errors, 1);
+	assert_false(tier_may_write(ti, LEN));
+	tier_close(&ti);
+}
+
+static void
+late_read_switches_the_tier_off_until_it_ends(void **state)
+{
+	struct tier *ti = must_open(0);
+
+	(void)state;
+	write_one(ti, 1, LEN);
+	tier_is_late(ti);
+	assert_false(stats(ti).tu_on);
+	assert_false(reads(ti, 1, LEN));
+	tier_was_late(ti);
+	assert_int_equal(stats(ti).tu_late, 1);
+	tier_close(&ti);
+}
+
+static void
+directory_that_is_missing_is_an_error(void **state)
+{
+	const struct tier_conf tc = {.tc_dir = "/nowhere", .tc_size = SIZE};
+	struct tier *ti;
+
+	(void)state;
+	assert_int_equal(tier_open(&tc, &ti), -ENOENT);
+	assert_null(ti);
+}
+
+static void
+index_of_a_million_windows_is_built_soon(void **state)
+{
+	struct tier_index *tx =
+	    tier_index_create((uint64_t)MILLION * 65536, MILLION);
+	struct tier_record tr = {.tr_len = 65536};
+	uint64_t begun = clock_now();
+
+	(void)state;
+	assert_non_null(tx);
+	for (uint64_t n = 1; n <= MILLION; n++) {
+		tr.tr_number = tr.tr_id.id_ino = n;
+		tr.tr_at = (n - 1) * 65536;
+		tier_index_load(tx, &tr);
+	}
+	tier_index_loaded(tx);
+	assert_int_equal(tier_index_count(tx), MILLION);
+	assert_true(clock_now() - begun < 10000000); /* sanitizers */
+	tier_index_destroy(&tx);
+}
+
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    IN_DIR(window_is_read_for_its_version_alone),
+	    IN_DIR(windows_are_there_after_a_kill),
+	    IN_DIR(flipped_bit_is_a_miss),
+	    IN_DIR(full_tier_evicts_the_oldest),
+	    IN_DIR(window_that_is_used_stays),
+	    IN_DIR(bytes_of_a_day_are_limited),
+	    IN_DIR(second_process_waits_for_the_first),
+	    IN_DIR(file_that_is_cut_switches_the_tier_off),
+	    IN_DIR(late_read_switches_the_tier_off_until_it_ends),
+	    cmocka_unit_test(directory_that_is_missing_is_an_error),
+	    cmocka_unit_test(index_of_a_million_windows_is_built_soon),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
