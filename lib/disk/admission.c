@@ -14,10 +14,14 @@
 struct admission {
 	/* Bytes of files that memory may hold.  Alone in a cache line, as each request reads it. */
 	uint64_t pp_room;
-	char pp_line[CACHE_LINE - sizeof(uint64_t)];
+	/* the same with the tier, or pp_room; files above 1/LARGE_CHUNK of it are not counted */
+	uint64_t pp_reach;
+	char pp_line[CACHE_LINE - 2 * sizeof(uint64_t)];
 
 	pthread_mutex_t pp_lock;	       /* guards all fields below */
 	uint64_t pp_bytes[ADMISSION_MOST + 1]; /* sum of file sizes by count */
+	/* the same, with the files that are too large for memory */
+	uint64_t pp_reached[ADMISSION_MOST + 1];
 	uint64_t pp_asked; /* requested bytes since the counts were halved */
 	size_t pp_counted; /* requests since the counts were halved */
 	uint8_t pp_counters[ADMISSION_ROWS][ADMISSION_COLUMNS];
@@ -31,8 +35,14 @@ admission_create(uint64_t room)
 	if (pp == NULL)
 		return NULL;
 	pthread_mutex_init(&pp->pp_lock, NULL);
-	pp->pp_room = room;
+	pp->pp_room = pp->pp_reach = room;
 	return pp;
+}
+
+void
+admission_add_tier(struct admission *pp, uint64_t bytes)
+{
+	pp->pp_reach = pp->pp_room + bytes;
 }
 
 void
@@ -94,6 +104,20 @@ admission_count_up(uint8_t *const counters[ADMISSION_ROWS], unsigned n)
 			(*counters[i])++;
 }
 
+static void
+admission_age_bytes(uint64_t sums[ADMISSION_MOST + 1])
+{
+	uint64_t bytes;
+	size_t i;
+
+	for (i = 1; i <= ADMISSION_MOST; i++) {
+		bytes = sums[i];
+		sums[i] = 0;
+		sums[i / 2] += bytes;
+	}
+	sums[0] = 0;
+}
+
 /* Halves all counts.  Takes 20 us, as the compiler vectorises the loop. */
 static void
 admission_age(struct admission *pp)
@@ -103,49 +127,58 @@ admission_age(struct admission *pp)
 
 	for (i = 0; i < ADMISSION_ROWS * ADMISSION_COLUMNS; i++)
 		counters[i] >>= 1;
-	for (i = 1; i <= ADMISSION_MOST; i++) {
-		uint64_t bytes = pp->pp_bytes[i];
-
-		pp->pp_bytes[i] = 0;
-		pp->pp_bytes[i / 2] += bytes;
-	}
-	pp->pp_bytes[0] = 0;
+	admission_age_bytes(pp->pp_bytes);
+	admission_age_bytes(pp->pp_reached);
 	pp->pp_asked = 0;
 	pp->pp_counted = 0;
 }
 
-/* Moves a file's size in pp_bytes to the next count.  Inexact if files share all counters. */
+/* Moves a file's size to the next count.  Inexact if files share all counters. */
 static void
-admission_move_bytes(struct admission *pp, uint64_t size, unsigned from)
+admission_move_bytes(
+    uint64_t sums[ADMISSION_MOST + 1], uint64_t size, unsigned from)
 {
-	uint64_t *bytes = &pp->pp_bytes[from];
+	uint64_t *bytes = &sums[from];
 
 	if (from > 0)
 		*bytes -= *bytes < size ? *bytes : size;
-	pp->pp_bytes[from + 1] += size;
+	sums[from + 1] += size;
 }
 
 /*
  * Returns true if a file with the count n may stay.  From the highest count down, as many files may stay
- * as fit into memory.  Of a count that fits in part, a fraction of the files, chosen by hash, may stay.
+ * as fit into `left` bytes.  Of a count that fits in part, a fraction of the files, chosen by hash, may stay.
  * The parameter `more` is added to the bytes of count n.
  */
 static bool
-admission_is_earned(
-    const struct admission *pp, unsigned n, uint64_t more, uint64_t hash)
+admission_fits(const uint64_t sums[ADMISSION_MOST + 1], uint64_t left,
+    unsigned n, uint64_t more, uint64_t hash)
 {
-	uint64_t left = pp->pp_room, bytes = pp->pp_bytes[n] + more;
+	uint64_t bytes = sums[n] + more;
 	unsigned i;
 
 	for (i = ADMISSION_MOST; i > n; i--) {
-		if (pp->pp_bytes[i] > left)
+		if (sums[i] > left)
 			return false;
-		left -= pp->pp_bytes[i];
+		left -= sums[i];
 	}
 	if (bytes <= left)
 		return true;
 	return (double)(admission_mix(hash) >> 32) * (double)bytes <
 	       (double)left * 4294967296.0;
+}
+
+static bool
+admission_is_earned(
+    const struct admission *pp, unsigned n, uint64_t more, uint64_t hash)
+{
+	return admission_fits(pp->pp_bytes, pp->pp_room, n, more, hash);
+}
+
+static bool
+admission_is_larger(uint64_t size, uint64_t room)
+{
+	return size > room / LARGE_CHUNK;
 }
 
 /* Counts one request of a file of this size.  The lock is held. */
@@ -159,17 +192,14 @@ admission_count_request(struct admission *pp, uint64_t size,
 	pp->pp_counted++;
 	if (n < ADMISSION_MOST) {
 		admission_count_up(counters, n);
-		admission_move_bytes(pp, size, n);
+		if (!admission_is_larger(size, pp->pp_room))
+			admission_move_bytes(pp->pp_bytes, size, n);
+		if (pp->pp_reach > pp->pp_room)
+			admission_move_bytes(pp->pp_reached, size, n);
 	}
-	if (pp->pp_asked >= ADMISSION_SAMPLE * pp->pp_room ||
+	if (pp->pp_asked >= ADMISSION_SAMPLE * pp->pp_reach ||
 	    pp->pp_counted >= 4 * ADMISSION_COLUMNS)
 		admission_age(pp);
-}
-
-static bool
-admission_is_too_large(const struct admission *pp, const struct pw_file *file)
-{
-	return (uint64_t)file->fil_size > pp->pp_room / LARGE_CHUNK;
 }
 
 /* Counts the noted requests of the file, and returns its count.  The lock is held. */
@@ -190,7 +220,8 @@ void
 admission_asked(
     struct admission *pp, struct noted *nt, struct pw_file *file, off_t len)
 {
-	if (len == 0 || admission_is_too_large(pp, file))
+	if (len == 0 ||
+	    admission_is_larger((uint64_t)file->fil_size, pp->pp_reach))
 		return;
 	file_priv(file)->fp_asked += (uint64_t)len;
 	if (!file_priv(file)->fp_noted) {
@@ -241,7 +272,7 @@ admission_judge(struct admission *pp, struct pw_file *file)
 	enum admission_verdict verdict;
 	unsigned n;
 
-	if (admission_is_too_large(pp, file))
+	if (admission_is_larger((uint64_t)file->fil_size, pp->pp_room))
 		return ADMISSION_GOES;
 	meter_lock(&pp->pp_lock);
 	n = admission_count_locked(pp, file);
@@ -249,4 +280,23 @@ admission_judge(struct admission *pp, struct pw_file *file)
 	    pp, n, (uint64_t)file->fil_size, admission_hash(file));
 	pthread_mutex_unlock(&pp->pp_lock);
 	return verdict;
+}
+
+bool
+admission_tiers(struct admission *pp, struct pw_file *file, bool may_stay)
+{
+	const uint64_t size = (uint64_t)file->fil_size,
+		       hash = admission_hash(file);
+	unsigned n;
+	bool yes;
+
+	if (admission_is_larger(size, pp->pp_reach))
+		return false;
+	meter_lock(&pp->pp_lock);
+	n = admission_count_locked(pp, file);
+	yes = n > 1 && admission_fits(pp->pp_reached, pp->pp_reach, n, 0, hash);
+	if (yes && may_stay && !admission_is_larger(size, pp->pp_room))
+		yes = !admission_is_earned(pp, n, 0, hash);
+	pthread_mutex_unlock(&pp->pp_lock);
+	return yes;
 }

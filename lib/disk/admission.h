@@ -63,6 +63,19 @@ enum admission_verdict {
 };
 
 /*
+ * Adds a tier (tier.h) of this many bytes behind memory.  From then on, larger files are counted as well, of up
+ * to a quarter of both.  Call it before the first loop is created.
+ */
+void admission_add_tier(struct admission *, uint64_t bytes);
+
+/*
+ * Returns true if windows of the file are worth a place in the tier: it was requested at least twice, and is
+ * among the most popular files that fit into memory and tier together.  Returns false if `may_stay` is true and
+ * the file has a place in memory.
+ */
+bool admission_tiers(struct admission *, struct pw_file *, bool may_stay);
+
+/*
  * Counts the noted requests of the file, and decides whether pages that are fetched of it may stay in the
  * page cache.  Returns ADMISSION_GOES for every file of more than a quarter of the `room` of
  * admission_create.

@@ -202,6 +202,53 @@ a_file_of_a_quarter_of_the_room_is_the_largest_that_stays(void **state)
 	crowd_destroy(cr);
 }
 
+static bool
+tiers(struct crowd *cr, size_t i, bool may_stay)
+{
+	return admission_tiers(
+	    cr->cr_popular, &cr->cr_files[i].fp_file, may_stay);
+}
+
+/* Files that were requested four times fill memory; those of three times fill the tier. */
+static void
+tier_has_the_files_between_memory_and_the_rest(void **state)
+{
+	struct crowd *cr = crowd_create();
+	size_t i;
+
+	(void)state;
+	admission_add_tier(cr->cr_popular, 2 * ROOM);
+	for (i = 0; i < 4 * FITS; i++)
+		asked_often(cr, i, i < FITS ? 4 : i < 3 * FITS ? 3 : 2);
+	asked(cr, 4 * FITS);
+	assert_false(tiers(cr, 0, true));
+	assert_true(tiers(cr, 0, false));
+	assert_true(tiers(cr, FITS, true));
+	assert_true(tiers(cr, 3 * FITS - 1, true));
+	assert_false(tiers(cr, 3 * FITS, true));
+	assert_false(tiers(cr, 4 * FITS, true));
+	crowd_destroy(cr);
+}
+
+static void
+file_too_large_for_memory_may_be_in_the_tier(void **state)
+{
+	struct crowd *cr = crowd_create();
+	size_t i;
+
+	(void)state;
+	admission_add_tier(cr->cr_popular, 3 * ROOM);
+	cr->cr_files[0].fp_file.fil_size = (off_t)ROOM;
+	cr->cr_files[1].fp_file.fil_size = (off_t)ROOM + 1;
+	for (i = 0; i < 2; i++) {
+		note(cr, i, 3 * ((off_t)ROOM + 1));
+		assert_false(stays(cr, i));
+	}
+	assert_true(tiers(cr, 0, true));
+	assert_false(tiers(cr, 1, true));
+	crowd_destroy(cr);
+}
+
 /* A hundred pieces of a file are not a hundred requests for it. */
 static void
 pieces_count_when_they_are_the_whole(void **state)
@@ -338,6 +385,8 @@ main(void)
 	    cmocka_unit_test(a_crawler_pushes_nothing_out),
 	    cmocka_unit_test(
 		a_file_of_a_quarter_of_the_room_is_the_largest_that_stays),
+	    cmocka_unit_test(tier_has_the_files_between_memory_and_the_rest),
+	    cmocka_unit_test(file_too_large_for_memory_may_be_in_the_tier),
 	    cmocka_unit_test(pieces_count_when_they_are_the_whole),
 	    cmocka_unit_test(what_is_noted_counts_when_it_is_told),
 	    cmocka_unit_test(what_is_asked_for_very_often_is_told_at_once),
