@@ -11,6 +11,7 @@
 #include "lib/disk/budget.h"
 #include "lib/disk/completion.h"
 #include "lib/disk/pool.h"
+#include "lib/disk/tier_fetch.h"
 #include "lib/file/file.h"
 #include "lib/file/verified.h"
 #include "lib/os/os.h"
@@ -145,6 +146,7 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	stalled_yield(lp, now_us);
 	cold_calls_tick(lp);
 	pool_tick_pins(lp, now_us);
+	tier_fetch_tick(lp->lp_pool, now_us);
 	if (lp->lp_mapped != NULL)
 		pipes_rest(lp->lp_mapped);
 }

@@ -219,7 +219,8 @@ device_stats(struct pw_device *dv, struct pw_device_stats *ds)
 {
 	static const char *const queues[] = {[POOL_FILES] = "files",
 	    [POOL_TASKS] = "tasks",
-	    [POOL_MOUNTS] = "mounts"};
+	    [POOL_MOUNTS] = "mounts",
+	    [POOL_TIER] = "tier"};
 
 	meter_lock(&dv->dv_lock);
 	ds->ds_dev = dv->dv_id;

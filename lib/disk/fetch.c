@@ -21,18 +21,6 @@
 #define DIRECT_LEAST   ((size_t)512 << 10)
 #define DIRECT_SETTLED 2 /* minimum age of a file's times, seconds */
 
-struct window {
-	struct job win_job; /* first member, since the job is freed */
-	struct pw_device *win_device;
-	int win_fd;
-	struct pins_key win_key;
-	off_t win_off;
-	enum fetch_how win_how;
-	bool win_lent; /* the window is copied into a pin (pool_fetch_copy) */
-	/* next in its hash chain, guarded by the device's lock */
-	struct window *win_next;
-};
-
 /* Returns the chain of the file's windows. */
 static struct window **
 fetch_window_chain(struct pw_device *dv, uint64_t ino)
@@ -308,18 +296,24 @@ static int
 fetch_window_run(struct job *job)
 {
 	struct window *win = (struct window *)job;
+	struct pw_device *dv = win->win_device;
 	int error;
 
 	if (win->win_how == FETCH_MAP)
 		return os_native_map(
 		    win->win_fd, win->win_off, device_block(win->win_device));
-	if (fetch_direct(win))
+	if (fetch_direct(win)) {
+		if (win->win_tier)
+			dv->dv_pool->pl_offer(win, true);
 		return FETCHED_DIRECT;
+	}
 	/* A window that is copied needs no mapping. */
 	error = fetch_read(win->win_device, win->win_fd, win->win_off,
 	    win->win_job.job_len, fetch_folds(win), win->win_lent ? NULL : win);
 	if (error == 0 && win->win_lent)
 		error = fetch_lend(win);
+	if (error == 0 && win->win_tier)
+		dv->dv_pool->pl_offer(win, false);
 	/* The fetched pages may have evicted others. */
 	reclaim_look(win->win_device->dv_pool->pl_reclaim);
 	return error;
@@ -452,25 +446,48 @@ pool_mapping(struct pw_file *file, off_t off)
 	return fetch_fetching(file, off, off + 1, MATCH_MAP);
 }
 
-static struct window *
-fetch_window_create(struct pw_file *file, off_t off, size_t len,
-    enum fetch_how how, enum job_kind kind)
+/* Queues a window as `like` describes it.  The device's lock is held. */
+static int
+fetch_window_enqueue(
+    const struct window *like, enum admit admit, struct window **out)
 {
-	struct window *win;
+	struct window *win = malloc(sizeof(*win)), **chain;
+	int error;
 
-	win = calloc(1, sizeof(*win));
 	if (win == NULL)
-		return NULL;
+		return -ENOMEM;
+	*win = *like;
 	win->win_job.job_run = fetch_window_run;
 	win->win_job.job_done = fetch_window_done;
-	win->win_job.job_kind = kind;
-	win->win_job.job_len = len;
-	win->win_device = file_priv(file)->fp_device;
-	win->win_fd = file->fil_fd;
-	win->win_key = pins_key(file);
-	win->win_off = off;
-	win->win_how = how;
-	return win;
+	error = pool_enqueue(win->win_device, &win->win_job, admit);
+	if (error != 0) {
+		free(win);
+		return error;
+	}
+	chain = fetch_window_chain(win->win_device, win->win_key.pk_ino);
+	win->win_next = *chain;
+	*chain = win;
+	*out = win;
+	return 0;
+}
+
+void
+fetch_resume(const struct window *like, struct pw_waiter *list)
+{
+	struct pw_device *dv = like->win_device;
+	struct pw_waiter *next;
+	struct window *win;
+	int error;
+
+	meter_lock(&dv->dv_lock);
+	error = fetch_window_enqueue(like, ADMIT_BEGUN, &win);
+	if (error == 0)
+		win->win_job.job_waiters = list;
+	pthread_mutex_unlock(&dv->dv_lock);
+	for (; error != 0 && list != NULL; list = next) {
+		next = list->wt_next;
+		completion_deliver(list, error);
+	}
 }
 
 /*
@@ -486,49 +503,65 @@ fetch_may_join(const struct window *win, enum fetch_how how, bool lent)
 }
 
 static int
-fetch_start(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
-    bool lent, enum admit admit, struct pw_waiter *w)
+fetch_start(struct pw_file *file, const struct window *like, enum admit admit,
+    struct pw_waiter *w)
 {
-	struct pw_device *dv = file_priv(file)->fp_device;
-	struct window *win, **chain;
+	struct pw_device *dv = like->win_device;
+	const off_t off = like->win_off,
+		    end = off + (off_t)like->win_job.job_len;
+	struct window *win;
 	int error = 0;
 
 	meter_lock(&dv->dv_lock);
-	win = fetch_window_find(dv, file, off, off + (off_t)len,
-	    how == FETCH_MAP ? MATCH_MAP : MATCH_WHOLE);
-	if (win != NULL && !fetch_may_join(win, how, lent))
-		win = NULL;
-	if (win == NULL) {
-		win = fetch_window_create(file, off, len, how,
-		    admit == ADMIT_NEW ? JOB_NEW : JOB_LONG);
-		if (win != NULL)
-			win->win_lent = lent;
-		error = win == NULL ? -ENOMEM
-				    : pool_enqueue(dv, &win->win_job, admit);
-		if (error != 0) {
-			pthread_mutex_unlock(&dv->dv_lock);
-			free(win);
-			return error;
-		}
-		chain = fetch_window_chain(dv, file->fil_ino);
-		win->win_next = *chain;
-		*chain = win;
-	}
-	pool_await(&win->win_job, file_priv(file)->fp_loop, w);
+	win = fetch_window_find(dv, file, off, end,
+	    like->win_how == FETCH_MAP ? MATCH_MAP : MATCH_WHOLE);
+	if (win == NULL || !fetch_may_join(win, like->win_how, like->win_lent))
+		error = fetch_window_enqueue(like, admit, &win);
+	if (error == 0)
+		pool_await(&win->win_job, file_priv(file)->fp_loop, w);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return error;
+}
+
+/* Returns the description of a window for fetch_start. */
+static struct window
+fetch_like(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
+    enum admit admit)
+{
+	return (struct window){
+	    .win_job = {.job_kind = admit == ADMIT_NEW ? JOB_NEW : JOB_LONG,
+		.job_len = len},
+	    .win_device = file_priv(file)->fp_device,
+	    .win_fd = file->fil_fd,
+	    .win_key = pins_key(file),
+	    .win_off = off,
+	    .win_how = how,
+	};
 }
 
 int
 pool_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
     enum admit admit, struct pw_waiter *w)
 {
-	return fetch_start(file, off, len, how, false, admit, w);
+	return fetch_window(file, off, len, how, false, admit, w);
+}
+
+int
+fetch_window(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
+    bool tier, enum admit admit, struct pw_waiter *w)
+{
+	struct window like = fetch_like(file, off, len, how, admit);
+
+	like.win_tier = tier;
+	return fetch_start(file, &like, admit, w);
 }
 
 int
 pool_fetch_copy(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
     enum admit admit, struct pw_waiter *w)
 {
-	return fetch_start(file, off, len, how, true, admit, w);
+	struct window like = fetch_like(file, off, len, how, admit);
+
+	like.win_lent = true;
+	return fetch_start(file, &like, admit, w);
 }

@@ -128,6 +128,8 @@ pool_free(struct pw_pool *pl)
 	admission_destroy(&pl->pl_popular);
 	reclaim_destroy(&pl->pl_reclaim);
 	budget_destroy(&pl->pl_room);
+	if (pl->pl_tiered != NULL)
+		pl->pl_tier_destroy(&pl->pl_tiered);
 	pins_destroy(&pl->pl_pins);
 	if (pl->pl_sink >= 0)
 		close(pl->pl_sink);

@@ -186,6 +186,7 @@ enum pool_queue {
 	POOL_FILES,   /* opens and windows */
 	POOL_TASKS,   /* tasks, such as listings */
 	POOL_MOUNTS,  /* opens that lead to another mount below a root */
+	POOL_TIER,    /* reads and writes of the tier (tier.h) */
 	POOL_NO_DISK, /* work without a disk: device 0, in no statistics */
 };
 

@@ -14,6 +14,7 @@
 #include "lib/disk/cold.h"
 #include "lib/disk/drop_lock.h"
 #include "lib/disk/gate.h"
+#include "lib/disk/pins.h"
 #include "lib/disk/pool.h"
 #include "lib/util/cacheline.h"
 
@@ -22,7 +23,7 @@
 #define DEVICE_HASH  256 /* hash chains of windows in flight, by inode */
 
 struct pins;
-struct window;
+struct tiered;
 
 STAILQ_HEAD(jobs, job);
 
@@ -68,6 +69,23 @@ struct pw_device {
 	struct drop_lock dv_drops[DROP_LOCKS];
 };
 
+/*
+ * A job that reads a window of a file.  Its descriptor stays open until all waiters are delivered.  job_len
+ * is its length.
+ */
+struct window {
+	struct job win_job; /* first member, since the job is freed */
+	struct pw_device *win_device;
+	int win_fd;
+	struct pins_key win_key;
+	off_t win_off;
+	enum fetch_how win_how;
+	bool win_lent; /* the window is copied into a pin (pool_fetch_copy) */
+	bool win_tier; /* the window is written to the tier (tier_fetch.h) */
+	/* next in its hash chain, guarded by the device's lock */
+	struct window *win_next;
+};
+
 struct pw_pool {
 	/* Constant fields, some of which are read for each request with cache = auto. */
 	struct pw_pool_conf pl_conf;
@@ -75,6 +93,10 @@ struct pw_pool {
 	struct reclaim *pl_reclaim;
 	struct budget *pl_room;
 	struct pins *pl_pins;
+	struct tiered *pl_tiered; /* tier_fetch.h; NULL without a tier */
+	/* functions of tier_fetch.c, which calls those of the pool, or NULL */
+	void (*pl_offer)(const struct window *, bool direct);
+	void (*pl_tier_destroy)(struct tiered **);
 	int pl_sink;	/* descriptor of /dev/null, for os_fetch_end */
 	int pl_pagemap; /* result of os_pagemap_open, or -1 */
 	/* true if the memory limit includes socket memory (pool_sockets) */
@@ -98,5 +120,17 @@ struct pw_pool {
  */
 int pool_enqueue(struct pw_device *, struct job *, enum admit);
 void pool_await(struct job *, struct pw_loop *, struct pw_waiter *);
+
+/*
+ * Reads a window as `like` describes it, on its device, for waiters that waited for another job: a list
+ * linked by wt_next.  Delivers them with an error if memory is short or no thread can be started.
+ */
+void fetch_resume(const struct window *like, struct pw_waiter *);
+
+/*
+ * Fetches a part of a window of the tier as pool_fetch does.  If `tier` is true, writes it to the tier.
+ */
+int fetch_window(struct pw_file *, off_t off, size_t len, enum fetch_how,
+    bool tier, enum admit, struct pw_waiter *);
 
 #endif

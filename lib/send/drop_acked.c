@@ -4,6 +4,7 @@
  */
 #include "lib/disk/admission.h"
 #include "lib/disk/completion.h"
+#include "lib/disk/tier_fetch.h"
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
 #include "lib/send/drop_behind.h"
@@ -17,11 +18,14 @@ void
 send_drop_start(struct pw_send *s)
 {
 	struct pw_loop *lp = file_priv(s->snd_file)->fp_loop;
+	bool judges =
+	    s->snd_cache == PW_CACHE_AUTO ||
+	    (s->snd_cache == PW_CACHE_DROP && tier_fetch_exists(lp->lp_pool));
 
 	send_priv(s)->ss_drops = s->snd_cache == PW_CACHE_DROP;
-	send_priv(s)->ss_trial = false;
-	send_priv(s)->ss_decided =
-	    s->snd_cache != PW_CACHE_AUTO || s->snd_path->path_keeps;
+	send_priv(s)->ss_trial = send_priv(s)->ss_tier =
+	    send_priv(s)->ss_tier_writes = false;
+	send_priv(s)->ss_decided = !judges || s->snd_path->path_keeps;
 	if (!send_priv(s)->ss_decided)
 		admission_asked(pool_admission(lp->lp_pool), &lp->lp_noted,
 		    s->snd_file, s->snd_len);
@@ -30,16 +34,24 @@ send_drop_start(struct pw_send *s)
 static void
 drop_acked_decide(struct pw_send *s)
 {
+	struct pw_pool *pl;
 	enum admission_verdict verdict;
 
 	if (send_priv(s)->ss_decided)
 		return;
-	verdict = admission_judge(
-	    pool_admission(file_priv(s->snd_file)->fp_loop->lp_pool),
-	    s->snd_file);
+	pl = file_priv(s->snd_file)->fp_loop->lp_pool;
+	verdict = s->snd_cache == PW_CACHE_DROP
+		      ? ADMISSION_GOES
+		      : admission_judge(pool_admission(pl), s->snd_file);
 	send_priv(s)->ss_decided = true;
 	send_priv(s)->ss_drops = verdict == ADMISSION_GOES;
 	send_priv(s)->ss_trial = verdict == ADMISSION_TRIAL;
+	send_priv(s)->ss_tier =
+	    tier_fetch_exists(pl) && verdict != ADMISSION_STAYS;
+	send_priv(s)->ss_tier_writes =
+	    send_priv(s)->ss_tier &&
+	    admission_tiers(
+		pool_admission(pl), s->snd_file, s->snd_cache == PW_CACHE_AUTO);
 }
 
 bool
@@ -47,6 +59,17 @@ send_drops(struct pw_send *s)
 {
 	drop_acked_decide(s);
 	return send_priv(s)->ss_drops;
+}
+
+/* Returns true if windows are fetched from the tier, which needs a transmission that can send copies. */
+bool
+send_takes_tier(struct pw_send *s)
+{
+	if (!tier_fetch_exists(s->snd_loop->lp_pool))
+		return false;
+	drop_acked_decide(s);
+	return send_priv(s)->ss_tier && s->snd_path->path_copies &&
+	       !sink_takes_ranges(s);
 }
 
 /*

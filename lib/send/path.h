@@ -121,7 +121,15 @@ send_unpin(struct pw_send *s)
 	pins_release(pool_pins(s->snd_loop->lp_pool), &send_priv(s)->ss_pin);
 }
 
-/* Has a disk thread of the file's device fetch the range.  A send_fetch_f. */
+/*
+ * Fetches the range as pool_fetch does, or, if send_takes_tier is true, as tier_fetch does.  send_takes_tier
+ * calls admission_judge, as send_drops does.
+ */
+int send_fetch(
+    struct pw_send *, off_t off, size_t len, enum admit, struct pw_waiter *);
+bool send_takes_tier(struct pw_send *);
+
+/* Calls send_fetch.  A send_fetch_f. */
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 
 /* As send_fetch_by_pool, but reads only the indirect blocks of the byte at off (FETCH_MAP). */

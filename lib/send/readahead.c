@@ -139,8 +139,7 @@ readahead_start(struct pw_send *s, off_t from, off_t end)
 		return false;
 	}
 	pw_file_ref(s->snd_file);
-	if (pool_fetch(s->snd_file, from, len, send_priv(s)->ss_how, ADMIT_HINT,
-		&ah->ah_waiter) != 0) {
+	if (send_fetch(s, from, len, ADMIT_HINT, &ah->ah_waiter) != 0) {
 		pool_room_give(file_priv(s->snd_file)->fp_device, len);
 		readahead_free(ah);
 		return false;

@@ -45,9 +45,12 @@ struct send_private {
 	bool ss_copies;
 	/* true if a page was missing; later ones are then dropped too */
 	bool ss_brings;
-	bool ss_drops;	 /* true if fetched pages are dropped */
-	bool ss_trial;	 /* true if the file is on trial (admission.h) */
-	bool ss_decided; /* true if ss_drops and ss_trial are set */
+	bool ss_drops;	   /* true if fetched pages are dropped */
+	bool ss_trial : 1; /* true if the file is on trial (admission.h) */
+	/* true if windows may come from the tier (tier_fetch.h) */
+	bool ss_tier : 1;
+	bool ss_tier_writes : 1; /* true if windows are written to the tier */
+	bool ss_decided : 1; /* true if ss_drops and the fields above are set */
 	/* the transmission's part of the budget, or NULL */
 	struct holder *ss_holder;
 	size_t ss_wanted; /* bytes of budget requested for the next window */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "lib/os/os.h"
+#include "lib/disk/tier_fetch.h"
 #include "lib/send/facts.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
@@ -103,10 +104,22 @@ send_on_pool(
 }
 
 int
+send_fetch(struct pw_send *s, off_t off, size_t len, enum admit admit,
+    struct pw_waiter *w)
+{
+	enum fetch_how how = send_priv(s)->ss_how;
+
+	if (!send_takes_tier(s))
+		return pool_fetch(s->snd_file, off, len, how, admit, w);
+	return tier_fetch(
+	    s->snd_file, off, len, how, send_priv(s)->ss_tier_writes, admit, w);
+}
+
+int
 send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 {
-	return pool_fetch(s->snd_file, off, len, send_priv(s)->ss_how,
-	    transfer_admit(s), &send_priv(s)->ss_waiter);
+	return send_fetch(
+	    s, off, len, transfer_admit(s), &send_priv(s)->ss_waiter);
 }
 
 int

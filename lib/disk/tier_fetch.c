@@ -1,0 +1,598 @@
+/*
+ * tier_fetch: see tier_fetch.h.
+ */
+#include <sys/queue.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/disk/completion.h"
+#include "lib/disk/file_private.h"
+#include "lib/disk/pins.h"
+#include "lib/disk/pool_priv.h"
+#include "lib/disk/tier_fetch.h"
+#include "lib/os/meter.h"
+#include "lib/util/clock.h"
+#include "lib/util/offset.h"
+
+#define TIER_CHAINS 64
+#define TIER_WRITES 8 /* most windows that wait to be written */
+#define TIER_WIDEN \
+	4 /* a window is fetched whole if 1/TIER_WIDEN of it is needed */
+
+/* A job that reads a window from the tier. */
+struct tier_job {
+	struct job tj_job; /* first member, since the job is freed */
+	struct tiered *tj_tiered;
+	struct window tj_window; /* the window on its own disk */
+	/* time at which the read began, microseconds; 0 before, guarded by the device's lock as the rest */
+	uint64_t tj_begun;
+	bool tj_given_up; /* true if the window's own disk was asked instead */
+	bool tj_late;	  /* true if tier_is_late was called */
+	LIST_ENTRY(tier_job) tj_link; /* chain of tiered, unless tj_given_up */
+};
+
+/* A window that waits to be written. */
+struct tier_write {
+	struct pins_key tw_key;
+	off_t tw_off;
+	size_t tw_len;
+	struct pin *tw_pin; /* a reference to a copy, or a blank */
+	bool tw_blank;
+	STAILQ_ENTRY(tier_write) tw_next;
+};
+
+struct tiered {
+	struct tier *td_tier;
+	struct pw_device *td_device; /* its lock guards td_chains */
+	struct pins *td_pins;
+	LIST_HEAD(, tier_job) td_chains[TIER_CHAINS];
+	unsigned td_reading; /* jobs in td_chains or running, same lock */
+
+	pthread_mutex_t td_lock; /* guards the fields below */
+	STAILQ_HEAD(, tier_write) td_writes;
+	unsigned td_waiting; /* windows in td_writes, or being written */
+	bool td_writing;     /* true if a job writes */
+	bool td_unlocks;     /* true if tier_unlock was called, or will be */
+};
+
+/* A job without arguments. */
+struct tier_call {
+	struct job tl_job; /* first member, since the job is freed */
+	struct tiered *tl_tiered;
+};
+
+static void
+tier_fetch_write_free(struct tiered *td, struct tier_write *tw)
+{
+	if (tw->tw_blank)
+		pins_blank_free(td->td_pins, tw->tw_pin);
+	else
+		pins_release(td->td_pins, &tw->tw_pin);
+	free(tw);
+}
+
+static void
+tier_fetch_destroy(struct tiered **tdp)
+{
+	struct tiered *td = *tdp;
+	struct tier_write *tw;
+
+	*tdp = NULL;
+	if (td == NULL)
+		return;
+	while ((tw = STAILQ_FIRST(&td->td_writes)) != NULL) {
+		STAILQ_REMOVE_HEAD(&td->td_writes, tw_next);
+		tier_fetch_write_free(td, tw);
+	}
+	tier_close(&td->td_tier);
+	pthread_mutex_destroy(&td->td_lock);
+	free(td);
+}
+
+bool
+tier_fetch_exists(const struct pw_pool *pl)
+{
+	return pl->pl_tiered != NULL;
+}
+
+bool
+tier_fetch_stats(struct pw_pool *pl, struct tier_stats *tu)
+{
+	if (pl->pl_tiered == NULL)
+		return false;
+	tier_stats(pl->pl_tiered->td_tier, tu);
+	return true;
+}
+
+/* ------------------------------------------------------------------- reads */
+
+/* Returns the chain of a window. */
+static size_t
+tier_fetch_chain(const struct pins_key *key, off_t off)
+{
+	return (size_t)(key->pk_ino + (uint64_t)off / OS_FOLIO) % TIER_CHAINS;
+}
+
+/*
+ * Gives a window up: takes its waiters, so that no other joins them, and copies its description.  The
+ * device's lock is held.
+ */
+static struct pw_waiter *
+tier_fetch_give_up_locked(struct tier_job *tj, struct window *like)
+{
+	struct pw_waiter *list = tj->tj_job.job_waiters;
+
+	tj->tj_job.job_waiters = NULL;
+	tj->tj_given_up = true;
+	LIST_REMOVE(tj, tj_link);
+	*like = tj->tj_window;
+	return list;
+}
+
+static void
+tier_fetch_give_up(struct tier_job *tj)
+{
+	struct pw_device *dv = tj->tj_tiered->td_device;
+	struct pw_waiter *list = NULL;
+	struct window like;
+
+	meter_lock(&dv->dv_lock);
+	if (!tj->tj_given_up)
+		list = tier_fetch_give_up_locked(tj, &like);
+	pthread_mutex_unlock(&dv->dv_lock);
+	if (list != NULL)
+		fetch_resume(&like, list);
+}
+
+/* Notes that the read begins.  Returns false if it was given up. */
+static bool
+tier_fetch_begin(struct tier_job *tj)
+{
+	struct pw_device *dv = tj->tj_tiered->td_device;
+	bool wanted;
+
+	meter_lock(&dv->dv_lock);
+	tj->tj_begun = clock_now();
+	wanted = !tj->tj_given_up;
+	pthread_mutex_unlock(&dv->dv_lock);
+	return wanted;
+}
+
+/* Reads the window into a copy.  If that fails, gives it up. */
+static int
+tier_fetch_run(struct job *job)
+{
+	struct tier_job *tj = (struct tier_job *)job;
+	struct tiered *td = tj->tj_tiered;
+	const struct window *win = &tj->tj_window;
+	struct pin *pn;
+	long n;
+
+	if (!tier_fetch_begin(tj))
+		return -ECANCELED;
+	pn = pins_blank(td->td_pins, &win->win_key);
+	n = pn == NULL ? -ENOMEM
+		       : tier_read(td->td_tier, &win->win_key, win->win_off,
+			     pins_memory(pn));
+	if (n == (long)win->win_job.job_len) {
+		pins_add_copy(td->td_pins, pn, win->win_off, (size_t)n);
+		return FETCHED_DIRECT;
+	}
+	if (pn != NULL)
+		pins_blank_free(td->td_pins, pn);
+	tier_fetch_give_up(tj);
+	return -EAGAIN;
+}
+
+static void
+tier_fetch_done(struct job *job, int error, uint64_t took)
+{
+	struct tier_job *tj = (struct tier_job *)job;
+	struct tiered *td = tj->tj_tiered;
+
+	(void)took;
+	if (!tj->tj_given_up)
+		LIST_REMOVE(tj, tj_link);
+	if (tj->tj_late)
+		tier_was_late(td->td_tier);
+	if (error == FETCHED_DIRECT)
+		td->td_device->dv_bytes += job->job_len;
+	td->td_reading--;
+}
+
+/* The device's lock is held, as in tier_fetch_start. */
+static struct tier_job *
+tier_fetch_find(struct tiered *td, const struct window *like)
+{
+	struct tier_job *tj;
+
+	LIST_FOREACH(tj,
+	    &td->td_chains[tier_fetch_chain(&like->win_key, like->win_off)],
+	    tj_link)
+	if (tj->tj_window.win_off == like->win_off &&
+	    pins_same_key(&tj->tj_window.win_key, &like->win_key))
+		break;
+	return tj;
+}
+
+static int
+tier_fetch_start(struct tiered *td, const struct window *like, enum admit admit,
+    struct tier_job **out)
+{
+	struct tier_job *tj = calloc(1, sizeof(*tj));
+	int error;
+
+	if (tj == NULL)
+		return -ENOMEM;
+	tj->tj_job.job_run = tier_fetch_run;
+	tj->tj_job.job_done = tier_fetch_done;
+	tj->tj_job.job_kind = like->win_job.job_kind;
+	tj->tj_job.job_len = like->win_job.job_len;
+	tj->tj_tiered = td;
+	tj->tj_window = *like;
+	error = pool_enqueue(td->td_device, &tj->tj_job, admit);
+	if (error != 0) {
+		free(tj);
+		return error;
+	}
+	LIST_INSERT_HEAD(
+	    &td->td_chains[tier_fetch_chain(&like->win_key, like->win_off)], tj,
+	    tj_link);
+	td->td_reading++;
+	*out = tj;
+	return 0;
+}
+
+/* Has the window read from the tier.  Returns 0, or -errno if it has to be read from its own disk. */
+static int
+tier_fetch_from_tier(struct tiered *td, const struct window *like,
+    struct pw_loop *lp, struct pw_waiter *w)
+{
+	struct pw_device *dv = td->td_device;
+	struct tier_job *tj;
+	int error = 0;
+
+	if (!tier_has(td->td_tier, &like->win_key, like->win_off))
+		return -ENOENT;
+	meter_lock(&dv->dv_lock);
+	tj = tier_fetch_find(td, like);
+	if (tj == NULL)
+		error = tier_fetch_start(td, like, ADMIT_HINT, &tj);
+	if (error == 0)
+		pool_await(&tj->tj_job, lp, w);
+	pthread_mutex_unlock(&dv->dv_lock);
+	return error;
+}
+
+int
+tier_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
+    bool writes, enum admit admit, struct pw_waiter *w)
+{
+	struct pw_device *dv = file_priv(file)->fp_device;
+	struct tiered *td = dv->dv_pool->pl_tiered;
+	off_t from = off - off % (off_t)OS_FOLIO,
+	      end = offset_add(from, OS_FOLIO, file->fil_size);
+	const struct window like = {
+	    .win_job = {.job_kind = admit == ADMIT_NEW ? JOB_NEW : JOB_LONG,
+		.job_len = (size_t)(end - from)},
+	    .win_device = dv,
+	    .win_fd = file->fil_fd,
+	    .win_key = pins_key(file),
+	    .win_off = from,
+	    .win_how = how,
+	    .win_tier = writes,
+	};
+
+	if (off + (off_t)len > end || file->fil_dev == td->td_device->dv_id)
+		return pool_fetch(file, off, len, how, admit, w);
+	if (tier_fetch_from_tier(td, &like, file_priv(file)->fp_loop, w) == 0)
+		return 0;
+	if (writes && (size_t)(end - from) <= TIER_WIDEN * len) {
+		off = from;
+		len = (size_t)(end - from);
+	}
+	return fetch_window(file, off, len, how, writes, admit, w);
+}
+
+/* ------------------------------------------------------------------ writes */
+
+static struct tier_write *
+tier_fetch_next_write(struct tiered *td)
+{
+	struct tier_write *tw;
+
+	meter_lock(&td->td_lock);
+	tw = STAILQ_FIRST(&td->td_writes);
+	if (tw == NULL)
+		td->td_writing = false;
+	else
+		STAILQ_REMOVE_HEAD(&td->td_writes, tw_next);
+	pthread_mutex_unlock(&td->td_lock);
+	return tw;
+}
+
+/* Writes windows one after another, until none is left. */
+static int
+tier_fetch_write_run(struct job *job)
+{
+	struct tiered *td = ((struct tier_call *)job)->tl_tiered;
+	struct tier_write *tw;
+
+	while ((tw = tier_fetch_next_write(td)) != NULL) {
+		tier_write(td->td_tier, &tw->tw_key, tw->tw_off,
+		    pins_memory(tw->tw_pin), tw->tw_len);
+		tier_fetch_write_free(td, tw);
+		meter_lock(&td->td_lock);
+		td->td_waiting--;
+		pthread_mutex_unlock(&td->td_lock);
+	}
+	return 0;
+}
+
+/* Has a thread of the tier call `run`.  Returns false if memory is short or no thread can be started. */
+static bool
+tier_fetch_call(struct tiered *td, enum job_kind kind, int (*run)(struct job *))
+{
+	struct tier_call *tl = calloc(1, sizeof(*tl));
+
+	if (tl == NULL)
+		return false;
+	tl->tl_job.job_run = run;
+	tl->tl_job.job_kind = kind;
+	tl->tl_tiered = td;
+	if (pool_submit(td->td_device, &tl->tl_job, ADMIT_HINT, NULL, NULL) ==
+	    0)
+		return true;
+	free(tl);
+	return false;
+}
+
+static void
+tier_fetch_enqueue_write(struct tiered *td, struct tier_write *tw)
+{
+	bool begins;
+
+	meter_lock(&td->td_lock);
+	STAILQ_INSERT_TAIL(&td->td_writes, tw, tw_next);
+	begins = !td->td_writing;
+	td->td_writing = true;
+	pthread_mutex_unlock(&td->td_lock);
+	if (!begins || tier_fetch_call(td, JOB_LONG, tier_fetch_write_run))
+		return;
+	/* The next window that is written takes this one along. */
+	meter_lock(&td->td_lock);
+	td->td_writing = false;
+	pthread_mutex_unlock(&td->td_lock);
+}
+
+/* Reserves one of TIER_WRITES. */
+static bool
+tier_fetch_reserve_write(struct tiered *td, size_t len)
+{
+	bool may;
+
+	meter_lock(&td->td_lock);
+	may = td->td_waiting < TIER_WRITES && tier_may_write(td->td_tier, len);
+	td->td_waiting += may;
+	pthread_mutex_unlock(&td->td_lock);
+	return may;
+}
+
+/* Reads a window from the page cache into a blank.  Returns NULL if that fails, or memory is short. */
+static struct pin *
+tier_fetch_copy(struct tiered *td, const struct window *win)
+{
+	struct pin *pn = pins_blank(td->td_pins, &win->win_key);
+	size_t have = 0, len = win->win_job.job_len;
+	long n = 1;
+
+	while (pn != NULL && have < len && n > 0) {
+		n = os_read(win->win_fd, win->win_off + (off_t)have,
+		    (char *)pins_memory(pn) + have, len - have, true);
+		have += n > 0 ? (size_t)n : 0;
+		if (n == -EINTR)
+			n = 1;
+	}
+	if (pn == NULL || have == len)
+		return pn;
+	pins_blank_free(td->td_pins, pn);
+	return NULL;
+}
+
+/* Returns a reference to a copy of the window, or NULL. */
+static struct pin *
+tier_fetch_take_copy(struct tiered *td, const struct window *win)
+{
+	struct pin *pn =
+	    pins_take_copy(td->td_pins, &win->win_key, win->win_off);
+	const off_t end = win->win_off + (off_t)win->win_job.job_len;
+
+	if (pn != NULL && (pins_end(pn, win->win_off) < end ||
+			      pins_copy(pn, win->win_off) != pins_memory(pn)))
+		pins_release(td->td_pins, &pn);
+	return pn;
+}
+
+/* Returns true if the bytes that were read are those of the window's version of the file. */
+static bool
+tier_fetch_is_same(const struct window *win)
+{
+	struct stat st;
+
+	if (!pool_is_settled(&win->win_key.pk_version) ||
+	    fstat(win->win_fd, &st) == -1)
+		return false;
+	return pins_same_version(&win->win_key.pk_version,
+	    &(struct os_version){.ov_size = st.st_size,
+		.ov_mtime = st.st_mtim,
+		.ov_ctime = st.st_ctim});
+}
+
+/* Returns true if the window is a whole one of the tier. */
+static bool
+tier_fetch_is_whole(const struct window *win)
+{
+	off_t end =
+	    offset_add(win->win_off, OS_FOLIO, win->win_key.pk_version.ov_size);
+
+	return win->win_off % (off_t)OS_FOLIO == 0 &&
+	       win->win_off + (off_t)win->win_job.job_len == end;
+}
+
+/*
+ * Has a window that was just read written to the tier, if it is a whole one and the tier accepts it.  `direct`
+ * is true if a copy has it, false if the page cache has it.  Disk threads.
+ */
+static void
+tier_fetch_offer(const struct window *win, bool direct)
+{
+	struct tiered *td = win->win_device->dv_pool->pl_tiered;
+	struct tier_write *tw;
+
+	if (!tier_fetch_is_whole(win) ||
+	    !tier_fetch_reserve_write(td, win->win_job.job_len))
+		return;
+	tw = calloc(1, sizeof(*tw));
+	if (tw != NULL) {
+		*tw = (struct tier_write){.tw_key = win->win_key,
+		    .tw_off = win->win_off,
+		    .tw_len = win->win_job.job_len,
+		    .tw_blank = !direct};
+		tw->tw_pin = direct ? tier_fetch_take_copy(td, win)
+				    : tier_fetch_copy(td, win);
+	}
+	if (tw != NULL && tw->tw_pin != NULL && tier_fetch_is_same(win)) {
+		tier_fetch_enqueue_write(td, tw);
+		return;
+	}
+	if (tw != NULL && tw->tw_pin != NULL)
+		tier_fetch_write_free(td, tw);
+	else
+		free(tw);
+	meter_lock(&td->td_lock);
+	td->td_waiting--;
+	pthread_mutex_unlock(&td->td_lock);
+}
+
+/* ------------------------------------------------------------------- ticks */
+
+static int
+tier_fetch_prepare_run(struct job *job)
+{
+	tier_prepare(((struct tier_call *)job)->tl_tiered->td_tier);
+	return 0;
+}
+
+static int
+tier_fetch_unlock_run(struct job *job)
+{
+	tier_unlock(((struct tier_call *)job)->tl_tiered->td_tier);
+	return 0;
+}
+
+void
+tier_fetch_leave(struct pw_pool *pl)
+{
+	if (pl->pl_tiered != NULL)
+		tier_leave(pl->pl_tiered->td_tier);
+}
+
+/* Returns true if the read has taken too long, or has not begun.  The device's lock is held, as below. */
+static bool
+tier_fetch_is_stuck(const struct tier_job *tj, uint64_t now_us, bool off)
+{
+	return tj->tj_begun == 0 ? off : tj->tj_begun + TIER_LATE_US < now_us;
+}
+
+/* Returns a read that is stuck, or NULL.  If `off` is true, reads that have not begun are stuck. */
+static struct tier_job *
+tier_fetch_find_stuck(struct tiered *td, uint64_t now_us, bool off)
+{
+	struct tier_job *tj;
+	size_t i;
+
+	for (i = 0; i < TIER_CHAINS; i++)
+		LIST_FOREACH(tj, &td->td_chains[i], tj_link)
+	if (tier_fetch_is_stuck(tj, now_us, off))
+		return tj;
+	return NULL;
+}
+
+/* Gives a stuck read up.  Returns false if there is none. */
+static bool
+tier_fetch_give_up_stuck(struct tiered *td, uint64_t now_us, bool off)
+{
+	struct pw_device *dv = td->td_device;
+	struct pw_waiter *list = NULL;
+	struct window like;
+	struct tier_job *tj = NULL;
+
+	meter_lock(&dv->dv_lock);
+	if (td->td_reading > 0)
+		tj = tier_fetch_find_stuck(td, now_us, off);
+	if (tj != NULL) {
+		tj->tj_late = tj->tj_begun != 0;
+		if (tj->tj_late)
+			tier_is_late(td->td_tier);
+		list = tier_fetch_give_up_locked(tj, &like);
+	}
+	pthread_mutex_unlock(&dv->dv_lock);
+	if (list != NULL)
+		fetch_resume(&like, list);
+	return tj != NULL;
+}
+
+/* Has the files unlocked if the tier is left, and no thread uses it. */
+static void
+tier_fetch_unlock(struct tiered *td)
+{
+	struct pw_device *dv = td->td_device;
+	bool unlocks;
+
+	meter_lock(&dv->dv_lock);
+	unlocks = td->td_reading == 0;
+	pthread_mutex_unlock(&dv->dv_lock);
+	meter_lock(&td->td_lock);
+	unlocks = unlocks && td->td_waiting == 0 && !td->td_unlocks;
+	td->td_unlocks = td->td_unlocks || unlocks;
+	pthread_mutex_unlock(&td->td_lock);
+	if (unlocks)
+		tier_fetch_call(td, JOB_SHORT, tier_fetch_unlock_run);
+}
+
+void
+tier_fetch_tick(struct pw_pool *pl, uint64_t now_us)
+{
+	struct tiered *td = pl->pl_tiered;
+	bool off = false;
+
+	if (td == NULL)
+		return;
+	if (tier_is_due(td->td_tier, now_us))
+		tier_fetch_call(td, JOB_SHORT, tier_fetch_prepare_run);
+	if (tier_is_left(td->td_tier))
+		tier_fetch_unlock(td);
+	while (tier_fetch_give_up_stuck(td, now_us, off))
+		off = true;
+}
+
+int
+tier_fetch_create(struct pw_pool *pl, struct tier **ti)
+{
+	struct tiered *td = calloc(1, sizeof(*td));
+
+	if (td == NULL)
+		return -ENOMEM;
+	td->td_tier = *ti;
+	*ti = NULL;
+	td->td_device = pool_device(pl, tier_dev(td->td_tier), POOL_TIER);
+	td->td_pins = pl->pl_pins;
+	pthread_mutex_init(&td->td_lock, NULL);
+	STAILQ_INIT(&td->td_writes);
+	pl->pl_tiered = td;
+	pl->pl_offer = tier_fetch_offer;
+	pl->pl_tier_destroy = tier_fetch_destroy;
+	return 0;
+}
