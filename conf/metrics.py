@@ -27,6 +27,8 @@ admin = "%(dir)s/admin"
 agent = "127.0.0.1:0"
 certificate = "%(dir)s/pem"
 popular = 1
+tier = "%(dir)s/tier"
+tier_size = 64M
 %(user)ssite "a" { root = "%(dir)s" request_rate = "9/s" }
 """
 
@@ -43,6 +45,7 @@ def metrics_of(pagewise):
     """The text of /metrics, after a request for a file."""
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
+        os.mkdir(directory + "/tier")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                         "-subj", "/CN=a", "-addext", "subjectAltName=DNS:a", "-days", "90", "-keyout", directory + "/pem",
                         "-out", directory + "/cert"], check=True, capture_output=True)

@@ -488,6 +488,8 @@ struct os_confine {
 	bool oc_async; /* true if io_uring is used, which bypasses the filter */
 	/* true if files that are open for writing may be truncated */
 	bool oc_cuts;
+	/* true if a tier is written and locked (lib/disk/tier.h) */
+	bool oc_tier;
 	bool oc_ktls; /* true if TLS keys may be passed to the kernel */
 	/* true to keep CAP_FOWNER if a seccomp filter guards it */
 	bool oc_keep;

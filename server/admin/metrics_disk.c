@@ -6,6 +6,7 @@
 
 #include "lib/disk/cold.h"
 #include "lib/disk/pool.h"
+#include "lib/disk/tier_fetch.h"
 #include "lib/os/os.h"
 
 #include "server/admin/metrics_priv.h"
@@ -216,10 +217,43 @@ metrics_disk_write_devices(const struct metrics *mt, struct evbuffer *out)
 	}
 }
 
+static void
+metrics_disk_write_tier(const struct metrics *mt, struct evbuffer *out)
+{
+	struct tier_stats tu;
+
+	if (!tier_fetch_stats(mt->mt_pool, &tu))
+		return;
+	prometheus_simple(out, "pagewise_tier_up", "gauge", tu.tu_on,
+	    "1 while the tier is used; 0 while another process has it, and "
+	    "for 10 s after an error.");
+	prometheus_simple(out, "pagewise_tier_windows", "gauge", tu.tu_windows,
+	    "Windows in the tier.");
+	prometheus_simple(out, "pagewise_tier_hits_total", "counter",
+	    tu.tu_hits, "Windows read from the tier.");
+	prometheus_simple(out, "pagewise_tier_hit_bytes_total", "counter",
+	    tu.tu_hit_bytes, "Bytes read from the tier.");
+	prometheus_simple(out, "pagewise_tier_misses_total", "counter",
+	    tu.tu_misses, "Windows that the tier did not have.");
+	prometheus_simple(out, "pagewise_tier_written_bytes_total", "counter",
+	    tu.tu_written, "Bytes written to the tier.");
+	prometheus_simple(out, "pagewise_tier_skipped_total", "counter",
+	    tu.tu_skipped,
+	    "Windows not written to the tier, because of tier_writes or an "
+	    "error.");
+	prometheus_simple(out, "pagewise_tier_corrupt_total", "counter",
+	    tu.tu_corrupt, "Windows of the tier with a wrong checksum.");
+	prometheus_simple(out, "pagewise_tier_errors_total", "counter",
+	    tu.tu_errors, "Failed reads and writes of the tier.");
+	prometheus_simple(out, "pagewise_tier_late_total", "counter",
+	    tu.tu_late, "Reads of the tier that took more than a second.");
+}
+
 void
 metrics_disk(const struct metrics *mt, struct evbuffer *out)
 {
 	metrics_disk_write_loops(mt, out);
 	metrics_disk_write_pool(mt, out);
+	metrics_disk_write_tier(mt, out);
 	metrics_disk_write_devices(mt, out);
 }

@@ -118,6 +118,33 @@ conf_set_hot_set(struct conf_scope *scope, const struct key *key,
 }
 
 int
+conf_set_tier_writes(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	return conf_assign_set_size_or_auto(key, text, TIER_WRITES_AUTO,
+	    &scope->cs_conf->conf_tier_writes, why);
+}
+
+/* Accepts a directory that does not exist: the server then runs without a tier. */
+int
+conf_set_tier(struct conf_scope *scope, const struct key *key, const char *text,
+    struct conf_why *why)
+{
+	struct conf *conf = scope->cs_conf;
+
+	(void)key;
+	free(conf->conf_tier);
+	conf->conf_tier = NULL;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (text[0] == '\0')
+		return conf_why(
+		    why, -EINVAL, "the path is empty (write \"off\" for none)");
+	conf->conf_tier = conf_path(scope->cs_dir, text);
+	return conf->conf_tier == NULL ? conf_no_memory(why) : 0;
+}
+
+int
 conf_set_access_log(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {

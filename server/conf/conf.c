@@ -339,6 +339,7 @@ conf_destroy(struct conf **confp)
 	free(conf->conf_group);
 	free(conf->conf_groups);
 	free(conf->conf_chroot);
+	free(conf->conf_tier);
 	if (conf->conf_mime != NULL)
 		mime_destroy(&conf->conf_mime);
 	free(conf);

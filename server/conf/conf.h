@@ -218,6 +218,8 @@ struct conf_types {
 #define TCP_MEMORY_AUTO UINT64_MAX /* half of tcp_mem's low threshold */
 #define HOT_SET_AUTO	UINT64_MAX /* 16 MiB, less under a small memory limit */
 
+#define TIER_WRITES_AUTO UINT64_MAX /* as many as conf_tier_size */
+
 struct conf {
 	struct listen_addr *conf_listen;
 	size_t conf_nlisten;
@@ -257,6 +259,7 @@ struct conf {
 	char *conf_chroot; /* path; NULL if none */
 	bool conf_sandbox;
 	bool conf_keep_fowner;
+	char *conf_tier; /* path; NULL if none */
 
 	unsigned conf_head_timeout;	 /* seconds */
 	unsigned conf_keepalive_timeout; /* idle time, seconds; 0 disables */
@@ -275,6 +278,8 @@ struct conf {
 	unsigned conf_min_send_rate;	 /* minimum rate, bytes/s; 0 for off */
 	uint64_t conf_tcp_memory;	 /* bytes, or TCP_MEMORY_AUTO */
 	unsigned conf_open_files;	 /* descriptors cached per worker */
+	uint64_t conf_tier_size;	 /* bytes */
+	uint64_t conf_tier_writes; /* bytes per day, or TIER_WRITES_AUTO */
 	uint64_t conf_hot_set; /* bytes per worker, or HOT_SET_AUTO; 0: off */
 	unsigned conf_popular; /* number of paths to list; 0 for off */
 

@@ -131,6 +131,8 @@ key_set_f conf_set_bool;
 key_set_f conf_set_workers;
 key_set_f conf_set_tcp_memory;
 key_set_f conf_set_hot_set;
+key_set_f conf_set_tier;
+key_set_f conf_set_tier_writes;
 key_set_f conf_set_access_log;
 key_set_f conf_set_log_format;
 key_set_f conf_set_log_fields;

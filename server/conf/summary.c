@@ -63,6 +63,21 @@ conf_summary_say_addresses(struct summary *sm, const struct conf *conf)
 	}
 }
 
+static void
+conf_summary_say_tier(struct summary *sm, const struct conf *conf)
+{
+	uint64_t writes = conf->conf_tier_writes == TIER_WRITES_AUTO
+			      ? conf->conf_tier_size
+			      : conf->conf_tier_writes;
+
+	if (conf->conf_tier != NULL)
+		conf_summary_say(sm,
+		    "tier %s, %llu MiB, writes at most %llu MiB a day\n",
+		    conf->conf_tier,
+		    (unsigned long long)(conf->conf_tier_size >> 20),
+		    (unsigned long long)(writes >> 20));
+}
+
 /* Writes notes on the settings, such as " (listing, password)", or "".  Returns `text`. */
 static const char *
 conf_summary_notes(const struct settings *set, char *text, size_t size)
@@ -144,6 +159,7 @@ conf_summary(const struct conf *conf)
 	struct summary sm = {0};
 
 	conf_summary_say_addresses(&sm, conf);
+	conf_summary_say_tier(&sm, conf);
 	for (size_t i = 0; i < conf->conf_nadmin; i++)
 		conf_summary_say(
 		    &sm, "metrics on %s\n", conf->conf_admin[i].la_text);

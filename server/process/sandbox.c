@@ -193,6 +193,7 @@ sandbox_confine(
 	struct os_confine oc = {
 	    .oc_async = sandbox_each_settings(conf, sandbox_is_async) != 0,
 	    .oc_cuts = sandbox_opens_log(conf),
+	    .oc_tier = conf->conf_tier != NULL,
 	    .oc_ktls = conf_has_tls(conf) && conf->conf_ktls == TLS_KTLS_ON,
 	    .oc_keep = keep,
 	};

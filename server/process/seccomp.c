@@ -80,6 +80,9 @@ static const char *const async_calls[] = {
 /* Calls that truncate a log.  Only logs are open for writing. */
 static const char *const cut_calls[] = {"ftruncate", "ftruncate64"};
 
+/* Calls that a tier needs.  Its files are open. */
+static const char *const tier_calls[] = {"pwrite64", "flock"};
+
 /*
  * Calls that sanitizers need.  LeakSanitizer clones a process that stops all threads, and a report
  * contains function names.
@@ -262,6 +265,8 @@ seccomp_allow_all(scmp_filter_ctx ctx, const struct os_confine *oc)
 		    seccomp_allow_calls(ctx, async_calls, COUNT(async_calls));
 	if (error == 0 && oc->oc_cuts)
 		error = seccomp_allow_calls(ctx, cut_calls, COUNT(cut_calls));
+	if (error == 0 && oc->oc_tier)
+		error = seccomp_allow_calls(ctx, tier_calls, COUNT(tier_calls));
 	/*
 	 * Must precede the rules for arguments: if a call is allowed as a whole, its arguments need
 	 * no rules.

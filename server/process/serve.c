@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/disk/tier_fetch.h"
 #include "lib/util/clock.h"
 #include "server/content/client_rates.h"
 #include "server/content/verifier.h"
@@ -213,6 +214,7 @@ serve_shut_down(struct server *sv)
 {
 	unsigned i;
 
+	tier_fetch_leave(sv->sv_pool);
 	/* Another process has taken over the admin sockets. */
 	if (sv->sv_end == END_DRAIN)
 		admin_destroy(&sv->sv_admin);

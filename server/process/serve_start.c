@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/disk/admission.h"
+#include "lib/disk/tier_fetch.h"
 #include "server/conn/conn.h"
 #include "server/content/client_rates.h"
 #include "server/tls/handshaker.h"
@@ -292,6 +294,32 @@ serve_start_reserve_descriptors(
 	limits_limit(clients, left - reserve);
 }
 
+/* Opens the tier.  If that fails, the server runs without it. */
+static void
+serve_start_open_tier(struct server *sv)
+{
+	const struct conf *conf = sv->sv_conf;
+	struct tier_conf tc = {.tc_dir = conf->conf_tier,
+	    .tc_size = conf->conf_tier_size,
+	    .tc_writes = conf->conf_tier_writes == TIER_WRITES_AUTO
+			     ? conf->conf_tier_size
+			     : conf->conf_tier_writes};
+	struct tier *ti;
+	int error;
+
+	if (conf->conf_tier == NULL)
+		return;
+	error = tier_open(&tc, &ti);
+	if (error == 0)
+		error = tier_fetch_create(sv->sv_pool, &ti);
+	if (error == 0)
+		admission_add_tier(
+		    pool_admission(sv->sv_pool), conf->conf_tier_size);
+	else
+		log_warn(NULL, "cannot open tier %s: %s; serving without it",
+		    conf->conf_tier, strerror(-error));
+}
+
 /* Opens everything that needs a path, or a right that the sandbox removes. */
 static int
 serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
@@ -322,6 +350,7 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 	error = pw_pool_create(&pool, &sv->sv_pool);
 	if (error != 0)
 		return serve_start_failed("create the prefetch pool", error);
+	serve_start_open_tier(sv);
 	if (serve_start_create_workers(sv, again) == -1)
 		return -1;
 	error = serve_sockets_share(sv);

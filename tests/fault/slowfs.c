@@ -1,6 +1,6 @@
 /*
- * slowfs: a FUSE file system that shows a source directory, read-only, and
- * misbehaves on command: its lookups, opens, reads and directory reads can be
+ * slowfs: a FUSE file system that shows a source directory, and
+ * misbehaves on command: its lookups, opens, reads, writes and directory reads can be
  * delayed, held for as long as a test likes, or failed.
  *
  *   slowfs SOURCE CONTROL-SOCKET MOUNTPOINT [BYTES [direct]]
@@ -9,7 +9,7 @@
  * as much as it likes.  direct: nothing is kept in memory, every read comes here.
  *
  * Commands come in over a stream socket, a line each, each with a line for an
- * answer.  OP is lookup, open, read or readdir; a gate applies to paths
+ * answer.  OP is lookup, open, read, write or readdir; a gate applies to paths
  * that begin with PREFIX (without the leading slash; may be empty), and to
  * reads that touch OFF..OFF+LEN (LEN 0: to the end): bytes of a file, or names
  * of a directory, "." and ".." included.  The first gate that fits counts.
@@ -45,10 +45,11 @@
 
 #define NGATES 32
 
-enum op { OP_LOOKUP, OP_OPEN, OP_READ, OP_READDIR, OP_MAX };
+enum op { OP_LOOKUP, OP_OPEN, OP_READ, OP_WRITE, OP_READDIR, OP_MAX };
 enum kind { KIND_DELAY, KIND_HANG, KIND_ERROR, KIND_MAX };
 
-static const char *const op_names[] = {"lookup", "open", "read", "readdir"};
+static const char *const op_names[] = {
+    "lookup", "open", "read", "write", "readdir"};
 static const char *const kind_names[] = {"delay", "hang", "error"};
 
 struct gate {
@@ -166,12 +167,44 @@ slow_open(const char *path, struct fuse_file_info *fi)
 	error = gate_pass(OP_OPEN, path, 0, 0);
 	if (error)
 		return error;
-	fd = openat(source_fd, relative(path), O_RDONLY | O_CLOEXEC);
+	fd = openat(source_fd, relative(path),
+	    (fi->flags & O_ACCMODE) | (fi->flags & O_CREAT) | O_CLOEXEC, 0600);
 	if (fd == -1)
 		return -errno;
 	fi->fh = (uint64_t)fd;
 	fi->direct_io = direct;
 	return 0;
+}
+
+static int
+slow_create(const char *path, mode_t mode, struct fuse_file_info *fi)
+{
+	(void)mode;
+	fi->flags |= O_CREAT;
+	return slow_open(path, fi);
+}
+
+static int
+slow_write(const char *path, const char *buf, size_t size, off_t off,
+    struct fuse_file_info *fi)
+{
+	ssize_t n;
+	int error;
+
+	error = gate_pass(OP_WRITE, path, off, size);
+	if (error)
+		return error;
+	n = pwrite((int)fi->fh, buf, size, off);
+	return n == -1 ? -errno : (int)n;
+}
+
+static int
+slow_truncate(const char *path, off_t size, struct fuse_file_info *fi)
+{
+	(void)path;
+	if (fi == NULL)
+		return -EACCES;
+	return ftruncate((int)fi->fh, size) == -1 ? -errno : 0;
 }
 
 static int
@@ -379,6 +412,9 @@ main(int argc, char **argv)
 	    .getattr = slow_getattr,
 	    .open = slow_open,
 	    .read = slow_read,
+	    .create = slow_create,
+	    .write = slow_write,
+	    .truncate = slow_truncate,
 	    .release = slow_release,
 	    .opendir = slow_opendir,
 	    .readdir = slow_readdir,

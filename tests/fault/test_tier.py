@@ -1,0 +1,198 @@
+"""The tier: whatever its disk does, and whatever becomes of its files, each response is right, and none waits
+for it longer than a second."""
+
+import os
+import random
+import re
+import signal
+import time
+
+import pytest
+
+import mounts
+import tree as t
+from harness import wait_until
+from test_admin import Admin
+from test_slowfs import fast, slow  # fixtures
+
+SIZE = 5 * t.MIB + 12345
+FILES = 3
+SETTLED = 3.1  # s: lib/disk/fetch.c has 2, and compares whole ones
+COPY = 1.5  # s: lib/disk/pins.h keeps copies for one
+LATE = 1.0  # s: TIER_LATE_US
+
+
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory):
+    """A directory with files whose times are older than a file system's clock is coarse."""
+    root = tmp_path_factory.mktemp("settled")
+    root.chmod(0o755)
+    for n in range(FILES):
+        t.write(root / ("%d.bin" % n), t.content(n, SIZE))
+    mounts.drop(root / "0.bin")
+    if mounts.resident(root / "0.bin"):
+        pytest.skip("this file system keeps everything in memory")
+    time.sleep(max(0, os.stat(root / "0.bin").st_ctime + SETTLED - time.time()))
+    return root
+
+
+class Tiered:
+    def __init__(self, serve_conf, root, tier, **top):
+        self.root, self.tier = root, tier
+        self.server = serve_conf({"workers": 1, "hot_set": 0, "admin": "127.0.0.1:0", "tier": tier,
+                                  "tier_size": "64M", "tier_writes": "100G", **top},
+                                 [("s", {"root": root, "cache": "drop"}, {})])
+
+    def figures(self):
+        text = Admin(self.server).ask().text
+        return {name: float(value) for name, value in re.findall(r"^pagewise_tier_(\w+) (\S+)$", text, re.M)}
+
+    def waits(self, name, least=1):
+        wait_until(lambda: self.figures()[name] >= least, name)
+
+    def cold(self):
+        """No copies and no pages: the next request reads a disk."""
+        time.sleep(COPY)
+        for n in range(FILES):
+            mounts.drop(self.root / ("%d.bin" % n))
+
+    def get(self, n=0, **kw):
+        answer = self.server.get("/%d.bin" % n, **kw)
+        assert answer.status == 200 and answer.body == t.content(n, SIZE)
+
+    def fill(self):
+        """The second request for a file has it written."""
+        self.waits("up")
+        for _ in range(2):
+            self.cold()
+            for n in range(FILES):
+                self.get(n)
+        self.waits("windows", 3 * FILES)
+        self.cold()
+        return self
+
+
+@pytest.fixture
+def shm():
+    """A directory on another file system than the files."""
+    path = "/dev/shm/pagewise-tier-%d" % os.getpid()
+    os.mkdir(path)
+    yield path
+    for name in os.listdir(path):
+        os.unlink(os.path.join(path, name))
+    os.rmdir(path)
+
+
+@pytest.fixture
+def tiered(serve_conf, settled, shm):
+    return Tiered(serve_conf, settled, shm).fill()
+
+
+def test_windows_come_from_the_tier_and_not_into_the_page_cache(tiered, settled):
+    tiered.get(0)
+    assert tiered.figures()["hits_total"] == 3
+    assert tiered.figures()["hit_bytes_total"] == SIZE
+    assert mounts.resident(settled / "0.bin") == 0
+
+
+@pytest.mark.parametrize("first, last", [(0, 10), (1, 2 * t.MIB), (3 * t.MIB + 777, SIZE - 1)])
+def test_each_range_is_right(tiered, first, last):
+    answer = tiered.server.get("/1.bin", fields={"Range": "bytes=%d-%d" % (first, last)})
+    assert answer.body == t.content(1, SIZE)[first:last + 1]
+
+
+def test_flipped_bits_are_never_sent(tiered, shm):
+    with open(os.path.join(shm, "data"), "r+b") as f:
+        for at in range(4097, 20 * t.MIB, 64 << 10):
+            f.seek(at)
+            byte = f.read(1)
+            f.seek(at)
+            f.write(bytes([byte[0] ^ 1]))
+    for n in range(FILES):
+        tiered.get(n)
+    assert tiered.figures()["corrupt_total"] == 3 * FILES
+
+
+def test_changed_file_is_never_sent_from_the_tier(tiered, settled):
+    changed = bytearray(t.content(2, SIZE))
+    changed[t.MIB] ^= 1
+    before = os.stat(settled / "2.bin")
+    try:
+        with open(settled / "2.bin", "r+b") as f:
+            f.seek(t.MIB)
+            f.write(changed[t.MIB:t.MIB + 1])
+        os.utime(settled / "2.bin", ns=(before.st_atime_ns, before.st_mtime_ns))
+        time.sleep(1.1)  # the server's own cache of open files
+        assert tiered.server.get("/2.bin").body == changed
+    finally:
+        t.write(settled / "2.bin", t.content(2, SIZE))
+        time.sleep(SETTLED)
+
+
+def test_tier_is_there_after_a_kill(tiered, serve_conf, settled, shm):
+    tiered.server.kill()
+    tiered.server.stop(codes=(-signal.SIGKILL,), messages=True)
+    again = Tiered(serve_conf, settled, shm)
+    again.waits("up")
+    assert again.figures()["windows"] == 3 * FILES
+    again.cold()
+    again.get(1)
+    assert again.figures()["hits_total"] == 3
+
+
+def test_tier_goes_to_the_next_process_at_a_reload(tiered):
+    tiered.server.reload()
+    tiered.waits("up")
+    assert tiered.figures()["windows"] == 3 * FILES
+    tiered.cold()
+    tiered.get(0)
+    assert tiered.figures()["hits_total"] == 3
+
+
+def test_tier_that_is_cut_or_full_of_noise_is_a_miss(tiered, shm):
+    noise = random.Random(1)
+    for name in ("index", "data"):
+        with open(os.path.join(shm, name), "r+b") as f:
+            f.write(noise.randbytes(t.MIB // 4))
+            f.truncate(t.MIB)
+    for n in range(FILES):
+        tiered.get(n)
+    wait_until(lambda: tiered.figures()["errors_total"] > 0, "an error")
+    assert tiered.figures()["up"] == 0
+
+
+def test_full_disk_or_a_directory_that_is_missing_means_no_tier(serve_conf, settled, shm, tmp_path):
+    for tier, size in (("/nowhere", "64M"), (shm, "9000G")):
+        server = serve_conf({"tier": tier, "tier_size": size}, [("s", {"root": settled, "cache": "drop"}, {})])
+        assert server.get("/0.bin").body == t.content(0, SIZE)
+        server.stop(messages="pagewise: warning: cannot open tier %s: .*; serving without it\n" % tier)
+
+
+def test_tier_that_hangs_holds_a_response_up_for_a_second_at_most(serve_conf, settled, slow, fast):
+    tiered = Tiered(serve_conf, settled, slow.dir).fill()
+    slow.hang("read", "data")
+    begun = time.monotonic()
+    tiered.get(0)
+    assert LATE <= time.monotonic() - begun < 4 * LATE
+    begun = time.monotonic()
+    tiered.get(1)
+    assert time.monotonic() - begun < LATE
+    assert tiered.figures()["late_total"] >= 1 and tiered.figures()["up"] == 0
+    slow.release()
+
+
+def test_tier_whose_writes_hang_or_fail_is_in_nobodys_way(serve_conf, settled, slow, fast):
+    tiered = Tiered(serve_conf, settled, slow.dir)
+    tiered.waits("up")
+    slow.hang("write", "data")
+    for _ in range(3):
+        tiered.cold()
+        for n in range(FILES):
+            tiered.get(n)
+    assert tiered.figures()["windows"] == 0
+    slow.release()
+    slow.fail("read", 5, "data")
+    tiered.cold()
+    for n in range(FILES):
+        tiered.get(n)
+    slow.release()
