@@ -280,7 +280,9 @@ a_peer_that_is_gone_is_an_error(void **state)
 			xf.xf_send.snd_mem_len = mem;
 			assert_int_equal(
 			    xfer_run(&xf, &wr, ALL), PW_SEND_ERROR);
-			assert_int_equal(xf.xf_send.snd_error, -EPIPE);
+			/* FreeBSD's sendfile(2) returns ENOTCONN. */
+			if (xf.xf_send.snd_error != -ENOTCONN)
+				assert_int_equal(xf.xf_send.snd_error, -EPIPE);
 			assert_int_equal(xf.xf_send.snd_sent, 0);
 			pw_send_finish(&xf.xf_send);
 			wire_close(&wr);
