@@ -47,7 +47,7 @@ struct pw_loop {
 	/* calls whose reads may be in flight: cold_calls.h */
 	TAILQ_HEAD(cold_head, cold_call) lp_cold;
 	struct pipes *lp_pipes;
-	/* pipe for mappings (piped.h); NULL once it was refused */
+	/* pipe for mappings (piped.h); NULL after the kernel refused a pipe, or a call on it */
 	struct pipes *lp_mapped;
 	struct verified *lp_verified;
 	struct async *lp_async; /* created at its first use, or NULL */

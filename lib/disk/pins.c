@@ -358,7 +358,10 @@ pins_memory(struct pin *pn)
 	return pn->pn_map;
 }
 
-/* Puts a copy or a kept mapping without references on ps_fresh; removes others.  The lock is held. */
+/*
+ * Puts an unreferenced pin on ps_fresh if the pin is a copy or a kept mapping, else removes the pin.
+ * The lock is held.
+ */
 static void
 pins_released(struct pins *ps, struct pin *pn)
 {

@@ -30,7 +30,7 @@ void file_root_ref(struct pw_root *);
  */
 void file_root_unref(struct pw_loop *, struct pw_root **);
 
-/* Opens that wait for one result: op_others points to their list. */
+/* List of open operations that wait for the result of one lookup; op_others points to the list. */
 TAILQ_HEAD(opens, pw_open);
 
 /* The result of looking a path up, before it becomes a struct pw_file. */

@@ -105,8 +105,7 @@ residency_may_use_nowait(struct pw_file *file, off_t off, off_t len)
 }
 
 /*
- * Returns the distance between samples, bytes.  cachestat counts pages that are still being read as
- * present; one sample of each piece detects these, unless another transmission fetches single pages.
+ * Returns the distance between samples, bytes.  cachestat also counts pages whose read is in flight; one sample of each piece detects these, unless another transmission fetches single pages.
  */
 static size_t
 residency_step(struct pw_file *file, off_t off, off_t len, bool quiet)

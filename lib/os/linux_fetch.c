@@ -25,7 +25,7 @@
 #define FOLIO_PIPES	  256 /* most pipes that keep folios */
 #define HUGE_SIZE	  "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
-/* Advises in steps, since the kernel silently cuts an advice at os_advice_limit. */
+/* Advises in steps, since the kernel silently truncates a longer range to os_advice_limit. */
 void
 os_fetch_begin(int fd, off_t off, size_t len, size_t step)
 {

@@ -136,9 +136,10 @@ int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 int send_map_by_pool(struct pw_send *, off_t off);
 
 /*
- * send_by_pool is path_step of the path pool: a disk thread sends a window, or only a chunk if memory
- * is short (ss_short).  If ss_reported is set, it first calls send_pool_report, which returns the
- * outcome of the thread's last call.
+ * send_by_pool is path_step of the path pool.  If ss_reported is set, send_by_pool first calls
+ * send_pool_report, which returns the outcome of the disk thread's last call; any outcome except
+ * PW_SEND_AGAIN is returned to the caller.  Otherwise a disk thread sends a window, or only a chunk if
+ * memory is short (ss_short).
  */
 enum pw_send_status send_by_pool(struct pw_send *);
 enum pw_send_status send_pool_report(struct pw_send *);
@@ -224,9 +225,10 @@ int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
 int send_from_copy(struct pw_send *, size_t len, size_t *sent);
 
 /*
- * send_from_mapping is a send_call_f.  Sends from the mapping of ss_pin (pins_mapping), which has the next
- * len bytes; copies the tail, as send_by_sendfile does.  send_can_map returns true if the transmission may
- * use it: it sends to a socket, and its path may send copies.
+ * send_from_mapping is a send_call_f that sends from the mapping of ss_pin (pins_mapping), which has the
+ * next len bytes.  It copies the tail, as send_by_sendfile does.  send_can_map returns true if the
+ * transmission may use send_from_mapping, because its path may send copies and its destination is a
+ * socket.
  */
 int send_from_mapping(struct pw_send *, size_t len, size_t *sent);
 bool send_can_map(const struct pw_send *);

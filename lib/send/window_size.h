@@ -3,9 +3,10 @@
  *
  * A large window is one large request to the disk, but stays in memory for long if the
  * client is slow.  So a window is WINDOW_MOST if the budget has plenty left.  Otherwise
- * it is the data that the client reads in half a second, or in four times the device's
- * time for a window, if that is longer (`readahead = auto').  The rate includes waits for
- * the device, so only a transfer that mostly waits for the device gets a larger window.
+ * it is the data that the client reads in half a second, or in four times wf_latency if
+ * that is longer (`readahead = auto').  wf_rate is measured over a time that includes
+ * waits for the device.  So wf_latency makes windows grow only if the transfer spends
+ * much of its time waiting for the device.
  */
 #ifndef LIB_SEND_WINDOW_SIZE_H
 #define LIB_SEND_WINDOW_SIZE_H

@@ -82,8 +82,8 @@ metrics_disk_write_pool(const struct metrics *mt, struct evbuffer *out)
 	    "FreeBSD: sendfile calls whose disk reads may be in flight.");
 	prometheus_simple(out, "pagewise_native_calls_limit", "gauge",
 	    co->co_most,
-	    "Half of vm.vnode_pbufs, the limit of pagewise_native_calls; 0 on "
-	    "other systems.");
+	    "FreeBSD: limit of pagewise_native_calls, which is half of "
+	    "vm.vnode_pbufs; 0 on other systems.");
 }
 
 static void

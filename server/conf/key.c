@@ -101,7 +101,8 @@ const struct key conf_keys[] = {
 	"log messages of this severity and above",
 	.key_set = conf_set_log_level},
     {"trace_clients", KEY_TOP, "0.2", "(none)", "ADDR|BLOCK|unix:|all, ...",
-	"clients that may have a request traced, by the field Pagewise-Trace",
+	"clients whose requests are traced if they carry the field "
+	"Pagewise-Trace",
 	.key_set = conf_set_trace_clients,
 	.key_clear = conf_clear_trace_clients},
     {"stall_log", KEY_TOP | KEY_OPTION, "0.1", "50", "MS",

@@ -197,8 +197,10 @@ sign_url(const struct signing *sg, const char *text)
 		cause = "invalid URL: write https://HOST/PATH, or a path that "
 			"begins with '/'";
 	else if (link_query_has(tgt.tgt_query))
-		cause = "the query already has expires, client or signature: "
-			"remove them, as a link can be signed only once";
+		cause =
+		    "the query already has the parameter expires, client or "
+		    "signature: remove these parameters, as a link can be "
+		    "signed only once";
 	else if (!conf_sign_print(sg, url, origin, tgt.tgt_path))
 		cause =
 		    "libcrypto cannot compute the signature: memory is short, "

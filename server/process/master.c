@@ -104,7 +104,10 @@ master_is_hurried(struct master *ms)
 	return true;
 }
 
-/* Shuts down.  The second call shuts down at once. */
+/*
+ * Begins a shutdown: server processes finish their transfers until ms_kill.  A further call moves
+ * ms_kill to at most LAST_US from now, but is ignored within a second of the first call.
+ */
 static void
 master_end(struct master *ms)
 {

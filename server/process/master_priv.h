@@ -98,7 +98,7 @@ struct master {
 
 	const char *ms_withdraw; /* last text of CHANNEL_WITHDRAW, or NULL */
 	uint64_t ms_withdrawn;	 /* time of that message, microseconds */
-	/* time when another process began to serve, microseconds */
+	/* time when the present server process began to serve, microseconds */
 	uint64_t ms_changed;
 
 	bool ms_ending; /* true if a shutdown has begun */

@@ -82,8 +82,9 @@ sandbox_linux_confine_files(
 	if (sandbox_linux_is_absent(version)) {
 		sandbox_linux_append(missing, size,
 		    "no Landlock (%s): a compromised process can read and "
-		    "write all files that its user can; add landlock to "
-		    "the kernel's lsm=",
+		    "write all files that its user can; use Linux 5.13 or "
+		    "later with landlock in lsm=, and a container that "
+		    "permits Landlock",
 		    strerror(-version));
 		return 1;
 	}

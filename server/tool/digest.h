@@ -16,7 +16,7 @@ struct digest_work {
 	_Atomic uint64_t dw_read;    /* bytes read */
 };
 
-/* The command.  Its to_own must point to a struct digest_work. */
+/* Requires that to_own of the struct tool points to a struct digest_work. */
 extern const struct tool_command digest_command;
 
 #endif

@@ -39,7 +39,7 @@ struct precompress {
 	_Atomic uint64_t pre_removed; /* number of outdated siblings removed */
 };
 
-/* The command.  Its to_own must point to a struct precompress. */
+/* Requires that to_own of the struct tool points to a struct precompress. */
 extern const struct tool_command precompress_command;
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * command: sends commands to a worker's loop, from any thread, without a lock and without
- * waiting.  A command that is sent again before the loop reads it counts once, and no command is
- * lost: commands are bits in a word, and the loop is woken only when the word was empty.
+ * waiting.  If a command is sent again before the loop reads it, the loop executes it once.  No
+ * command is lost: commands are bits in a word, and the loop is woken only when the word was empty.
  */
 #ifndef SERVER_UTIL_COMMAND_H
 #define SERVER_UTIL_COMMAND_H
