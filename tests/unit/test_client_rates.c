@@ -1,6 +1,8 @@
 /*
  * Buckets of clients (server/content/client_rates.h): whose limit is whose when the table is full.
  */
+#include <sys/socket.h>
+
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
