@@ -137,6 +137,9 @@ void ngx_http_pagewise_exit_process(ngx_cycle_t *cycle);
 struct pw_loop *ngx_http_pagewise_loop(void);
 const struct pw_send_path *ngx_http_pagewise_path(void);
 
+/* returns how many files a cache of the worker may keep open */
+ngx_uint_t ngx_http_pagewise_max_files(void);
+
 /*
  * returns the mount of all paths that begin with "path", or NULL if they are
  * on several

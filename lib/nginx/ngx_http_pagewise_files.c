@@ -101,7 +101,7 @@ ngx_http_pagewise_files_use(ngx_http_pagewise_entry_t *e)
 static ngx_int_t
 ngx_http_pagewise_files_init(void)
 {
-    ngx_uint_t                  i;
+    ngx_uint_t                  i, n;
     ngx_http_pagewise_files_t  *files;
 
     if (ngx_http_pagewise_files != NULL) {
@@ -115,7 +115,9 @@ ngx_http_pagewise_files_init(void)
 
     ngx_queue_init(&files->queue);
 
-    for (i = 0; i < NGX_HTTP_PAGEWISE_FILES; i++) {
+    n = ngx_min(ngx_http_pagewise_max_files(), NGX_HTTP_PAGEWISE_FILES);
+
+    for (i = 0; i < n; i++) {
         ngx_queue_insert_tail(&files->queue, &files->entries[i].queue);
     }
 

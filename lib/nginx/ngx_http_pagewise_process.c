@@ -14,12 +14,14 @@
 
 #include <dlfcn.h>
 #include <linux/magic.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 
 
 #define NGX_HTTP_PAGEWISE_TICK   250        /* time between ticks, ms */
 #define NGX_HTTP_PAGEWISE_IDLE   15000000   /* idle time until ticks end, us */
 #define NGX_HTTP_PAGEWISE_END    100000
+#define NGX_HTTP_PAGEWISE_OPEN   1024       /* most open files of a cache */
 
 
 typedef enum {
@@ -116,6 +118,24 @@ ngx_http_pagewise_coarse_now(void)
 }
 
 
+/*
+ * leaves at least half of the descriptors to connections, since the library
+ * has one cache of open files, and the module another
+ */
+
+ngx_uint_t
+ngx_http_pagewise_max_files(void)
+{
+    struct rlimit  rl;
+
+    if (getrlimit(RLIMIT_NOFILE, &rl) == -1) {
+        return NGX_HTTP_PAGEWISE_OPEN;
+    }
+
+    return ngx_max(ngx_min(rl.rlim_cur / 4, NGX_HTTP_PAGEWISE_OPEN), 1);
+}
+
+
 ngx_int_t
 ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
 {
@@ -144,6 +164,7 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
     pc.ppc_threads = threads;
     lc.plc_device = ngx_http_pagewise_device;
     lc.plc_arg = cycle->log;
+    lc.plc_open_files = ngx_http_pagewise_max_files();
 
     err = pw_pool_create(&pc, &p->pool);
 

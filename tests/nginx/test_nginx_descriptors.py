@@ -87,6 +87,20 @@ def test_links_are_followed_as_nginx_follows_them(nginx, tmp_path, root, rule, c
         server.stop()
 
 
+@pytest.mark.parametrize("more", ["", "open_file_cache max=30;", "gzip_static always;"])
+def test_many_files_leave_descriptors_to_connections(nginx, root, more):
+    for n in range(300):
+        t.write(root / ("n%d" % n), b"%d" % n)
+        t.write(root / ("n%d.gz" % n), b"%d" % n)
+    server = nginx(BOTH % {"root": root, "more": more}, main="worker_rlimit_nofile 160;",
+                   connections=32)
+    for n in range(300):
+        answer = server.get("on", "/n%d" % n)
+        assert (answer.status, answer.body) == (200, b"%d" % n)
+    (worker,) = server.workers()
+    assert len(server.descriptors(worker)) < 150
+
+
 def test_a_replaced_file_is_noticed_when_the_cache_of_nginx_says(nginx, root):
     server = nginx(BOTH % {"root": root, "more": CACHE})
     assert same(server, "/f").body == b"one"
