@@ -312,7 +312,6 @@ ngx_http_pagewise_take_on(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
         return ngx_http_pagewise_take_file(r, ctx, b);
     }
 
-    ctx->fd = b->file->fd;
     ctx->open.handler = ngx_http_pagewise_taken_on;
 
     rc = ngx_http_pagewise_adopt(&ctx->open, b->file->fd, &err);
@@ -345,7 +344,7 @@ ngx_http_pagewise_taken_on(void *data, ngx_err_t err)
     ctx->open.since = 0;
 
     if (err != 0) {
-        ctx->refused = ctx->fd;
+        ctx->refused = ctx->in->buf->file->fd;
     }
 
     ngx_http_set_log_request(c->log, r);
@@ -381,6 +380,7 @@ ngx_http_pagewise_take_file(ngx_http_request_t *r,
     }
 
     ctx->file = file;
+    ctx->fd = b->file->fd;
     ctx->path = b->file->name;
 
     if (file->fil_size < b->file_last) {
