@@ -92,10 +92,11 @@ class Bench:
         return load.wrk(self.undo, self.commands, server.base + path,
                         urls=self.list(urls), **options)
 
-    def probe(self, server, path="/", urls=None, **options):
-        """urls: paths to draw from."""
+    def probe(self, server, path="/", urls=None, first=True, **options):
+        """urls: paths to draw from.  first: false for one that runs beside the one that
+        measures."""
         return load.probe(self.undo, self.commands, server.base + path,
-                          urls=self.list(urls), first=not self.host.one_core, **options)
+                          urls=self.list(urls), first=first and not self.host.one_core, **options)
 
     def slow(self, server, path="/", urls=None, **options):
         return load.slow(self.undo, self.commands, server.base + path,

@@ -120,10 +120,13 @@ def legend(ax, series):
               bbox_to_anchor=(0, 1), borderaxespad=0, handlelength=1.2)
 
 
-def lines(ax, view, points):
-    """A line for each candidate over time.  points(name): list of (x, y)."""
+def lines(ax, view, points, log=False):
+    """A line for each candidate, over time or another number.  points(name): list of (x, y)."""
     for name, shade in zip(view.names, itertools.cycle(LINES)):
         if data := points(name):
             ax.plot(*zip(*data), label=view.title(name), color=shade, linewidth=1.4)
-    ax.set_ylim(bottom=0)
+    if log:
+        ax.set_yscale("log")
+    else:
+        ax.set_ylim(bottom=0)
     ax.legend(fontsize=8, frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))

@@ -9,7 +9,8 @@ import pytest
 
 from laboratory import cachemodes, report, results, run, scenarios, servers, stats, tables
 from laboratory.bench import Bench
-from laboratory.scenarios import clients, crawler, grid, handshakes, hung, short, slow, spindle, thesis, week, zipf
+from laboratory.scenarios import (clients, crawler, grid, handshakes, hung, knee, short, slow, spindle,
+                                  thesis, week, zipf)
 from laboratory.tables import View
 
 pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
@@ -17,6 +18,8 @@ pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machi
 MIB, GIB = 1 << 20, 1 << 30
 MINIATURE = {
     "thesis": {"seconds": 1, "connections": 8, "memory_mib": 16, "limit_mib": 100, "lead": 0},
+    "knee": {"loads": "10 50", "cold": 0.5, "seconds": 1, "wrk_seconds": 1, "connections": 4,
+             "cold_connections": 8, "timeout": 3, "memory_mib": 16},
     "grid": {"seconds": 0.3, "timeout": 0.3, "memory_mib": 16, "hot": "50 200",
              "cold": "0 20", "lead": 0.3, "cold_connections": 4},
     "slow": {"seconds": 1, "clients": 50, "memory_mib": 16, "lead": 1},
@@ -125,6 +128,42 @@ def test_nothing_is_saved_against_oneself_or_against_nobody():
     assert thesis.saving(base, base[0]) is None and thesis.margin(base, base[0]) is None
     assert thesis.saving([], base[0]) is None
     assert thesis.saving(base, thesis_round(2, 0.4, 0.5)) is None
+
+
+# ------------------------------------------------------------------ knee
+
+
+def knee_step(p99_ms, rate=100):
+    return {"t": 2.0, "cpu": 1.0, "rate": rate, "latency_us": {"p99": 1000 * p99_ms},
+            "own_delay_us": {"p99": 7}, "cold_answered": 1, "busiest": 0.75, "asleep": None}
+
+
+@pytest.mark.parametrize("p99s, safe", [
+    ({"10": 1, "90": 9, "110": 9.9}, (110, 110)), ({"10": 1, "90": 10, "110": 99}, (10, 110)),
+    ({"90": 1, "100": 50, "110": 2}, (90, 110)), ({"10": 200, "90": 1, "110": 1}, (0, 0))],
+    ids=["never too long", "a limit is not below itself", "not after a step that is too long",
+         "too long at once"])
+def test_a_load_is_safe_until_the_p99_first_reaches_the_limit(p99s, safe):
+    v = {"steps": {load: knee_step(ms) for load, ms in p99s.items()}}
+    assert tuple(knee.safe(v, limit) for limit in knee.SAFE) == safe
+
+
+def test_cold_requests_have_the_length_of_the_hot_file_and_their_share():
+    s = scenarios.settings(knee, False, {})
+    sent = knee.mixed(random.Random(1), s)
+    cold = [one for one in sent if "#" in one]
+    assert set(sent) - set(cold) == {"/hot-100K"}
+    assert len(cold) / len(sent) == pytest.approx(0.1, abs=0.01)
+    for one in cold:
+        first, last = map(int, one.partition("#")[2].split("-"))
+        assert 0 <= first and last < MIB and last - first + 1 == 100 << 10
+
+
+@pytest.mark.parametrize("key, text", [("loads", "10 10"), ("loads", "20 10"), ("loads", "0 10"),
+                                       ("cold", "1"), ("kib", "1025")])
+def test_settings_of_the_knee_that_mean_nothing_are_refused(key, text):
+    with pytest.raises(ValueError, match=key):
+        scenarios.settings(knee, False, {key: text})
 
 
 # ------------------------------------------------------------------ week
@@ -291,6 +330,14 @@ def grid_values(_cand, _number):
             for cold in grid.FULL["cold"].split()}
 
 
+def knee_values(_cand, _number):
+    """9 ms up to 80 %, then 50 ms."""
+    loads = knee.FULL["loads"].split()
+    return {"most": {"rate": 2000.0},
+            "steps": {load: knee_step(9 if int(load) <= 80 else 50, 20 * int(load))
+                      for load in loads}}
+
+
 def slow_values(_cand, _number):
     return {"t": 2.0, "cpu": 1.0, "disk_bytes": 3 * MIB, "cache": MIB, "resident": MIB,
             "peak": MIB, "queued": MIB, "taken": 2 * MIB,
@@ -345,11 +392,11 @@ def short_values(_cand, _number):
 
 @pytest.mark.parametrize("module, values, how_many, figures, cell", [
     (thesis, thesis_values, 1, 3, "+50.0"), (grid, grid_values, 5, 1, "0.3 ms"),
-    (slow, slow_values, 1, 1, "1.50"), (clients, slow_values, 1, 1, "1.50"),
+    (knee, knee_values, 2, 1, "80%"), (slow, slow_values, 1, 1, "1.50"), (clients, slow_values, 1, 1, "1.50"),
     (zipf, zipf_values, 2, 1, "0.250"), (crawler, crawler_values, 1, 1, "0.500"),
     (hung, hung_values, 4, 1, "0.3 ms"), (handshakes, handshakes_values, 4, 1, "2 000"),
     (short, short_values, 1, 1, "90%")],
-    ids=["thesis", "grid", "slow", "clients", "zipf", "crawler", "hung", "handshakes", "short"])
+    ids=["thesis", "grid", "knee", "slow", "clients", "zipf", "crawler", "hung", "handshakes", "short"])
 def test_tables_and_figures(module, values, how_many, figures, cell):
     pytest.importorskip("matplotlib")
     seen = view(module, module.__name__.rpartition(".")[2], values)
@@ -391,6 +438,15 @@ def test_thesis_in_miniature(measured):
     assert set(values) == {"keep", "drop"}
     for v in values.values():
         assert v["sent"] > 0 and v["disk_bytes"] > 0 and v["cpu"] > 0 and v["requests"] > 0
+
+
+def test_knee_in_miniature(measured):
+    values = measured("knee")
+    assert values["most"]["rate"] > 0 and set(values["steps"]) == {"10", "50"}
+    for load, v in values["steps"].items():
+        assert v["rate"] == pytest.approx(values["most"]["rate"] * int(load) / 100)
+        assert v["cold_answered"] > 0 and v["answered"] == 1 and v["cpu"] > 0 and v["busiest"] > 0
+    assert values["steps"]["50"]["disk_bytes"] > 0
 
 
 def test_grid_in_miniature(measured):

@@ -56,8 +56,9 @@ import os
 import pkgutil
 import types
 
-ORDER = ("storm", "hot", "cold", "download", "short", "herd", "thesis", "grid", "slow", "clients", "zipf",
-         "crawler", "week", "spindle", "hung", "idle", "handshakes", "http2", "streams", "resets")
+ORDER = ("storm", "hot", "cold", "download", "short", "herd", "thesis", "knee", "grid", "slow",
+         "clients", "zipf", "crawler", "week", "spindle", "hung", "idle", "handshakes", "http2",
+         "streams", "resets")
 
 
 def names():
