@@ -223,7 +223,7 @@ PAGES = (
                                 ", on its own path blocking {blocking}",
                                 variant="cache keep", also=(("blocking", "blocking"),)),
          ("nodiskio", "blocking"), ("nginx", "nginx-threads-64"),
-         {"seconds": 4, "lead": 1.5, "memory_mib": 256}, figures=(0, 2)),
+         {"seconds": 4, "lead": 1.5, "memory_mib": 256}, figures=(0, 1, 2)),
     Page("zipf", MEMORY, "A few files are popular",
          "How many bytes are read from the disk when popularity follows Zipf's law?",
          "zipf", in_cases("disk bytes per byte served", "with cache auto it reads {ratio} of "
