@@ -36,7 +36,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#define PW_VERSION "0.2.0"
+#define PW_VERSION "0.3.0"
 
 #ifdef __cplusplus
 extern "C" {
