@@ -291,13 +291,13 @@ $(NGINX_MODULE): $(NGINX_BUILD)/Makefile $(wildcard lib/nginx/*.[ch]) lib/pagewi
 	@install -m 755 $(NGINX_BUILD)/objs/$(@F) $@
 
 # Programs that use the library as others do: with its public header, and the static library.
-EXAMPLES_linux = epoll libuv io_uring fd_cache
+EXAMPLES_linux = epoll libuv io_uring fd_cache h2o_like
 EXAMPLES_freebsd = kqueue fd_cache
 EXAMPLES = $(EXAMPLES_$(OS))
-EXAMPLE_PKGS = $(if $(findstring libuv,$@),libuv) $(PKGS_$(OS))
-# An event loop, and what serves clients; fd_cache serves them otherwise, in the loop of another example.
+EXAMPLE_PKGS = $(if $(findstring libuv,$@),libuv) $(if $(findstring h2o_like,$@),libnghttp2 libssl libcrypto) $(PKGS_$(OS))
+# An event loop, and what serves clients; fd_cache and h2o_like serve them otherwise, in the loop of another example.
 EXAMPLE_C = $(addprefix lib/examples/,server.c \
-    $(if $(filter %/fd_cache,$@),$(firstword $(EXAMPLES)).c fd_client.c,client.c))
+    $(if $(filter %/fd_cache,$@),$(firstword $(EXAMPLES)).c fd_client.c,$(if $(filter %/h2o_like,$@),$(firstword $(EXAMPLES)).c fd_cache.c,client.c)))
 define example
 build/$(1)/examples/%: lib/examples/%.c $(wildcard lib/examples/*.[ch]) \
     lib/pagewise.h build/$(1)/libpagewise.a
