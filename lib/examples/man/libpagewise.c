@@ -70,6 +70,7 @@ on_open(struct pw_waiter *w)
 	c->send.snd_loop = loop;
 	c->send.snd_sock = c->sock;
 	c->send.snd_file = file;
+	c->send.snd_off = 0;
 	c->send.snd_len = file->fil_size;
 	c->send.snd_done = on_sent;
 	pw_send_start(&c->send); /* adds a reference to the file */
