@@ -451,7 +451,7 @@ static int
 fetch_window_enqueue(
     const struct window *like, enum admit admit, struct window **out)
 {
-	struct window *win = malloc(sizeof(*win)), **chain;
+	struct window *win = calloc(1, sizeof(*win)), **chain;
 	int error;
 
 	if (win == NULL)

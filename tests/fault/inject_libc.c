@@ -89,6 +89,11 @@ WRAP_COUNT(splice, out,
 /* files */
 WRAP_COUNT(
     pread, -1, (int fd, void *to, size_t len, off_t off), (fd, to, len, off))
+WRAP_COUNT(pwrite, -1, (int fd, const void *from, size_t len, off_t off),
+    (fd, from, len, off))
+WRAP(fallocate, int, -1, (int fd, int mode, off_t off, off_t len),
+    (fd, mode, off, len))
+WRAP(flock, int, -1, (int fd, int how), (fd, how))
 WRAP(fgetxattr, ssize_t, -1, (int fd, const char *name, void *to, size_t size),
     (fd, name, to, size))
 WRAP_FILE(read, (int fd, void *to, size_t len), (fd, to, len))
@@ -205,6 +210,7 @@ __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
  * Those whose arguments vary; each has one more at most, which is passed on as it is.
  */
 WRAP_OWN(open, int, (const char *path, int flags, ...))
+WRAP_OWN(openat, int, (int dir, const char *path, int flags, ...))
 WRAP_OWN(fcntl, int, (int fd, int command, ...))
 WRAP_OWN(ioctl, int, (int fd, unsigned long request, ...))
 WRAP_OWN(prctl, int, (int option, ...))
@@ -232,6 +238,18 @@ __wrap_open(const char *path, int flags, ...)
 
 	if (effect <= 0)
 		return __real_open(path, flags, more);
+	errno = effect;
+	return -1;
+}
+
+int
+__wrap_openat(int dir, const char *path, int flags, ...)
+{
+	int effect = EFFECT(openat, -1);
+	ONE_MORE(flags, int);
+
+	if (effect <= 0)
+		return __real_openat(dir, path, flags, more);
 	errno = effect;
 	return -1;
 }

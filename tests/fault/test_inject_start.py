@@ -219,7 +219,7 @@ def test_a_start_that_cannot_give_a_right_up_ends(start, call, effect, skip, why
 
 
 NO_LANDLOCK = (": a compromised process can read and write all files that its user can; "
-               "add landlock to the kernel's lsm=")
+               "use Linux 5.13 or later with landlock in lsm=, and a container that permits Landlock")
 
 
 @as_root

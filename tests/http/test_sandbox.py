@@ -205,7 +205,8 @@ WITHOUT_FILTER = {
     "noatime_theirs": "ok", "pageout_theirs": "ok", **BY_RING}
 NO_LANDLOCK = (
     "no Landlock (Function not implemented): a compromised process can read and write all files "
-    "that its user can; add landlock to the kernel's lsm=")
+    "that its user can; use Linux 5.13 or later with landlock in lsm=, and a container that "
+    "permits Landlock")
 NO_FILTER = "no seccomp filter (Function not implemented)"
 WITHOUT_LANDLOCK = {**CONFINED, **{name: "ok" for name in BY_LANDLOCK}}
 
