@@ -73,7 +73,7 @@ int pw_process_prepare(void);
 
 /* Configuration of a pool. */
 struct pw_pool_conf {
-	unsigned ppc_threads; /* maximum threads per queue; 0 means 16 */
+	unsigned ppc_threads; /* per queue, and 2 for lookups; 0 means 16 */
 	unsigned ppc_queue;   /* maximum jobs in a queue; 0 means 4096 */
 };
 

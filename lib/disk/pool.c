@@ -313,6 +313,32 @@ pw_pool_refused(const struct pw_pool *pl)
 	return atomic_load(&pl->pl_refused);
 }
 
+/*
+ * Returns the number of threads that jobs of this kind may occupy together with all others.  On FreeBSD
+ * each lookup is a job, and without threads of its own a cached file would wait for the reads of others.
+ * The one thread of a quota of 1 runs all jobs.  The device's lock is held, as below.
+ */
+static unsigned
+pool_quota(const struct pw_device *dv, enum job_kind kind)
+{
+	unsigned threads = dv->dv_pool->pl_conf.ppc_threads;
+
+	if (threads > 1 && kind > JOB_SHORT)
+		threads += kind - JOB_SHORT;
+	return threads;
+}
+
+/*
+ * Returns true if the end of a running job shows that the disk works.  A lookup on a thread above the
+ * quota may need no disk, and must not hide from the readiness check that all others hang.
+ */
+static bool
+pool_shows_progress(const struct pw_device *dv, enum job_kind kind)
+{
+	return kind <= JOB_SHORT ||
+	       dv->dv_threads - dv->dv_idle <= pool_quota(dv, JOB_SHORT);
+}
+
 /* Ends the job, so that no transmission joins it, and returns its waiters. */
 static struct pw_waiter *
 pool_job_finish(struct pw_device *dv, struct job *job, int error)
@@ -328,10 +354,18 @@ pool_job_finish(struct pw_device *dv, struct job *job, int error)
 	if (dv->dv_queued > 0)
 		pool_wake_one(dv);
 	w = job->job_waiters;
-	dv->dv_ended++;
+	dv->dv_ended += pool_shows_progress(dv, job->job_kind);
 	pw_histogram_add(&dv->dv_wait, took);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return w;
+}
+
+/* Returns true if a job of this kind is queued and finds a thread free.  The device's lock is held. */
+static bool
+pool_has_next(const struct pw_device *dv, enum job_kind kind)
+{
+	return !STAILQ_EMPTY(&dv->dv_queue[kind]) &&
+	       dv->dv_threads - dv->dv_idle < pool_quota(dv, kind);
 }
 
 /*
@@ -343,24 +377,25 @@ pool_may_begin(const struct pw_device *dv)
 {
 	const struct job *job = STAILQ_FIRST(&dv->dv_queue[JOB_LONG]);
 
-	return job != NULL &&
+	return pool_has_next(dv, JOB_LONG) &&
 	       (dv->dv_long == 0 || dv->dv_long + job->job_len <= POOL_LONG);
 }
 
 /*
- * Returns the queue of the next job, or NULL if no job may begin: first JOB_SHORT, then JOB_NEW, but one
- * JOB_LONG after POOL_NEW jobs of JOB_NEW in a row.
+ * Returns the queue of the next job, or NULL if no job may begin: first lookups, then JOB_SHORT, then
+ * JOB_NEW, but one JOB_LONG after POOL_NEW jobs of JOB_NEW in a row.
  */
 static struct jobs *
 pool_next_queue(struct pw_device *dv)
 {
 	struct jobs *queue = dv->dv_queue;
 	bool begins = pool_may_begin(dv);
+	enum job_kind kind;
 
-	if (!STAILQ_EMPTY(&queue[JOB_SHORT]))
-		return &queue[JOB_SHORT];
-	if (!STAILQ_EMPTY(&queue[JOB_NEW]) &&
-	    (dv->dv_news < POOL_NEW || !begins)) {
+	for (kind = JOB_AGAIN; kind >= JOB_SHORT; kind--)
+		if (pool_has_next(dv, kind))
+			return &queue[kind];
+	if (pool_has_next(dv, JOB_NEW) && (dv->dv_news < POOL_NEW || !begins)) {
 		dv->dv_news++;
 		return &queue[JOB_NEW];
 	}
@@ -459,11 +494,10 @@ pool_thread_start(struct pw_device *dv)
  * dv_lock is held.
  */
 static bool
-pool_have_thread(struct pw_device *dv)
+pool_have_thread(struct pw_device *dv, enum job_kind kind)
 {
 	if (dv->dv_idle <= dv->dv_queued &&
-	    dv->dv_threads < dv->dv_pool->pl_conf.ppc_threads &&
-	    pool_thread_start(dv) == 0)
+	    dv->dv_threads < pool_quota(dv, kind) && pool_thread_start(dv) == 0)
 		dv->dv_threads++;
 	return dv->dv_threads > 0;
 }
@@ -484,7 +518,7 @@ pool_enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 	struct jobs *jobs = &dv->dv_queue[job->job_kind];
 
 	if ((admit != ADMIT_BEGUN && dv->dv_queued >= pl->pl_conf.ppc_queue) ||
-	    !pool_have_thread(dv)) {
+	    !pool_have_thread(dv, job->job_kind)) {
 		pl->pl_refused += admit != ADMIT_HINT;
 		dv->dv_refused += admit != ADMIT_HINT;
 		return -EAGAIN;

@@ -25,7 +25,9 @@ struct budget;
 enum job_kind {
 	JOB_LONG,  /* next window of a download, or a task */
 	JOB_NEW,   /* first window of a transmission */
-	JOB_SHORT, /* open or drop: a few reads at most */
+	JOB_SHORT, /* a few reads at most, such as a drop */
+	JOB_OPEN,  /* lookup of a path, perhaps without a read */
+	JOB_AGAIN, /* lookup of the path of an open file: rarely reads */
 	JOB_KINDS,
 };
 
@@ -138,7 +140,10 @@ int pool_read(struct pw_device *, int fd, off_t off, size_t len, bool folio);
 /* Returns the drop lock of the file with this inode.  Any thread. */
 struct drop_lock *device_drop_lock(struct pw_device *, uint64_t ino);
 
-/* Returns the number of the device's jobs that have ended.  Any thread. */
+/*
+ * Returns the number of the device's jobs that have ended, apart from lookups that ended while jobs
+ * occupied all threads of the quota.  Any thread.
+ */
 unsigned long device_ended(const struct pw_device *);
 
 /* Counts dropped bytes. */

@@ -53,7 +53,7 @@ struct pw_device {
 	atomic_int dv_copies;
 	enum os_ask dv_ask;
 	struct os_fs dv_fs;    /* constant once dv_ask is set */
-	atomic_ulong dv_ended; /* number of jobs that have ended */
+	atomic_ulong dv_ended; /* jobs that have ended (pool_shows_progress) */
 	uint64_t dv_bytes;
 	uint64_t dv_refused;
 	struct pw_histogram dv_wait;

@@ -331,7 +331,8 @@ open_cache_opening_submit(struct opening *og)
 		return -ENOMEM;
 	oj->oj_job.job_run = open_cache_open_run;
 	oj->oj_opening = og;
-	oj->oj_job.job_kind = JOB_SHORT;
+	oj->oj_job.job_kind =
+	    og->og_entry->en_file != NULL ? JOB_AGAIN : JOB_OPEN;
 	error = pool_submit(
 	    pool_device(lp->lp_pool, og->og_entry->en_root->rt_dev, kind),
 	    &oj->oj_job, ADMIT_NEW, lp, &og->og_waiter);

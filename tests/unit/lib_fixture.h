@@ -479,7 +479,8 @@ latch_run(struct job *job)
 
 /* Returns when the thread is held. */
 static inline void
-latch_shut(struct latch *la, struct pw_device *dv, struct pw_loop *lp)
+latch_shut_kind(struct latch *la, enum job_kind kind, struct pw_device *dv,
+    struct pw_loop *lp)
 {
 	struct latch_job *gj = calloc(1, sizeof(*gj));
 
@@ -488,10 +489,17 @@ latch_shut(struct latch *la, struct pw_device *dv, struct pw_loop *lp)
 	sem_init(&la->la_open, 0, 0);
 	la->la_waiter.wt_done = nothing_done;
 	gj->lj_job.job_run = latch_run;
+	gj->lj_job.job_kind = kind;
 	gj->lj_latch = la;
 	assert_int_equal(
 	    pool_submit(dv, &gj->lj_job, ADMIT_BEGUN, lp, &la->la_waiter), 0);
 	sem_await(&la->la_begun);
+}
+
+static inline void
+latch_shut(struct latch *la, struct pw_device *dv, struct pw_loop *lp)
+{
+	latch_shut_kind(la, JOB_LONG, dv, lp);
 }
 
 static inline void

@@ -110,6 +110,46 @@ so_many_bytes_of_downloads_are_under_way_and_no_more(void **state)
 	assert_string_equal(ran, "Aa");
 }
 
+/*
+ * Reads hold both threads of the quota, and a first lookup one of the two that only lookups may have.
+ */
+static void
+lookups_have_threads_that_reads_never_take(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
+	struct pw_waiter waiters[MOST];
+	struct latch reads[2], lookup;
+	size_t n = 0;
+
+	latch_shut(&reads[0], dv, fx->fx_loop);
+	latch_shut(&reads[1], dv, fx->fx_loop);
+	submit(fx, JOB_NEW, 'A', 1, &waiters[n++]);
+	submit(fx, JOB_SHORT, 's', 1, &waiters[n++]);
+	latch_shut_kind(&lookup, JOB_OPEN, dv, fx->fx_loop);
+	submit(fx, JOB_OPEN, 'o', 1, &waiters[n++]);
+	submit(fx, JOB_AGAIN, '1', 1, &waiters[n++]);
+	while (pw_loop_pending(fx->fx_loop) > 6)
+		pw_loop_drain(fx->fx_loop);
+	assert_string_equal(ran, "1");
+	submit(fx, JOB_AGAIN, '2', 1, &waiters[n++]);
+	while (pw_loop_pending(fx->fx_loop) > 6)
+		pw_loop_drain(fx->fx_loop);
+	assert_string_equal(ran, "12");
+	/* They are no sign that the disk works. */
+	assert_int_equal(device_ended(dv), 0);
+	latch_open(&lookup);
+	while (pw_loop_pending(fx->fx_loop) > 4)
+		pw_loop_drain(fx->fx_loop);
+	assert_string_equal(ran, "12o");
+	latch_open(&reads[0]);
+	while (pw_loop_pending(fx->fx_loop) > 1)
+		pw_loop_drain(fx->fx_loop);
+	assert_string_equal(ran, "12osA");
+	latch_open(&reads[1]);
+	settle(fx->fx_loop);
+}
+
 int
 main(void)
 {
@@ -119,6 +159,9 @@ main(void)
 		teardown),
 	    cmocka_unit_test_setup_teardown(
 		so_many_bytes_of_downloads_are_under_way_and_no_more, setup_two,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		lookups_have_threads_that_reads_never_take, setup_two,
 		teardown),
 	};
 
