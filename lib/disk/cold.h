@@ -20,11 +20,16 @@ struct cold {
 	unsigned co_most; /* constant; 0 on systems without such a call */
 };
 
-/* Counts a call.  Returns false if co_most calls are counted already.  Any thread, as cold_give. */
+/*
+ * Counts a call.  Returns false if co_most calls are counted already, or half as many again if the call's
+ * bytes were resident before: these probably need no read.  Any thread, as cold_give.
+ */
 static inline bool
-cold_take(struct cold *co)
+cold_take(struct cold *co, bool before)
 {
-	if (atomic_fetch_add(&co->co_calls, 1) < co->co_most)
+	unsigned most = co->co_most + (before ? co->co_most / 2 : 0);
+
+	if (atomic_fetch_add(&co->co_calls, 1) < most)
 		return true;
 	atomic_fetch_sub(&co->co_calls, 1);
 	return false;

@@ -7,8 +7,11 @@
 #include "lib/disk/completion.h"
 #include "lib/disk/file_private.h"
 #include "lib/disk/pool.h"
+#include "lib/file/verified.h"
 #include "lib/os/os.h"
 #include "lib/send/cold_calls.h"
+#include "lib/send/send_private.h"
+#include "lib/util/clock.h"
 
 #define COLD_LOOKS	8  /* calls checked when the limit is reached */
 #define COLD_TICK_LOOKS 64 /* calls checked per tick */
@@ -19,10 +22,12 @@ struct cold_call {
 	TAILQ_ENTRY(cold_call) cc_link;
 	struct pw_loop *cc_loop;
 	struct pw_file *cc_file; /* one reference */
-	off_t cc_last;		 /* offset of the call's last byte */
-	int cc_sock;		 /* socket of the call; may be closed */
-	uint64_t cc_peer;	 /* os_peer of cc_sock, or 0 */
-	bool cc_reads;		 /* true if a disk thread reads cc_last */
+	off_t cc_off;  /* where the transmission, or the call's piece, begins */
+	off_t cc_last; /* offset of the call's last byte */
+	int cc_sock;   /* socket of the call; may be closed */
+	uint64_t cc_peer; /* os_peer of cc_sock, or 0 */
+	bool cc_nocache;  /* true if the kernel frees the pages */
+	bool cc_reads;	  /* true if a disk thread reads cc_last */
 };
 
 static void
@@ -56,6 +61,19 @@ cold_calls_await(struct cold_call *cc)
 			   ADMIT_HINT, &cc->cc_waiter) == 0;
 }
 
+/* Ends a call all of whose bytes have been read, and notes that they are resident. */
+static void
+cold_calls_ready(struct cold_call *cc)
+{
+	const struct pw_file *file = cc->cc_file;
+
+	if (!cc->cc_nocache)
+		verified_note(cc->cc_loop->lp_verified,
+		    file_priv(file)->fp_number, cc->cc_off, cc->cc_last + 1,
+		    file->fil_size, clock_now());
+	cold_calls_remove(cc);
+}
+
 static void
 cold_calls_look(struct cold_call *cc)
 {
@@ -67,7 +85,7 @@ cold_calls_look(struct cold_call *cc)
 	if (peer == 0 || peer != cc->cc_peer)
 		cold_calls_await(cc);
 	else if (os_unready(cc->cc_sock) == 0)
-		cold_calls_remove(cc);
+		cold_calls_ready(cc);
 }
 
 /* Checks n calls, those with the oldest checks first. */
@@ -87,15 +105,15 @@ cold_calls_look_at(struct pw_loop *lp, unsigned n)
 }
 
 struct cold_call *
-cold_calls_begin(struct pw_send *s)
+cold_calls_begin(struct pw_send *s, bool before)
 {
 	struct pw_loop *lp = s->snd_loop;
 	struct cold *co = pool_cold(lp->lp_pool);
 	struct cold_call *cc;
 
-	if (!cold_take(co)) {
+	if (!cold_take(co, before)) {
 		cold_calls_look_at(lp, COLD_LOOKS);
-		if (!cold_take(co))
+		if (!cold_take(co, before))
 			return NULL;
 	}
 	cc = calloc(1, sizeof(*cc));
@@ -107,9 +125,12 @@ cold_calls_begin(struct pw_send *s)
 }
 
 bool
-cold_calls_end(struct pw_send *s, struct cold_call *cc, size_t len)
+cold_calls_end(
+    struct pw_send *s, struct cold_call *cc, size_t len, bool nocache)
 {
 	uint64_t peer = len == 0 ? 0 : os_peer(s->snd_sock);
+	off_t piece = s->snd_off / VERIFIED_PIECE * VERIFIED_PIECE,
+	      begun = send_priv(s)->ss_from;
 
 	if (len == 0 || (peer != 0 && os_unready(s->snd_sock) == 0)) {
 		cold_calls_free(cc);
@@ -117,6 +138,8 @@ cold_calls_end(struct pw_send *s, struct cold_call *cc, size_t len)
 	}
 	pw_file_ref(s->snd_file);
 	cc->cc_file = s->snd_file;
+	cc->cc_off = piece > begun ? piece : begun;
+	cc->cc_nocache = nocache;
 	cc->cc_last = s->snd_off + (off_t)len - 1;
 	cc->cc_sock = s->snd_sock;
 	cc->cc_peer = peer;

@@ -31,17 +31,19 @@
 struct cold_call;
 
 /*
- * Counts a call that the transmission is about to make.  Returns NULL if the limit is reached, or memory
+ * Counts a call that the transmission is about to make.  `before` is true if its bytes were once resident
+ * (cold_take).  Returns NULL if the limit is reached, or memory
  * is short: then a disk thread must read the bytes first.
  */
-struct cold_call *cold_calls_begin(struct pw_send *);
+struct cold_call *cold_calls_begin(struct pw_send *, bool before);
 
 /*
  * Call after the call of cold_calls_begin, which accepted `len` bytes of the file, from snd_off on.  Takes
  * ownership of the call.  Returns true if the call has ended already: all bytes in the socket are
- * resident.
+ * resident.  If `nocache` is false, notes bytes that are read later as resident.
  */
-bool cold_calls_end(struct pw_send *, struct cold_call *, size_t len);
+bool cold_calls_end(
+    struct pw_send *, struct cold_call *, size_t len, bool nocache);
 
 /* Ends the calls whose reads have ended.  Call at each tick.  Loop's thread, as all here. */
 void cold_calls_tick(struct pw_loop *);

@@ -13,7 +13,8 @@
  *
  * The call also waits if too many reads are in flight.  So calls that may read are counted
  * (cold_calls.h), unless the bytes were sent within HOLDS.  While the limit is reached, a
- * disk thread first reads the chunk, as if the kernel had returned EBUSY.
+ * disk thread first reads the chunk, as if the kernel had returned EBUSY.  The limit is higher for bytes
+ * that were resident before, so that a cached file does not wait for the reads of others.
  *
  * The pool sends files of file systems that do not support the call.
  */
@@ -92,12 +93,23 @@ native_note_resident(struct pw_send *s, size_t len)
 	    file->fil_size, clock_now());
 }
 
+/* Returns true if the next `len` bytes were resident at any time. */
+static bool
+native_was_resident(const struct pw_send *s, size_t len)
+{
+	off_t off = s->snd_off, end = off + (off_t)len;
+
+	verified_trim(s->snd_loop->lp_verified,
+	    file_priv(s->snd_file)->fp_number, &off, &end, 0);
+	return off == end;
+}
+
 /* Makes a call that may read from the disk.  Returns -EBUSY if too many reads are in flight. */
 static int
 native_call_cold(
     struct pw_send *s, size_t len, const struct os_native *on, size_t *sent)
 {
-	struct cold_call *cc = cold_calls_begin(s);
+	struct cold_call *cc = cold_calls_begin(s, native_was_resident(s, len));
 	size_t of_file;
 	int error;
 
@@ -106,7 +118,7 @@ native_call_cold(
 	error = os_native_send(
 	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, on, sent);
 	of_file = *sent > on->on_mem_len ? *sent - on->on_mem_len : 0;
-	if (cold_calls_end(s, cc, of_file) && !on->on_nocache)
+	if (cold_calls_end(s, cc, of_file, on->on_nocache) && !on->on_nocache)
 		native_note_resident(s, of_file);
 	return error;
 }

@@ -1102,6 +1102,54 @@ at_the_limit_calls_that_have_ended_are_found(void **state)
 	pw_file_unref(&other);
 }
 
+/* One that is found by a tick to be resident is remembered for longer than a second. */
+static void
+above_the_limit_bytes_once_resident_are_sent(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE),
+		       *other = new_file(fx, "g", SIZE);
+	struct verified *vf = fx->fx_loop->lp_verified;
+	struct cold *co = pool_cold(fx->fx_pool);
+	uint32_t number = file_priv(file)->fp_number;
+	uint64_t since = clock_now();
+	off_t off = 0, size = SIZE;
+	struct shot sh;
+
+	send_cold(&sh, fx, file);
+	verified_trim(vf, number, &off, &size, since);
+	assert_true(off < size);
+	fake.fk_unready = 0;
+	pw_loop_tick(fx->fx_loop, clock_now());
+	verified_trim(vf, number, &off, &size, since);
+	assert_int_equal(off, size);
+	end(&sh);
+	/* As if a minute had passed. */
+	verified_note(vf, number, 0, SIZE, SIZE, 1);
+	co->co_most = 2;
+	co->co_calls = 2;
+	begin(&sh, fx, file, 10, 0, SIZE);
+	script(NULL, 0);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_int_equal(sh.sh_xfer.xf_pending, 0);
+	end(&sh);
+	begin(&sh, fx, other, 10, 0, SIZE);
+	script(NULL, 0);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_true(sh.sh_xfer.xf_pending > 0);
+	end(&sh);
+	verified_note(vf, number, 0, SIZE, SIZE, 1);
+	co->co_calls = 3;
+	begin(&sh, fx, file, 10, 0, SIZE);
+	script(NULL, 0);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_true(sh.sh_xfer.xf_pending > 0);
+	end(&sh);
+	co->co_calls = 0;
+	pw_file_unref(&file);
+	pw_file_unref(&other);
+}
+
 /* A loop that ends gives its calls back, and the files with them. */
 static void
 a_loop_forgets_its_calls(void **state)
@@ -1311,6 +1359,8 @@ main(void)
 		teardown),
 	    cmocka_unit_test_setup_teardown(
 		at_the_limit_calls_that_have_ended_are_found, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		above_the_limit_bytes_once_resident_are_sent, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		a_loop_forgets_its_calls, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
