@@ -64,7 +64,7 @@ prefetch_is_pinned(struct pw_send *s)
 /*
  * Returns the end of the pinned part of the next chunk, or snd_off if none is pinned.  Compares the
  * file with its descriptor for each chunk: if it was truncated and grew again, it has new pages, and
- * the pinned ones are no longer its own.
+ * the pinned ones are no longer its own.  The tier would return them again.
  */
 static off_t
 prefetch_pinned_end(struct pw_send *s)
@@ -75,6 +75,7 @@ prefetch_pinned_end(struct pw_send *s)
 		return s->snd_off;
 	if (!file_is_fresh(s->snd_file)) {
 		send_unpin(s);
+		send_priv(s)->ss_tier = false;
 		return s->snd_off;
 	}
 	end = pins_end(send_priv(s)->ss_pin, s->snd_off);

@@ -16,6 +16,7 @@ from test_admin import Admin
 from test_slowfs import fast, slow  # fixtures
 
 SIZE = 5 * t.MIB + 12345
+LARGE = 32 * t.MIB  # more than the sockets of both ends take
 FILES = 3
 SETTLED = 3.1  # s: lib/disk/fetch.c has 2, and compares whole ones
 COPY = 1.5  # s: lib/disk/pins.h keeps copies for one
@@ -127,6 +128,36 @@ def test_changed_file_is_never_sent_from_the_tier(tiered, settled):
     finally:
         t.write(settled / "2.bin", t.content(2, SIZE))
         time.sleep(SETTLED)
+
+
+def test_file_that_changes_while_it_is_sent_is_not_read_again_and_again(serve_conf, tmp_path_factory, shm):
+    root = tmp_path_factory.mktemp("changes")
+    root.chmod(0o755)
+    t.write(root / "0.bin", t.content(0, LARGE))
+    time.sleep(SETTLED)
+    tiered = Tiered(serve_conf, root, shm)
+    tiered.waits("up")
+
+    def filled():
+        """Eight windows wait to be written at most, so one fetch may not do."""
+        time.sleep(COPY)
+        mounts.drop(root / "0.bin")
+        return tiered.figures()["windows"] == LARGE // (2 * t.MIB) or not tiered.server.get("/0.bin")
+
+    wait_until(filled, "all windows")
+    with tiered.server.connect(rcvbuf=65536) as c:
+        c.send(b"GET /0.bin HTTP/1.1\r\nHost: s\r\n\r\n")
+        c.read_head()
+        wait_until(lambda: tiered.figures()["hits_total"] > 0, "a hit")
+        with open(root / "0.bin", "r+b") as f:
+            f.write(b"x")
+        begun = time.monotonic()
+        while c.sock.recv(t.MIB):
+            pass
+        assert time.monotonic() - begun < 5
+    assert tiered.figures()["hits_total"] <= LARGE // (2 * t.MIB)
+    tiered.server.stop(messages=".*0.bin: changed while it was sent: the response was aborted; "
+                                "write a new file and rename it\n")
 
 
 def test_tier_is_there_after_a_kill(tiered, serve_conf, settled, shm):
