@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -61,6 +62,7 @@ struct tier {
 	uint64_t ti_most;
 	uint64_t ti_seed;
 	uint64_t ti_writes; /* bytes per day, or 0 */
+	unsigned ti_age;    /* seconds */
 	void *ti_spare;	    /* OS_FOLIO bytes, for the thread that writes */
 	bool ti_locked;	    /* true if this process has the lock of ti_file */
 
@@ -172,6 +174,7 @@ tier_open(const struct tier_conf *tc, struct tier **out)
 	ti->ti_size = tc->tc_size / OS_FOLIO * OS_FOLIO;
 	ti->ti_most = tier_records_of(ti->ti_size);
 	ti->ti_writes = tc->tc_writes;
+	ti->ti_age = tc->tc_age;
 	ti->ti_tokens = tc->tc_writes / TIER_BURST;
 	ti->ti_filled = clock_now();
 	ti->ti_data = ti->ti_file = -1;
@@ -400,6 +403,14 @@ tier_take_tokens(struct tier *ti, uint64_t len, uint64_t now_us)
 		return false;
 	ti->ti_tokens -= len;
 	return true;
+}
+
+bool
+tier_is_old(const struct tier *ti, const struct os_version *ov)
+{
+	time_t before = time(NULL) - (time_t)ti->ti_age;
+
+	return ov->ov_mtime.tv_sec < before && ov->ov_ctime.tv_sec < before;
 }
 
 bool

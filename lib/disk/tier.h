@@ -23,6 +23,7 @@
 #define TIER_LATE_US 1000000  /* longest time of a read, microseconds */
 #define TIER_OFF_US  10000000 /* time that the tier is off after an error */
 
+struct os_version;
 struct pins_key;
 struct tier;
 
@@ -30,7 +31,8 @@ struct tier_conf {
 	const char *tc_dir;
 	uint64_t tc_size; /* bytes of `data` */
 	uint64_t
-	    tc_writes; /* most bytes written in a day, or 0 without a limit */
+	    tc_writes;	 /* most bytes written in a day, or 0 without a limit */
+	unsigned tc_age; /* least age of a version that is written, seconds */
 };
 
 struct tier_stats {
@@ -76,6 +78,13 @@ bool tier_has(struct tier *, const struct pins_key *, off_t off);
  * if it is no longer there, -EBADMSG if its checksum is wrong.
  */
 long tier_read(struct tier *, const struct pins_key *, off_t off, void *to);
+
+/*
+ * Returns true if windows of this version of a file may be written: the file did not change for tc_age.  Linux
+ * sets the times of a file at the start of write(2), and copies the bytes afterwards, so a window that is read
+ * soon may have some of the old bytes.  Any thread.
+ */
+bool tier_is_old(const struct tier *, const struct os_version *);
 
 /*
  * Returns true if a window of `len` bytes may be written now, and takes the bytes from the limit.  tier_write

@@ -415,13 +415,13 @@ tier_fetch_take_copy(struct tiered *td, const struct window *win)
 	return pn;
 }
 
-/* Returns true if the bytes that were read are those of the window's version of the file. */
+/* Returns true if the file still has the window's version, and that is old enough. */
 static bool
-tier_fetch_is_same(const struct window *win)
+tier_fetch_is_same(const struct tiered *td, const struct window *win)
 {
 	struct stat st;
 
-	if (!pool_is_settled(&win->win_key.pk_version) ||
+	if (!tier_is_old(td->td_tier, &win->win_key.pk_version) ||
 	    fstat(win->win_fd, &st) == -1)
 		return false;
 	return pins_same_version(&win->win_key.pk_version,
@@ -451,7 +451,8 @@ tier_fetch_offer(const struct window *win, bool direct)
 	struct tiered *td = win->win_device->dv_pool->pl_tiered;
 	struct tier_write *tw;
 
-	if (!tier_fetch_is_whole(win) ||
+	/* Compares the file before the reservation as well, which takes bytes from the limit. */
+	if (!tier_fetch_is_whole(win) || !tier_fetch_is_same(td, win) ||
 	    !tier_fetch_reserve_write(td, win->win_job.job_len))
 		return;
 	tw = calloc(1, sizeof(*tw));
@@ -463,7 +464,7 @@ tier_fetch_offer(const struct window *win, bool direct)
 		tw->tw_pin = direct ? tier_fetch_take_copy(td, win)
 				    : tier_fetch_copy(td, win);
 	}
-	if (tw != NULL && tw->tw_pin != NULL && tier_fetch_is_same(win)) {
+	if (tw != NULL && tw->tw_pin != NULL && tier_fetch_is_same(td, win)) {
 		tier_fetch_enqueue_write(td, tw);
 		return;
 	}

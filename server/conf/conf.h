@@ -279,6 +279,7 @@ struct conf {
 	uint64_t conf_tcp_memory;	 /* bytes, or TCP_MEMORY_AUTO */
 	unsigned conf_open_files;	 /* descriptors cached per worker */
 	uint64_t conf_tier_size;	 /* bytes */
+	unsigned conf_tier_age;		 /* time without a change, seconds */
 	uint64_t conf_tier_writes; /* bytes per day, or TIER_WRITES_AUTO */
 	uint64_t conf_hot_set; /* bytes per worker, or HOT_SET_AUTO; 0: off */
 	unsigned conf_popular; /* number of paths to list; 0 for off */

@@ -301,6 +301,7 @@ serve_start_open_tier(struct server *sv)
 	const struct conf *conf = sv->sv_conf;
 	struct tier_conf tc = {.tc_dir = conf->conf_tier,
 	    .tc_size = conf->conf_tier_size,
+	    .tc_age = conf->conf_tier_age,
 	    .tc_writes = conf->conf_tier_writes == TIER_WRITES_AUTO
 			     ? conf->conf_tier_size
 			     : conf->conf_tier_writes};

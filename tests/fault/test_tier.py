@@ -18,7 +18,7 @@ from test_slowfs import fast, slow  # fixtures
 SIZE = 5 * t.MIB + 12345
 LARGE = 32 * t.MIB  # more than the sockets of both ends take
 FILES = 3
-SETTLED = 3.1  # s: lib/disk/fetch.c has 2, and compares whole ones
+SETTLED = 3.1  # s: tier_age is 2, as in lib/disk/fetch.c, and both compare whole ones
 COPY = 1.5  # s: lib/disk/pins.h keeps copies for one
 LATE = 1.0  # s: TIER_LATE_US
 
@@ -41,7 +41,7 @@ class Tiered:
     def __init__(self, serve_conf, root, tier, **top):
         self.root, self.tier = root, tier
         self.server = serve_conf({"workers": 1, "hot_set": 0, "admin": "127.0.0.1:0", "tier": tier,
-                                  "tier_size": "64M", "tier_writes": "100G", **top},
+                                  "tier_size": "64M", "tier_writes": "100G", "tier_age": 2, **top},
                                  [("s", {"root": root, "cache": "drop"}, {})])
 
     def figures(self):
@@ -158,6 +158,22 @@ def test_file_that_changes_while_it_is_sent_is_not_read_again_and_again(serve_co
     assert tiered.figures()["hits_total"] <= LARGE // (2 * t.MIB)
     tiered.server.stop(messages=".*0.bin: changed while it was sent: the response was aborted; "
                                 "write a new file and rename it\n")
+
+
+def test_file_that_changed_soon_before_is_not_written(serve_conf, tmp_path_factory, shm):
+    root = tmp_path_factory.mktemp("young")
+    root.chmod(0o755)
+    for n in range(FILES):
+        t.write(root / ("%d.bin" % n), t.content(n, SIZE))
+    time.sleep(SETTLED)
+    tiered = Tiered(serve_conf, root, shm, tier_age=60)
+    tiered.waits("up")
+    for _ in range(3):
+        tiered.cold()
+        for n in range(FILES):
+            tiered.get(n)
+    assert tiered.figures()["windows"] == tiered.figures()["written_bytes_total"] == 0
+    assert tiered.figures()["skipped_total"] == 0
 
 
 def test_tier_is_there_after_a_kill(tiered, serve_conf, settled, shm):
