@@ -31,7 +31,8 @@
 	((uint64_t)1 << 20) /* most records, 120 bytes of memory each */
 #define TIER_RESCUES 2 /* most old windows that are appended again per write */
 #define TIER_DAY_US  86400000000U
-#define TIER_BURST   24 /* 1/TIER_BURST of a day's bytes may be written at once */
+#define TIER_BURST \
+	24 /* 1/TIER_BURST of a day's bytes, or a window, may be written at once */
 #define TIER_RETRY \
 	1000000 /* time between two calls of tier_prepare, microseconds */
 #define TIER_BATCH 8192 /* records that are loaded at once: 1 MiB */
@@ -163,6 +164,15 @@ tier_records_of(uint64_t size)
 				  : most;
 }
 
+/* Returns the most bytes that may be written at once. */
+static uint64_t
+tier_most_tokens(const struct tier *ti)
+{
+	uint64_t most = ti->ti_writes / TIER_BURST;
+
+	return most < OS_FOLIO ? OS_FOLIO : most;
+}
+
 int
 tier_open(const struct tier_conf *tc, struct tier **out)
 {
@@ -175,7 +185,7 @@ tier_open(const struct tier_conf *tc, struct tier **out)
 	ti->ti_most = tier_records_of(ti->ti_size);
 	ti->ti_writes = tc->tc_writes;
 	ti->ti_age = tc->tc_age;
-	ti->ti_tokens = tc->tc_writes / TIER_BURST;
+	ti->ti_tokens = tier_most_tokens(ti);
 	ti->ti_filled = clock_now();
 	ti->ti_data = ti->ti_file = -1;
 	pthread_mutex_init(&ti->ti_lock, NULL);
@@ -379,9 +389,10 @@ tier_was_late(struct tier *ti)
 
 /* Adds the bytes that may be written since the last call.  The lock is held, as in tier_take_tokens. */
 static void
-tier_fill_tokens(struct tier *ti, uint64_t now_us)
+tier_fill_tokens(struct tier *ti)
 {
-	const uint64_t most = ti->ti_writes / TIER_BURST;
+	const uint64_t now_us = clock_now();
+	const uint64_t most = tier_most_tokens(ti);
 	double more = (double)ti->ti_writes * (double)(now_us - ti->ti_filled) /
 		      (double)TIER_DAY_US;
 
@@ -394,11 +405,11 @@ tier_fill_tokens(struct tier *ti, uint64_t now_us)
 }
 
 static bool
-tier_take_tokens(struct tier *ti, uint64_t len, uint64_t now_us)
+tier_take_tokens(struct tier *ti, uint64_t len)
 {
 	if (ti->ti_writes == 0)
 		return true;
-	tier_fill_tokens(ti, now_us);
+	tier_fill_tokens(ti);
 	if (ti->ti_tokens < len)
 		return false;
 	ti->ti_tokens -= len;
@@ -416,11 +427,10 @@ tier_is_old(const struct tier *ti, const struct os_version *ov)
 bool
 tier_may_write(struct tier *ti, size_t len)
 {
-	uint64_t now = clock_now();
 	bool may;
 
 	meter_lock(&ti->ti_lock);
-	may = tier_is_on(ti, now) && tier_take_tokens(ti, len, now);
+	may = tier_is_on(ti, clock_now()) && tier_take_tokens(ti, len);
 	if (!may)
 		ti->ti_stats.tu_skipped++;
 	pthread_mutex_unlock(&ti->ti_lock);
@@ -564,12 +574,11 @@ tier_append(struct tier *ti, struct tier_record *tr, char *from, uint64_t len)
 static bool
 tier_find_rescue(struct tier *ti, size_t len, struct tier_record *record)
 {
-	uint64_t now = clock_now();
 	bool found;
 
 	meter_lock(&ti->ti_lock);
 	found = tier_index_rescue(ti->ti_index, len, record) &&
-		tier_take_tokens(ti, record->tr_len, now);
+		tier_take_tokens(ti, record->tr_len);
 	pthread_mutex_unlock(&ti->ti_lock);
 	return found;
 }
