@@ -70,11 +70,14 @@ conf_summary_say_tier(struct summary *sm, const struct conf *conf)
 			      ? conf->conf_tier_size
 			      : conf->conf_tier_writes;
 
-	if (conf->conf_tier != NULL)
-		conf_summary_say(sm,
-		    "tier %s, %llu MiB, writes at most %llu MiB a day\n",
-		    conf->conf_tier,
-		    (unsigned long long)(conf->conf_tier_size >> 20),
+	if (conf->conf_tier == NULL)
+		return;
+	conf_summary_say(sm, "tier %s, %llu MiB, ", conf->conf_tier,
+	    (unsigned long long)(conf->conf_tier_size >> 20));
+	if (writes == 0)
+		conf_summary_say(sm, "writes without a limit\n");
+	else
+		conf_summary_say(sm, "writes at most %llu MiB a day\n",
 		    (unsigned long long)(writes >> 20));
 }
 
