@@ -286,15 +286,17 @@ bool
 admission_tiers(struct admission *pp, struct pw_file *file, bool may_stay)
 {
 	const uint64_t size = (uint64_t)file->fil_size,
-		       hash = admission_hash(file);
+		       hash = admission_hash(file),
+		       reach =
+			   may_stay ? pp->pp_reach : pp->pp_reach - pp->pp_room;
 	unsigned n;
 	bool yes;
 
-	if (admission_is_larger(size, pp->pp_reach))
+	if (admission_is_larger(size, reach))
 		return false;
 	meter_lock(&pp->pp_lock);
 	n = admission_count_locked(pp, file);
-	yes = n > 1 && admission_fits(pp->pp_reached, pp->pp_reach, n, 0, hash);
+	yes = n > 1 && admission_fits(pp->pp_reached, reach, n, 0, hash);
 	if (yes && may_stay && !admission_is_larger(size, pp->pp_room))
 		yes = !admission_is_earned(pp, n, 0, hash);
 	pthread_mutex_unlock(&pp->pp_lock);

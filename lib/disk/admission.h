@@ -70,8 +70,8 @@ void admission_add_tier(struct admission *, uint64_t bytes);
 
 /*
  * Returns true if windows of the file are worth a place in the tier: it was requested at least twice, and is
- * among the most popular files that fit into memory and tier together.  Returns false if `may_stay` is true and
- * the file has a place in memory.
+ * among the most popular files that fit into memory and tier together, or, if `may_stay` is false, into the tier
+ * alone.  Returns false if `may_stay` is true and the file has a place in memory.
  */
 bool admission_tiers(struct admission *, struct pw_file *, bool may_stay);
 

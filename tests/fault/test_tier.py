@@ -135,7 +135,7 @@ def test_file_that_changes_while_it_is_sent_is_not_read_again_and_again(serve_co
     root.chmod(0o755)
     t.write(root / "0.bin", t.content(0, LARGE))
     time.sleep(SETTLED)
-    tiered = Tiered(serve_conf, root, shm)
+    tiered = Tiered(serve_conf, root, shm, tier_size="%dM" % (4 * LARGE // t.MIB))
     tiered.waits("up")
 
     def filled():

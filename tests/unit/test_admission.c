@@ -209,6 +209,17 @@ tiers(struct crowd *cr, size_t i, bool may_stay)
 	    cr->cr_popular, &cr->cr_files[i].fp_file, may_stay);
 }
 
+/* Returns true if some of the files [i, end) may be in the tier, and some may not. */
+static bool
+tiers_in_part(struct crowd *cr, size_t i, size_t end, bool may_stay)
+{
+	size_t n = end - i, yes = 0;
+
+	for (; i < end; i++)
+		yes += tiers(cr, i, may_stay);
+	return yes > 0 && yes < n;
+}
+
 /* Files that were requested four times fill memory; those of three times fill the tier. */
 static void
 tier_has_the_files_between_memory_and_the_rest(void **state)
@@ -225,6 +236,7 @@ tier_has_the_files_between_memory_and_the_rest(void **state)
 	assert_true(tiers(cr, 0, false));
 	assert_true(tiers(cr, FITS, true));
 	assert_true(tiers(cr, 3 * FITS - 1, true));
+	assert_true(tiers_in_part(cr, FITS, 3 * FITS, false));
 	assert_false(tiers(cr, 3 * FITS, true));
 	assert_false(tiers(cr, 4 * FITS, true));
 	crowd_destroy(cr);
