@@ -23,6 +23,8 @@
 #include "lib/os/seed.h"
 #include "lib/util/clock.h"
 
+#define TIER_DATA    "pagewise-tier.data"
+#define TIER_INDEX   "pagewise-tier.index"
 #define TIER_MAGIC   0x7061676577697365U /* "pagewise" */
 #define TIER_VERSION 1
 #define TIER_AVERAGE ((uint64_t)64 << 10) /* bytes of data for each record */
@@ -45,7 +47,7 @@ enum tier_state {
 	TIER_LEFT,
 };
 
-/* The first block of `index`. */
+/* The first block of TIER_INDEX.  That of TIER_DATA has the first field alone. */
 struct tier_header {
 	uint64_t th_magic;
 	uint64_t th_version;
@@ -57,7 +59,7 @@ struct tier_header {
 
 struct tier {
 	int ti_data;
-	int ti_file; /* descriptor of `index` */
+	int ti_file; /* descriptor of TIER_INDEX */
 	dev_t ti_dev;
 	uint64_t ti_size;
 	uint64_t ti_most;
@@ -128,27 +130,80 @@ tier_record_offset(const struct tier *ti, uint64_t number)
 		       number % ti->ti_most * sizeof(struct tier_record));
 }
 
+/* Returns the offset of a record's window in `data`. */
+static off_t
+tier_data_offset(const struct tier *ti, const struct tier_record *tr)
+{
+	return (off_t)(TIER_BLOCK + tr->tr_at % ti->ti_size);
+}
+
+/*
+ * Begins an empty file with TIER_MAGIC, on the disk before the file has further blocks.  Returns -EEXIST if
+ * another one begins otherwise.
+ */
 static int
-tier_open_files(struct tier *ti, const char *path)
+tier_check_magic(struct tier *ti, int fd, off_t size)
+{
+	uint64_t *block = ti->ti_spare;
+	int error;
+
+	if (size > 0) {
+		if (pread(fd, block, TIER_BLOCK, 0) == -1)
+			return -errno;
+		return size >= (off_t)TIER_BLOCK && *block == TIER_MAGIC
+			   ? 0
+			   : -EEXIST;
+	}
+	memset(block, 0, TIER_BLOCK);
+	*block = TIER_MAGIC;
+	error = tier_write_all(fd, block, TIER_BLOCK, 0);
+	if (error == 0 && fdatasync(fd) == -1)
+		error = -errno;
+	return error;
+}
+
+/* Sets *fd, to -errno after a failure.  Returns 0 or -errno. */
+static int
+tier_open_file(struct tier *ti, int dir, const char *name, bool direct, int *fd)
+{
+	off_t size;
+
+	*fd = os_store_open(dir, name, direct, &size);
+	return *fd < 0 ? *fd : tier_check_magic(ti, *fd, size);
+}
+
+/* Extends both files only once both are known to be a tier's. */
+static int
+tier_open_files(struct tier *ti, int dir)
+{
+	int error = tier_open_file(ti, dir, TIER_DATA, true, &ti->ti_data);
+
+	if (error == 0)
+		error =
+		    tier_open_file(ti, dir, TIER_INDEX, false, &ti->ti_file);
+	if (error == 0)
+		error = os_store_extend(
+		    ti->ti_file, tier_record_offset(ti, ti->ti_most - 1) +
+				     (off_t)sizeof(struct tier_record));
+	if (error == 0)
+		error = os_store_extend(
+		    ti->ti_data, (off_t)(TIER_BLOCK + ti->ti_size));
+	return error;
+}
+
+static int
+tier_open_dir(struct tier *ti, const char *path)
 {
 	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
-	int error = 0;
+	int error;
 
 	if (dir == -1)
 		return -errno;
-	ti->ti_file = os_store_open(dir, "index",
-	    tier_record_offset(ti, ti->ti_most - 1) +
-		(off_t)sizeof(struct tier_record),
-	    false);
-	ti->ti_data = os_store_open(dir, "data", (off_t)ti->ti_size, true);
-	if (ti->ti_file < 0)
-		error = ti->ti_file;
-	else if (ti->ti_data < 0)
-		error = ti->ti_data;
-	else if (fstat(dir, &st) == -1)
+	error = tier_open_files(ti, dir);
+	if (error == 0 && fstat(dir, &st) == -1)
 		error = -errno;
-	else
+	else if (error == 0)
 		ti->ti_dev = st.st_dev;
 	close(dir);
 	return error;
@@ -189,11 +244,10 @@ tier_open(const struct tier_conf *tc, struct tier **out)
 	ti->ti_filled = clock_now();
 	ti->ti_data = ti->ti_file = -1;
 	pthread_mutex_init(&ti->ti_lock, NULL);
-	error = ti->ti_size == 0 ? -EINVAL : tier_open_files(ti, tc->tc_dir);
-	if (error == 0) {
-		ti->ti_spare = os_huge_page(OS_FOLIO);
-		error = ti->ti_spare == NULL ? -ENOMEM : 0;
-	}
+	ti->ti_spare = os_huge_page(OS_FOLIO);
+	error = ti->ti_size == 0       ? -EINVAL
+		: ti->ti_spare == NULL ? -ENOMEM
+				       : tier_open_dir(ti, tc->tc_dir);
 	if (error != 0)
 		tier_close(&ti);
 	else
@@ -504,8 +558,7 @@ tier_read_record(struct tier *ti, const struct tier_record *tr, void *to)
 	size_t len = (size_t)(tr->tr_len + TIER_BLOCK - 1) /
 		     (size_t)TIER_BLOCK * (size_t)TIER_BLOCK;
 
-	if (!tier_read_all(
-		ti->ti_data, to, len, (off_t)(tr->tr_at % ti->ti_size)))
+	if (!tier_read_all(ti->ti_data, to, len, tier_data_offset(ti, tr)))
 		return -EIO;
 	return XXH3_64bits(to, (size_t)tr->tr_len) == tr->tr_sum ? 0 : -EBADMSG;
 }
@@ -555,8 +608,8 @@ tier_append(struct tier *ti, struct tier_record *tr, char *from, uint64_t len)
 	ti->ti_stats.tu_written += padded;
 	pthread_mutex_unlock(&ti->ti_lock);
 	tr->tr_check = tier_check(ti, tr);
-	error = tier_write_all(
-	    ti->ti_data, from, padded, (off_t)(tr->tr_at % ti->ti_size));
+	error =
+	    tier_write_all(ti->ti_data, from, padded, tier_data_offset(ti, tr));
 	if (error == 0)
 		error = tier_write_all(ti->ti_file, tr, sizeof(*tr),
 		    tier_record_offset(ti, tr->tr_number));

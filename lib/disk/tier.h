@@ -1,12 +1,12 @@
 /*
- * tier: keeps windows of files on a fast disk in front of slow ones, in two files of a directory: `data`
- * is a ring of windows, `index` has a record for each of them (tier_index.h).
+ * tier: keeps windows of files on a fast disk in front of slow ones, in two files of a directory:
+ * pagewise-tier.data is a ring of windows, pagewise-tier.index has a record for each of them (tier_index.h).
  *
  * A record has the version of its file (pins.h), and checksums of the window and of itself, so bytes that
  * are torn, flipped, overwritten, or of an earlier version are never sent.  Nothing is synchronised: after a
  * power cut the windows are lost whose bytes did not reach the disk.
  *
- * The files belong to the process that has locked `index`.  Another process goes without the tier until that
+ * The files belong to the process that has locked the index.  Another process goes without the tier until that
  * one calls tier_leave or ends.
  *
  * Errors, and reads that take TIER_LATE_US, switch the tier off for TIER_OFF_US, and until the late reads
@@ -29,7 +29,7 @@ struct tier;
 
 struct tier_conf {
 	const char *tc_dir;
-	uint64_t tc_size; /* bytes of `data` */
+	uint64_t tc_size; /* bytes of windows */
 	uint64_t
 	    tc_writes;	 /* most bytes written in a day, or 0 without a limit */
 	unsigned tc_age; /* least age of a version that is written, seconds */
@@ -50,8 +50,9 @@ struct tier_stats {
 };
 
 /*
- * Opens or creates the files, and locks them if no other process has.  Returns 0 or -errno.  May wait for the
- * disk; call it before the loops run.
+ * Opens or creates the files, and locks them if no other process has.  Returns 0 or -errno; -EEXIST,
+ * and changes neither, if a file has other content, another link, or another owner than this process.  May wait
+ * for the disk; call it before the loops run.
  */
 int tier_open(const struct tier_conf *, struct tier **);
 void tier_close(struct tier **);

@@ -317,9 +317,16 @@ os_direct_read(int fd, off_t off, void *to, size_t len, size_t align)
 }
 
 int
-os_store_open(int dir, const char *name, off_t size, bool direct)
+os_store_open(int dir, const char *name, bool direct, off_t *size)
 {
-	(void)dir, (void)name, (void)size, (void)direct;
+	(void)dir, (void)name, (void)direct, (void)size;
+	return -EOPNOTSUPP;
+}
+
+int
+os_store_extend(int fd, off_t size)
+{
+	(void)fd, (void)size;
 	return -EOPNOTSUPP;
 }
 

@@ -14,7 +14,7 @@
  * others may refuse to reserve.  After a failure, releases what was reserved.
  */
 static int
-linux_store_extend(int fd, off_t from, off_t size)
+linux_store_reserve(int fd, off_t from, off_t size)
 {
 	int error;
 
@@ -28,22 +28,36 @@ linux_store_extend(int fd, off_t from, off_t size)
 	return -error;
 }
 
-static int
-linux_store_resize(int fd, off_t size)
+int
+os_store_extend(int fd, off_t size)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) == -1)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	return st.st_size < size ? linux_store_extend(fd, st.st_size, size) : 0;
+	return st.st_size < size ? linux_store_reserve(fd, st.st_size, size)
+				 : 0;
+}
+
+/* Returns 0, or -EEXIST if the file may be another program's. */
+static int
+linux_store_check(int fd, off_t *size)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == -1)
+		return -errno;
+	*size = st.st_size;
+	return S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == geteuid()
+		   ? 0
+		   : -EEXIST;
 }
 
 int
-os_store_open(int dir, const char *name, off_t size, bool direct)
+os_store_open(int dir, const char *name, bool direct, off_t *size)
 {
-	const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+	const int flags =
+	    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 	int fd = -1, error;
 
 	if (direct)
@@ -52,7 +66,7 @@ os_store_open(int dir, const char *name, off_t size, bool direct)
 		fd = openat(dir, name, flags, 0600);
 	if (fd == -1)
 		return -errno;
-	error = linux_store_resize(fd, size);
+	error = linux_store_check(fd, size);
 	if (error != 0) {
 		close(fd);
 		return error;

@@ -351,12 +351,14 @@ int os_direct_open(int fd, struct os_version *, size_t *align);
 long os_direct_read(int fd, off_t off, void *to, size_t len, size_t align);
 
 /*
- * Opens or creates a file of at least `size` bytes, for reading and writing, in the directory `dir`.  If
- * `direct` is true, its reads and writes bypass the page cache where the file system permits that.  Returns
- * a descriptor, or -errno; -ENOSPC if the file system has less space.  May wait for the disk.  Only on Linux;
- * elsewhere returns -EOPNOTSUPP.
+ * Opens or creates a file for reading and writing, in the directory `dir`.  If `direct` is true, its reads and
+ * writes bypass the page cache where the file system permits that.  Sets *size.  Returns a descriptor, or -errno;
+ * -EEXIST if it is not a regular file with a single link that the process owns.  os_store_extend extends it to
+ * at least `size` bytes, and returns 0 or -errno; -ENOSPC if the file system has less space.  Both may wait for
+ * the disk.  Only on Linux; elsewhere return -EOPNOTSUPP.
  */
-int os_store_open(int dir, const char *name, off_t size, bool direct);
+int os_store_open(int dir, const char *name, bool direct, off_t *size);
+int os_store_extend(int fd, off_t size);
 
 /*
  * Maps `len` bytes (OS_FOLIO) as one huge page if possible; os_unmap releases them.  Returns NULL on

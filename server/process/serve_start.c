@@ -318,7 +318,10 @@ serve_start_open_tier(struct server *sv)
 		    pool_admission(sv->sv_pool), conf->conf_tier_size);
 	else
 		log_warn(NULL, "cannot open tier %s: %s; serving without it",
-		    conf->conf_tier, strerror(-error));
+		    conf->conf_tier,
+		    error == -EEXIST ? "a pagewise-tier file has another "
+				       "owner, link or content"
+				     : strerror(-error));
 }
 
 /* Opens everything that needs a path, or a right that the sandbox removes. */

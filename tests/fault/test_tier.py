@@ -103,7 +103,7 @@ def test_each_range_is_right(tiered, first, last):
 
 
 def test_flipped_bits_are_never_sent(tiered, shm):
-    with open(os.path.join(shm, "data"), "r+b") as f:
+    with open(os.path.join(shm, "pagewise-tier.data"), "r+b") as f:
         for at in range(4097, 20 * t.MIB, 64 << 10):
             f.seek(at)
             byte = f.read(1)
@@ -198,7 +198,7 @@ def test_tier_goes_to_the_next_process_at_a_reload(tiered):
 
 def test_tier_that_is_cut_or_full_of_noise_is_a_miss(tiered, shm):
     noise = random.Random(1)
-    for name in ("index", "data"):
+    for name in ("pagewise-tier.index", "pagewise-tier.data"):
         with open(os.path.join(shm, name), "r+b") as f:
             f.write(noise.randbytes(t.MIB // 4))
             f.truncate(t.MIB)
@@ -215,9 +215,21 @@ def test_full_disk_or_a_directory_that_is_missing_means_no_tier(serve_conf, sett
         server.stop(messages="pagewise: warning: cannot open tier %s: .*; serving without it\n" % tier)
 
 
+def test_file_of_another_program_is_left_alone(serve_conf, settled, shm):
+    path = os.path.join(shm, "pagewise-tier.data")
+    with open(path, "wb") as f:
+        f.write(b"precious")
+    server = serve_conf({"tier": shm, "tier_size": "64M"}, [("s", {"root": settled, "cache": "drop"}, {})])
+    assert server.get("/0.bin").body == t.content(0, SIZE)
+    server.stop(messages="pagewise: warning: cannot open tier %s: a pagewise-tier file has another owner, link or "
+                         "content; serving without it\n" % shm)
+    with open(path, "rb") as f:
+        assert f.read() == b"precious"
+
+
 def test_tier_that_hangs_holds_a_response_up_for_a_second_at_most(serve_conf, settled, slow, fast):
     tiered = Tiered(serve_conf, settled, slow.dir).fill()
-    slow.hang("read", "data")
+    slow.hang("read", "pagewise-tier.data")
     begun = time.monotonic()
     tiered.get(0)
     assert LATE <= time.monotonic() - begun < 4 * LATE
@@ -231,14 +243,14 @@ def test_tier_that_hangs_holds_a_response_up_for_a_second_at_most(serve_conf, se
 def test_tier_whose_writes_hang_or_fail_is_in_nobodys_way(serve_conf, settled, slow, fast):
     tiered = Tiered(serve_conf, settled, slow.dir)
     tiered.waits("up")
-    slow.hang("write", "data")
+    slow.hang("write", "pagewise-tier.data")
     for _ in range(3):
         tiered.cold()
         for n in range(FILES):
             tiered.get(n)
     assert tiered.figures()["windows"] == 0
     slow.release()
-    slow.fail("read", 5, "data")
+    slow.fail("read", 5, "pagewise-tier.data")
     tiered.cold()
     for n in range(FILES):
         tiered.get(n)

@@ -105,9 +105,9 @@ remove_dir(void **state)
 	char path[64];
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/data", dir);
+	snprintf(path, sizeof(path), "%s/pagewise-tier.data", dir);
 	unlink(path);
-	snprintf(path, sizeof(path), "%s/index", dir);
+	snprintf(path, sizeof(path), "%s/pagewise-tier.index", dir);
 	unlink(path);
 	os_unmap(memory, OS_FOLIO);
 	return rmdir(dir);
@@ -167,17 +167,17 @@ flipped_bit_is_a_miss(void **state)
 	(void)state;
 	write_one(ti, 1, LEN);
 	write_one(ti, 2, LEN);
-	flip("data", LEN - 1);
+	flip("pagewise-tier.data", 4096 + LEN - 1);
 	assert_false(reads(ti, 1, LEN));
 	assert_true(reads(ti, 2, LEN));
 	assert_int_equal(stats(ti).tu_corrupt, 1);
 	assert_int_equal(stats(ti).tu_windows, 1);
 	tier_close(&ti);
-	flip("index", 4096 + 2 * sizeof(struct tier_record) + 20);
+	flip("pagewise-tier.index", 4096 + 2 * sizeof(struct tier_record) + 20);
 	ti = must_open(0);
 	assert_false(reads(ti, 2, LEN));
 	tier_close(&ti);
-	flip("index", 0); /* a header of another program */
+	flip("pagewise-tier.index", 8); /* a header of another version */
 	ti = must_open(0);
 	assert_int_equal(stats(ti).tu_windows, 0);
 	tier_close(&ti);
@@ -267,7 +267,7 @@ file_that_is_cut_switches_the_tier_off(void **state)
 	(void)state;
 	write_one(ti, 1, LEN);
 	write_one(ti, 2, LEN);
-	snprintf(path, sizeof(path), "%s/data", dir);
+	snprintf(path, sizeof(path), "%s/pagewise-tier.data", dir);
 	assert_int_equal(truncate(path, 0), 0);
 	assert_false(reads(ti, 1, LEN));
 	assert_false(stats(ti).tu_on);
@@ -300,6 +300,46 @@ directory_that_is_missing_is_an_error(void **state)
 	(void)state;
 	assert_int_equal(tier_open(&tc, &ti), -ENOENT);
 	assert_null(ti);
+}
+
+/* Opens the tier in vain, and finds the file as before. */
+static void
+must_refuse(const char *path, off_t size)
+{
+	const struct tier_conf tc = {.tc_dir = dir, .tc_size = SIZE};
+	struct tier *ti;
+	struct stat st;
+
+	assert_int_equal(tier_open(&tc, &ti), -EEXIST);
+	assert_null(ti);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, size);
+}
+
+static void
+file_of_another_program_is_left_alone(void **state)
+{
+	static const char *const names[] = {
+	    "pagewise-tier.data", "pagewise-tier.index"};
+	char path[64], other[80];
+	int fd;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+		assert_int_equal(write(fd, memory, 10), 10);
+		must_refuse(path, 10);
+		assert_int_equal(ftruncate(fd, 10000), 0);
+		must_refuse(path, 10000);
+		assert_int_equal(ftruncate(fd, 0), 0);
+		snprintf(other, sizeof(other), "%s.other", path);
+		assert_int_equal(link(path, other), 0);
+		must_refuse(path, 0);
+		assert_int_equal(unlink(other), 0);
+		assert_int_equal(unlink(path), 0);
+		close(fd);
+	}
 }
 
 static void
@@ -338,6 +378,7 @@ main(void)
 	    IN_DIR(second_process_waits_for_the_first),
 	    IN_DIR(file_that_is_cut_switches_the_tier_off),
 	    IN_DIR(late_read_switches_the_tier_off_until_it_ends),
+	    IN_DIR(file_of_another_program_is_left_alone),
 	    cmocka_unit_test(directory_that_is_missing_is_an_error),
 	    cmocka_unit_test(index_of_a_million_windows_is_built_soon),
 	};
