@@ -30,7 +30,7 @@
 #define TIER_AVERAGE ((uint64_t)64 << 10) /* bytes of data for each record */
 #define TIER_LEAST   1024		  /* least number of records */
 #define TIER_MOST \
-	((uint64_t)1 << 20) /* most records, 120 bytes of memory each */
+	((uint64_t)1 << 20) /* most records, 140 bytes of memory each */
 #define TIER_RESCUES 2 /* most old windows that are appended again per write */
 #define TIER_DAY_US  86400000000U
 #define TIER_BURST \
