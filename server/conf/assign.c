@@ -3,6 +3,7 @@
  * settings from a text.  Addresses are in listen.c, users in user.c, sites in site.c.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,6 +228,45 @@ conf_set_ready(struct conf_scope *scope, const struct key *key,
 	(void)key;
 	return conf_assign_set_path(
 	    scope, text, &scope->cs_conf->conf_ready, why);
+}
+
+/* Returns true if `path` is `dir` or in it.  Both have neither links nor a final slash, unless they are "/". */
+static bool
+conf_assign_is_in(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	return strncmp(path, dir, len) == 0 &&
+	       (path[len] == '\0' || path[len] == '/' || len == 1);
+}
+
+/* Returns a root that has the directory, or is in it; or NULL. */
+static const char *
+conf_assign_overlap(const struct conf *conf, const char *dir)
+{
+	char root[PATH_MAX];
+
+	for (size_t i = 0; i < conf->conf_nroots; i++)
+		if (realpath(conf->conf_roots[i], root) != NULL &&
+		    (conf_assign_is_in(dir, root) ||
+			conf_assign_is_in(root, dir)))
+			return conf->conf_roots[i];
+	return NULL;
+}
+
+int
+conf_check_tier(const struct conf *conf, struct conf_why *why)
+{
+	char dir[PATH_MAX];
+	const char *root = NULL;
+
+	if (conf->conf_tier != NULL && realpath(conf->conf_tier, dir) != NULL)
+		root = conf_assign_overlap(conf, dir);
+	if (root == NULL)
+		return 0;
+	return conf_why(why, -EINVAL,
+	    "%s is in the root %s, or has it below: choose another directory",
+	    conf->conf_tier, root);
 }
 
 int

@@ -219,6 +219,7 @@ conf_build(const struct conf_args *args, const struct conf_files *files,
     struct conf_scope *top)
 {
 	struct conf *conf = top->cs_conf;
+	struct conf_why why;
 
 	if (files != NULL)
 		conf_files_top(files, top);
@@ -233,6 +234,8 @@ conf_build(const struct conf_args *args, const struct conf_files *files,
 		return CONF_EXIT_USAGE;
 	if (conf->conf_faults == 0)
 		conf_complete_sites(conf, top->cs_set);
+	if (conf->conf_faults == 0)
+		conf_top_fault(top, conf_check_tier(conf, &why), "tier", &why);
 	return conf->conf_faults == 0 ? CONF_RUN : CONF_EXIT_ERROR;
 }
 

@@ -258,6 +258,8 @@ key_set_f conf_set_client_address;
 int conf_check_proxies(const struct conf *, struct conf_why *);
 /* Checks, once all keys are set, that live and ready are different paths. */
 int conf_check_health(const struct conf *, struct conf_why *);
+/* Checks, once all keys are set, that the tier is not in a root, and no root is in the tier.  Reads links. */
+int conf_check_tier(const struct conf *, struct conf_why *);
 /* Checks, once all keys are set, that trusted_proxies is set if an address expects PROXY headers. */
 int conf_check_listen(const struct conf *, struct conf_why *);
 
