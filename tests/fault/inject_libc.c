@@ -93,6 +93,7 @@ WRAP_COUNT(pwrite, -1, (int fd, const void *from, size_t len, off_t off),
     (fd, from, len, off))
 WRAP(fallocate, int, -1, (int fd, int mode, off_t off, off_t len),
     (fd, mode, off, len))
+WRAP(fdatasync, int, -1, (int fd), (fd))
 WRAP(flock, int, -1, (int fd, int how), (fd, how))
 WRAP(fgetxattr, ssize_t, -1, (int fd, const char *name, void *to, size_t size),
     (fd, name, to, size))
@@ -110,6 +111,7 @@ WRAP(faccessat, int, -1, (int fd, const char *path, int mode, int flags),
 WRAP(chmod, int, -1, (const char *path, mode_t mode), (path, mode))
 WRAP(unlink, int, -1, (const char *path), (path))
 WRAP(fdopen, FILE *, NULL, (int fd, const char *mode), (fd, mode))
+WRAP(realpath, char *, NULL, (const char *path, char *to), (path, to))
 WRAP(opendir, DIR *, NULL, (const char *path), (path))
 WRAP(fdopendir, DIR *, NULL, (int fd), (fd))
 WRAP(readdir, struct dirent *, NULL, (DIR * dir), (dir))
