@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define INJECT_MAGIC   0x70770001
-#define INJECT_CALLS   128
+#define INJECT_CALLS   160
 #define INJECT_SITES   2048
 #define INJECT_EFFECTS 8
 #define INJECT_RULES   4

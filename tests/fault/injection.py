@@ -11,7 +11,7 @@ import harness
 
 FAULT = os.environ.get("PAGEWISE_FAULT", os.path.join(harness.TREE, "build/fault/pagewise"))
 
-CALLS, SITES, EFFECTS, RULES = 128, 2048, 8, 4
+CALLS, SITES, EFFECTS, RULES = 160, 2048, 8, 4
 SHORT = {"one": -1, "half": -2, "none": -3}
 
 # What the manual pages allow and the kernel does to a server that serves.  An effect
