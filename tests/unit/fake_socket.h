@@ -20,7 +20,7 @@
 static inline uint32_t
 below(uint32_t n)
 {
-	static uint32_t x = SEED;
+	static _Thread_local uint32_t x = SEED; /* disk threads draw, too */
 
 	x ^= x << 13; /* xorshift32 */
 	x ^= x >> 17;
