@@ -29,7 +29,7 @@ certificate = "%(dir)s/pem"
 popular = 1
 tier = "%(dir)s/tier"
 tier_size = 64M
-%(user)ssite "a" { root = "%(dir)s" request_rate = "9/s" }
+%(user)ssite "a" { root = "%(dir)s/www" request_rate = "9/s" }
 """
 
 
@@ -46,6 +46,8 @@ def metrics_of(pagewise):
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
         os.mkdir(directory + "/tier")
+        os.mkdir(directory + "/www")
+        pathlib.Path(directory, "www", "cert").write_text("a", encoding="ascii")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                         "-subj", "/CN=a", "-addext", "subjectAltName=DNS:a", "-days", "90", "-keyout", directory + "/pem",
                         "-out", directory + "/cert"], check=True, capture_output=True)
