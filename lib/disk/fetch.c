@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/disk/completion.h"
@@ -163,9 +162,7 @@ pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 bool
 pool_is_settled(const struct os_version *ov)
 {
-	time_t before = time(NULL) - DIRECT_SETTLED;
-
-	return ov->ov_mtime.tv_sec < before && ov->ov_ctime.tv_sec < before;
+	return pins_version_is_older(ov, DIRECT_SETTLED);
 }
 
 /*

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
@@ -68,6 +69,15 @@ pins_same_version(const struct os_version *a, const struct os_version *b)
 	return a->ov_size == b->ov_size &&
 	       timespec_same(&a->ov_mtime, &b->ov_mtime) &&
 	       timespec_same(&a->ov_ctime, &b->ov_ctime);
+}
+
+/* Returns true if the file did not change in the last `seconds`, compared in whole seconds. */
+static inline bool
+pins_version_is_older(const struct os_version *ov, unsigned seconds)
+{
+	time_t before = time(NULL) - (time_t)seconds;
+
+	return ov->ov_mtime.tv_sec < before && ov->ov_ctime.tv_sec < before;
 }
 
 static inline bool

@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -130,7 +129,7 @@ tier_record_offset(const struct tier *ti, uint64_t number)
 		       number % ti->ti_most * sizeof(struct tier_record));
 }
 
-/* Returns the offset of a record's window in `data`. */
+/* Returns the offset of a record's window in TIER_DATA. */
 static off_t
 tier_data_offset(const struct tier *ti, const struct tier_record *tr)
 {
@@ -473,9 +472,7 @@ tier_take_tokens(struct tier *ti, uint64_t len)
 bool
 tier_is_old(const struct tier *ti, const struct os_version *ov)
 {
-	time_t before = time(NULL) - (time_t)ti->ti_age;
-
-	return ov->ov_mtime.tv_sec < before && ov->ov_ctime.tv_sec < before;
+	return pins_version_is_older(ov, ti->ti_age);
 }
 
 bool
@@ -555,10 +552,9 @@ tier_has(struct tier *ti, const struct pins_key *key, off_t off)
 static int
 tier_read_record(struct tier *ti, const struct tier_record *tr, void *to)
 {
-	size_t len = (size_t)(tr->tr_len + TIER_BLOCK - 1) /
-		     (size_t)TIER_BLOCK * (size_t)TIER_BLOCK;
-
-	if (!tier_read_all(ti->ti_data, to, len, tier_data_offset(ti, tr)))
+	if (!tier_read_all(ti->ti_data, to,
+		(size_t)tier_index_padded(tr->tr_len),
+		tier_data_offset(ti, tr)))
 		return -EIO;
 	return XXH3_64bits(to, (size_t)tr->tr_len) == tr->tr_sum ? 0 : -EBADMSG;
 }
@@ -599,7 +595,7 @@ tier_read(struct tier *ti, const struct pins_key *key, off_t off, void *to)
 static int
 tier_append(struct tier *ti, struct tier_record *tr, char *from, uint64_t len)
 {
-	uint64_t padded = (len + TIER_BLOCK - 1) / TIER_BLOCK * TIER_BLOCK;
+	uint64_t padded = tier_index_padded(len);
 	int error;
 
 	memset(from + len, 0, padded - len);

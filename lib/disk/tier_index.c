@@ -76,7 +76,7 @@ tier_index_count(const struct tier_index *tx)
 	return tx->tx_count;
 }
 
-static uint64_t
+uint64_t
 tier_index_padded(uint64_t len)
 {
 	return (len + TIER_BLOCK - 1) / TIER_BLOCK * TIER_BLOCK;

@@ -73,6 +73,9 @@ void tier_index_add(struct tier_index *, const struct tier_record *);
 void tier_index_load(struct tier_index *, const struct tier_record *);
 void tier_index_loaded(struct tier_index *);
 
+/* Returns the bytes that a window of len bytes takes in the ring: whole blocks, as records are aligned. */
+uint64_t tier_index_padded(uint64_t len);
+
 /* Returns the place of a record in the index file. */
 uint32_t tier_index_slot(const struct tier_index *, uint64_t number);
 
