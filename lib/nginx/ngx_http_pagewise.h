@@ -204,6 +204,17 @@ ngx_int_t ngx_http_pagewise_index_handler(ngx_http_request_t *r);
  */
 ngx_int_t ngx_http_pagewise_lookup(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
+
+/* returns 1 if disable_symlinks is on */
+ngx_uint_t ngx_http_pagewise_lookup_links(ngx_http_core_loc_conf_t *clcf);
+
+/*
+ * opens ctx->open by the library, then calls ctx->resume; returns its result,
+ * or NGX_DONE while waiting
+ */
+ngx_int_t ngx_http_pagewise_lookup_open(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+
 ngx_int_t ngx_http_pagewise_found(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
 

@@ -630,9 +630,7 @@ ngx_http_pagewise_try_index(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx)
 {
     u_char                        *last;
-    ngx_int_t                      rc;
     ngx_str_t                     *name;
-    ngx_err_t                      err;
     ngx_http_core_loc_conf_t      *clcf;
     ngx_http_pagewise_loc_conf_t  *plcf;
 
@@ -656,18 +654,9 @@ ngx_http_pagewise_try_index(ngx_http_request_t *r,
 
     ngx_http_pagewise_set_path(r, ctx, last);
 
-#if (NGX_HAVE_OPENAT)
-    ctx->open.no_links =
-        clcf->disable_symlinks != NGX_DISABLE_SYMLINKS_OFF;
-#endif
+    ctx->open.no_links = ngx_http_pagewise_lookup_links(clcf);
 
-    rc = ngx_http_pagewise_open(&ctx->open, &err);
-
-    if (rc == NGX_AGAIN) {
-        return ngx_http_pagewise_wait(r, ctx);
-    }
-
-    return ngx_http_pagewise_index_found(r, ctx, rc == NGX_OK ? 0 : err);
+    return ngx_http_pagewise_lookup_open(r, ctx);
 }
 
 

@@ -16,8 +16,8 @@
 
 static ngx_int_t ngx_http_pagewise_looked_up(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
-static ngx_int_t ngx_http_pagewise_lookup_open(ngx_http_request_t *r,
-    ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_lookup_ended(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_int_t rc, ngx_err_t err);
 static ngx_int_t ngx_http_pagewise_lookup_nginx(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_lookup_adopt(ngx_http_request_t *r,
@@ -103,7 +103,7 @@ ngx_http_pagewise_lookup_cached(ngx_open_file_cache_t *cache,
 }
 
 
-static ngx_uint_t
+ngx_uint_t
 ngx_http_pagewise_lookup_links(ngx_http_core_loc_conf_t *clcf)
 {
 #if (NGX_HAVE_OPENAT)
@@ -136,27 +136,34 @@ ngx_http_pagewise_lookup(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
     }
 
     ctx->open.no_links = ngx_http_pagewise_lookup_links(clcf);
+    ctx->resume = ngx_http_pagewise_looked_up;
 
     return ngx_http_pagewise_lookup_open(r, ctx);
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_pagewise_lookup_open(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx)
 {
     ngx_int_t  rc;
     ngx_err_t  err;
 
-    ctx->resume = ngx_http_pagewise_looked_up;
-
     rc = ngx_http_pagewise_open(&ctx->open, &err);
 
+    return ngx_http_pagewise_lookup_ended(r, ctx, rc, err);
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_lookup_ended(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_int_t rc, ngx_err_t err)
+{
     if (rc == NGX_AGAIN) {
         return ngx_http_pagewise_wait(r, ctx);
     }
 
-    return ngx_http_pagewise_looked_up(r, ctx, rc == NGX_OK ? 0 : err);
+    return ctx->resume(r, ctx, rc == NGX_OK ? 0 : err);
 }
 
 
@@ -264,9 +271,5 @@ ngx_http_pagewise_lookup_adopt(ngx_http_request_t *r,
 
     rc = ngx_http_pagewise_adopt(&ctx->open, of->fd, &err);
 
-    if (rc == NGX_AGAIN) {
-        return ngx_http_pagewise_wait(r, ctx);
-    }
-
-    return ngx_http_pagewise_found(r, ctx, rc == NGX_OK ? 0 : err);
+    return ngx_http_pagewise_lookup_ended(r, ctx, rc, err);
 }
