@@ -113,6 +113,41 @@ def evict(path):
     os.close(fd)
 
 
+def leave_in_the_middle(example, big):
+    """Ten clients leave before, at and behind the first bytes of an uncached file; then yields."""
+    for read in (0, 1, 100000):
+        evict(big)
+        socks = [example.leave("/big") for _ in range(10)]
+        for sock in socks:
+            if read:
+                assert sock.recv(read)
+            sock.close()
+        yield
+
+
+def send_from_memory_and_disk(start, root):
+    t.write(root / "hot", HOT)
+    t.write(root / "big", BIG)
+    t.write(root / "empty", b"")
+    example = start(root)
+    conn = example.connect()
+    for _ in range(3):
+        evict(root / "big")
+        for path, body in (("/big", BIG), ("/hot", HOT), ("/empty", b"")):
+            assert example.ask(path, conn) == (200, body)
+        assert example.ask("/none", conn) == (404, b"")
+    conn.close()
+
+
+def printed_by_c(lines, tmp_path):
+    """What a program in C prints, whose main has these lines, and which includes the header."""
+    (tmp_path / "layout.c").write_text("#include <pagewise.h>\n#include <stdio.h>\nint main(void) {\n" +
+                                       "\n".join(lines) + "\n}\n")
+    subprocess.run(["cc", "-I" + os.path.join(harness.TREE, "lib"), tmp_path / "layout.c", "-o", tmp_path / "layout"],
+                   check=True)
+    return subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout
+
+
 def test_hot_files_are_sent_on_a_connection_that_stays(example):
     conn = example.connect()
     for path, body in [("/hot", HOT), ("/", b"<p>first"), ("/empty", b""), ("/hot?x", HOT)] * 5:
@@ -150,13 +185,7 @@ def test_what_is_no_file_is_not_found(example):
 
 
 def test_a_client_that_leaves_in_the_middle_takes_nothing_with_it(example, tmp_path):
-    for read in (0, 1, 100000):
-        evict(tmp_path / "big")
-        socks = [example.leave("/big") for _ in range(10)]
-        for sock in socks:
-            if read:
-                assert sock.recv(read)
-            sock.close()
+    for _ in leave_in_the_middle(example, tmp_path / "big"):
         assert example.ask("/hot") == (200, HOT)
     example.nobody_is_left()
     assert example.ask("/big") == (200, BIG)

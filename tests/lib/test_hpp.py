@@ -65,13 +65,7 @@ def test_files_are_sent_from_memory_and_from_the_disk(start, tmp_path):
 def test_clients_that_leave_in_the_middle_leave_nothing_behind(start, tmp_path):
     t.write(tmp_path / "big", BIG)
     example = start(tmp_path)
-    for read in (0, 1, 100000):
-        evict(tmp_path / "big")
-        socks = [example.leave("/big") for _ in range(10)]
-        for sock in socks:
-            if read:
-                assert sock.recv(read)
-            sock.close()
+    for _ in test_examples.leave_in_the_middle(example, tmp_path / "big"):
         assert example.ask("/big") == (200, BIG)
     example.nobody_is_left()
 

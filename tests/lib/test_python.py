@@ -11,7 +11,7 @@ import harness
 import test_examples
 import tree as t
 from harness import wait_until
-from test_examples import BIG, HOT, evict
+from test_examples import BIG, HOT
 from test_slowfs import Slowfs, slow  # a fixture
 
 pytestmark = pytest.mark.once
@@ -74,38 +74,18 @@ def test_structs_are_those_of_the_header(monkeypatch, tmp_path):
         for field, *_ in of._fields_:
             ours.append(f"{struct}.{field} {getattr(of, field).offset}")
             lines.append(f'printf("{struct}.{field} %zu\\n", offsetof(struct {struct}, {field}));')
-    (tmp_path / "layout.c").write_text("#include <pagewise.h>\n#include <stdio.h>\nint main(void) {\n" +
-                                       "\n".join(lines) + "\n}\n")
-    subprocess.run(["cc", "-I" + os.path.join(harness.TREE, "lib"), tmp_path / "layout.c", "-o", tmp_path / "layout"],
-                   check=True)
-    theirs = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout
-    assert theirs.splitlines() == ours
+    assert test_examples.printed_by_c(lines, tmp_path).splitlines() == ours
 
 
 def test_files_are_sent_from_memory_and_from_the_disk(start, tmp_path):
-    t.write(tmp_path / "hot", HOT)
-    t.write(tmp_path / "big", BIG)
-    t.write(tmp_path / "empty", b"")
-    example = start(tmp_path)
-    conn = example.connect()
-    for _ in range(3):
-        evict(tmp_path / "big")
-        for path, body in (("/big", BIG), ("/hot", HOT), ("/empty", b"")):
-            assert example.ask(path, conn) == (200, body)
-        assert example.ask("/none", conn) == (404, b"")
-    conn.close()
+    test_examples.send_from_memory_and_disk(start, tmp_path)
 
 
 def test_clients_that_leave_take_nothing_with_them(start, tmp_path):
     t.write(tmp_path / "big", BIG)
     example = start(tmp_path)
     wait_until(lambda: example.sockets() == 3, "the listening socket, and two that asyncio has")
-    for read in (0, 1, 100000):
-        evict(tmp_path / "big")
-        for sock in [example.leave("/big") for _ in range(10)]:
-            if read:
-                assert sock.recv(read)
-            sock.close()
+    for _ in test_examples.leave_in_the_middle(example, tmp_path / "big"):
         assert example.ask("/big") == (200, BIG)
     wait_until(lambda: example.sockets() == 3, "the sockets of clients that left to be closed")
 

@@ -11,7 +11,7 @@ import pytest
 import harness
 import test_examples
 import tree as t
-from test_examples import BIG, HOT, evict
+from test_examples import BIG, HOT
 from test_slowfs import Slowfs, slow  # a fixture
 
 pytestmark = [pytest.mark.once, pytest.mark.xdist_group("rust")]
@@ -62,37 +62,17 @@ def test_structs_are_those_of_the_header(examples, tmp_path):
         size = f"offsetof(struct {struct}, {field})" if field else f"sizeof(struct {struct})"
         lines.append(f'printf("{name} %zu\\n", {size});')
     assert len(lines) > 60
-    (tmp_path / "layout.c").write_text("#include <pagewise.h>\n#include <stdio.h>\nint main(void) {\n" +
-                                       "\n".join(lines) + "\n}\n")
-    subprocess.run(["cc", "-I" + os.path.join(harness.TREE, "lib"), tmp_path / "layout.c", "-o", tmp_path / "layout"],
-                   check=True)
-    assert subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout == said
+    assert test_examples.printed_by_c(lines, tmp_path) == said
 
 
 def test_files_are_sent_from_memory_and_from_the_disk(start, tmp_path):
-    t.write(tmp_path / "hot", HOT)
-    t.write(tmp_path / "big", BIG)
-    t.write(tmp_path / "empty", b"")
-    example = start(tmp_path)
-    conn = example.connect()
-    for _ in range(3):
-        evict(tmp_path / "big")
-        for path, body in (("/big", BIG), ("/hot", HOT), ("/empty", b"")):
-            assert example.ask(path, conn) == (200, body)
-        assert example.ask("/none", conn) == (404, b"")
-    conn.close()
+    test_examples.send_from_memory_and_disk(start, tmp_path)
 
 
 def test_clients_that_leave_take_nothing_with_them(start, tmp_path):
     t.write(tmp_path / "big", BIG)
     example = start(tmp_path)
-    for read in (0, 1, 100000):
-        evict(tmp_path / "big")
-        socks = [example.leave("/big") for _ in range(10)]
-        for sock in socks:
-            if read:
-                assert sock.recv(read)
-            sock.close()
+    for _ in test_examples.leave_in_the_middle(example, tmp_path / "big"):
         assert example.ask("/big") == (200, BIG)
 
 
