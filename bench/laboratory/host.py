@@ -20,6 +20,7 @@ from laboratory.limits import Cgroups, Limits, Session, read, write
 from laboratory.undo import Undo
 
 READAHEAD = 128  # KiB, the kernel's default
+CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
 CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8914, 1
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 TREE = source.TREE
@@ -155,9 +156,10 @@ class Host:
             raise RuntimeError(f"read_ahead_kb of {self.disk.name} was set to {now} "
                                "meanwhile, not by this laboratory")
 
-    def own_network(self):
+    def own_network(self, congestion=None):
         """Nobody else's traffic is counted, and nobody's filters are passed.  To be
-        called before a thread is started; ends with this process."""
+        called before a thread is started; ends with this process.  congestion: the
+        control of its sockets; None: the machine's."""
         libc = ctypes.CDLL(None, use_errno=True)
         if not self.root or libc.unshare(CLONE_NEWNET) == -1:
             self.lacks["network"] = ("no separate network namespace: bytes sent are those of the "
@@ -165,6 +167,12 @@ class Host:
             return
         with socket.socket() as s:
             fcntl.ioctl(s, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+        if congestion:
+            try:
+                write(CONGESTION, congestion)
+            except OSError as why:
+                raise RuntimeError(f"congestion control {congestion}: {why.strerror}: "
+                                   "modprobe tcp_NAME loads one") from None
 
     def forget_all(self):
         """Takes everything out of memory that the disk has: names, programs, too."""
@@ -199,7 +207,7 @@ class Host:
             "disk": self.describe_disk(),
             "control groups": self.lacks.get("limits") or (
                 "v2" if os.path.exists("/sys/fs/cgroup/cgroup.controllers") else "v1"),
-            "TCP": read("/proc/sys/net/ipv4/tcp_congestion_control").strip(),
+            "TCP": read(CONGESTION).strip(),
             "cores": f"server {self.server_core}, generators {self.load_core}",
             "servers run as": self.user or "the user who ran this",
             **{name: version(tool(name)) for name in ("wrk", "fio") if tool(name)},

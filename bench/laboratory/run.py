@@ -180,7 +180,7 @@ def prepare(args, host):
 def perform(args, host):
     """The directory of the run.  Raises Stopped with what is finished kept."""
     results.Run.check(args.out)
-    host.own_network()
+    host.own_network(args.congestion)
     plans, usable, left_out = prepare(args, host)
     if not plans:
         raise RuntimeError("no scenario is left to run")

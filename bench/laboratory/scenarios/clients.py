@@ -15,8 +15,7 @@ NEEDS = slow.NEEDS
 # rate: bytes/s of each; seconds, lead: as in slow; ramp: seconds until all have come
 FULL = {"rounds": 1, "clients": 9000, "rate": 125000, "seconds": 20, "lead": 30,
         "files": 4096,
-        "limit_mib": 4000, "memory_mib": 512, "rcvbuf": 16384, "congestion": "reno",
-        "ramp": 20.0}
+        "limit_mib": 4000, "memory_mib": 512, "rcvbuf": 16384, "ramp": 20.0}
 QUICK = {"clients": 500, "files": 512, "seconds": 5, "lead": 5, "memory_mib": 64,
          "ramp": 2.0}
 PARTS = 4  # of a file, each a MiB

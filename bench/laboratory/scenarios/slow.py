@@ -1,10 +1,9 @@
 """slow: thousands of clients that drain slowly, on cold files."""
 
-import contextlib
 import time
 
 from laboratory.bench import GIB, MIB
-from laboratory.limits import Limits, number, read, write
+from laboratory.limits import Limits, number, read
 from laboratory.scenarios import storm
 from laboratory.stats import ratio
 from laboratory.tables import Column, Table, count, loop_columns, percent
@@ -20,12 +19,11 @@ NEEDS = ("slow", "limits", "network")
 # rate: bytes/s of each client; lead: until all have their first window.  Seconds are
 # whole ones: the clients count by them
 FULL = {"rounds": 3, "clients": 3000, "rate": 65536, "seconds": 30, "lead": 20,
-        "limit_mib": 600, "memory_mib": 512, "congestion": "reno"}
+        "limit_mib": 600, "memory_mib": 512}
 QUICK = {"rounds": 1, "clients": 1000, "seconds": 5, "lead": 4, "limit_mib": 200,
          "memory_mib": 256}
 OWNER = True
 QUICK_CANDIDATES = ("nodiskio", "nodiskio-owner", "uring", "blocking", "nginx", "lighttpd")
-CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
 TAIL = 1          # second that the clients are there after the measured ones
 LISTENING = "0A"  # a state in /proc/net/tcp
 NOTES = [
@@ -37,9 +35,8 @@ NOTES = [
     "that they have mapped at that moment.",
     "The figure for sockets is payload in the server's send queues, without the kernel's "
     "book-keeping; these pages cannot be evicted.",
-    "TCP uses Reno, which every kernel has and which sizes send buffers as CUBIC does. With "
-    "BBR a buffer grows to a megabyte for each client that does not empty it, whatever the "
-    "server: --set slow.congestion=bbr.",
+    "Reno sizes send buffers as CUBIC does. With BBR a buffer grows to a megabyte for each client "
+    "that does not empty it, whatever the server: --congestion bbr.",
     "Apache is measured as bench/peers configures it, with 128 threads.",
 ]
 
@@ -52,19 +49,6 @@ def seconds(s):
     return s.lead + s.seconds + TAIL + 1
 
 
-@contextlib.contextmanager
-def congestion_control(host, name):
-    """For a while, in the laboratory's own network."""
-    if "network" in host.lacks:
-        raise RuntimeError(host.lacks["network"])
-    before = read(CONGESTION)
-    write(CONGESTION, name)
-    try:
-        yield
-    finally:
-        write(CONGESTION, before)
-
-
 def measure(bench, cand):
     names = storm.cold(bench.settings)
     return clients(bench, cand, names, names)
@@ -72,11 +56,6 @@ def measure(bench, cand):
 
 def clients(bench, cand, names, asked, more=()):
     """names: of the files, asked: what the clients ask for, more: options for them."""
-    with congestion_control(bench.host, bench.settings.congestion):
-        return served(bench, cand, names, asked, more)
-
-
-def served(bench, cand, names, asked, more):
     s = bench.settings
     bench.forget(*names)
     with bench.serve(cand, Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB)
