@@ -110,6 +110,12 @@ class Bench:
         base = server.base if http1 else server.http2_base
         return load.h2load(self.undo, self.commands, base + path, http1=http1, **options)
 
+    def h2load_each(self, server, urls, streams, **options):
+        """urls: paths to request once each."""
+        return load.h2load_each(self.undo, self.commands,
+                                self.list([server.http2_base + path for path in urls]), streams,
+                                **options)
+
     def h2storm(self, server, path, urls=None, **options):
         """urls: paths that the cold streams ask for in turn."""
         return load.h2storm(self.undo, self.commands, server.http2_base + path,

@@ -2,17 +2,24 @@
 
 from laboratory import load
 from laboratory.bench import GIB, MIB
+from laboratory.limits import Limits
 from laboratory.scenarios import listed
 from laboratory.stats import ratio
 from laboratory.tables import Column, Table, loop_columns, percent, share, under
 
 TITLE = "Download: large uncached files, from a disk without a limit"
 WHAT = """The same number of bytes is downloaded once: as one file by one client, or as several
-files by as many clients at once. The files are uncached, and neither the disk nor the memory is limited: the
+files by as many clients at once. The files are uncached, and the disk is not limited: the
 result shows how early and how much a server reads ahead. CPU time is that of all of the
-server's threads on its core, including prefetch. The best peer is the one with the best median."""
-NEEDS = ("replay", "root", "disk")
-FULL = {"rounds": 5, "mib": 2048, "streams": "1,8,64"}
+server's threads on its core, including prefetch. The best peer is the one with the best median.
+
+With memory recycled the server's control group is full of other files before the download, so
+each new page takes the place of an old one, as on a machine that has served for an hour. With
+memory returned neither is limited, and the pages are free ones, as after a start."""
+NEEDS = ("replay", "h2load", "root", "disk", "limits")
+# memory_mib: of the control group, if memory is recycled; protocol: http1 or http2
+FULL = {"rounds": 5, "mib": 2048, "streams": "1,8,64", "memory": "recycled", "memory_mib": 512,
+        "protocol": "http1"}
 QUICK = {"rounds": 1, "mib": 512}
 OWNER = True
 QUICK_CANDIDATES = ("nodiskio", "nodiskio-owner", "nginx", "h2o-uring", "lighttpd")
@@ -23,13 +30,14 @@ NOTES = [
     "too.",
     "The clients discard what arrives, all on one core.",
     "A virtual machine may give memory that drop_caches has freed back to its host. The server "
-    "that uses it first pays for that, here 13 µs for each 4 KiB; the large folios of "
-    "nodiskio come from such memory first (docs/design/prefetching.md).",
+    "that uses it first pays for that, here 13 µs for each 4 KiB: so it is with memory returned.",
+    "Over HTTP/2 one connection has all downloads as its streams, and h2load takes them.",
     "A disk that other virtual machines share is not the same from one second to the next: "
     "ratios are of figures of the same round.",
 ]
 SPEED = 800 * MIB  # bytes/s, to say beforehand how long it takes
 HOT = "hot-16K"
+FILL = 16 * MIB  # bytes of each file that fills memory
 
 
 def streams(s):
@@ -40,6 +48,9 @@ def check(s):
     for n in streams(s):
         if not 1 <= n <= s.mib:
             raise ValueError(f"streams: {n}: from 1 to {s.mib}")
+    for key, known in (("memory", ("recycled", "returned")), ("protocol", ("http1", "http2"))):
+        if getattr(s, key) not in known:
+            raise ValueError(f"{key}: {getattr(s, key)}: {' or '.join(known)}")
 
 
 def parts(s):
@@ -51,28 +62,49 @@ def names(s, n):
     return [f"download/{s.mib // n}M-{i:02d}" for i in range(1, n + 1)]
 
 
+def fill(s):
+    """Names of as many files as memory holds, and a quarter more."""
+    size = s.memory_mib * MIB * 5 // 4 if s.memory == "recycled" else 0
+    return [f"download/fill-{i:03d}" for i in range(-(-size // FILL))]
+
+
 def files(s):
     yield HOT, 16 << 10
+    yield from ((name, FILL) for name in fill(s))
     yield from {name: (s.mib // n) * MIB for n in streams(s) for name in names(s, n)}.items()
 
 
 def seconds(s):
-    return s.mib * MIB / SPEED + 1
+    return (s.mib * MIB + len(fill(s)) * FILL) / SPEED + 1
 
 
 def measure(bench, cand, part):
     s, wanted = bench.settings, names(bench.settings, int(part))
-    with bench.serve(cand) as server:
+    memory = s.memory_mib * MIB if s.memory == "recycled" else 0
+    with bench.serve(cand, Limits(memory=memory), http2=s.protocol == "http2") as server:
         server.warm(f"/{HOT}", bench.content(HOT))
         bench.forget()
+        if others := fill(s):
+            downloaded(bench, server, others, FILL, connections=8)
         server.warm(f"/{HOT}", bench.content(HOT), times=1)
         with bench.sampled(part, server) as took:
-            result = load.check_replay(bench.replay(
-                server, [f"/{name}" for name in wanted], connections=len(wanted)).result())
-    if result["body_bytes"] != s.mib // len(wanted) * MIB * len(wanted):
-        raise RuntimeError(f"{result['body_bytes']} bytes came")
-    return {**took, "round": bench.number, "body": result["body_bytes"],
-            "seconds": result["seconds"]}
+            result = downloaded(bench, server, wanted, s.mib // len(wanted) * MIB, len(wanted),
+                                s.protocol)
+    return {**took, "round": bench.number, **result}
+
+
+def downloaded(bench, server, wanted, size, connections, protocol="http1"):
+    """Each of these files once; the bytes of their bodies, and seconds."""
+    urls = [f"/{name}" for name in wanted]
+    if protocol == "http2":
+        result = load.check(bench.h2load_each(server, urls, streams=connections).result())
+        body = result["bytes"]
+    else:
+        result = load.check_replay(bench.replay(server, urls, connections=connections).result())
+        body = result["body_bytes"]
+    if body != size * len(wanted):
+        raise RuntimeError(f"{body} bytes came instead of {size * len(wanted)}")
+    return {"body": body, "seconds": result["seconds"]}
 
 
 # ---------------------------------------------------------------- report
@@ -110,6 +142,7 @@ def columns(view, part):
         Column("CPU s/GiB", "{:.2f}".format, cost, "less"),
         Column("of the thriftiest peer", share, compared(view, part, cost, min)),
         Column("CPU", percent, lambda v: v["cpu"] / v["t"]),
+        Column("disk bytes per byte", "{:.2f}".format, lambda v: v["disk_bytes"] / v["body"]),
         Column("disk requests per MiB", "{:.1f}".format,
                lambda v: ratio(v["disk_requests"], v["disk_bytes"] / MIB)),
         *loop_columns(),
