@@ -56,6 +56,12 @@ SLEPT = "loop asleep"
 ANSWERED = "in the storm it answers {mine} requests/s for the cached file, {who} {other}"
 OWN_STORM = ("The loop slept for {slept} (at most {slept_most}), the p99 of the cached file was "
              "{p99}, and its rate {kept} of what it is alone")
+SENT = "MB/s", "it sends {ratio} times as much per second"
+SPENT = "CPU s/GiB", "a GiB takes {ratio} of its CPU time"
+DOWNLOADED = both(in_cases(*SENT), in_cases(*SPENT))
+DOWNLOADED_TLS = both(*(in_cases(*what, subject="nodiskio-tls") for what in (SENT, SPENT)))
+DOWNLOADERS = ("nginx", "nginx-threads", "h2o-uring")
+DOWNLOADERS_TLS = ("nginx-tls", "nginx-threads-tls", "h2o-uring-tls")
 LATENT = {"kept": KEPT, "p99": "p99", "slept": SLEPT}
 
 PAGES = (
@@ -109,10 +115,28 @@ PAGES = (
          ("nodiskio", "blocking"), ("nginx",),
          {"seconds": 2, "lead": 1.0, "pick": "once"}),
     Page("download", UNCACHED, "Large downloads from a disk without a limit",
-         "How fast are one download, and 64 at once?",
-         "download", in_cases("MB/s", "it sends {ratio} times as much per second"),
-         ("nodiskio", "nodiskio-owner"), ("nginx", "nginx-threads"),
-         {"mib": 1024, "streams": "1,64"}),
+         "How fast are 1, 8 and 64 downloads, and what do they cost?",
+         "download", DOWNLOADED,
+         ("nodiskio", "nodiskio-owner", "nodiskio-unprivileged"), DOWNLOADERS,
+         {"mib": 1024, "streams": "1,8,64"}),
+    Page("download-returned", UNCACHED, "Large downloads into memory that was just freed",
+         "Does it matter that the memory is new, as after a start of the machine?",
+         "download", DOWNLOADED,
+         ("nodiskio", "nodiskio-owner", "nodiskio-unprivileged"), DOWNLOADERS,
+         {"mib": 1024, "streams": "1,8,64", "memory": "returned"}),
+    Page("download-readahead", UNCACHED, "Large downloads from a disk that reads 8 MiB ahead",
+         "Does it matter that the kernel reads far ahead, as it does for some disks?",
+         "download", DOWNLOADED,
+         ("nodiskio", "nodiskio-owner", "nodiskio-unprivileged"), DOWNLOADERS,
+         {"mib": 1024, "streams": "1,8,64"}, ("--keep-readahead",)),
+    Page("download-bbr", UNCACHED, "Large downloads with the congestion control BBR",
+         "What does BBR change, which paces its segments also on the loopback?",
+         "download", DOWNLOADED, ("nodiskio", "nodiskio-unprivileged"), ("nginx", "nginx-threads"),
+         {"mib": 1024, "streams": "1,64"}, ("--congestion", "bbr")),
+    Page("download-http2", UNCACHED, "Large downloads over HTTP/2",
+         "How fast are one download, and 64 streams of one connection, in clear text?",
+         "download", DOWNLOADED, ("nodiskio",), DOWNLOADERS,
+         {"mib": 1024, "streams": "1,64", "protocol": "http2"}),
     Page("short", UNCACHED, "Small files beside large downloads",
          "How long does a small uncached file wait while 64 clients download large ones?",
          "short", against_best("p99 beside", "beside the downloads the p99 is {mine}, with "
@@ -158,6 +182,14 @@ PAGES = (
                          "peer's", subject="nodiskio-tls", first=1),
          ("nodiskio-tls",), ("nginx-tls", "h2o-tls"),
          {"seconds": 2, "cases": "1K,1M,16M", "log": "off"}),
+    Page("download-tls", ENCRYPTED, "Large downloads over TLS",
+         "How fast are one download, and 64 at once, from a disk without a limit?",
+         "download", DOWNLOADED_TLS, ("nodiskio-tls",), DOWNLOADERS_TLS,
+         {"mib": 1024, "streams": "1,64"}),
+    Page("download-http2-tls", ENCRYPTED, "Large downloads over HTTP/2 and TLS",
+         "How fast are one download, and 64 streams of one connection?",
+         "download", DOWNLOADED_TLS, ("nodiskio-tls",), DOWNLOADERS_TLS,
+         {"mib": 1024, "streams": "1,64", "protocol": "http2"}),
     Page("tls-storm", ENCRYPTED, "The storm over TLS",
          "How much of a cached file's rate over TLS is left while others read uncached files?",
          "storm", against_best(IN_STORM, ANSWERED, subject="nodiskio-tls"),
