@@ -178,7 +178,7 @@ conn_http2_end(struct conn *c)
 static void
 conn_http2_set_timer(struct conn *c)
 {
-	const struct h2 *h2 = c->cn_h2->ch_session;
+	struct h2 *h2 = c->cn_h2->ch_session;
 	enum timer timer = c->cn_item.it_timer;
 
 	if (c->cn_h2->ch_rest != NULL || timer == TIMER_GRACE)
@@ -188,8 +188,10 @@ conn_http2_set_timer(struct conn *c)
 	else if (h2->h2_heading != NULL || h2->h2_requests == 0) {
 		if (timer != TIMER_HEAD)
 			conn_timer(c, TIMER_HEAD);
-	} else if (timer != TIMER_IDLE && timer != TIMER_REST)
+	} else if (timer != TIMER_IDLE && timer != TIMER_REST) {
 		conn_patience(c, min_rate_ended(c));
+		h2_settle(h2);
+	}
 }
 
 /*

@@ -46,11 +46,12 @@ h2_session_begin(struct h2 *h2)
 		(uint32_t)conf->conf_max_head},
 	    {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
 	};
+	nghttp2_mem mem = h2_frame_buffer_memory(&h2->h2_frame_buffer);
 	nghttp2_session_callbacks *cb = h2_callbacks();
 	nghttp2_option *op = h2_session_options();
 	bool done =
 	    cb != NULL && op != NULL &&
-	    nghttp2_session_server_new2(&h2->h2_session, cb, h2, op) == 0;
+	    nghttp2_session_server_new3(&h2->h2_session, cb, h2, op, &mem) == 0;
 
 	nghttp2_session_callbacks_del(cb);
 	nghttp2_option_del(op);
@@ -245,6 +246,13 @@ h2_wants_room(const struct h2 *h2)
 	return !h2->h2_broken &&
 	       (h2->h2_held_len > 0 ||
 		   nghttp2_session_want_write(h2->h2_session) != 0);
+}
+
+void
+h2_settle(struct h2 *h2)
+{
+	if (h2_is_idle(h2) && !h2_wants_room(h2))
+		h2_frame_buffer_release(&h2->h2_frame_buffer, clock_now());
 }
 
 bool

@@ -23,6 +23,7 @@
 
 #include "server/content/header_cache.h"
 #include "server/http2/flood.h"
+#include "server/http2/frame_buffer.h"
 #include "server/http2/walk.h"
 #include "server/worker/sched.h"
 
@@ -73,6 +74,7 @@ TAILQ_HEAD(h2_streams, h2_stream);
 struct h2 {
 	struct h2_owner h2_owner;
 	nghttp2_session *h2_session;
+	struct h2_frame_buffer h2_frame_buffer;
 	struct h2_streams h2_all;
 	struct h2_streams h2_due; /* streams to run in the next time slice */
 	unsigned h2_count;	  /* streams in h2_all */
@@ -151,6 +153,9 @@ size_t h2_gather(struct h2 *, char *, size_t room);
 
 /* Returns true if h2_gather has something to write. */
 bool h2_wants_room(const struct h2 *);
+
+/* Returns memory to the kernel that an idle session does not need.  Does nothing if it is not idle. */
+void h2_settle(struct h2 *);
 
 /* Returns true if the session has nothing more to receive or send. */
 bool h2_is_over(const struct h2 *);

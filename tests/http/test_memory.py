@@ -16,6 +16,7 @@ CLIENTS, STREAMS = 40, 100
 CONNECTIONS = 500
 MOST = 4096  # bytes of a stream, with its share of the connection
 MOST_1 = 5120  # of a connection of HTTP/1
+MOST_IDLE = 18 << 10  # of an idle connection of HTTP/2
 
 
 def memory(server):
@@ -134,6 +135,35 @@ def test_a_head_that_is_refused_is_freed_while_its_error_waits(serve_conf, site,
         c.sock.close()
     server.stop(messages=r"(pagewise: access log: \d+ records lost[^\n]*\n)*")
     assert 500 < taken <= MOST_1
+
+
+def test_an_idle_session_of_http2_keeps_no_frames(serve_conf, site):
+    """Heads of 8 KB fill half of the buffer in which libnghttp2 assembles frames."""
+    if not os.path.exists(harness.RELEASE):
+        pytest.skip("no release build")
+    server = serve_conf({"workers": 1}, [("s", {"root": site, "redirect": ["/old/* /new/*"]}, {})],
+                        binary=harness.RELEASE)
+    block = b"".join(raw.literal(n, v) for n, v in (
+        (b":method", b"HEAD"), (b":scheme", b"http"), (b":authority", b"localhost")))
+    block += b"\0\x05:path" + string(b"/old/" + 8000 * b"Z")
+    request = raw.frame(raw.HEADERS, raw.END_STREAM | raw.END_HEADERS, 1, block)
+
+    def idle():
+        clients = [raw.Client(server.address) for _ in range(CONNECTIONS)]
+        for c in clients:
+            c.send(request)
+            while (frame := c.read())[0] != raw.HEADERS:
+                pass
+            assert len(frame[3]) > 8000
+        return clients
+
+    clients = idle()
+    before = memory(server)
+    clients += idle()
+    taken = (memory(server) - before) / CONNECTIONS
+    for c in clients:
+        c.sock.close()
+    assert 500 < taken <= MOST_IDLE
 
 
 def resident(server):
