@@ -171,10 +171,11 @@ def h2load(undo, log, url, connections, streams, seconds, http1=False):
 
 
 def h2load_each(undo, log, urls, streams, timeout=600):
-    """urls: the file with the list; each is requested once, over one connection."""
+    """urls: the file with the list; each is requested once, over one connection.  If nothing
+    arrives for ten seconds, the requests have failed."""
     with open(urls, encoding="ascii") as f:
         requests = len(f.readlines())
-    argv = ["h2load", "-t1", "-c1", f"-m{streams}", f"-n{requests}",
+    argv = ["h2load", "-t1", "-c1", f"-m{streams}", f"-n{requests}", "-N10",
             "--tls13-ciphers=TLS_AES_256_GCM_SHA384", "--groups=X25519", "--npn-list=h2",
             f"--input-file={urls}"]
     return H2loadEach(undo, argv, timeout, log)
