@@ -21,7 +21,7 @@ MINIATURE = {
     "hot": {"seconds": 1, "connections": 2, "cases": "pipelined,spread"},
     "cold": {"seconds": 1, "connections": 4, "files": 128, "bandwidth": 20,
              "iops": 40, "memory_mib": 32, "lead": 0},
-    "download": {"mib": 64, "streams": "1,4"},
+    "download": {"mib": 64, "streams": "1,4", "memory_mib": 64},
     "herd": {"clients": 20, "file_mib": 1, "memory_mib": 32, "timeout": 10},
 }
 

@@ -104,6 +104,27 @@ def test_downloads_in_miniature_with_where_the_loop_slept(data, tmp_path):
     assert "loop asleep" in out and "longest iteration" in out
 
 
+def test_downloads_over_http2_in_miniature(data, tmp_path):
+    """One connection, into memory that nothing limits, with the congestion control asked for."""
+    lab.needs("h2load", "replay", "limits", "network")
+    status, out, err = lab.run(
+        "run", "download", "--rounds", 1, "--data", data, "--out", tmp_path / "out",
+        "--path", "nodiskio-tls", "--congestion", "cubic", *lab.miniature("download"),
+        "--set", "download.protocol=http2", "--set", "download.memory=returned")
+    assert status == 0, err
+    ((one,),) = lab.rounds(tmp_path / "out").values()
+    for part in one["values"].values():
+        assert part["body"] == 64 << 20 and part["seconds"] > 0
+    assert "- TCP: cubic\n" in out
+
+
+def test_a_congestion_control_that_is_not_there_is_said(data, tmp_path):
+    lab.needs("network")
+    status, _, err = lab.run("run", "download", "--data", data, "--out", tmp_path / "out",
+                             "--congestion", "none-such", *lab.miniature("download"))
+    assert status == 1 and "lab: congestion control none-such: " in err
+
+
 def test_an_ordinary_user_gets_what_can_be_had(base, tmp_path):
     """In a copy of the tree, which an ordinary user need not be able to enter."""
     lab.needs("wrk", "probe", "replay", "limit")
@@ -197,6 +218,8 @@ def wait(condition, child):
     (["run", "hot", "--set", "hot.cases=1K,2K"], "2K: there are 1K, 16K, "),
     (["run", "hot", "--set", "hot.log=maybe"], "maybe: there are off, on"),
     (["report", "/"], "is not the directory of a run"),
+    (["run", "download", "--set", "download.memory=new"], "memory: new: recycled or returned"),
+    (["run", "download", "--set", "download.protocol=spdy"], "protocol: spdy: http1 or http2"),
 ])
 def test_what_cannot_be_done_is_said(args, message):
     status, out, err = lab.run(*args)
