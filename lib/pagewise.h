@@ -15,12 +15,12 @@
  *   struct pw_send       one transmission: memory, then a range of a file
  *   struct pw_send_path  a way of sending, chosen by name
  *
- * Functions return 0 or -errno unless they say otherwise.  Sizes and offsets
- * are bytes, times are microseconds of CLOCK_MONOTONIC.
+ * Functions return 0 or -errno unless their comment says otherwise.  Sizes and offsets are bytes,
+ * times are microseconds of CLOCK_MONOTONIC.
  *
- * A call that breaks the rules below fails with -EINVAL, and changes nothing.  If continuing
- * would corrupt memory, the library prints a sentence on stderr that names the function and
- * the rule, and aborts the program (abort(3)).  It prints nothing else.
+ * A call that breaks the rules below fails with -EINVAL, and changes nothing.  If continuing would
+ * corrupt memory, the library prints a sentence on stderr that names the function and the rule, and
+ * aborts the program (abort(3)).  The library prints nothing else.
  *
  * Structs that the caller allocates keep their size within a soname; structs that the
  * library allocates (pw_file) get new members at the end.
@@ -61,20 +61,21 @@ struct pw_send_path;
 const char *pw_version(void);
 
 /*
- * A loop also waits for the disk if pages of the program are not resident, and for other processors
- * when the descriptor table of several threads grows.  pw_process_prepare locks the program and its
- * libraries in memory (some 4 MiB), and enlarges the table to 65536 descriptors, or to
- * RLIMIT_NOFILE if that is less.  With glibc it also makes later threads map their heaps in one
- * piece.  Call it before the first thread is started and after RLIMIT_NOFILE is set.  Returns 0, or
- * -errno if it could only read some pages of the program into memory, so that the kernel may evict
- * them; RLIMIT_MEMLOCK causes -ENOMEM and -EPERM.
+ * Locks the program and its libraries in memory (some 4 MiB), and enlarges the descriptor table to
+ * 65536 descriptors, or to RLIMIT_NOFILE if that is less.  Otherwise a loop may wait for the disk
+ * when it needs a page of the program, and for other processors while the descriptor table of a
+ * process with threads grows.  With glibc, pw_process_prepare also makes later threads map their
+ * heaps in one piece.  Call it before the first thread is started and after RLIMIT_NOFILE is set.
+ * Returns 0, or -errno if it could only read some pages of the program into memory, so that the
+ * kernel may evict them; RLIMIT_MEMLOCK causes -ENOMEM and -EPERM.
  */
 int pw_process_prepare(void);
 
 /* Configuration of a pool. */
 struct pw_pool_conf {
-	unsigned ppc_threads; /* per queue, and 2 for lookups; 0 means 16 */
-	unsigned ppc_queue;   /* maximum jobs in a queue; 0 means 4096 */
+	/* threads per queue, plus 2 for lookups; 0 means 16 */
+	unsigned ppc_threads;
+	unsigned ppc_queue; /* maximum jobs in a queue; 0 means 4096 */
 };
 
 /* Creates a pool.  The configuration may be NULL.  Returns 0 or -errno. */
@@ -188,7 +189,7 @@ int pw_loop_destroy(struct pw_loop **);
 
 /*
  * -------- pw_root(3): directories below which files are opened
- * Any thread may use a root.  Close a root when no loop uses it for a new open any more.
+ * Any thread may use a root.  Close a root when no loop will use it for another open.
  */
 
 /*
@@ -260,9 +261,10 @@ long pw_name_attribute(
 /*
  * -------- pw_file(3): open files of a loop
  * A program opens files by path (pw_file_open), or makes them from descriptors of its own
- * (pw_file_from_fd).  It holds references to files, and releases them by pw_file_unref.  The loop keeps
- * files that were opened by path in a cache for a while.  The caller reads the members of the struct to
- * make a response, and may set fil_stale and fil_user.  Call all functions on the loop's thread.
+ * (pw_file_from_fd), and releases its references to files by pw_file_unref.  The loop caches files
+ * that were opened by path, for 10 s after their last use.  The caller reads the members of the
+ * struct to make a response, and may set fil_stale and fil_user.  Call all functions on the loop's
+ * thread.
  */
 #define PW_ATTRIBUTE_MAX 256 /* maximum length of an attribute's value */
 
@@ -327,9 +329,9 @@ struct pw_open {
  *   -ELOOP        the path has a loop of links, or a link with PW_ROOT_NO_LINKS
  *   -EAGAIN       the device's queue is full, or no thread can be started
  *   -EINVAL       op_waiter.wt_done is not set
- * pw_file_open notices a created or moved file within PW_FRESH_US, a second.  It notices a change,
- * replacement or removal of an open file in the next iteration of the loop (at once if the program does
- * not call pw_loop_rest), and on network file systems within a second.
+ * pw_file_open notices a created or moved file within PW_FRESH_US, a second.  The function notices
+ * a change, replacement or removal of an open file in the next iteration of the loop (at once if
+ * the program does not call pw_loop_rest), and on network file systems within a second.
  */
 int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
     uint64_t now_us, struct pw_open *op);
@@ -343,25 +345,28 @@ int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
 int pw_open_cancel(struct pw_open *);
 
 /*
- * Makes a file from `fd`, a descriptor of the caller that is open for reading, for a program that opens
- * files itself.  The file is as one of pw_file_open, except that the loop does not cache it: call this
- * function once for each open file and loop, not for each request.
+ * Makes a file from `fd`, a descriptor of the caller that is open for reading, for a program that
+ * opens files itself.  The file behaves like one of pw_file_open, but the loop does not cache it;
+ * so call this function once for each open file and loop, not for each request.
  *
- * The caller keeps fd, and may close it when the function returns.  The library opens the file again by
- * /proc/self/fd, with O_NOATIME if permitted, so fd's offset, flags and read-ahead stay as they are.  If
- * it cannot (no /proc, no permission for the file; on FreeBSD always), it duplicates fd.  Then on Linux fd
- * must not have O_DIRECT, the library sets POSIX_FADV_RANDOM on it, and the caller must not call
- * posix_fadvise(2) on it with other advice for reading ahead, or a loop may wait for a disk.  As any close(2)
- * does, the last pw_file_unref releases the process's fcntl(2) record locks of the file.
+ * The caller keeps fd, and may close it when the function returns.  The library opens the file
+ * again by /proc/self/fd, with O_NOATIME if permitted, so fd's offset, flags and read-ahead stay as
+ * they are.  If that fails (no /proc, no permission for the file), and always on FreeBSD, the
+ * library duplicates fd.  On Linux fd must then not have O_DIRECT, the library sets
+ * POSIX_FADV_RANDOM on fd, and the caller must not give other advice on read-ahead for fd by
+ * posix_fadvise(2), or a loop may wait for a disk.  As any close(2) does, the last pw_file_unref
+ * releases the process's fcntl(2) record locks of the file.
  *
  * `st` is the caller's stat of the file, from which its validators were made, or NULL.  If the file has
  * changed since, the function returns -ESTALE, so no bytes are sent under validators of another version.
  *
- * The first file of a device is examined by a disk thread, and so is every file of a network file system, of
- * one that is not known, and with op_attribute.  The function calls fstat(2) itself only where that does not
- * wait; but on FreeBSD, which finds out by fstat(2) what device fd is on, it may wait for a file server.
+ * A disk thread examines the first file of each device, every file of a network or unknown file
+ * system, and every file if op_attribute is set.  The function itself calls fstat(2) only where
+ * fstat(2) does not wait.  On FreeBSD pw_file_from_fd may still wait for a file server, since the
+ * library determines the device of fd by fstat(2).
  *   0             op->op_file is set
- *   -EINPROGRESS  op_waiter.wt_done will be called, with wt_error and op_file; pw_open_cancel cancels that
+ *   -EINPROGRESS  op_waiter.wt_done will be called, with wt_error and op_file; pw_open_cancel
+ *                 cancels the wait
  *   -ESTALE       size, mtime or ctime of the file are not those of `st`
  *   -EINVAL       op_waiter.wt_done is not set, the file is not regular, `st` is of another file, or fd has
  *                 O_DIRECT and could only be duplicated
@@ -391,41 +396,47 @@ int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
  * Checks, without waiting for the disk, whether `len` bytes at `off` are resident.
  *   1            all are: a sendfile(2) of fil_fd would not wait for the disk now
  *   0            some byte is not resident, or the file's pages are being dropped
- *   -EOPNOTSUPP  unknown: on network file systems and others that pool sends, and on FreeBSD
+ *   -EOPNOTSUPP  unknown: on FreeBSD, and where the path pool sends the files, as on network file
+ *                systems
  *   -EINVAL      the range is empty or not within fil_size, or the file is not regular
- * The kernel may evict pages at any moment after the call, and the library remembers what it found for up
- * to 100 ms, so check each chunk just before it is sent.  A chunk should have at most 512 KiB, whose check
- * takes some 10 us, or 100 us if the process neither owns nor may write the file.  Send from fil_fd: from
- * another descriptor the kernel may read ahead, and wait.
+ * The kernel may evict pages at any moment after the call, and the library keeps a result for up to
+ * 100 ms, so check each chunk just before it is sent.  A chunk should have at most 512 KiB, whose
+ * check takes some 10 us, or 100 us if the process neither owns nor may write the file.  Send from
+ * fil_fd, since with another descriptor the kernel may read ahead, and wait.
  */
 int pw_resident(struct pw_file *, off_t off, size_t len);
 
 /*
  * -------- pw_fetch(3): windows of files, for programs that send by themselves
- * pw_fetch makes a range of a file resident, and lends it to the caller until pw_unpin, for a program that
- * sends by itself: by sendfile(2), MSG_ZEROCOPY, kernel TLS, or as frames of HTTP/2 or QUIC.  It shares
- * fetches, memory and budget with transmissions: clients of one window wait for one fetch.  Loop's thread.
+ * pw_fetch makes a range of a file resident, and lends the range to the caller until pw_unpin.  The
+ * caller sends the bytes by sendfile(2), MSG_ZEROCOPY or kernel TLS, or as frames of HTTP/2 or
+ * QUIC.  Fetches and transmissions share windows, memory and budget: all clients of a window wait
+ * for one fetch.  Call both functions on the loop's thread.
  *
- * ft_want selects what is lent:
- * - PW_FETCH_PAGES: the bytes are in the page cache, and locked there if possible.  Then ft_mem points to a
- *   mapping, which only system calls may read: if the file was truncated they fail with EFAULT, but the
- *   program itself would get SIGBUS.  Otherwise ft_mem is NULL: the bytes were resident a moment ago, and
- *   pw_resident checks them again before they are sent from fil_fd.  Where it fails with -EOPNOTSUPP, use
- *   PW_FETCH_MEMORY, or FreeBSD's sendfile(2), which does not wait for data.
- *   Bytes can be locked on Linux 6.5 and later if ft_off is a multiple of PW_FETCH_WINDOW, ft_have is
- *   PW_FETCH_WINDOW or at least 128 KiB that reach fil_size, the device's read_ahead_kb is below 2048, and
- *   RLIMIT_MEMLOCK or RLIMIT_NOFILE permits it; they are not if the fetch joins one that does not lock.
- *   A writer can still change the bytes.  So send the last bytes of a response last, from a copy that
- *   pw_file_copy made after all others were passed to the socket; on -ESTALE close the connection.
- * - PW_FETCH_MEMORY: ft_mem points to a copy, which the program may read, and which never changes.  It is of
- *   the version that fil_size and fil_mtime describe.  A disk thread makes the copy, past the page cache if
- *   the pages would be dropped.  All that need the window share the copy.  Each copy takes PW_FETCH_WINDOW
- *   bytes of memory, so fetch small files as pages, and copy them by pw_file_copy.
+ * ft_want selects the kind of loan:
+ * - PW_FETCH_PAGES: the bytes are in the page cache, and locked there if possible.  Then ft_mem
+ *   points to a mapping, which only system calls may read: if the file was truncated, system calls
+ *   fail with EFAULT, but the program itself would get SIGBUS.  Otherwise ft_mem is NULL; call
+ *   pw_resident again before you send the bytes from fil_fd, since the kernel may have evicted
+ *   them.  Where pw_resident fails with -EOPNOTSUPP, use PW_FETCH_MEMORY, or FreeBSD's sendfile(2),
+ *   which does not wait for data.  Bytes can be locked on Linux 6.5 and later if ft_off is a
+ *   multiple of PW_FETCH_WINDOW, ft_have is PW_FETCH_WINDOW or at least 128 KiB that reach
+ *   fil_size, the device's read_ahead_kb is below 2048, and RLIMIT_MEMLOCK or RLIMIT_NOFILE permits
+ *   it.  The bytes are not locked if the fetch joins another one that does not lock.  A writer can
+ *   still change the bytes.  So send the last bytes of a response from a copy that pw_file_copy
+ *   makes after all earlier bytes were passed to the socket; if pw_file_copy returns -ESTALE, close
+ *   the connection.
+ * - PW_FETCH_MEMORY: ft_mem points to a copy, which the program may read, and which never changes.
+ *   The copy has the version that fil_size and fil_mtime describe.  A disk thread makes this copy,
+ *   past the page cache if the pages would be dropped.  All clients of the window share the copy.
+ *   Each copy takes PW_FETCH_WINDOW bytes of memory, so fetch small files as pages, and copy them
+ *   by pw_file_copy.
  *
  * Limits: locked pages and copies, with those of transmissions, take at most an eighth of memory
- * (pw_pool_pinned).  Above that PW_FETCH_PAGES does not lock, and PW_FETCH_MEMORY fails with -ENOBUFS.
- * Until pw_unpin the range also takes ft_have bytes of the budget (ps_unsent), unless it was there without a
- * fetch, so other transmissions may wait for pw_unpin.  Unpin what a client does not read, and fetch it again.
+ * (pw_pool_pinned).  Above that PW_FETCH_PAGES does not lock, and PW_FETCH_MEMORY fails with
+ * -ENOBUFS.  A range that was not resident also takes ft_have bytes of the budget (ps_unsent) until
+ * pw_unpin, so other transmissions may wait for pw_unpin.  Unpin a range that a client does not
+ * read, and fetch the range again later.
  */
 #define PW_FETCH_WINDOW ((size_t)2 << 20)
 #define PW_FETCH_ROOM	112 /* size of ft_private, bytes */
@@ -446,7 +457,7 @@ struct pw_fetch {
 	off_t ft_off;		 /* first byte */
 	size_t ft_len;		 /* bytes that are wanted */
 	enum pw_fetch_want ft_want;
-	/* Treatment of the pages that this fetch reads into the page cache.  pw_unpin has them dropped. */
+	/* Treatment, by pw_unpin, of the pages that this fetch read into the page cache. */
 	enum pw_cache ft_cache;
 	bool ft_begun; /* true to fetch even if the device's queue is full */
 
@@ -470,19 +481,20 @@ struct pw_fetch {
  *   -EINPROGRESS  ft_waiter.wt_done will be called, with wt_error 0 or -errno; until then the struct must
  *                 stay, and pw_unpin must not be called
  *   -EINVAL       wt_done or ft_file is not set, the file is not regular, the range is empty or not within
- *                 fil_size, or the struct still has what an earlier call lent
+ *                 fil_size, or pw_unpin was not called for an earlier range
  *   -EAGAIN       the device's queue is full, or no thread can be started
  *   -ENOBUFS      PW_FETCH_MEMORY: the limit of copies is reached
  *   -ESTALE       the file has changed since it was looked up (see fil_stale)
  *   -EIO, ...     as pread(2)
- * After an error nothing is lent.  If the client has left meanwhile, call pw_unpin in wt_done.
+ * After an error nothing is lent.  If the client left during the fetch, call pw_unpin in wt_done.
  */
 int pw_fetch(struct pw_fetch *);
 
 /*
- * Releases what pw_fetch lent.  After MSG_ZEROCOPY, vmsplice(2) and the like, memory of PW_FETCH_MEMORY must
- * stay until the kernel has sent it, since the library uses it again.  Does nothing if nothing is lent.  Aborts the program if the fetch is pending.  Unpin
- * all before pw_loop_destroy.
+ * Releases the range that pw_fetch lent; does nothing if none is lent.  The library uses memory of
+ * PW_FETCH_MEMORY again; so after MSG_ZEROCOPY, vmsplice(2) and the like, call pw_unpin only when
+ * the kernel has sent the bytes.  Aborts the program if the fetch is pending.  Unpin all ranges
+ * before pw_loop_destroy.
  */
 void pw_unpin(struct pw_fetch *);
 
@@ -491,8 +503,8 @@ void pw_unpin(struct pw_fetch *);
  * pw_task_run runs work that reads a disk, such as a directory listing.  A disk thread of the
  * device `dev` (fil_dev) calls tk_work; then the loop's thread calls wt_done.  The struct must stay
  * valid until wt_done is called.  pw_task_run returns -EAGAIN if no thread can be started, or if
- * the device's queue is full and tk_begun is false.  It returns -EINVAL if tk_work or wt_done is
- * not set.
+ * the device's queue is full and tk_begun is false.  pw_task_run returns -EINVAL if tk_work or
+ * wt_done is not set.
  */
 struct pw_task {
 	struct pw_waiter tk_waiter;
@@ -504,9 +516,9 @@ int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
 
 /*
  * -------- pw_sink(3): destinations of transmissions other than sockets
- * A destination other than a plain socket, such as TLS in user space.  The library copies resident data
- * for the sink on the loop, without waiting, and fetches missing data first.  A sink that can send ranges
- * of files itself, by sendfile(2) for example, sets take_range.
+ * A sink is a destination other than a plain socket, such as TLS in user space.  The library copies
+ * resident data for the sink on the loop, without waiting, and fetches missing data first.  A sink
+ * that can send ranges of files itself, by sendfile(2) for example, sets take_range.
  *
  * The library calls a sink on the loop's thread only.  So with a sink the send paths differ only in
  * the thread that reads: `blocking' and `copy' always read on the loop, `aio' and `pool' never do.
@@ -542,8 +554,8 @@ struct pw_sink_ops {
 	 * again.
 	 *
 	 * The library calls take instead for the last 16 KiB, and if residency cannot be checked or
-	 * the window is evicted again and again; it may then offer bytes that it offered to
-	 * take_range before.  take_range may be NULL.
+	 * the window is evicted again and again; the library may then offer bytes that it offered
+	 * to take_range before.  take_range may be NULL.
 	 */
 	int (*take_range)(
 	    struct pw_sink *, off_t, size_t len, bool more, size_t *taken);
@@ -575,7 +587,7 @@ struct pw_sink {
  *    that cancels the transmission may shut the socket down, but must not close
  *    the socket before snd_done is called, unless pw_send_take_back returned
  *    true.
- * 4. All paths count bytes alike: one pure function does (lib/send/account.h).
+ * 4. One pure function counts the bytes of all paths (lib/send/account.h).
  * 5. If the file shrinks, or its size or modification time differs after its
  *    last byte was read, the transmission fails with PW_SEND_ERROR and -ESTALE
  *    before the last byte is sent.  The caller must then close the connection,
@@ -585,13 +597,13 @@ struct pw_sink {
  *    admitted; the caller bounds the number of these by limiting connections.
  */
 
-/* Results of pw_send_step, each with what the caller does next. */
+/* Results of pw_send_step, each with the next action of the caller. */
 enum pw_send_status {
 	PW_SEND_DONE,	    /* the kernel or the sink accepted everything */
-	PW_SEND_WANT_WRITE, /* the socket is full: step when it is writable */
-	PW_SEND_AGAIN,	    /* a chunk was sent: step after other connections */
+	PW_SEND_WANT_WRITE, /* the socket is full; step when it is writable */
+	PW_SEND_AGAIN,	    /* a chunk was sent; step after other connections */
 	PW_SEND_PENDING,    /* step after snd_done was called */
-	PW_SEND_ERROR,	    /* snd_error is set: close the connection */
+	PW_SEND_ERROR,	    /* snd_error is set; close the connection */
 };
 
 /*
@@ -674,7 +686,7 @@ int pw_send_start(struct pw_send *);
 /*
  * Sends a chunk.  If the transmission is pending, returns PW_SEND_ERROR and sets snd_error to -EINVAL;
  * the library still calls snd_done.  After PW_SEND_ERROR, snd_error is
- *   -EAGAIN      the device's queue is full; if nothing was sent, another response can be
+ *   -EAGAIN      the device's queue is full; if nothing was sent, send another response
  *   -ECANCELED   pw_send_cancel was called
  *   -EINVAL      pw_send_start failed, or the transmission was pending
  *   -EPIPE, ...  as send(2): the client has closed the connection
@@ -715,7 +727,7 @@ void pw_send_yield(struct pw_send *);
  */
 uint64_t pw_unacked(int sock);
 
-/* Returns true if no byte in the socket has been read from the disk yet (path native). */
+/* Returns true if all bytes in the socket still wait for the disk (path native). */
 bool pw_awaits_disk(int sock);
 
 /* Ends a transmission and releases its file.  Aborts the program if it is pending. */

@@ -1,14 +1,15 @@
 /*
  * pagewise.hpp: libpagewise for C++17, in this header alone.
  *
- * Each class owns what its C function creates, and its destructor releases it.  pool, root, loop and file are
- * handles that can be moved; a file can be copied, too.  opening, sending and lending are operations: destroy
- * one at any time, and its callback is not called any more.  The memory that the library still uses then lives
- * until the library has finished.
+ * Each class owns the object that its C function creates; the destructor of the class releases the
+ * object.  pool, root, loop and file are handles that can be moved; a file can be copied, too.
+ * opening, sending and lending are operations: destroy one at any time, and its callback is not
+ * called any more.  The memory that the library still uses then lives until the library has
+ * finished.
  *
- * Functions return 0 or -errno as those of <pagewise.h>, which describes them, and throw nothing but
- * std::bad_alloc.  Callbacks must not throw: that ends the program (std::terminate).  The rules for threads are
- * those of libpagewise(3).
+ * Functions return 0 or -errno as those of <pagewise.h>, which describes them, and throw only
+ * std::bad_alloc.  Callbacks must not throw, since an exception ends the program (std::terminate).
+ * The rules for threads are those of libpagewise(3).
  */
 #ifndef PAGEWISE_HPP
 #define PAGEWISE_HPP
@@ -24,7 +25,7 @@
 
 namespace pagewise {
 
-/* Disk threads.  Must outlive its loops. */
+/* A pool of disk threads.  Must outlive its loops. */
 class pool {
 public:
 	pool() = default;
@@ -135,7 +136,7 @@ private:
 	pw_file *f = nullptr;
 };
 
-/* An open.  One at a time. */
+/* An open of a file.  A second call of open cancels the first if that is pending. */
 class opening {
 public:
 	using callback = std::function<void(int error, file)>;
@@ -185,15 +186,16 @@ private:
 	static void on_done(pw_waiter *w) noexcept
 	{
 		state *s = reinterpret_cast<state *>(w);
-		callback done = s->done; /* since the callback may destroy the opening */
+		callback done = s->done; /* a copy, since the callback may destroy the opening */
 
 		done(w->wt_error, file(w->wt_error == 0 ? s->op.op_file : nullptr));
 	}
 };
 
 /*
- * A transmission: a head, then a range of a file.  `keep` is an object, such as the owner of the socket, that the
- * library needs until it has finished; a sending that is destroyed releases it only then.
+ * A transmission: a head, then a range of a file.  `keep` is an object that the library needs until
+ * it has finished, such as the owner of the socket.  If the sending is destroyed earlier, `keep` is
+ * released when the library has finished.
  */
 class sending {
 public:
@@ -215,7 +217,10 @@ public:
 	/* Options of <pagewise.h>, such as snd_cache and snd_sink.  Set them before start. */
 	struct pw_send &options() { return st->send; }
 
-	/* Call it first, or when the last transmission has ended; options stay.  `ready` is called after PW_SEND_PENDING: step then. */
+	/*
+	 * Starts a transmission; the options stay from one transmission to the next.  The last one
+	 * must have ended.  `ready` is called after PW_SEND_PENDING; call step then.
+	 */
 	int start(const loop &on, int sock, std::string head, const file &body, off_t off, off_t len,
 	    std::function<void()> ready)
 	{
@@ -248,7 +253,10 @@ public:
 		return pw_send_start(&s);
 	}
 
-	/* Releases the file after PW_SEND_DONE and PW_SEND_ERROR. */
+	/*
+	 * Sends a chunk as pw_send_step does.  Releases the file after PW_SEND_DONE and
+	 * PW_SEND_ERROR.
+	 */
 	pw_send_status step()
 	{
 		pw_send_status status = pw_send_step(&st->send);
@@ -266,7 +274,7 @@ private:
 		std::shared_ptr<void> keep;
 		std::string head;
 		std::function<void()> ready;
-		bool left = false; /* its sending is destroyed */
+		bool left = false; /* true if the sending was destroyed */
 		explicit state(std::shared_ptr<void> k) : keep(std::move(k)) {}
 		state(const state &) = delete;
 		state &operator=(const state &) = delete;
@@ -282,7 +290,7 @@ private:
 			delete s;
 			return;
 		}
-		auto ready = s->ready; /* since the callback may destroy the sending */
+		auto ready = s->ready; /* a copy, since the callback may destroy the sending */
 		ready();
 	}
 };
@@ -300,12 +308,12 @@ public:
 		s->done = nullptr;
 		s->left = true;
 		if (!s->pending)
-			delete s; /* else on_done frees it */
+			delete s; /* else on_done frees the state */
 	}
 
 	/*
-	 * Returns 0, -errno, or -EINPROGRESS if `done` will be called.  Releases what an earlier call lent.  `done`
-	 * may fetch again.
+	 * Fetches a range.  Releases the window of an earlier call first.  Returns 0, -errno, or
+	 * -EINPROGRESS if `done` will be called, which may call fetch again.
 	 */
 	int fetch(const file &of, off_t off, std::size_t len, pw_fetch_want want, std::function<void(int error)> done)
 	{
@@ -323,7 +331,7 @@ public:
 		st->pending = error == -EINPROGRESS;
 		return error;
 	}
-	/* The caller must not call it while the fetch is pending. */
+	/* Releases the window.  Must not be called while the fetch is pending. */
 	void unpin() { pw_unpin(&st->fetch); }
 	bool pending() const { return st->pending; }
 	const char *data() const { return st->fetch.ft_mem; }
@@ -334,7 +342,7 @@ private:
 		struct pw_fetch fetch {}; /* first member, since its waiter is cast */
 		std::function<void(int error)> done;
 		bool pending = false;
-		bool left = false; /* its lending is destroyed */
+		bool left = false; /* true if the lending was destroyed */
 		state() = default;
 		state(const state &) = delete;
 		state &operator=(const state &) = delete;
@@ -351,7 +359,8 @@ private:
 			delete s;
 			return;
 		}
-		auto done = std::move(s->done); /* since the callback may destroy the lending, or fetch again */
+		/* Moved, since the callback may destroy the lending, or fetch again. */
+		auto done = std::move(s->done);
 		done(w->wt_error);
 	}
 };
