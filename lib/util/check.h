@@ -1,7 +1,7 @@
 /*
- * check: two kinds of assertions.  PW_CHECK checks the library itself, but only in builds
- * with PW_DEBUG (the debug build and those with sanitizers).  PW_MUST checks callers of the
- * library in every build; it stands where continuing would corrupt memory.
+ * check: two kinds of assertions.  PW_CHECK checks the library itself, but only in builds with
+ * PW_DEBUG (the debug build and those with sanitizers).  PW_MUST checks callers of the library in
+ * every build, wherever continuing would corrupt memory.
  */
 #ifndef LIB_UTIL_CHECK_H
 #define LIB_UTIL_CHECK_H

@@ -1,7 +1,7 @@
 /*
  * hash: hashes names that clients choose, for tables with chains.  SipHash-1-3 (Aumasson,
- * Bernstein: "SipHash: a fast short-input PRF", 2012) with a secret seed for each table:
- * clients do not know it, so they cannot choose names that share a chain.
+ * Bernstein: "SipHash: a fast short-input PRF", 2012) with a secret seed for each table, so clients
+ * cannot choose names that share a chain.
  */
 #ifndef LIB_UTIL_HASH_H
 #define LIB_UTIL_HASH_H
