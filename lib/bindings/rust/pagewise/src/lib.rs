@@ -36,7 +36,7 @@ fn c_path(path: &Path) -> io::Result<CString> {
 }
 
 struct PoolHandle(*mut sys::pw_pool);
-// A pool is for all threads.
+// Any thread may use a pool.
 unsafe impl Send for PoolHandle {}
 unsafe impl Sync for PoolHandle {}
 
@@ -46,7 +46,7 @@ impl Drop for PoolHandle {
     }
 }
 
-/// Threads that wait for disks. Loops keep their pool.
+/// Threads that wait for disks. A pool lives as long as its loops.
 #[derive(Clone)]
 pub struct Pool(Arc<PoolHandle>);
 
@@ -61,7 +61,7 @@ impl Pool {
 }
 
 struct RootHandle(*mut sys::pw_root);
-// A root is for all threads, and has an atomic count of references.
+// Any thread may use a root, whose reference count is atomic.
 unsafe impl Send for RootHandle {}
 unsafe impl Sync for RootHandle {}
 
@@ -104,7 +104,7 @@ impl Drop for LoopHandle {
     }
 }
 
-/// The library's end of an event loop.
+/// The library's side of an event loop.
 #[derive(Clone)]
 pub struct Loop(Rc<LoopHandle>);
 
@@ -133,7 +133,7 @@ impl Loop {
             let ready = poll_fn(|cx| {
                 if tick.poll_tick(cx).is_ready() {
                     unsafe { sys::pw_loop_tick(self.0.raw, sys::pw_now()) };
-                    let _ = tick.poll_tick(cx); // to be woken by the next one
+                    let _ = tick.poll_tick(cx); // registers the task for the next tick
                 }
                 fd.poll_read_ready(cx)
             });
@@ -159,15 +159,15 @@ impl Loop {
         } else {
             check(error)?;
         }
-        // Opening, which is dropped now, leaves the reference to the file.
+        // Takes the reference to the file, which the drop of `opening` would release.
         let raw = unsafe { std::mem::replace(&mut (*state).op.op_file, null_mut()) };
         Ok(File { raw, of: self.clone() })
     }
 
     /// Sends `head`, then the range of the file, and returns the number of bytes.
     ///
-    /// After an error close the socket. The library may need the socket after this future was dropped; so it
-    /// has a share of it.
+    /// After an error close the socket. The future shares the ownership of the socket, since the
+    /// library may need the socket after the future was dropped.
     pub async fn send(&self, socket: &Arc<TcpStream>, head: Vec<u8>, file: Option<(&File, Range<u64>)>) -> io::Result<u64> {
         let (raw, range) = file.map_or((null_mut(), 0..0), |(file, range)| (file.raw, range));
         let sending = Sending(Box::into_raw(Box::new(SendState {
@@ -213,7 +213,7 @@ impl Loop {
     }
 }
 
-/// An open file. The loop keeps it in a cache for a while after it is dropped.
+/// An open file. The loop caches a dropped file for 10 s after its last use.
 pub struct File {
     raw: *mut sys::pw_file,
     of: Loop,
@@ -253,7 +253,7 @@ impl Drop for File {
     }
 }
 
-/// Whether a wait goes on, and who is to be woken. Only the loop's thread uses it.
+/// The state of a wait, and the task that awaits its end. Only the loop's thread uses this struct.
 #[derive(Default)]
 struct Wait {
     waits: Cell<bool>,
@@ -293,7 +293,8 @@ unsafe extern "C" fn on_open(waiter: *mut sys::pw_waiter) {
     (*addr_of!((*state).wait)).end();
 }
 
-/// Owns the state. Dropped while the open waits, it cancels the open, after which the library forgets the state.
+/// Owns the state. Dropping it while the open waits cancels the open; then the library no longer
+/// uses the state.
 struct Opening(*mut OpenState);
 
 impl Drop for Opening {
@@ -313,7 +314,7 @@ impl Drop for Opening {
 struct SendState {
     send: sys::pw_send, // first, since it is cast
     wait: Wait,
-    left: Cell<bool>, // its future was dropped
+    left: Cell<bool>, // true if the future was dropped
     head: Vec<u8>,
     _socket: Arc<TcpStream>,
     _of: Loop,
