@@ -40,7 +40,7 @@ freebsd_open_beneath(int dirfd, const char *path, int flags)
 	return errno == ENOTCAPABLE ? -EXDEV : -errno;
 }
 
-/* Supports one rule for links: they must stay below the directory. */
+/* Supports one rule for links: each link must stay below the directory. */
 static int
 freebsd_open_resolved(int dirfd, const char *path, int flags, int resolve)
 {
@@ -76,7 +76,10 @@ os_device_of(int fd, dev_t *dev)
 	return 0;
 }
 
-/* Duplicates fd, since kernel read-ahead is not switched off where sendfile(2) does not wait. */
+/*
+ * Duplicates fd.  Where sendfile(2) does not wait, the library leaves kernel read-ahead on, so the
+ * file description may be shared.
+ */
 int
 os_own(int fd)
 {
@@ -132,7 +135,7 @@ os_cachestat(int fd, off_t off, size_t len)
 	return -ENOSYS;
 }
 
-/* Returns -ENOSYS, since no residency check is remembered on FreeBSD, so reclaim does not matter. */
+/* Returns -ENOSYS, since FreeBSD has no residency check whose result a reclaim could invalidate. */
 int
 os_reclaim_open(void)
 {

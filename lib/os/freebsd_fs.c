@@ -1,6 +1,6 @@
 /*
- * freebsd_fs: os_ask_means, which chooses how files of a file system are sent.  It has a file
- * of its own, so that tests on other systems can build it with kernel calls of their own.
+ * freebsd_fs: os_ask_means, which chooses how files of a file system are sent.  The function has a
+ * file of its own, so that tests on other systems can build it with kernel calls of their own.
  */
 #include <sys/param.h>
 #include <sys/mount.h>
@@ -15,9 +15,9 @@
 
 /*
  * File systems and their residency checks.  sendfile(2) does not wait if the file system's
- * getpages_async returns before the disk read ends, as in ufs and ext2fs.  That of tmpfs waits for
- * pages that were swapped out.  In ZFS, NFS and the rest, getpages_async reads before it returns, and
- * the contents of their own caches are unknown.
+ * getpages_async returns before the disk read ends, as in ufs and ext2fs.  In tmpfs, getpages_async
+ * waits for pages that were swapped out.  In ZFS, NFS and the rest, it reads before it returns;
+ * these file systems have caches of their own, with unknown contents.
  */
 static const struct {
 	const char *name;
@@ -37,7 +37,7 @@ static const struct {
 
 /* Facts that os_learn has read. */
 static bool swaps = true; /* true if the machine has a swap device */
-/* f_type of each of filesystems, or -1 if the kernel does not have it */
+/* f_type of each entry of filesystems, or -1 if the kernel lacks the file system */
 static int types[NFILESYSTEMS];
 
 static void
@@ -107,12 +107,11 @@ freebsd_fs_choose(size_t i, const struct statfs *sf, struct os_fs *fs)
 }
 
 /*
- * Returns the index of the file system, or NFILESYSTEMS.  Of nullfs, returns that of the file system
- * below, since vnodes of nullfs have the v_object of that file system, and sendfile(2) reads through
- * v_object.  fstatfs(2) of nullfs keeps the name nullfs, but asks the lower mount for f_type and
- * f_iosize at each call.  The lower mount is that of the lower root, constant while nullfs is mounted,
- * and a lookup below does not enter a mount that the lower file system has.  So f_type is that of each
- * file, without a race.
+ * Returns the index of the file system, or NFILESYSTEMS.  For nullfs, returns the index of the
+ * lower file system, since vnodes of nullfs have the v_object of the lower vnode, through which
+ * sendfile(2) reads.  fstatfs(2) of nullfs returns the name nullfs, but f_type and f_iosize of the
+ * lower mount, which stays the same while nullfs is mounted.  A lookup through nullfs does not
+ * enter other mounts of the lower file system.  So f_type is that of each file, without a race.
  */
 static size_t
 freebsd_fs_find(const struct statfs *sf)

@@ -1,8 +1,7 @@
 /*
- * freebsd_native: os_native_send by sendfile(2), which is asynchronous since FreeBSD 11, and
- * what belongs to it.
- * It has a file of its own, so that tests on other systems can build it with a sendfile
- * of their own.
+ * freebsd_native: os_native_send, by sendfile(2), which is asynchronous since FreeBSD 11, and the
+ * functions that other modules need for it.  These functions have a file of their own, so that
+ * tests on other systems can build them with a sendfile of their own.
  */
 #include <sys/types.h>
 #include <sys/ioctl.h>
@@ -69,9 +68,10 @@ freebsd_native_lacks_bmap(int error)
 }
 
 /*
- * Calls lseek(2) where FIOBMAP2 is not supported, as on nullfs, which passes only the ioctl of SEEK_DATA
- * to the file system below.  SEEK_DATA reads the same indirect blocks, and more of a hole.  It first
- * writes dirty pages of the file.  The offset of the descriptor is not used.
+ * Calls lseek(2) where FIOBMAP2 is not supported, as on nullfs, which passes only the ioctl of
+ * SEEK_DATA to the file system below.  SEEK_DATA reads the same indirect blocks, and in a hole also
+ * the following ones.  Before that, SEEK_DATA writes dirty pages of the file.  Moving the
+ * descriptor's offset does no harm, since the library does not use the offset.
  */
 int
 os_native_map(int fd, off_t off, size_t block)

@@ -70,7 +70,10 @@ os_direct_open(int fd, struct os_version *ov, size_t *align)
 	return own == -1 ? -errno : own;
 }
 
-/* A read that ends before a multiple of align has reached the end of the file. */
+/*
+ * Stops after a read that ends before a multiple of `align`, since such a read has reached the end
+ * of the file.
+ */
 long
 os_direct_read(int fd, off_t off, void *to, size_t len, size_t align)
 {

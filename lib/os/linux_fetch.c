@@ -100,8 +100,8 @@ linux_fetch_last_missing(char *map, size_t pages, size_t page)
 }
 
 /*
- * Waits for the last missing page, again and again; reads mostly complete in order, so few waits are
- * needed.  Returns true if the whole mapping is resident.
+ * Waits for the last missing page until none is missing, at most WAITS times.  Reads mostly
+ * complete in order, so few waits are needed.  Returns true if the whole mapping is resident.
  */
 static bool
 linux_fetch_wait_for_last(int fd, char *map, off_t off, size_t len)
@@ -122,7 +122,10 @@ linux_fetch_wait_for_last(int fd, char *map, off_t off, size_t len)
 	return false;
 }
 
-/* Waits for at most OS_FOLIO.  Returns false if a page may be missing. */
+/*
+ * Waits until a piece of at most OS_FOLIO bytes is resident.  Returns false if a page may be
+ * missing.
+ */
 static bool
 linux_fetch_wait_piece(int fd, off_t off, size_t len)
 {
@@ -168,9 +171,9 @@ linux_fetch_populate(char *map)
 }
 
 /*
- * Locks the pages as they are read, so nothing is read if that is not permitted.  Without MLOCK_ONFAULT
- * mlock2(2) tries a page that the disk fails to read again and again, without end; MADV_POPULATE_READ
- * returns.
+ * Locks each page when it is read, so nothing is read if the process may not lock pages.  Without
+ * MLOCK_ONFAULT, mlock2(2) would try without end to read a page at which the disk fails;
+ * MADV_POPULATE_READ returns an error.
  */
 static bool
 linux_fetch_lock(char *map, size_t len)
@@ -179,7 +182,7 @@ linux_fetch_lock(char *map, size_t len)
 	       madvise(map, len, MADV_POPULATE_READ) == 0;
 }
 
-/* The kernel's interface, which the headers of Debian 12 do not have (linux/fs.h). */
+/* PAGEMAP_SCAN of linux/fs.h, which the headers of Debian 12 lack. */
 struct linux_pagemap_region {
 	uint64_t start, end, categories;
 };
@@ -243,8 +246,8 @@ os_pagemap_open(void)
 }
 
 /*
- * Reads the mapping, and puts one of its pages into a new pipe if they all belong to one folio.  Returns
- * false if they do not.
+ * Reads the mapping, and puts one of its pages into a new pipe.  Returns false if the pages do not
+ * all belong to one folio, or if a call fails.
  */
 static bool
 linux_fetch_hold(char *map, size_t len, int pagemap, int *held)
@@ -268,9 +271,9 @@ linux_fetch_hold(char *map, size_t len, int pagemap, int *held)
 }
 
 /*
- * Reads a folio by a page fault in a mapping with MADV_HUGEPAGE, where an advice would read single pages.
- * MADV_RANDOM keeps the kernel from reading the next folio as well.  If must_keep is true, reads only
- * what it can keep, as far as that is known before.
+ * Reads a folio by a page fault in a mapping with MADV_HUGEPAGE, where an advice would read single
+ * pages.  MADV_RANDOM keeps the kernel from reading the next folio as well.  If `must_keep` is
+ * true, reads the folio only if it can be kept, as far as that is known before the read.
  */
 static bool
 linux_fetch_fault_folio(int fd, off_t off, size_t len, bool must_keep,
@@ -295,10 +298,10 @@ linux_fetch_fault_folio(int fd, off_t off, size_t len, bool must_keep,
 }
 
 /*
- * Opens the file again, with O_NOATIME if permitted (owner): mmap(2) updates the access time, which may
- * wait for the journal, while it holds a lock that malloc needs on the loop.  Otherwise a read past the
- * end of the file updates it first; then nothing is left to update, unless the file system is mounted
- * with strictatime.
+ * Opens the file again, with O_NOATIME if the process owns the file: otherwise mmap(2) updates the
+ * access time, and may wait for the journal while it holds a lock that malloc(3) needs on the loop.
+ * If O_NOATIME is refused, a read past the end of the file updates the access time first; then
+ * mmap(2) has nothing to update, unless the file system is mounted with strictatime.
  */
 static int
 linux_fetch_reopen(int fd)
@@ -371,8 +374,9 @@ linux_fetch_is_resident(int fd, off_t off, size_t len)
 }
 
 /*
- * Reads a byte through a descriptor that did not have the fault.  The kernel then looks for the first
- * missing page behind the folio's first one, no further than its read-ahead, and reads from there.
+ * Reads a byte through `fd`, which is not the descriptor of the mapping.  The kernel then searches
+ * its read-ahead range for the first missing page behind the folio's first page, and reads from
+ * there.
  */
 void
 os_unmark(int fd, off_t off)
@@ -431,8 +435,8 @@ os_advice_limit(dev_t dev)
 }
 
 /*
- * Before Linux 5.18 the fault reads one page only, so older kernels are excluded: those without
- * cachestat(2), which came with 6.5.
+ * Returns false on kernels without cachestat(2), which came with Linux 6.5.  Before Linux 5.18 the
+ * fault reads only one page.
  */
 bool
 os_folios(dev_t dev, size_t *readahead)

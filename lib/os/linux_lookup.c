@@ -95,7 +95,7 @@ os_open(int dirfd, const char *path, int resolve)
 		   : fd;
 }
 
-/* AT_STATX_DONT_SYNC has NFS, FUSE and others return what the kernel knows. */
+/* Uses AT_STATX_DONT_SYNC, with which NFS, FUSE and others return the kernel's cached values. */
 int
 os_device_of(int fd, dev_t *dev)
 {
@@ -109,7 +109,7 @@ os_device_of(int fd, dev_t *dev)
 	return 0;
 }
 
-/* Opens a new file description.  Returns -1 with errno, as open(2). */
+/* Opens the file again, with a file description of its own.  Returns -1 with errno, as open(2). */
 static int
 linux_lookup_reopen(int fd)
 {
@@ -228,7 +228,7 @@ os_cached_works(int dirfd)
 	return fd >= 0 || fd == -EAGAIN;
 }
 
-/* Does nothing, since fstatfs(2) has all facts. */
+/* Does nothing, since os_ask_means reads all facts by fstatfs(2). */
 void
 os_learn(void)
 {

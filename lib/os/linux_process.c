@@ -24,7 +24,7 @@
 #include "lib/os/linux.h"
 #include "lib/os/os.h"
 
-/* bytes of a heap of glibc (HEAP_MAX_SIZE) with 64-bit pointers */
+/* size of a glibc heap with 64-bit pointers (HEAP_MAX_SIZE), bytes */
 #define HEAP (64 << 20)
 
 /* library of 5 MiB that only os_lock_crypto locks */

@@ -10,8 +10,9 @@
 #include "lib/os/os.h"
 
 /*
- * Extends a file, and reserves its blocks, so that a write does not find the file system full.  FUSE and
- * others may refuse to reserve.  After a failure, releases what was reserved.
+ * Extends a file, and reserves its blocks, so that a later write does not find the file system
+ * full.  Only extends the file if the file system, such as FUSE, cannot reserve blocks.  After a
+ * failure, releases the reserved blocks.
  */
 static int
 linux_store_reserve(int fd, off_t from, off_t size)

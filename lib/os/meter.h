@@ -5,9 +5,9 @@
  * The kernel counts a thread's voluntary context switches separately from preemptions.  Reading the
  * count takes 0.3 us, and reading the clock 25 ns.  So the meter reads the count before the first
  * call of an iteration that could sleep, and again only after a call that took at least
- * METER_LOOKS, since such a call computed, was preempted, or slept.  It also reads the count after
- * each wait for a lock, so that a short wait is not attributed to a later call that computes for a
- * long time.
+ * METER_LOOKS, since such a call computed, was preempted, or slept.  The meter also reads the count
+ * after each wait for a lock, so that a short wait is not attributed to a later call that computes
+ * for a long time.
  *
  * Only the thread of a loop has a meter; other threads may sleep.
  */

@@ -48,21 +48,22 @@ int os_native_send(int sock, int fd, off_t off, size_t len,
 int os_native_map(int fd, off_t off, size_t block);
 
 /*
- * Returns the number of bytes in the socket that the kernel is still reading from the disk for
- * os_native_send, and of those behind, or -errno.  May count acknowledged bytes, if many small pieces are
- * queued or some were acknowledged during the call.
+ * Returns the number of bytes in the socket, from the first one on that the kernel still reads from
+ * the disk for os_native_send, or -errno.  The number may include acknowledged bytes if many small
+ * pieces are queued, or if bytes were acknowledged during the call.
  */
 long os_unready(int sock);
 
 /*
- * Returns a number for the address of the socket's peer, or 0 if os_unready does not work on it: it is
- * closed, not connected, or a Unix socket, whose bytes are in the queue of the peer.
+ * Returns a number for the address of the socket's peer.  Returns 0 if os_unready does not work on
+ * the socket: if the socket is closed, not connected, or a Unix socket, whose bytes are in the
+ * queue of the peer.
  */
 uint64_t os_peer(int sock);
 
 /*
- * Returns the number of reads for os_native_send that the machine can have in flight; all processes share
- * it.  Returns 0 if there is no os_native_send.  Call before sandbox_os_confine.
+ * Returns the number of reads for os_native_send that the machine can have in flight; all processes
+ * share it.  Returns 0 on Linux, which has no os_native_send.  Call before sandbox_os_confine.
  */
 unsigned os_native_reads(void);
 
@@ -152,14 +153,17 @@ int os_open(int dirfd, const char *path, int resolve);
 int os_stat_name(int dirfd, const char *name, struct stat *);
 int os_open_dir(int dirfd, const char *path, int links);
 
-/* Sets *dev to the st_dev of an open file.  On Linux asks no file server.  Returns 0 or -errno. */
+/*
+ * Sets *dev to the st_dev of an open file.  Returns 0 or -errno.  On Linux, sends no request to a
+ * file server.
+ */
 int os_device_of(int fd, dev_t *dev);
 
 /*
- * Opens the file of `fd` again for reading, so that the result has a file description of its own.  If
- * that is not possible (no /proc, no permission), duplicates fd.  Returns a descriptor or -errno: -EBADF if
- * fd is not open for reading, -EINVAL if fd could only be duplicated and reads past the page cache
- * (O_DIRECT).  Opens as os_open does, so it may wait where that may.
+ * Opens the file of `fd` again for reading, so that the result has a file description of its own.
+ * If that is not possible (no /proc, no permission), duplicates fd.  Returns a descriptor or
+ * -errno: -EBADF if fd is not open for reading, -EINVAL if fd could only be duplicated and reads
+ * past the page cache (O_DIRECT).  May wait where os_open may.
  */
 int os_own(int fd);
 
@@ -188,15 +192,15 @@ enum os_ask {
 struct os_fs {
 	char fs_name[24];  /* type, such as "ext4" */
 	char fs_mount[96]; /* mount point, or empty */
-	/* true if fstat(2) of an open file waits for no server */
+	/* true if fstat(2) of an open file never waits for a file server */
 	bool fs_local;
 	/* Block size in bytes if os_native_send may wait for indirect blocks (indirect.h), else 0. */
 	size_t fs_block;
 };
 
 /*
- * Reads the facts about the kernel that os_ask_means needs, and that FreeBSD's sandbox hides later.  Each
- * process reads them once: a later change, such as a new swap device, has no effect.
+ * Reads the facts about the kernel that os_ask_means needs, and that FreeBSD's sandbox hides later.
+ * Each process reads these facts once: a later change, such as a new swap device, has no effect.
  */
 void os_learn(void);
 
@@ -225,8 +229,8 @@ int64_t os_reclaimed(int fd);
 int os_cachestat(int fd, off_t off, size_t len);
 
 /*
- * Tries to read a byte without waiting.  Returns 1 if the byte is resident, 0 if not, or -errno.  If not,
- * the kernel may have started to read its page (residency.c).
+ * Tries to read a byte without waiting.  Returns 1 if the byte is resident, 0 if not, or -errno.
+ * If the byte is not resident, the kernel may have started to read its page (residency.c).
  */
 int os_nowait(int fd, off_t off);
 
@@ -270,13 +274,14 @@ long os_pipe_read(int pipe, void *to, size_t len);
 void os_advise_random(int fd, bool random);
 
 /*
- * Fetch a range into the page cache without copying it.  os_fetch_begin submits the reads, which costs
- * CPU time (0.1 ms for 512 KiB) and hardly waits; `step` is the number of bytes per advice
- * (os_advice_limit).  os_fetch_end waits until every page is resident; all threads may share `sink`, a
- * descriptor of os_sink_open.  It fails with -ESTALE if the file ends before the range.
+ * Fetch a range into the page cache without copying it.  os_fetch_begin submits the reads, which
+ * costs CPU time (0.1 ms for 512 KiB) and hardly waits; `step` is the number of bytes per advice
+ * (os_advice_limit).  os_fetch_end waits until every page is resident; all threads may share
+ * `sink`, a descriptor of os_sink_open.  os_fetch_end fails with -ESTALE if the file ends before
+ * the range.
  *
- * os_fetch_wait waits as os_fetch_end does, but without using the pages if os_owner is true: Linux makes
- * a page active at its second use, and sending the page is one.
+ * os_fetch_wait waits as os_fetch_end does, but does not use the pages if os_owner returns true.
+ * Linux makes a page active at its second use, and the send is to be the first.
  */
 int os_sink_open(void);
 void os_fetch_begin(int fd, off_t off, size_t len, size_t step);
@@ -284,19 +289,21 @@ int os_fetch_end(int sink, int fd, off_t off, size_t len);
 int os_fetch_wait(int sink, int fd, off_t off, size_t len);
 
 /*
- * Reads a whole OS_FOLIO of a file, or its part up to the end of the file, as one large folio if the file
- * system has them.  That needs a fifth of the CPU time of os_fetch_begin, and one disk request.  Waits
- * for the read; call os_fetch_end afterwards all the same.  Returns false if nothing was read; then call
- * os_fetch_begin.
+ * Reads a whole OS_FOLIO of a file, or its part up to the end of the file, as one large folio if
+ * the file system has them.  That needs a fifth of the CPU time of os_fetch_begin, and one disk
+ * request.  Waits for the read; os_fetch_end must still be called afterwards.  Returns false if
+ * nothing was read; then call os_fetch_begin.
  *
- * If `fo` is not NULL, keeps the folio in memory as well, and sets fo_map to its mapping; then os_fetch_end
- * is not needed, and os_folio_release releases it.  Sets fo_map to NULL if the folio cannot be kept.  It is
- * locked, or, where RLIMIT_MEMLOCK does not permit that and `pagemap` is not -1, one of its pages is put
- * into a pipe: the kernel does not evict a folio while a pipe has a page of it.
+ * If `fo` is not NULL, keeps the folio in memory as well, and sets fo_map to its mapping; then
+ * os_fetch_end is not needed, and os_folio_release releases it.  Sets fo_map to NULL if the folio
+ * cannot be kept.  A kept folio is locked.  Where RLIMIT_MEMLOCK does not permit that and `pagemap`
+ * is not -1, one page of the folio is put into a pipe instead, since the kernel does not evict a
+ * folio while a pipe has a page of the folio.
  *
- * The folio has a read-ahead mark: a read(2) or sendfile(2) of it, but not an access through the mapping,
- * makes the kernel read up to readahead bytes behind it, unless they are resident.  Readahead is that of
- * the device (os_folios).  If it is OS_FOLIO or more, fails unless the folio can be kept.
+ * The folio has a read-ahead mark: a read(2) or sendfile(2) of the folio, but not an access through
+ * the mapping, makes the kernel read up to `readahead` bytes behind the folio, unless these are
+ * resident.  `readahead` is that of the device (os_folios).  If `readahead` is OS_FOLIO or more,
+ * os_fetch_folio fails unless the folio can be kept.
  */
 #define OS_FOLIO ((size_t)2 << 20)
 struct os_folio {
@@ -309,22 +316,23 @@ bool os_fetch_folio(int fd, off_t off, size_t len, size_t readahead,
 void os_folio_release(struct os_folio *);
 
 /*
- * Returns how many pipes may keep folios of `bytes` in all: 0 if RLIMIT_MEMLOCK permits to lock them, and
- * at most an eighth of RLIMIT_NOFILE, and 256.
+ * Returns the number of pipes that may keep folios of `bytes` bytes in all: 0 if RLIMIT_MEMLOCK
+ * permits locking the folios, else at most an eighth of RLIMIT_NOFILE, and at most 256.
  */
 unsigned os_folio_pipes(size_t bytes);
 
 /*
- * Opens what os_fetch_folio needs to see that a mapping is one folio (PAGEMAP_SCAN, Linux 6.7).  Returns a
- * descriptor, or -errno where that is not possible.  The process needs the right to read its own
- * /proc/self/pagemap, which it loses when it changes its user.
+ * Opens /proc/self/pagemap, by which os_fetch_folio checks that a mapping is one folio
+ * (PAGEMAP_SCAN, Linux 6.7).  Returns a descriptor, or -errno where that is not possible.  Call it
+ * before the process changes its user, which removes the right to read that file.
  */
 int os_pagemap_open(void);
 
 /*
- * os_unmark removes the read-ahead mark of the folio at off.  That starts a read unless readahead bytes
- * behind its first page, or all up to the end of the file, are resident: os_can_unmark returns true if they
- * are, false also if the caller may not ask (cachestat(2)).  Disk threads.
+ * os_unmark removes the read-ahead mark of the folio at `off`.  That starts a read, unless the
+ * `readahead` bytes behind the folio's first page, or all bytes up to the end of the file, are
+ * resident.  os_can_unmark returns true if these bytes are resident, and false if they are not, or
+ * if the process may not check them (cachestat(2)).  Call both on disk threads.
  */
 void os_unmark(int fd, off_t off);
 bool os_can_unmark(int fd, off_t off, size_t readahead);
@@ -351,11 +359,12 @@ int os_direct_open(int fd, struct os_version *, size_t *align);
 long os_direct_read(int fd, off_t off, void *to, size_t len, size_t align);
 
 /*
- * Opens or creates a file for reading and writing, in the directory `dir`.  If `direct` is true, its reads and
- * writes bypass the page cache where the file system permits that.  Sets *size.  Returns a descriptor, or -errno;
- * -EEXIST if it is not a regular file with a single link that the process owns.  os_store_extend extends it to
- * at least `size` bytes, and returns 0 or -errno; -ENOSPC if the file system has less space.  Both may wait for
- * the disk.  Only on Linux; elsewhere return -EOPNOTSUPP.
+ * os_store_open opens or creates a file in the directory `dir` for reading and writing, and sets
+ * *size to its size.  If `direct` is true, reads and writes bypass the page cache where the file
+ * system permits that.  Returns a descriptor, or -errno; -EEXIST if the name is not a regular file
+ * with a single link that the process owns.  os_store_extend extends the file to at least `size`
+ * bytes.  Returns 0 or -errno; -ENOSPC if the file system has too little space.  Both may wait for
+ * the disk.  Both return -EOPNOTSUPP on FreeBSD.
  */
 int os_store_open(int dir, const char *name, bool direct, off_t *size);
 int os_store_extend(int fd, off_t size);
@@ -370,10 +379,10 @@ void *os_huge_page(size_t len);
 void os_drop(int fd, off_t off, size_t len);
 
 /*
- * Return the offset of the first byte at `off` or later that lies in data, or in a hole.  The end of the file
- * counts as a hole; os_seek_data returns OFFSET_MAX if no data follows.  Return -errno, -EINVAL if the
- * file system cannot tell.  They read the block map, so may wait for the disk, and move the descriptor's
- * file offset.
+ * Return the offset of the first byte at `off` or later that lies in data, or in a hole.  The end
+ * of the file counts as a hole; os_seek_data returns OFFSET_MAX if no data follows.  Return -errno,
+ * -EINVAL if the file system cannot tell.  Both read the block map, so they may wait for the disk,
+ * and both move the descriptor's file offset.
  */
 off_t os_seek_data(int fd, off_t off);
 off_t os_seek_hole(int fd, off_t off);
@@ -427,8 +436,8 @@ void os_prepare_heap(void);
 
 /*
  * Releases the whole pages of a piece of malloc(3)ed memory to the kernel; their contents are lost.
- * Returns the bytes of those that were resident, or 0 where malloc(3) releases free memory itself.  May
- * wait.
+ * Returns the number of released bytes that were resident, or 0 where malloc(3) itself releases
+ * free memory.  May wait.
  */
 size_t os_release(void *, size_t len);
 
@@ -446,8 +455,8 @@ int os_lock_program(void);
 int os_lock_crypto(void);
 
 /*
- * Reads the target of a symbolic link and its owner.  Returns 0, 1 if only open(2) can follow the link
- * (those of Linux' /proc), or -errno.
+ * Reads the target of a symbolic link and its owner.  Returns 0, 1 if only open(2) can follow the
+ * link, as in Linux' /proc, or -errno.
  */
 int os_read_link(const char *path, char *to, size_t size, uid_t *owner);
 
@@ -560,6 +569,6 @@ void os_thread_helper(void);
 /* Joins a thread that has ended.  Fails with -EBUSY or -ETIMEDOUT at once if it still runs. */
 int os_thread_reap(pthread_t);
 
-#define OS_SAMPLE ((size_t)64 << 10) /* distance between residency samples */
+#define OS_SAMPLE ((size_t)64 << 10) /* distance of residency samples, bytes */
 
 #endif

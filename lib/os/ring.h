@@ -15,7 +15,7 @@
 
 #include "lib/util/cacheline.h"
 
-/* Only the functions of ring use its fields.  Those of each record are inline. */
+/* Only this module uses the fields.  The functions that are called for each record are inline. */
 struct ring {
 	/* Written by the producer. */
 	alignas(CACHE_LINE) atomic_size_t rg_tail;
