@@ -1,6 +1,6 @@
 /*
- * account: applies the result of a send call to a transmission.  It is the only module
- * that counts bytes, for every send path.  A pure function.
+ * account: applies the result of a send call to a transmission.  One pure function counts the bytes
+ * of every send path.
  *
  * A kernel may report bytes and an error at once (FreeBSD's sendfile: -1, EAGAIN, sbytes
  * > 0); these bytes are sent then and must not be sent again.

@@ -22,9 +22,9 @@ struct cold_call {
 	TAILQ_ENTRY(cold_call) cc_link;
 	struct pw_loop *cc_loop;
 	struct pw_file *cc_file; /* one reference */
-	off_t cc_off;  /* where the transmission, or the call's piece, begins */
-	off_t cc_last; /* offset of the call's last byte */
-	int cc_sock;   /* socket of the call; may be closed */
+	off_t cc_off;	  /* begin of the bytes that are noted as resident */
+	off_t cc_last;	  /* offset of the call's last byte */
+	int cc_sock;	  /* socket of the call; may be closed */
 	uint64_t cc_peer; /* os_peer of cc_sock, or 0 */
 	bool cc_nocache;  /* true if the kernel frees the pages */
 	bool cc_reads;	  /* true if a disk thread reads cc_last */
@@ -61,7 +61,7 @@ cold_calls_await(struct cold_call *cc)
 			   ADMIT_HINT, &cc->cc_waiter) == 0;
 }
 
-/* Ends a call all of whose bytes have been read, and notes that they are resident. */
+/* Ends a call whose bytes were all read, and notes these bytes as resident. */
 static void
 cold_calls_ready(struct cold_call *cc)
 {

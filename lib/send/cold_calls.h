@@ -1,23 +1,24 @@
 /*
- * cold_calls: a loop's calls of os_native_send that are counted in cold.h, and when each of them
- * ends.
+ * cold_calls: counts a loop's calls of os_native_send (cold.h), and determines when each call ends.
  *
- * FreeBSD has no residency check, so each call may be cold.  It is counted before it is made, unless
- * its bytes are known to be resident (path_native.c).  The kernel does not report the end of its reads.
- * A call ends when
+ * FreeBSD has no residency check, so each call may be cold.  The loop counts a call before it makes
+ * the call, unless the bytes of the call are known to be resident (path_native.c).  The kernel does
+ * not report the end of its reads.  A call ends when
  *
- * - the socket has no byte that the kernel is still reading (os_unready).  The kernel queues the pages of
- *   a call at once, marks those that it reads as not ready, and makes them ready when the last read of
- *   the call has ended.  So without such a byte no read of the socket is in flight.  This is checked after
- *   the call, which is enough if all pages were resident; at each tick; and when the limit is reached.
+ * - the socket has no byte that the kernel is still reading (os_unready).  The kernel queues the
+ *   pages of a call at once, marks those that it reads as not ready, and makes them ready when the
+ *   last read of the call has ended.  So without such a byte no read for the socket is in flight.
+ *   The loop calls os_unready after the call, at each tick, and when the limit is reached.
  *
- * - or, if the socket was closed meanwhile or is a Unix socket, a disk thread has read the last byte of
- *   the call.  The reads go on without the socket.  Their pages are busy, so the thread waits for the read
- *   of this page, and reads nothing itself unless the page was evicted since.  A descriptor may be used
- *   again for another connection, so the peer's address is compared as well (os_peer).
+ * - or, if the socket was closed meanwhile or is a Unix socket, a disk thread has read the last
+ *   byte of the call.  The kernel's reads continue without the socket.  Their pages are busy, so
+ *   the thread waits until the kernel has read the last page, and reads the page itself only if the
+ *   kernel has evicted it since.  A descriptor may be used again for another connection, so the
+ *   loop compares the peer's address as well (os_peer).
  *
- * There is no timeout: on a disk that hangs, calls stay counted until the limit is reached.  Then the disk
- * threads of each device read before every call, and only those of the disk that hangs wait.
+ * There is no timeout: on a disk that hangs, calls stay counted until the limit is reached.  Then a
+ * disk thread of the file's device reads before every call, so only files on the disk that hangs
+ * wait.
  */
 #ifndef LIB_SEND_COLD_CALLS_H
 #define LIB_SEND_COLD_CALLS_H
@@ -31,24 +32,27 @@
 struct cold_call;
 
 /*
- * Counts a call that the transmission is about to make.  `before` is true if its bytes were once resident
- * (cold_take).  Returns NULL if the limit is reached, or memory
- * is short: then a disk thread must read the bytes first.
+ * Counts a call that the transmission is about to make.  `before` is true if the bytes of the call
+ * were once resident (cold_take).  Returns NULL if the limit is reached or memory is short; then a
+ * disk thread must read the bytes first.
  */
 struct cold_call *cold_calls_begin(struct pw_send *, bool before);
 
 /*
- * Call after the call of cold_calls_begin, which accepted `len` bytes of the file, from snd_off on.  Takes
- * ownership of the call.  Returns true if the call has ended already: all bytes in the socket are
- * resident.  If `nocache` is false, notes bytes that are read later as resident.
+ * Takes ownership of a call that has returned, and that accepted `len` bytes of the file from
+ * snd_off on.  Returns true if the call has ended already, so that all bytes in the socket are
+ * resident.  Otherwise keeps the call counted until its reads have ended; if `nocache` is false,
+ * then notes its bytes as resident.
  */
 bool cold_calls_end(
     struct pw_send *, struct cold_call *, size_t len, bool nocache);
 
-/* Ends the calls whose reads have ended.  Call at each tick.  Loop's thread, as all here. */
+/*
+ * Ends the calls whose reads have ended.  Call at each tick.  Loop's thread, as all functions here.
+ */
 void cold_calls_tick(struct pw_loop *);
 
-/* Forgets all calls.  No disk thread reads for one.  Call before the loop is freed. */
+/* Forgets all calls.  Call before the loop is freed, when no disk thread reads for a call. */
 void cold_calls_forget(struct pw_loop *);
 
 #endif

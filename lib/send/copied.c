@@ -86,7 +86,7 @@ copied_from_hole(const struct pw_send *s, char *to, size_t len)
 
 /*
  * Reads up to len of the next bytes.  Returns how many, or -errno.  Returns -EBUSY with ss_result
- * -EAGAIN if RWF_NOWAIT refuses a page that was resident a moment ago.
+ * -EAGAIN if RWF_NOWAIT refuses a page that the residency check found resident.
  */
 static long
 copied_read_next(struct pw_send *s, char *to, size_t len)

@@ -73,12 +73,13 @@ send_takes_tier(struct pw_send *s)
 }
 
 /*
- * Reads windows that would be dropped past the page cache, and those of files on trial by pages.
- * sendfile(2) uses a folio once for each 64 KiB, so after one transmission the kernel keeps a large folio
- * as often used.  That suits admitted files, and PW_CACHE_KEEP, where reading page by page costs more CPU
- * time than the saved bytes are worth (docs/admission.md).  It does not suit files on trial.
- * Where folios have read-ahead marks (device_marks), only a transmission that can send from its mapping
- * gets one, and only of a file without holes: a mark before a hole would stay, since the hole is not read.
+ * Chooses direct reads for windows that would be dropped, and single pages for files on trial.
+ * sendfile(2) uses a folio once for each 64 KiB, so after one transmission the kernel keeps a large
+ * folio as often used.  That suits admitted files, and PW_CACHE_KEEP, where reading page by page
+ * costs more CPU time than the saved bytes are worth (docs/admission.md), but not files on trial.
+ * Where folios have read-ahead marks (device_marks), chooses folios only for a transmission that
+ * can send from their mappings, and only for a file without holes: a mark before a hole would stay,
+ * since the hole is not read.
  */
 enum fetch_how
 send_fetch_how(struct pw_send *s)
@@ -94,8 +95,8 @@ send_fetch_how(struct pw_send *s)
 }
 
 /*
- * Sets ss_brings once a page is missing.  From then on the kernel reads ahead, so pages that are resident
- * later were probably read by that, and are dropped as well.
+ * Sets ss_brings once a page is missing.  From then on the kernel reads ahead, so pages that are
+ * resident later were probably read ahead, and are dropped as well.
  */
 void
 send_fetch_begin(struct pw_send *s, off_t end)
@@ -115,8 +116,8 @@ send_fetch_end(struct pw_send *s, off_t off, off_t end)
 }
 
 /*
- * Extends the fetched stretch by [off, end).  If the two do not touch, drops the earlier stretch first.
- * They overlap if a window was evicted and fetched again.
+ * Extends the fetched stretch by the range [off, end).  If the two do not touch, drops the stretch
+ * first.  Range and stretch overlap if a window was evicted and fetched again.
  */
 void
 send_brought_in(struct pw_send *s, off_t off, off_t end)
@@ -164,7 +165,7 @@ send_drop_rest(struct pw_send *s)
 	long rtt;
 
 	if (len > 0 && send_drops(s)) {
-		/* The descriptor of a failed connection may belong to another one by now. */
+		/* The descriptor of a failed connection may belong to another connection by now. */
 		rtt = s->snd_error == 0 && s->snd_sink == NULL
 			  ? os_round_trip(s->snd_sock)
 			  : -1;

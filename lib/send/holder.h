@@ -16,18 +16,18 @@
 size_t holder_bytes(const struct pw_send *);
 
 /*
- * Adds `bytes` that were taken from the budget of the file's device.  If memory is short, returns them to
- * the budget at once; then the fetched data may be evicted sooner.
+ * Adds `bytes` that were taken from the budget of the file's device.  If memory is short, returns
+ * these bytes to the budget at once; then the fetched data may be evicted sooner.
  */
 void holder_add(struct pw_send *, size_t bytes);
 
-/* Returns all but `bytes` to the budget. */
+/* Keeps `bytes` of the transmission's part, and returns the rest to the budget. */
 void holder_keep(struct pw_send *, size_t bytes);
 
 /*
- * Returns a transmission whose client has acknowledged nothing for HOLDER_STALLED, or NULL.  Notices a
- * stall after twice HOLDER_STALLED at the latest.  Looks at *looks transmissions at most, and counts
- * *looks down.
+ * Returns a transmission whose client has acknowledged nothing for HOLDER_STALLED, or NULL.  Finds
+ * a stall after at most twice HOLDER_STALLED.  Examines at most *looks transmissions, and
+ * decrements *looks for each.
  */
 struct pw_send *holder_stalled(
     struct pw_loop *, uint64_t now_us, unsigned *looks);

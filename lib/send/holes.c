@@ -1,11 +1,13 @@
 /*
- * holes: finds the holes of sparse files, and sends their zeros from memory.  sendfile(2) of a hole would
- * first look its block map up, which may wait for the disk, and then fill the page cache with zeros.
+ * holes: finds the holes of sparse files, and sends their zeros from memory.  sendfile(2) of a hole
+ * would first look up the block map, which may wait for the disk, and then fill the page cache with
+ * zeros.
  *
- * Before a window of a sparse file is read, a disk thread looks whether a hole of at least FILE_HOLE
- * bytes, or data, begins there, and where it ends (ss_extent).  Windows end before such a hole, and none is
- * read ahead behind it.  A hole that is written while its zeros are sent changes mtime, which is compared
- * before each chunk; the transmission then goes on as for any other file that changes.
+ * Before a window of a sparse file is read, a disk thread checks whether a hole of at least
+ * FILE_HOLE bytes, or data, begins there, and where it ends (ss_extent).  Windows end before such a
+ * hole, and no window behind the hole is read ahead.  A hole that is written while its zeros are
+ * sent changes mtime, which is compared before each chunk; the transmission then goes on as for any
+ * other file that changes.
  */
 #include "lib/file/file.h"
 #include "lib/send/path.h"
@@ -16,8 +18,8 @@
 #define HOLES_SPAN (8 * WINDOW_MOST)
 
 /*
- * Returns true if data at `data`, found by a search that began at `off`, is preceded by a hole that is not
- * fetched: one of FILE_HOLE bytes, or one up to the end of the range.
+ * Returns true if the hole [off, data) is sent as zeros: it has FILE_HOLE bytes or more, or reaches
+ * `end`, the end of the range.
  */
 static bool
 holes_is_hole(off_t off, off_t data, off_t end)
@@ -25,7 +27,11 @@ holes_is_hole(off_t off, off_t data, off_t end)
 	return data >= end || data - off >= FILE_HOLE;
 }
 
-/* Returns the start of the first such hole after `off`, which has data, or `end` if the search finds none. */
+/*
+ * Returns the begin of the first hole behind the data at `off` that is sent as zeros
+ * (holes_is_hole).  If HOLES_SPAN has no such hole, returns the next byte of data behind it, or
+ * `end`.
+ */
 static off_t
 holes_data_end(int fd, off_t off, off_t end)
 {

@@ -18,23 +18,23 @@
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
 
-#define TRIES \
-	2 /* most fetches of a copy: the first may have joined one that made none */
+/* most fetches of a copy, since the first may join a fetch that makes no copy */
+#define TRIES 2
 
 struct lend_private {
 	/* first member, since the callbacks cast it */
 	struct pw_waiter ld_waiter;
-	struct pin *ld_pin;	 /* what ft_mem points into, or NULL */
+	struct pin *ld_pin;	 /* pin that ft_mem points into, or NULL */
 	struct pw_file *ld_file; /* reference, NULL if nothing is lent */
 	size_t ld_budget;	 /* bytes taken from the budget */
 	off_t ld_from;		 /* begin of the window */
 	off_t ld_end;		 /* end of the window */
 	unsigned char ld_how;	 /* how the window is read, an enum fetch_how */
 	unsigned char ld_tries;	 /* number of fetches that were started */
-	bool ld_pending; /* true until wt_done of the caller is called */
-	bool ld_drops;	 /* true if the pages are dropped if fetched */
-	bool ld_missed;	 /* true if a page was not resident */
-	bool ld_fetched; /* true if missing pages came into the page cache */
+	bool ld_pending;      /* true until wt_done of the caller is called */
+	bool ld_drops;	      /* true if the pages are dropped if fetched */
+	bool ld_missed;	      /* true if a page was not resident */
+	bool ld_fetched;      /* true if missing pages entered the page cache */
 } __attribute__((may_alias)); /* ft_private is an array of characters */
 
 static_assert(sizeof(struct lend_private) <= PW_FETCH_ROOM,
@@ -141,7 +141,10 @@ lend_take_pin(struct pw_fetch *ft)
 	return false;
 }
 
-/* Returns 0 or -ESTALE, or -errno.  A disk thread checked the copies of files whose fstat(2) may wait. */
+/*
+ * Returns 0, -ESTALE if the file has changed, or another -errno.  Skips files whose fstat(2) may
+ * wait: a disk thread has checked their copies.
+ */
 static int
 lend_check(const struct pw_fetch *ft)
 {
@@ -192,7 +195,10 @@ lend_deliver(struct pw_fetch *ft, int error)
 
 static int lend_fetch(struct pw_fetch *);
 
-/* Lends a window that was fetched.  Returns -EINPROGRESS if it is fetched again, or -errno. */
+/*
+ * Lends a window that was fetched.  Returns 0, -EINPROGRESS if the window is fetched again, or
+ * -errno.
+ */
 static int
 lend_arrived(struct pw_fetch *ft, bool direct)
 {
@@ -275,7 +281,10 @@ lend_start(struct pw_fetch *ft)
 	return -EINPROGRESS;
 }
 
-/* Lends the window if it is pinned or resident.  Returns -EAGAIN if it must be fetched, or another -errno. */
+/*
+ * Lends the window if the window is pinned or resident.  Returns 0, -EAGAIN if the window must be
+ * fetched, or another -errno.
+ */
 static int
 lend_at_once(struct pw_fetch *ft)
 {

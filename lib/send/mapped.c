@@ -1,7 +1,8 @@
 /*
- * mapped: sends bytes of a pinned mapping (pins.h) through the loop's pipe, without a copy (piped.h).  For
- * pages of a folio that takes half of the CPU time of sendfile(2), which looks up each page in the page
- * cache.  Where the pipe is refused, sendfile(2) sends the bytes, or send(2) those of a marked folio.
+ * mapped: sends bytes of a pinned mapping (pins.h) through the loop's pipe, without a copy
+ * (piped.h).  For pages of a folio, the pipe takes half of the CPU time of sendfile(2), which looks
+ * up each page in the page cache.  Where the pipe is refused, sendfile(2) sends the bytes; send(2)
+ * sends those of a marked folio.
  */
 #include <errno.h>
 
@@ -49,7 +50,10 @@ send_from_mapping(struct pw_send *s, size_t len, size_t *sent)
 	size_t pages = send_before_tail(s, len);
 	int error;
 
-	/* send(2) from the mapping would read the end after file_check; send_copied reads it before. */
+	/*
+	 * send(2) from the mapping would read the last bytes after file_check; send_copied reads
+	 * them before.
+	 */
 	if (pages == 0 || s->snd_mem_len > 0)
 		return send_copied(s, len, sent);
 	error = mapped_send_pages(s, data, pages, sent);

@@ -20,30 +20,42 @@
 #define SEND_CHUNK_MAX	((size_t)512 << 10)
 /* Chunk if sockets count for the memory limit: the 16 pages that sendfile(2) references at once, bytes. */
 #define SEND_CHUNK_HELD ((size_t)64 << 10)
-/* Less memory than this is sent together with a chunk of the file, bytes. */
+/*
+ * Size from which memory is sent alone, bytes.  Less memory is sent together with a chunk of the
+ * file.
+ */
 #define SEND_HEAD	((size_t)16 << 10)
 /* Most bytes at the end of a range that are copied (copied.c). */
 #define SEND_TAIL	((size_t)16 << 10)
 
 struct pw_send_path {
 	const char *path_name;
-	/* Returns 0 if the path works here, else -errno and *why.  NULL if it works everywhere. */
+	/*
+	 * Returns 0 if the path works on this system, else -errno, and sets *why.  NULL if the path
+	 * works everywhere.
+	 */
 	int (*path_probe)(const char **why);
 	enum pw_send_status (*path_step)(struct pw_send *);
-	/* Releases ss_own; nothing is pending.  May be NULL. */
+	/* Releases ss_own.  Called only when nothing is pending.  May be NULL. */
 	void (*path_finish)(struct pw_send *);
-	/* True if the path fetches by itself; kernel read-ahead is switched off then. */
+	/*
+	 * True if the path itself fetches windows; pw_send_start then switches kernel read-ahead
+	 * off.
+	 */
 	bool path_prefetches;
 	/* True if the path may send copies in place of pages (enum fetch_how). */
 	bool path_copies;
 	/* True if the path keeps pages locked until they are sent. */
 	bool path_locks;
-	/* True if the path drops nothing, since it does not know what it fetches. */
+	/*
+	 * True if the path drops no pages, since it does not know which pages the kernel fetched.
+	 */
 	bool path_keeps;
 	/* True if the path's call sends snd_mem together with bytes of the file. */
 	bool path_takes_memory;
 	/*
-	 * True if the path's call sends from a buffer into which it has read, so copied.c sends no tail.
+	 * True if the path reads into a buffer, from which its call sends; then copied.c sends no
+	 * tail.
 	 */
 	bool path_reads;
 };
@@ -59,9 +71,9 @@ extern const struct pw_send_path send_splice;
 extern const struct pw_send_path send_uring;
 
 /*
- * Sends the rest of the memory and then, by the function `call`, of the file, until ss_chunk bytes are
- * sent (not counting a head) or file_end is reached.  Common to all paths.  `call` sends up to `len`
- * bytes at snd_off, sets *sent, and returns 0 or -errno.
+ * Sends the rest of the memory, and then bytes of the file by the function `call`, until ss_chunk
+ * bytes are sent (not counting a head) or file_end is reached.  Common to all paths.  `call` sends
+ * up to `len` bytes at snd_off, sets *sent, and returns 0 or -errno.
  */
 typedef int (*send_call_f)(struct pw_send *, size_t len, size_t *sent);
 enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
@@ -70,20 +82,21 @@ enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
 enum pw_send_status send_status(enum account_next);
 
 /*
- * Sends the next chunk by `call` if the chunk is resident.  Otherwise calls `fetch` for its window, and
- * the transmission is pending until the window arrives.  `fetch` completes ss_waiter when [off, off +
- * len) was read, or returns -errno.  Has the pool send files whose residency cannot be checked.  For the
- * paths that prefetch.
+ * Sends the next chunk by `call` if the chunk is resident.  Otherwise calls `fetch` for its window,
+ * and the transmission is pending until the window arrives.  `fetch` completes ss_waiter when [off,
+ * off + len) was read, or returns -errno.  The pool sends files whose residency cannot be checked.
+ * The paths that prefetch call send_prefetched.
  */
 typedef int (*send_fetch_f)(struct pw_send *, off_t off, size_t len);
 enum pw_send_status send_prefetched(
     struct pw_send *, send_fetch_f, send_call_f);
 
 /*
- * send_room_take takes budget (budget.h) for a window of `len` bytes.  If the window does not fit, it
- * returns -EINPROGRESS, the transmission is pending, and the function `done` is called when the budget is
- * taken; or it returns -EAGAIN if `done` is NULL.  send_room_settle returns the sent part to the budget,
- * or all of it if the socket is full (`full`) and its loop bounded.
+ * send_room_take takes budget (budget.h) for a window of `len` bytes.  If the window does not fit,
+ * send_room_take returns -EAGAIN if `done` is NULL; otherwise it returns -EINPROGRESS, and the
+ * transmission is pending until the budget is taken, when the function `done` is called.
+ * send_room_settle returns the budget for the sent bytes, or all of the transmission's budget if
+ * the socket is full (`full`) and the loop bounded.
  */
 int send_room_take(
     struct pw_send *, size_t len, void (*done)(struct pw_waiter *));
@@ -98,8 +111,10 @@ void send_window_choose(struct pw_send *);
 void send_rate_measure(struct pw_send *);
 
 /*
- * Returns true if a residency check of the next window would spoil its folio (residency_is_by_pieces).  Then
- * a window behind a pinned one is fetched without a check, since the pinned one had to be fetched as well.
+ * Returns true if a residency check of the next window would read single pages, so that the window
+ * could no longer be read as one folio (residency_is_by_pieces).  Then a window behind a pinned
+ * window is fetched without a check: the pinned one was not resident, so the next one probably is
+ * not resident either.
  */
 bool send_check_spoils(const struct pw_send *);
 
@@ -122,17 +137,20 @@ send_unpin(struct pw_send *s)
 }
 
 /*
- * Fetches the range as pool_fetch does, or, if send_takes_tier is true, as tier_fetch does.  send_takes_tier
- * calls admission_judge, as send_drops does.
+ * send_fetch fetches the range as tier_fetch does if send_takes_tier returns true, and as
+ * pool_fetch does otherwise.  send_takes_tier may call admission_judge, as send_drops does.
  */
 int send_fetch(
     struct pw_send *, off_t off, size_t len, enum admit, struct pw_waiter *);
 bool send_takes_tier(struct pw_send *);
 
-/* Calls send_fetch.  A send_fetch_f. */
+/* A send_fetch_f that calls send_fetch for ss_waiter. */
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 
-/* As send_fetch_by_pool, but reads only the indirect blocks of the byte at off (FETCH_MAP). */
+/*
+ * Has a disk thread read the indirect blocks of the byte at `off` (FETCH_MAP), and completes
+ * ss_waiter.
+ */
 int send_map_by_pool(struct pw_send *, off_t off);
 
 /*
@@ -162,10 +180,11 @@ struct pw_send *send_of_waiter(struct pw_waiter *);
 int send_on_pool(struct pw_send *, enum job_kind, int (*run)(struct pw_send *));
 
 /*
- * Holes of sparse files (holes.c).  send_hole_may_begin returns true if a disk thread must look for a hole
- * before the byte at `off` is read; send_hole_find has one look at snd_off, and the transmission is
- * pending.  send_hole_is_next returns true if a hole found so has the next byte, and the file is unchanged;
- * send_hole then sends the next chunk.  send_hole_end returns the end of that hole, or snd_off.
+ * Holes of sparse files (holes.c).  send_hole_may_begin returns true if a disk thread must look for
+ * a hole before the byte at `off` is read; send_hole_find makes the transmission pending until a
+ * disk thread has looked for a hole at snd_off.  send_hole_is_next returns true if the next byte is
+ * in a hole that was found, and the file is unchanged; send_hole then sends the next chunk.
+ * send_hole_end returns the end of that hole, or snd_off.
  */
 bool send_hole_may_begin(const struct pw_send *, off_t off);
 enum pw_send_status send_hole_find(struct pw_send *);
@@ -180,7 +199,10 @@ send_hole_end(const struct pw_send *s)
 		   : s->snd_off;
 }
 
-/* Decides whether pages are dropped, unless snd_cache is PW_CACHE_AUTO.  Call after snd_file is set. */
+/*
+ * Decides whether pages are dropped.  With PW_CACHE_AUTO only notes the request (admission_asked),
+ * and leaves the decision to the first send_drops.  Call after snd_file is set.
+ */
 void send_drop_start(struct pw_send *);
 
 /*
@@ -225,10 +247,10 @@ int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
 int send_from_copy(struct pw_send *, size_t len, size_t *sent);
 
 /*
- * send_from_mapping is a send_call_f that sends from the mapping of ss_pin (pins_mapping), which has the
- * next len bytes.  It copies the tail, as send_by_sendfile does.  send_can_map returns true if the
- * transmission may use send_from_mapping, because its path may send copies and its destination is a
- * socket.
+ * send_from_mapping is a send_call_f that sends from the mapping of ss_pin (pins_mapping), which
+ * has the next len bytes.  send_from_mapping copies the tail, as send_by_sendfile does.
+ * send_can_map returns true if the transmission may use send_from_mapping, because its path may
+ * send copies and its destination is a socket.
  */
 int send_from_mapping(struct pw_send *, size_t len, size_t *sent);
 bool send_can_map(const struct pw_send *);
@@ -246,9 +268,9 @@ bool send_can_read_marked(const struct pw_send *);
 int send_copied(struct pw_send *, size_t len, size_t *sent);
 
 /*
- * Returns true if a page was evicted before it could be copied.  Then the pool has to send: a second
- * residency check at once has the same result, and may start a read.  Returns false for a pw_sink, for
- * which sink.c handles that case.
+ * Returns true if a page was evicted before it could be copied.  Then the caller has the pool send,
+ * since a second residency check would have the same result, and might start a read.  Returns false
+ * for a pw_sink, for which sink.c handles that case.
  */
 bool send_was_refused(struct pw_send *);
 
@@ -256,7 +278,8 @@ bool send_was_refused(struct pw_send *);
 size_t send_before_tail(const struct pw_send *, size_t len);
 
 /*
- * Returns file_check() if `len` bytes at snd_off are the last ones, else 0.  Call after these were read.
+ * Returns file_check() if `len` bytes at snd_off are the last ones, else 0.  Call after these bytes
+ * were read.
  */
 int send_check(const struct pw_send *, size_t len);
 

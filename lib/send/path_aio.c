@@ -1,7 +1,7 @@
 /*
- * path_aio: reads asynchronously into its own buffer, then calls send(2) from it (thesis
- * 2.3.2).  The loop never waits, and all data is copied twice, resident or not.  If there
- * is no io_uring, a disk thread reads.
+ * path_aio: reads asynchronously into a buffer, then sends the buffer by send(2) (thesis 2.3.2).
+ * The loop never waits, and all data is copied twice, resident or not.  If there is no io_uring, a
+ * disk thread reads.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -4,17 +4,18 @@
  * is still reading into the socket's queue, and sends them when they are read, without a
  * completion and without a residency check.
  *
- * Of data pages, the call would wait only for those that are being read for another
- * request; with SF_NODISKIO it fails with EBUSY instead.  Then a disk thread waits for
- * the end of that read.
+ * The call would wait for a data page only if the page is being read for another request; with
+ * SF_NODISKIO the call fails with EBUSY instead.  Then a disk thread waits for the end of that
+ * read.
  *
- * The call does wait for indirect blocks (indirect.h).  So a disk thread first reads
- * them; in advance, if earlier bytes can be sent meanwhile.
+ * The call does wait for indirect blocks (indirect.h).  So a disk thread reads these blocks first,
+ * in advance if earlier bytes can be sent meanwhile.
  *
  * The call also waits if too many reads are in flight.  So calls that may read are counted
- * (cold_calls.h), unless the bytes were sent within HOLDS.  While the limit is reached, a
- * disk thread first reads the chunk, as if the kernel had returned EBUSY.  The limit is higher for bytes
- * that were resident before, so that a cached file does not wait for the reads of others.
+ * (cold_calls.h), unless their bytes were read or sent in the last second (HOLDS).  While the limit
+ * is reached, a disk thread first reads the chunk, as if the kernel had returned EBUSY.  The limit
+ * is higher for bytes that were resident before, so that a cached file does not wait for the reads
+ * of other files.
  *
  * The pool sends files of file systems that do not support the call.
  */
@@ -78,8 +79,8 @@ native_resident(const struct pw_send *s, size_t len)
 }
 
 /*
- * Notes that the first `len` bytes at snd_off are resident, and with them those of the transmission in
- * the same piece, which the socket has too.
+ * Notes that the first `len` bytes at snd_off are resident, and also the earlier bytes of the
+ * transmission in the same piece, which the socket has too.
  */
 static void
 native_note_resident(struct pw_send *s, size_t len)
@@ -93,7 +94,7 @@ native_note_resident(struct pw_send *s, size_t len)
 	    file->fil_size, clock_now());
 }
 
-/* Returns true if the next `len` bytes were resident at any time. */
+/* Returns true if the next `len` bytes were noted as resident at any earlier time. */
 static bool
 native_was_resident(const struct pw_send *s, size_t len)
 {

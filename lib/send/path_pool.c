@@ -27,7 +27,7 @@ enum {
 	LENT_NOT,     /* no job uses the socket */
 	LENT_OUT,     /* the job is queued, or its thread reads */
 	LENT_CLAIMED, /* the thread may be sending */
-	LENT_BACK,    /* the loop took it back: the thread must not send */
+	LENT_BACK,    /* the loop took the socket; the thread must not send */
 };
 
 static bool
@@ -189,9 +189,9 @@ pool_path_submit(struct pw_send *s)
 }
 
 /*
- * Returns PW_SEND_WANT_WRITE only if the socket is still full.  The peer may have read since the thread
- * filled the socket; an edge-triggered event loop then had its event while the transmission was pending,
- * and gets no other.
+ * Returns PW_SEND_WANT_WRITE only if the socket is still full.  The peer may have read since the
+ * thread filled the socket; an edge-triggered event loop then had its event while the transmission
+ * was pending, and gets no further event.
  */
 enum pw_send_status
 send_pool_report(struct pw_send *s)

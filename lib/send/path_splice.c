@@ -57,7 +57,7 @@ path_splice_finish(struct pw_send *s)
 	send_priv(s)->ss_own = NULL;
 }
 
-/* Sends what the pipe holds without a residency check, since those pages are in memory. */
+/* Sends the bytes in the pipe without a residency check, since their pages are in memory. */
 static enum pw_send_status
 path_splice_step(struct pw_send *s)
 {

@@ -1,7 +1,7 @@
 /*
- * path_uring: does the same as nodiskio, but without disk threads: io_uring fetches, by
- * advice and a linked read of one byte at its end (thesis chapter 4 in spirit: the
- * request is queued, the kernel does the rest).
+ * path_uring: works as nodiskio does, but io_uring fetches in place of a disk thread: by advice,
+ * and a linked read of the last byte of each advice.  As in chapter 4 of the thesis, the loop
+ * queues a request, and the kernel does the rest.
  */
 #include <errno.h>
 #include <stdlib.h>

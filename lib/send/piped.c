@@ -8,7 +8,10 @@
 #include "lib/send/piped.h"
 #include "lib/send/pipes.h"
 
-/* Takes the loop's pipe.  Returns NULL if there is none, and does not try again if it was refused. */
+/*
+ * Takes the loop's pipe.  Returns NULL if there is none.  If the kernel refuses a pipe, later calls
+ * do not try again.
+ */
 static struct pipe *
 piped_pipe(struct pw_loop *lp)
 {
@@ -31,7 +34,7 @@ piped_is_refused(int error)
 	       error == -EINVAL || error == -EOPNOTSUPP;
 }
 
-/* Returns the pipe to the loop, and what is left in it to its owners. */
+/* Moves the bytes that are left in the pipe to /dev/null, and returns the pipe to the loop. */
 static void
 piped_pipe_put(struct pw_loop *lp, struct pipe *pp)
 {
@@ -46,8 +49,8 @@ piped_pipe_put(struct pw_loop *lp, struct pipe *pp)
 }
 
 /*
- * Fills the pipe.  Returns 0 or -errno; -ENOBUFS if the kernel cannot do that now.  -EAGAIN would mean that
- * the socket is full.
+ * Fills the pipe.  Returns 0 or -errno.  Returns -ENOBUFS in place of -EAGAIN and -ENOMEM, since
+ * the caller takes -EAGAIN for a full socket.
  */
 static int
 piped_fill(struct pipe *pp, const char *data, size_t len)
@@ -72,7 +75,10 @@ piped_splice(struct pw_send *s, struct pipe *pp, const char *data, size_t len,
 	return error;
 }
 
-/* Returns true if another call has to be tried.  Destroys the pipe if it would be refused again. */
+/*
+ * Returns true if the caller must use another call.  Destroys the pipes if the kernel would refuse
+ * the call again.
+ */
 static bool
 piped_was_refused(struct pw_loop *lp, int error)
 {

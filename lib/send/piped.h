@@ -1,8 +1,8 @@
 /*
- * piped: sends or copies bytes of a pinned mapping (pins.h) through the loop's pipe.  vmsplice(2) moves
- * references to pages of the mapping into the pipe.  What the socket does not accept is taken out of the
- * pipe again, so a loop needs one pipe, and no transmission holds any.  Where the pipe or one of the calls
- * is refused, as by a filter of system calls, the loop does not try again.  Loop's thread.
+ * piped: sends or copies bytes of a pinned mapping (pins.h) through the loop's pipe.  vmsplice(2)
+ * moves references to pages of the mapping into the pipe.  Bytes that the socket does not accept
+ * are removed from the pipe again, so a loop needs only one pipe.  If the kernel or a filter of
+ * system calls refuses the pipe or a call, the loop does not try again.  Loop's thread.
  */
 #ifndef LIB_SEND_PIPED_H
 #define LIB_SEND_PIPED_H

@@ -14,9 +14,9 @@
 struct pipes {
 	SLIST_HEAD(, pipe) pps_free;
 	unsigned pps_nfree;
-	size_t pps_size;    /* of a pipe, bytes */
+	size_t pps_size;    /* size of each pipe, bytes */
 	unsigned pps_count; /* number of all pipes, free or in use */
-	bool pps_taken;	    /* a pipe was taken since pipes_rest */
+	bool pps_taken;	    /* true if a pipe was taken since pipes_rest */
 };
 
 struct pipes *

@@ -13,8 +13,8 @@
 #include <sys/queue.h>
 
 #define PIPES_SPLICE ((size_t)128 << 10) /* size of a pipe of the path splice */
-#define PIPES_MAPPED \
-	((size_t)1 << 20) /* of one for mappings: SEND_CHUNK_MAX and a page */
+/* size of a pipe for mappings, which holds SEND_CHUNK_MAX and a page */
+#define PIPES_MAPPED ((size_t)1 << 20)
 
 struct pipe {
 	int pp_fds[2];	/* [0] to read, [1] to write */
@@ -24,7 +24,7 @@ struct pipe {
 
 struct pipes;
 
-/* Creates a store of pipes in which `size` bytes fit.  Returns NULL if memory is short. */
+/* Creates a store of pipes of `size` bytes each.  Returns NULL if memory is short. */
 struct pipes *pipes_create(size_t size);
 void pipes_destroy(struct pipes **);
 

@@ -1,7 +1,7 @@
 /*
- * prefetch: the common part of the paths nodiskio, uring and splice.  A step checks whether the
- * next chunk is resident, and sends it; if it is not, the path fetches the window, and the
- * transmission is pending until that arrives.  The paths differ in how they fetch and send.
+ * prefetch: the common part of the paths nodiskio, uring and splice.  A step sends the next chunk
+ * if the chunk is resident.  Otherwise the path fetches the window, and the transmission is pending
+ * until the window arrives.  The paths differ in how they fetch and send.
  *
  * A chunk that was evicted between its fetch and its check means that memory is short.  Then only
  * that chunk is fetched; if it is evicted again, a disk thread sends it after a pause.
@@ -62,9 +62,10 @@ prefetch_is_pinned(struct pw_send *s)
 }
 
 /*
- * Returns the end of the pinned part of the next chunk, or snd_off if none is pinned.  Compares the
- * file with its descriptor for each chunk: if it was truncated and grew again, it has new pages, and
- * the pinned ones are no longer its own.  The tier would return them again.
+ * Returns the end of the pinned part of the next chunk, or snd_off if none is pinned.  Calls
+ * file_is_fresh for each chunk: a file that was truncated and grew again has new pages, so the
+ * pinned ones are stale.  Then the transmission stops using the tier, which would return the stale
+ * bytes again.
  */
 static off_t
 prefetch_pinned_end(struct pw_send *s)
@@ -223,8 +224,8 @@ prefetch_await(struct pw_send *s, send_fetch_f fetch)
 }
 
 /*
- * Returns true if the next chunk is resident.  If it is not, shortens it to SEND_CHUNK and checks
- * again, unless RWF_NOWAIT has refused one of these bytes.
+ * Returns true if the next chunk is resident.  Otherwise shortens the chunk to SEND_CHUNK and
+ * checks again, unless RWF_NOWAIT has refused one of these bytes.
  */
 static bool
 prefetch_is_resident(struct pw_send *s)
@@ -288,7 +289,7 @@ prefetch_forget_ready(struct pw_send *s)
 	send_priv(s)->ss_full = false;
 }
 
-/* Returns the call that sends the next byte: that of its pin, or else `call`. */
+/* Returns the call that sends the next byte: one that sends from its pin, or else `call`. */
 static send_call_f
 prefetch_call(const struct pw_send *s, send_call_f call)
 {

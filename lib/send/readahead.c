@@ -26,7 +26,7 @@ struct ahead {
 	int ah_error;	/* result of the fetch, valid if ah_arrived */
 	bool ah_direct; /* true if the window was read past the page cache */
 	bool ah_waited; /* true if ah_send is pending until this fetch ends */
-	/* true if the window is dropped, as its transmission has ended */
+	/* true if the window is dropped because the transmission has ended */
 	bool ah_drops;
 };
 

@@ -17,7 +17,7 @@
 /* largest snd_readahead that is used, bytes */
 #define WINDOW_ASKED ((size_t)1 << 30)
 
-/* In order of preference: the first that works here is the default. */
+/* All send paths, in order of preference; the first that works on this system is the default. */
 static const struct pw_send_path *const paths[] = {
     &send_native,
     &send_nodiskio,
@@ -157,7 +157,7 @@ pw_send_start(struct pw_send *s)
 	return 0;
 }
 
-/* Checks what pagewise.h promises for each status. */
+/* Checks the promises of pagewise.h for each status. */
 static void
 send_check_step(
     const struct pw_send *s, enum pw_send_status status, uint64_t before)

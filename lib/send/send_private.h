@@ -18,13 +18,13 @@ struct send_private {
 	struct pw_waiter ss_waiter;
 	size_t ss_window;  /* bytes of the next window */
 	size_t ss_chunk;   /* bytes of the next step */
-	uint64_t ss_since; /* time at which pending began, microseconds */
+	uint64_t ss_since; /* start of the wait, microseconds */
 	/* device_ended at ss_since or the last pw_send_stuck */
 	unsigned long ss_ended;
 	off_t ss_ready; /* end of the bytes known to be resident, or -1 */
 	/* time of the check that set ss_ready, microseconds */
 	uint64_t ss_ready_at;
-	/* begin of the window being fetched; before that, snd_off at the start */
+	/* begin of the window being fetched; before the first fetch, snd_off at the start */
 	off_t ss_from;
 	off_t ss_asked;	    /* end of the window being fetched */
 	off_t ss_offered;   /* end of the bytes offered to take_range, or -1 */
@@ -43,7 +43,7 @@ struct send_private {
 	bool ss_reported; /* true if the next step returns ss_next */
 	/* true if data is copied into the socket (pw_loop_bound) */
 	bool ss_copies;
-	/* true if a page was missing; later ones are then dropped too */
+	/* true if a page was missing; later pages are then dropped too */
 	bool ss_brings;
 	bool ss_drops;	   /* true if fetched pages are dropped */
 	bool ss_trial : 1; /* true if the file is on trial (admission.h) */
@@ -59,7 +59,7 @@ struct send_private {
 	struct pin *ss_pin; /* pin that holds the byte at snd_off, or NULL */
 	struct ahead *ss_ahead; /* fetches of the next windows, or NULL */
 	uint64_t ss_mark;     /* begin of the rate measurement, microseconds */
-	off_t ss_mark_off;    /* bytes acknowledged at ss_mark */
+	off_t ss_mark_off;    /* acknowledged offset at ss_mark */
 	off_t ss_fetched;     /* begin of the stretch that was fetched */
 	off_t ss_fetched_end; /* end of the stretch that was fetched */
 	off_t ss_dropped;     /* end of the dropped part of that stretch */

@@ -108,7 +108,7 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 	return error;
 }
 
-/* Returns all but `bytes` to the budget. */
+/* Keeps `bytes` of the transmission's part of the budget, and returns the rest. */
 static void
 window_send_room_keep(struct pw_send *s, size_t bytes)
 {

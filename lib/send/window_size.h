@@ -1,12 +1,11 @@
 /*
  * window_size: how much of a file to fetch at once, and how early.  Pure functions.
  *
- * A large window is one large request to the disk, but stays in memory for long if the
- * client is slow.  So a window is WINDOW_MOST if the budget has plenty left.  Otherwise
- * it is the data that the client reads in half a second, or in four times wf_latency if
- * that is longer (`readahead = auto').  wf_rate is measured over a time that includes
- * waits for the device.  So wf_latency makes windows grow only if the transfer spends
- * much of its time waiting for the device.
+ * A large window is one large request to the disk, but stays in memory for long if the client is
+ * slow.  So a window is WINDOW_MOST if the budget has plenty left.  Otherwise a window is the data
+ * that the client reads in half a second, or in four times wf_latency if that is longer (`readahead
+ * = auto').  wf_rate is measured over a time that includes waits for the device.  So wf_latency
+ * makes windows grow only if the transfer spends much of its time waiting for the device.
  */
 #ifndef LIB_SEND_WINDOW_SIZE_H
 #define LIB_SEND_WINDOW_SIZE_H
@@ -33,8 +32,9 @@ size_t window_size(const struct window_facts *);
 #define WINDOW_LEAD 4 /* maximum lead, windows */
 
 /*
- * Returns the number of unsent bytes at which the next window is fetched: the data that the client reads
- * in twice the time of a fetch, WINDOW_LEAST at least and WINDOW_LEAD windows at most.
+ * Returns the number of unsent bytes at which the next window is fetched: the data that the client
+ * reads in twice the time of a fetch, but at least WINDOW_LEAST bytes, and at most WINDOW_LEAD
+ * windows.
  */
 size_t window_lead(const struct window_facts *, size_t window);
 
