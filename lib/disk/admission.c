@@ -12,15 +12,21 @@
 #define LARGE_CHUNK 4 /* files above 1/LARGE_CHUNK of pp_room never stay */
 
 struct admission {
-	/* Bytes of files that memory may hold.  Alone in a cache line, as each request reads it. */
+	/*
+	 * Bytes of files that memory may hold.  Not in a cache line with the lock, since each
+	 * request reads this field.
+	 */
 	uint64_t pp_room;
-	/* the same with the tier, or pp_room; files above 1/LARGE_CHUNK of it are not counted */
+	/*
+	 * bytes of files that memory and tier may hold; a file above 1/LARGE_CHUNK of these is not
+	 * counted
+	 */
 	uint64_t pp_reach;
 	char pp_line[CACHE_LINE - 2 * sizeof(uint64_t)];
 
 	pthread_mutex_t pp_lock;	       /* guards all fields below */
 	uint64_t pp_bytes[ADMISSION_MOST + 1]; /* sum of file sizes by count */
-	/* the same, with the files that are too large for memory */
+	/* sum of file sizes by count, with the files that are too large for memory */
 	uint64_t pp_reached[ADMISSION_MOST + 1];
 	uint64_t pp_asked; /* requested bytes since the counts were halved */
 	size_t pp_counted; /* requests since the counts were halved */
@@ -55,7 +61,7 @@ admission_destroy(struct admission **ppp)
 	*ppp = NULL;
 }
 
-/* The finalizer of SplitMix64 (Steele, Lea, Flood, 2014). */
+/* Mixes the bits of x by the finalizer of SplitMix64 (Steele, Lea, Flood, 2014). */
 static uint64_t
 admission_mix(uint64_t x)
 {

@@ -11,9 +11,9 @@
  * of two or three, and such small counts are largely random.
  * (docs/admission.md has the figures.)
  *
- * TinyLFU compares a new file with the one that would be evicted for it.  The kernel does
- * not report which file that is.  So beside the sketch there is a sum of the sizes of the
- * files with each count.  From these sums follows the lowest count at which all files with
+ * TinyLFU compares a new file with the one that would be evicted for it.  The kernel does not
+ * report which file that is.  So beside the sketch, admission keeps the sum of the sizes of the
+ * files with each count.  From these sums it computes the lowest count for which all files with
  * this count or more fit into memory together.
  *
  * Any loop's thread.  A loop first notes a request in its own struct pw_file, and adds it
@@ -35,7 +35,10 @@
 
 struct admission;
 
-/* `room` is the number of bytes of files that memory may hold.  Returns NULL if memory is short. */
+/*
+ * Creates the policy.  `room` is the number of bytes of files that memory may hold.  Returns NULL
+ * if memory is short.
+ */
 struct admission *admission_create(uint64_t room);
 void admission_destroy(struct admission **);
 
@@ -63,15 +66,16 @@ enum admission_verdict {
 };
 
 /*
- * Adds a tier (tier.h) of this many bytes behind memory.  From then on, larger files are counted as well, of up
- * to a quarter of both.  Call it before the first loop is created.
+ * Adds a tier (tier.h) of `bytes` bytes behind memory.  From then on, files of up to a quarter of
+ * memory and tier together are counted.  Call it before the first loop is created.
  */
 void admission_add_tier(struct admission *, uint64_t bytes);
 
 /*
- * Returns true if windows of the file are worth a place in the tier: it was requested at least twice, and is
- * among the most popular files that fit into memory and tier together, or, if `may_stay` is false, into the tier
- * alone.  Returns false if `may_stay` is true and the file has a place in memory.
+ * Returns true if windows of the file may be written to the tier: if the file was requested at
+ * least twice, and is one of the most popular files.  If `may_stay` is true, these are the files
+ * that fit into memory and tier together, and the function returns false for a file that fits into
+ * memory alone.  If `may_stay` is false, these are the files that fit into the tier.
  */
 bool admission_tiers(struct admission *, struct pw_file *, bool may_stay);
 

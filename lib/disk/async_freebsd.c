@@ -1,8 +1,7 @@
 /*
- * async_freebsd: async.h by aio(4), with completions by kqueue(2).  The kernel refuses
- * reads of file systems that are not local, unless sysctl vfs.aio.enable_unsafe is set;
- * disk threads do these.  async_fetch is not supported, as there is no asynchronous
- * advice.
+ * async_freebsd: async.h by aio(4), with completions by kqueue(2).  The kernel refuses reads of
+ * file systems that are not local, unless sysctl vfs.aio.enable_unsafe is set; disk threads make
+ * these reads.  async_fetch is not supported, as there is no asynchronous advice.
  */
 #include <sys/types.h>
 #include <sys/event.h>

@@ -19,7 +19,7 @@
 struct async {
 	struct io_uring as_ring;
 	bool as_ringed;
-	char as_sink; /* where a fetch stores the bytes that it reads */
+	char as_sink; /* destination of the bytes that a fetch reads */
 };
 
 /* Opens a ring and limits its kernel workers.  Ignores the error of old kernels without this limit. */

@@ -79,7 +79,9 @@ budget_left(const struct budget *rm)
 	return rm->bg_used < rm->bg_max ? rm->bg_max - rm->bg_used : 0;
 }
 
-/* Returns true if len bytes fit.  A device that uses none may have one window of any size. */
+/*
+ * Returns true if `len` bytes fit.  A device that uses no budget may have one window of any size.
+ */
 static bool
 budget_fits(const struct budget *rm, const struct budget_part *rp, size_t len)
 {
@@ -124,7 +126,7 @@ budget_let_in(struct budget *rm, struct budget_part *rp, struct held_list *list)
 	return hl;
 }
 
-/* Admits the first waiter whose window fits.  Returns it, or NULL if there is none. */
+/* Admits the first waiter whose window fits.  Returns the waiter, or NULL if there is none. */
 static struct held *
 budget_let_anybody_in(struct budget *rm)
 {
@@ -140,7 +142,9 @@ budget_let_anybody_in(struct budget *rm)
 	return NULL;
 }
 
-/* Admits the first waiter that was held for HELD_US.  Returns it, or NULL if there is none. */
+/*
+ * Admits the first waiter that was held for HELD_US.  Returns the waiter, or NULL if there is none.
+ */
 static struct held *
 budget_force_in(struct budget *rm, uint64_t now_us)
 {
@@ -277,7 +281,7 @@ budget_evicted(struct budget *rm, uint64_t now_us)
 	pthread_mutex_unlock(&rm->bg_lock);
 }
 
-/* The lock is held. */
+/* Enlarges the budget if it did not shrink for GROW_AFTER.  The lock is held. */
 static void
 budget_grow(struct budget *rm, uint64_t now_us)
 {

@@ -42,7 +42,7 @@ struct budget_part {
 	TAILQ_ENTRY(budget_part) rp_link;
 };
 
-/* `max` is the first size of the budget in bytes.  Returns NULL if memory is short. */
+/* Creates a budget, whose first size is `max` bytes.  Returns NULL if memory is short. */
 struct budget *budget_create(size_t max);
 void budget_destroy(struct budget **);
 void budget_part_init(struct budget_part *);
@@ -65,8 +65,8 @@ bool budget_plenty(struct budget *, struct budget_part *);
 void budget_evicted(struct budget *, uint64_t now_us);
 
 /*
- * Lets the budget grow, and admits transfers that have waited for a second; both once in 250 ms at most.
- * Call it at each tick of a loop.
+ * Lets the budget grow, and admits transfers that have waited for a second, both at most once in
+ * 250 ms.  Call it at each tick of a loop.
  */
 void budget_tick(struct budget *, uint64_t now_us);
 

@@ -42,16 +42,18 @@ struct pw_loop {
 	struct pw_waiter *lp_later;
 	struct file_cache *lp_files;
 	struct drops *lp_drops;
-	/* transmissions with a part of the budget, longest without progress first: holder.h */
+	/* transmissions with a part of the budget (holder.h), the longest without progress first */
 	TAILQ_HEAD(, holder) lp_holders;
-	/* calls whose reads may be in flight: cold_calls.h */
+	/* calls whose reads may be in flight (cold_calls.h) */
 	TAILQ_HEAD(cold_head, cold_call) lp_cold;
 	struct pipes *lp_pipes;
-	/* pipe for mappings (piped.h); NULL after the kernel refused a pipe, or a call on it */
+	/*
+	 * pipes for mappings (piped.h); NULL after the kernel refused a pipe, or a call on a pipe
+	 */
 	struct pipes *lp_mapped;
 	struct verified *lp_verified;
 	struct async *lp_async; /* created at its first use, or NULL */
-	uint64_t lp_rate; /* bytes/s: estimate of the clients' median rate */
+	uint64_t lp_rate; /* estimate of the clients' median rate, bytes/s */
 	uint64_t lp_iteration;	 /* number of calls of pw_loop_rest */
 	_Atomic size_t lp_bound; /* most bytes per call, or 0 (pw_loop_bound) */
 	struct noted lp_noted;	 /* files with requests not counted yet */

@@ -18,7 +18,7 @@
 #define DROP_LOCKS 64
 
 struct drop_lock {
-	/* readers send, the writer drops */
+	/* held for reading while a loop sends, for writing while a disk thread drops */
 	alignas(CACHE_LINE) pthread_rwlock_t dl_lock;
 	atomic_uint dl_drops; /* total number of announced drops */
 };

@@ -28,9 +28,9 @@ fetch_window_chain(struct pw_device *dv, uint64_t ino)
 }
 
 /*
- * Reads a piece.  Threads of this processor take turns (gate.h), since a disk that completes many reads
- * at once wakes all their threads.  A folio is already read then; its turn only lets the threads run
- * one after another.
+ * Reads a piece.  Threads of this processor take turns (gate.h), since a disk that completes many
+ * reads at once wakes all their threads.  A folio is read before its turn, which then only lets the
+ * threads run one after another.
  */
 static int
 fetch_read_piece(struct pw_device *dv, int fd, off_t off, size_t len,
@@ -55,8 +55,9 @@ fetch_read_piece(struct pw_device *dv, int fd, off_t off, size_t len,
 }
 
 /*
- * Returns how a window's folios are pinned.  Where this process may not ask what is resident, sent windows
- * are kept, so that they prove it (fetch_unmark_kept).
+ * Returns the kind of mapping for a window's folios.  Where this process may not check residency,
+ * sent windows are kept, since their mappings prove that the bytes are resident
+ * (fetch_unmark_kept).
  */
 static enum pins_mapping
 fetch_mapping(const struct window *win)
@@ -166,8 +167,8 @@ pool_is_settled(const struct os_version *ov)
 }
 
 /*
- * Returns true if the window may be read direct: it is large, does not cross a multiple of OS_FOLIO,
- * and its file is local and did not change just now.
+ * Returns true if the window may be read direct: it is large, does not cross a multiple of
+ * OS_FOLIO, and its file is local and did not change in the last two seconds.
  */
 static bool
 fetch_may_be_direct(const struct window *win)
@@ -203,7 +204,10 @@ fetch_copy(const struct window *win, int fd, size_t align)
 	return true;
 }
 
-/* Reads the window past the page cache.  If it returns false, the window has to be read into it. */
+/*
+ * Reads the window past the page cache.  Returns false if the window must be read into the page
+ * cache instead.
+ */
 static bool
 fetch_direct(const struct window *win)
 {
@@ -225,8 +229,8 @@ fetch_direct(const struct window *win)
 }
 
 /*
- * Returns true if the window is read as folios.  One that could not be read direct is not where folios
- * are marked, since its transmission may have a sink.
+ * Returns true if the window is read as folios.  Where folios are marked, a window that could not
+ * be read direct is read as pages, since its transmission may have a sink.
  */
 static bool
 fetch_folds(const struct window *win)
@@ -235,7 +239,10 @@ fetch_folds(const struct window *win)
 	       (win->win_how == FETCH_DIRECT && !device_marks(win->win_device));
 }
 
-/* Returns 0 if the file's size and time are those of the window's version, -ESTALE, or -errno. */
+/*
+ * Returns 0 if the file's size and time are those of the window's version, -ESTALE if they differ,
+ * or another -errno.
+ */
 static int
 fetch_check(const struct window *win)
 {
@@ -269,8 +276,8 @@ fetch_read_window(const struct window *win, char *to)
 }
 
 /*
- * Copies a window that was read into the page cache.  Returns 0 also above the limit of pins: the window
- * is resident all the same.
+ * Copies a window that was read into the page cache.  Returns 0 also above the limit of pins, since
+ * the window is resident without a copy, too.
  */
 static int
 fetch_lend(const struct window *win)
@@ -352,7 +359,7 @@ pool_tick_pins(struct pw_loop *lp, uint64_t now_us)
 		free(rj);
 }
 
-/* The device's lock is held. */
+/* Removes the window from its hash chain.  The device's lock is held. */
 static void
 fetch_window_unlink(struct window *win)
 {
@@ -380,7 +387,7 @@ fetch_window_done(struct job *job, int error, uint64_t took)
 
 enum fetch_match {
 	MATCH_WHOLE, /* windows that cover the whole range */
-	MATCH_PART,  /* windows that cover any part of it */
+	MATCH_PART,  /* windows that cover any part of the range */
 	MATCH_MAP,   /* windows of FETCH_MAP that cover the whole range */
 };
 
@@ -396,7 +403,7 @@ fetch_has_range(
 				   : win->win_off <= off && win_end >= end;
 }
 
-/* The device's lock is held. */
+/* Returns a window that has the range as `match` says, or NULL.  The device's lock is held. */
 static struct window *
 fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
     off_t end, enum fetch_match match)

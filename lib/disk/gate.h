@@ -6,8 +6,8 @@
  * each with 0.1 ms of work to submit the next window; a loop on the same processor
  * would wait for all of them, 1.5 ms for 16 threads.
  *
- * A turn is advisory, not a lock: if it is not returned within GATE_LONG, because a
- * submission waits for the disk after all, the other threads continue without it.
+ * A turn is advisory, not a lock: if it is not returned within GATE_LONG, because a submission
+ * waits for the disk, the other threads continue without the turn.
  */
 #ifndef LIB_DISK_GATE_H
 #define LIB_DISK_GATE_H

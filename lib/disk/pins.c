@@ -39,8 +39,8 @@ pins_bucket(uint64_t ino, off_t off)
 }
 
 /*
- * Returns the pin, or if `copies` is true the copy, that has the byte at off, or NULL.  The lock is held, as
- * up to pins_have_room.
+ * Returns the pin, or if `copies` is true the copy, that has the byte at off, or NULL.  The lock is
+ * held, as in all functions up to pins_have_room.
  */
 static struct pin *
 pins_find(struct pins *ps, const struct pins_key *key, off_t off, bool copies)
@@ -404,7 +404,10 @@ pins_forget(struct pins *ps, uint64_t dev, uint64_t ino, off_t off, off_t end)
 	pthread_mutex_unlock(&ps->ps_lock);
 }
 
-/* Removes pins that no transmission took in time, and memory unused for too long.  The lock is held. */
+/*
+ * Removes pins that no transmission took in time, and memory that was unused for PINS_SPARE_US.
+ * The lock is held.
+ */
 static void
 pins_age(struct pins *ps, uint64_t now_us)
 {

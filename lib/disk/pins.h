@@ -2,19 +2,19 @@
  * pins: windows of files that are kept in memory while they are sent, so that the loop sends them
  * without a residency check.  There are two kinds:
  *
- * - a mapping of the page cache, kept in memory (os_fetch_folio; thesis 2.3.4).  It is sent by
- *   vmsplice(2), or by sendfile(2).
- * - a copy, which was read past the page cache (os_direct_read).  It is sent from its memory.
+ * - a mapping of the page cache, kept in memory (os_fetch_folio; thesis 2.3.4), which vmsplice(2)
+ *   or sendfile(2) sends.
+ * - a copy, which was read past the page cache (os_direct_read), and is sent from its memory.
  *
  * A disk thread reads a window and adds its pin; the transmissions that wait for it take references.
  * When the last reference of a mapping is released, or no transmission takes one within PINS_FRESH_US, a
  * disk thread unmaps it.  A kept mapping stays for another PINS_FRESH_US, unless its memory is needed or
  * its mark was removed; it proves that its bytes are resident (pins_cover).
  *
- * A copy waits for its first reference for PINS_WAITED_US, since its bytes are nowhere else in memory, and
- * for another one for PINS_FRESH_US after the last was released.  Then its memory is used again.  If the
- * limit of pins is reached, the memory of a copy is used again as soon as the copy was sent, or has waited
- * for PINS_FRESH_US.
+ * A copy waits up to PINS_WAITED_US for its first reference, since its bytes are nowhere else in
+ * memory, and up to PINS_FRESH_US for another one after its last reference was released.  Then its
+ * memory is used again.  If the limit of pins is reached, the memory of a copy is used again as
+ * soon as the copy was sent, or has waited for PINS_FRESH_US.
  *
  * Any thread; the lock is held for a few instructions.
  */
@@ -43,7 +43,7 @@ struct pins;
 enum pins_mapping {
 	PINS_UNMARKED, /* without a read-ahead mark (os_fetch_folio) */
 	PINS_MARKED, /* may have a read-ahead mark; sent from the mapping alone */
-	PINS_KEPT,   /* as PINS_MARKED, and kept for a while after its use */
+	PINS_KEPT,   /* as PINS_MARKED, and kept for PINS_FRESH_US after use */
 };
 
 /* Identifies one version of a file. */
@@ -88,8 +88,8 @@ pins_same_key(const struct pins_key *a, const struct pins_key *b)
 }
 
 /*
- * Creates a table of at most `bytes` bytes of pins, and `pipes` pins with a pipe.  Returns NULL if memory
- * is short.
+ * Creates a table for at most `bytes` bytes of pins, of which at most `pipes` have a pipe.  Returns
+ * NULL if memory is short.
  */
 struct pins *pins_create(size_t bytes, unsigned pipes);
 
@@ -111,8 +111,8 @@ void pins_no_pipe(struct pins *);
 
 /*
  * Takes ownership of a mapping of [off, off + fo_len) of a file for which pins_reserve was called.
- * off is a multiple of OS_FOLIO, and fo_len at most OS_FOLIO.  Unmaps the mapping at once if memory is
- * short or another pin has these bytes; they are resident all the same.
+ * off is a multiple of OS_FOLIO, and fo_len at most OS_FOLIO.  Unmaps the mapping at once if memory
+ * is short or another pin has these bytes; the bytes stay resident.
  */
 void pins_add(struct pins *, const struct pins_key *, off_t off,
     const struct os_folio *, enum pins_mapping);
@@ -127,7 +127,10 @@ void pins_blank_free(struct pins *, struct pin *);
 /* Adds a blank that now has a copy of [off, off + len), a part of one OS_FOLIO of its file. */
 void pins_add_copy(struct pins *, struct pin *, off_t off, size_t len);
 
-/* Adds a copy as pins_add_copy does, and also if a mapping has these bytes, for pins_take_copy. */
+/*
+ * Adds a copy as pins_add_copy does, but even if a mapping has these bytes already, so that
+ * pins_take_copy finds a copy.
+ */
 void pins_add_lent(struct pins *, struct pin *, off_t off, size_t len);
 
 /* Returns true if pins_take may find a pin.  Inline, since it is called for each chunk. */
@@ -170,7 +173,7 @@ bool pins_marked(const struct pin *);
 /* Returns the memory of a blank, OS_FOLIO bytes. */
 void *pins_memory(struct pin *);
 
-/* Releases a reference and sets it to NULL.  Does nothing if it is NULL. */
+/* Releases a reference, and sets the pointer to NULL.  Does nothing if the pointer is NULL. */
 void pins_release(struct pins *, struct pin **);
 
 /* Removes mappings that overlap [off, end) of a file and have no reference; pins_reap unmaps them. */

@@ -58,8 +58,8 @@ bool pins_have_room(struct pins *, size_t len);
 void pins_let_go(struct pins *, struct pin *);
 
 /*
- * Inserts a pin.  Returns false, and does not insert it, if another pin, or if `copies` is true another
- * copy, has all of its bytes.
+ * Inserts a pin.  Returns false, and inserts nothing, if another pin has all of its bytes.  If
+ * `copies` is true, only other copies count.
  */
 bool pins_insert_new(struct pins *, struct pin *, bool copies);
 

@@ -314,9 +314,10 @@ pw_pool_refused(const struct pw_pool *pl)
 }
 
 /*
- * Returns the number of threads that jobs of this kind may occupy together with all others.  On FreeBSD
- * each lookup is a job, and without threads of its own a cached file would wait for the reads of others.
- * The one thread of a quota of 1 runs all jobs.  The device's lock is held, as below.
+ * Returns the number of threads that jobs of this kind may occupy together with all other jobs.
+ * Lookups have one or two threads more: on FreeBSD each lookup is a job, and a cached file would
+ * otherwise wait for the reads of other files.  A quota of 1 is not raised, so one thread runs all
+ * jobs.  The device's lock is held, as in pool_shows_progress.
  */
 static unsigned
 pool_quota(const struct pw_device *dv, enum job_kind kind)
@@ -329,8 +330,9 @@ pool_quota(const struct pw_device *dv, enum job_kind kind)
 }
 
 /*
- * Returns true if the end of a running job shows that the disk works.  A lookup on a thread above the
- * quota may need no disk, and must not hide from the readiness check that all others hang.
+ * Returns true if the end of a running job shows that the disk works.  A lookup on a thread above
+ * the quota may need no disk, so its end must not hide from the readiness check that all other
+ * threads hang.
  */
 static bool
 pool_shows_progress(const struct pw_device *dv, enum job_kind kind)

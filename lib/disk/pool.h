@@ -2,8 +2,8 @@
  * pool: the disk threads, with a queue and a quota of threads for each device.  All
  * transmissions that need the same window of a file wait for one fetch of it.
  *
- * The locks here protect lists.  They are held for a few instructions, and for the
- * start of a thread; no thread performs I/O while it holds one.
+ * The locks here protect lists, and are held for a few instructions, or for the start of a thread.
+ * No thread performs I/O while it holds one.
  */
 #ifndef LIB_DISK_POOL_H
 #define LIB_DISK_POOL_H
@@ -27,7 +27,7 @@ enum job_kind {
 	JOB_NEW,   /* first window of a transmission */
 	JOB_SHORT, /* a few reads at most, such as a drop */
 	JOB_OPEN,  /* lookup of a path, perhaps without a read */
-	JOB_AGAIN, /* lookup of the path of an open file: rarely reads */
+	JOB_AGAIN, /* lookup of the path of an open file, which rarely reads */
 	JOB_KINDS,
 };
 
@@ -65,8 +65,8 @@ int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
     struct pw_waiter *);
 
 /*
- * Minimum size of a read that waits for its turn at the gate (gate.h), since it takes 30 us to submit, and
- * of a folio.
+ * Minimum size, in bytes, of a folio, and of a read that waits for its turn at the gate (gate.h),
+ * since such a read takes 30 us to submit.
  */
 #define POOL_LARGE ((size_t)128 << 10)
 
@@ -74,25 +74,25 @@ int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
 enum fetch_how {
 	FETCH_PAGES,  /* into the page cache, by advice */
 	FETCH_FOLIO,  /* as large folios, if os_folios is true of the device */
-	FETCH_DIRECT, /* past the page cache, into memory of a pin: pins.h */
-	/* only the indirect blocks of its first byte: os_native_map */
+	FETCH_DIRECT, /* past the page cache, into memory of a pin (pins.h) */
+	/* only the indirect blocks of the window's first byte (os_native_map) */
 	FETCH_MAP,
 };
 
 /*
- * Fetches a window of a file.  Joins a queued or running fetch that covers it; a FETCH_MAP joins only
- * another one, and is joined by no other fetch.  The descriptor must stay
- * open until the waiter is delivered.  wt_error is FETCHED_DIRECT if the window was read past the page
- * cache.
+ * Fetches a window of a file.  Joins a queued or running fetch that covers the window; a FETCH_MAP
+ * joins only another FETCH_MAP, and no other fetch joins a FETCH_MAP.  The descriptor must stay
+ * open until the waiter is delivered.  wt_error is FETCHED_DIRECT if the window was read past the
+ * page cache.
  */
 #define FETCHED_DIRECT 1
 int pool_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how,
     enum admit, struct pw_waiter *);
 
 /*
- * Fetches as pool_fetch does, a range within one OS_FOLIO of the file, and copies it into a pin
- * (pins_take_copy), unless that is above the limit of pins.  Joins fetches that copy, and direct ones; one
- * of these may fall back to the page cache, and make no copy.  wt_error may also be -ESTALE.
+ * Fetches a range within one OS_FOLIO of the file as pool_fetch does, and copies the range into a
+ * pin (pins_take_copy) if the limit of pins permits.  Joins fetches that copy, and direct fetches;
+ * a direct fetch makes no copy if it falls back to the page cache.  wt_error may also be -ESTALE.
  */
 int pool_fetch_copy(struct pw_file *, off_t off, size_t len, enum fetch_how,
     enum admit, struct pw_waiter *);
@@ -192,7 +192,7 @@ enum pool_queue {
 	POOL_TASKS,   /* tasks, such as listings */
 	POOL_MOUNTS,  /* opens that lead to another mount below a root */
 	POOL_TIER,    /* reads and writes of the tier (tier.h) */
-	POOL_NO_DISK, /* work without a disk: device 0, in no statistics */
+	POOL_NO_DISK, /* work without a disk, on device 0; not in statistics */
 };
 
 /*
@@ -202,20 +202,20 @@ enum pool_queue {
 struct pw_device *pool_device(struct pw_pool *, dev_t, enum pool_queue);
 
 /*
- * Returns how residency is checked on the device of `fd`.  The first call queries the file system, which
- * does not wait if that is local.  Any thread.
+ * Returns how residency is checked on the device of `fd`.  The first call queries the file system,
+ * which does not wait if the file system is local.  Any thread.
  */
 enum os_ask device_ask(struct pw_device *, int fd);
 
 /*
- * Returns true if to open a file of the device, or to fstat(2) one, may wait, or if that is unknown since
- * device_ask was not called yet.  Any thread.
+ * Returns true if open(2) or fstat(2) of a file of the device may wait, or if that is unknown
+ * because device_ask was not called yet.  Any thread.
  */
 bool device_open_waits(struct pw_device *);
 
 /*
- * Returns true if the file system is local, so that fstat(2) of an open file waits for no server.  Call
- * after device_ask, by the same thread.
+ * Returns true if the file system is local, so that fstat(2) of an open file never waits for a
+ * server.  Call after device_ask, by the same thread.
  */
 bool device_is_local(const struct pw_device *);
 
@@ -230,8 +230,9 @@ bool device_has_news(const struct pw_device *);
 bool device_announce(struct pw_device *, char *text, size_t size);
 
 /*
- * Notes that sendfile(2) or splice(2) refused a file of the device with this -errno (GPFS, some of
- * FUSE): device_copies is true from now on, and its files are copied.  Any thread.
+ * device_refuses notes that sendfile(2) or splice(2) refused a file of the device with this -errno
+ * (GPFS, some of FUSE).  From then on device_copies returns true, and files of the device are
+ * copied.  Any thread.
  */
 void device_refuses(struct pw_device *, int error);
 bool device_copies(const struct pw_device *);

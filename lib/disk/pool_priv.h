@@ -60,7 +60,7 @@ struct pw_device {
 	/* most bytes of one advice; 0 before device_step */
 	atomic_size_t dv_step;
 	atomic_bool dv_folios;	    /* result of os_folios, set with dv_step */
-	atomic_size_t dv_readahead; /* bytes; set with dv_step */
+	atomic_size_t dv_readahead; /* read-ahead in bytes, set with dv_step */
 	/* moving average time of a fetch, microseconds */
 	atomic_ullong dv_latency;
 	struct budget_part dv_room;
@@ -70,8 +70,8 @@ struct pw_device {
 };
 
 /*
- * A job that reads a window of a file.  Its descriptor stays open until all waiters are delivered.  job_len
- * is its length.
+ * A job that reads a window of a file.  The descriptor stays open until all waiters are delivered.
+ * job_len is the length of the window.
  */
 struct window {
 	struct job win_job; /* first member, since the job is freed */
@@ -80,9 +80,11 @@ struct window {
 	struct pins_key win_key;
 	off_t win_off;
 	enum fetch_how win_how;
-	bool win_lent; /* the window is copied into a pin (pool_fetch_copy) */
-	bool win_tier; /* the window is written to the tier (tier_fetch.h) */
-	/* next in its hash chain, guarded by the device's lock */
+	/* true if the window is copied into a pin (pool_fetch_copy) */
+	bool win_lent;
+	/* true if the window is offered to the tier (tier_fetch.h) */
+	bool win_tier;
+	/* next window of the hash chain, guarded by the device's lock */
 	struct window *win_next;
 };
 
@@ -93,8 +95,11 @@ struct pw_pool {
 	struct reclaim *pl_reclaim;
 	struct budget *pl_room;
 	struct pins *pl_pins;
-	struct tiered *pl_tiered; /* tier_fetch.h; NULL without a tier */
-	/* functions of tier_fetch.c, which calls those of the pool, or NULL */
+	struct tiered *pl_tiered; /* state of tier_fetch.c, or NULL */
+	/*
+	 * functions of tier_fetch.c, as pointers, since tier_fetch.c calls the pool; NULL without a
+	 * tier
+	 */
 	void (*pl_offer)(const struct window *, bool direct);
 	void (*pl_tier_destroy)(struct tiered **);
 	int pl_sink;	/* descriptor of /dev/null, for os_fetch_end */
@@ -122,13 +127,15 @@ int pool_enqueue(struct pw_device *, struct job *, enum admit);
 void pool_await(struct job *, struct pw_loop *, struct pw_waiter *);
 
 /*
- * Reads a window as `like` describes it, on its device, for waiters that waited for another job: a list
- * linked by wt_next.  Delivers them with an error if memory is short or no thread can be started.
+ * Queues a read of the window that `like` describes, for a list of waiters, linked by wt_next,
+ * whose read from the tier was given up.  Delivers the waiters with an error if memory is short or
+ * no thread can be started.
  */
 void fetch_resume(const struct window *like, struct pw_waiter *);
 
 /*
- * Fetches a part of a window of the tier as pool_fetch does.  If `tier` is true, writes it to the tier.
+ * Fetches a window as pool_fetch does.  If `tier` is true, the window is also offered to the tier
+ * (pl_offer).
  */
 int fetch_window(struct pw_file *, off_t off, size_t len, enum fetch_how,
     bool tier, enum admit, struct pw_waiter *);

@@ -27,8 +27,8 @@ struct reclaim {
 	_Atomic uint64_t rc_looked;
 	/* time of the last possible change of rc_taken, microseconds */
 	_Atomic uint64_t rc_moved;
-	_Atomic uint64_t rc_asked; /* time at which a loop asked for a read */
-	atomic_bool rc_busy;	   /* true while that read is in progress */
+	_Atomic uint64_t rc_asked; /* time at which a loop requested a read */
+	atomic_bool rc_busy;	   /* true while a loop's read is in progress */
 };
 
 struct reclaim *

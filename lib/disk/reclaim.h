@@ -1,7 +1,6 @@
 /*
- * reclaim: observes whether the kernel reclaims pages of files.  While the kernel does
- * not, pages that a recent check found resident still are, and need no new residency
- * check.
+ * reclaim: observes whether the kernel reclaims pages of files.  While the kernel reclaims none,
+ * pages that a recent check found resident stay resident, and need no new check.
  *
  * The counters cover the whole machine, not one control group (Linux: pgsteal_file and
  * drop_pagecache of /proc/vmstat, proc(5)).  Reading them takes 16 us, and more on large

@@ -46,14 +46,14 @@ enum tier_state {
 	TIER_LEFT,
 };
 
-/* The first block of TIER_INDEX.  That of TIER_DATA has the first field alone. */
+/* Header in the first block of TIER_INDEX.  The first block of TIER_DATA has only th_magic. */
 struct tier_header {
 	uint64_t th_magic;
 	uint64_t th_version;
 	uint64_t th_size; /* bytes of the ring */
 	uint64_t th_most; /* records of the index */
-	uint64_t
-	    th_seed; /* of the records' checksums, so that a new store has no old ones */
+	/* seed of the records' checksums; a new store has a new seed, so old records are invalid */
+	uint64_t th_seed;
 };
 
 struct tier {
@@ -63,7 +63,7 @@ struct tier {
 	uint64_t ti_size;
 	uint64_t ti_most;
 	uint64_t ti_seed;
-	uint64_t ti_writes; /* bytes per day, or 0 */
+	uint64_t ti_writes; /* most bytes written per day, or 0 */
 	unsigned ti_age;    /* seconds */
 	void *ti_spare;	    /* OS_FOLIO bytes, for the thread that writes */
 	bool ti_locked;	    /* true if this process has the lock of ti_file */
@@ -137,8 +137,8 @@ tier_data_offset(const struct tier *ti, const struct tier_record *tr)
 }
 
 /*
- * Begins an empty file with TIER_MAGIC, on the disk before the file has further blocks.  Returns -EEXIST if
- * another one begins otherwise.
+ * Writes TIER_MAGIC to the first block of an empty file, and waits until the disk has it, before
+ * the file gets further blocks.  Returns -EEXIST if a file that is not empty begins otherwise.
  */
 static int
 tier_check_magic(struct tier *ti, int fd, off_t size)
@@ -161,7 +161,7 @@ tier_check_magic(struct tier *ti, int fd, off_t size)
 	return error;
 }
 
-/* Sets *fd, to -errno after a failure.  Returns 0 or -errno. */
+/* Opens a file of the tier, and sets *fd to its descriptor, or to -errno.  Returns 0 or -errno. */
 static int
 tier_open_file(struct tier *ti, int dir, const char *name, bool direct, int *fd)
 {
@@ -171,7 +171,7 @@ tier_open_file(struct tier *ti, int dir, const char *name, bool direct, int *fd)
 	return *fd < 0 ? *fd : tier_check_magic(ti, *fd, size);
 }
 
-/* Extends both files only once both are known to be a tier's. */
+/* Opens both files.  Extends them only after both have passed tier_check_magic. */
 static int
 tier_open_files(struct tier *ti, int dir)
 {
@@ -304,7 +304,7 @@ tier_load_header(struct tier *ti)
 	return tier_write_all(ti->ti_file, &th, sizeof(th), 0);
 }
 
-/* Returns true if the record in this slot is one of this store. */
+/* Returns true if the record belongs to this store, and to this slot. */
 static bool
 tier_is_valid(
     const struct tier *ti, const struct tier_record *tr, uint64_t slot)
@@ -315,7 +315,9 @@ tier_is_valid(
 	       tr->tr_check == tier_check(ti, tr);
 }
 
-/* Reads the index.  A part of it that cannot be read is empty.  Returns NULL if memory is short. */
+/*
+ * Reads the index, and leaves out the parts that cannot be read.  Returns NULL if memory is short.
+ */
 static struct tier_index *
 tier_load(struct tier *ti)
 {
@@ -440,7 +442,7 @@ tier_was_late(struct tier *ti)
 	pthread_mutex_unlock(&ti->ti_lock);
 }
 
-/* Adds the bytes that may be written since the last call.  The lock is held, as in tier_take_tokens. */
+/* Adds the tokens for the time since the last call.  The lock is held, as in tier_take_tokens. */
 static void
 tier_fill_tokens(struct tier *ti)
 {
@@ -619,7 +621,10 @@ tier_append(struct tier *ti, struct tier_record *tr, char *from, uint64_t len)
 	return 0;
 }
 
-/* Finds an old window that was used, and that a window of len bytes would evict. */
+/*
+ * Finds a used window that a new window of `len` bytes would evict, and takes the tokens to append
+ * it again.
+ */
 static bool
 tier_find_rescue(struct tier *ti, size_t len, struct tier_record *record)
 {
@@ -632,7 +637,7 @@ tier_find_rescue(struct tier *ti, size_t len, struct tier_record *record)
 	return found;
 }
 
-/* Appends up to TIER_RESCUES of the used windows again that a window of len bytes would evict. */
+/* Appends again up to TIER_RESCUES used windows that a new window of `len` bytes would evict. */
 static void
 tier_rescue(struct tier *ti, size_t len)
 {

@@ -1,16 +1,18 @@
 /*
  * tier: keeps windows of files on a fast disk in front of slow ones, in two files of a directory:
- * pagewise-tier.data is a ring of windows, pagewise-tier.index has a record for each of them (tier_index.h).
+ * pagewise-tier.data is a ring of windows, pagewise-tier.index has a record for each of them
+ * (tier_index.h).
  *
- * A record has the version of its file (pins.h), and checksums of the window and of itself, so bytes that
- * are torn, flipped, overwritten, or of an earlier version are never sent.  Nothing is synchronised: after a
- * power cut the windows are lost whose bytes did not reach the disk.
+ * A record has the version of its file (pins.h), and checksums of the window and of itself, so
+ * bytes that are torn, flipped, overwritten, or of an earlier version are never sent.  Writes are
+ * not synchronised, so a power cut loses the windows whose bytes did not reach the disk.
  *
- * The files belong to the process that has locked the index.  Another process goes without the tier until that
- * one calls tier_leave or ends.
+ * Only the process that has locked the index uses the files.  Other processes serve without the
+ * tier until that process unlocks the index or ends.
  *
- * Errors, and reads that take TIER_LATE_US, switch the tier off for TIER_OFF_US, and until the late reads
- * have ended.  Reads and writes wait for the fast disk; only disk threads of the tier's queue make them.
+ * An error switches the tier off for TIER_OFF_US.  So does a read that takes TIER_LATE_US, and the
+ * tier stays off until that read has ended.  Only disk threads of the tier's queue read and write,
+ * since both wait for the fast disk.
  */
 #ifndef LIB_DISK_TIER_H
 #define LIB_DISK_TIER_H
@@ -20,8 +22,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define TIER_LATE_US 1000000  /* longest time of a read, microseconds */
-#define TIER_OFF_US  10000000 /* time that the tier is off after an error */
+#define TIER_LATE_US 1000000  /* duration of a late read, microseconds */
+#define TIER_OFF_US  10000000 /* off time after an error, microseconds */
 
 struct os_version;
 struct pins_key;
@@ -30,8 +32,8 @@ struct tier;
 struct tier_conf {
 	const char *tc_dir;
 	uint64_t tc_size; /* bytes of windows */
-	uint64_t
-	    tc_writes;	 /* most bytes written in a day, or 0 without a limit */
+	/* most bytes written in a day, or 0 without a limit */
+	uint64_t tc_writes;
 	unsigned tc_age; /* least age of a version that is written, seconds */
 };
 
@@ -40,30 +42,31 @@ struct tier_stats {
 	uint64_t tu_windows; /* windows in the tier */
 	uint64_t tu_hits;    /* windows that were read */
 	uint64_t tu_hit_bytes;
-	uint64_t tu_misses;  /* windows that were not there */
+	uint64_t tu_misses;  /* lookups of windows that are not in the tier */
 	uint64_t tu_corrupt; /* windows whose checksum was wrong */
 	uint64_t tu_errors;  /* reads and writes that failed */
 	uint64_t tu_late;    /* reads that took TIER_LATE_US */
 	uint64_t tu_written; /* bytes */
-	uint64_t
-	    tu_skipped; /* windows not written, for the limits of writing */
+	/* windows not written, because of tc_writes or while the tier was off */
+	uint64_t tu_skipped;
 };
 
 /*
- * Opens or creates the files, and locks them if no other process has.  Returns 0 or -errno; -EEXIST,
- * and changes neither, if a file has other content, another link, or another owner than this process.  May wait
- * for the disk; call it before the loops run.
+ * Opens or creates the files, and locks them unless another process has locked them.  Returns 0 or
+ * -errno; -EEXIST if a file has other content, several links or another owner than this process,
+ * and then leaves that file unchanged.  May wait for the disk; call it before the loops run.
  */
 int tier_open(const struct tier_conf *, struct tier **);
 void tier_close(struct tier **);
 
-/* st_dev of the directory's file system */
+/* Returns the st_dev of the directory's file system. */
 dev_t tier_dev(const struct tier *);
 
 /*
- * tier_prepare locks the files if no other process has, and loads the index.  tier_is_due returns true if it
- * should be called: once a second until it has succeeded.  tier_leave stops the use of the tier, for good;
- * tier_is_left returns true from then on; tier_unlock then unlocks the files.
+ * tier_is_due returns true if tier_prepare should be called: once a second until tier_prepare has
+ * succeeded.  tier_prepare locks the files unless another process has locked them, and loads the
+ * index.  tier_leave stops the use of the tier for good; from then on tier_is_left returns true.
+ * tier_unlock unlocks the files; call it after tier_leave.
  */
 bool tier_is_due(struct tier *, uint64_t now_us);
 void tier_prepare(struct tier *);
@@ -71,33 +74,38 @@ void tier_leave(struct tier *);
 bool tier_is_left(struct tier *);
 void tier_unlock(struct tier *);
 
-/* Returns true if the window at `off` is in the tier, and marks it as used.  Counts a miss.  Any thread. */
+/*
+ * Returns true, and marks the window as used, if the window at `off` is in the tier.  Otherwise
+ * counts a miss.  Any thread.
+ */
 bool tier_has(struct tier *, const struct pins_key *, off_t off);
 
 /*
- * Reads a window into memory of OS_FOLIO bytes, aligned to TIER_BLOCK.  Returns its length, or -errno: -ENOENT
- * if it is no longer there, -EBADMSG if its checksum is wrong.
+ * Reads a window into memory of OS_FOLIO bytes, aligned to TIER_BLOCK.  Returns the length of the
+ * window, or -errno: -ENOENT if the window is no longer in the tier, -EBADMSG if its checksum is
+ * wrong.
  */
 long tier_read(struct tier *, const struct pins_key *, off_t off, void *to);
 
 /*
- * Returns true if windows of this version of a file may be written: the file did not change for tc_age.  Linux
- * sets the times of a file at the start of write(2), and copies the bytes afterwards, so a window that is read
- * soon may have some of the old bytes.  Any thread.
+ * Returns true if windows of this version of a file may be written: the file did not change for
+ * tc_age.  Linux sets the times of a file at the start of write(2), and copies the bytes
+ * afterwards, so a window that is read soon after that may have old bytes.  Any thread.
  */
 bool tier_is_old(const struct tier *, const struct os_version *);
 
 /*
- * Returns true if a window of `len` bytes may be written now, and takes the bytes from the limit.  tier_write
- * writes it from memory as in tier_read, whose bytes after the window it clears.  One thread at a time.
+ * tier_may_write returns true if a window of `len` bytes may be written now, and subtracts `len`
+ * from the bytes that tc_writes allows.  tier_write writes a window from memory as in tier_read,
+ * and clears the rest of the last block there.  Call tier_write on one thread at a time.
  */
 bool tier_may_write(struct tier *, size_t len);
 int tier_write(
     struct tier *, const struct pins_key *, off_t off, void *from, size_t len);
 
 /*
- * tier_is_late counts a read that takes too long, and switches the tier off until tier_was_late is called for
- * it, when it has ended.
+ * tier_is_late counts a read that takes TIER_LATE_US, and switches the tier off.  Call
+ * tier_was_late when that read has ended; until then the tier stays off.
  */
 void tier_is_late(struct tier *);
 void tier_was_late(struct tier *);

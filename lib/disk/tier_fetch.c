@@ -26,9 +26,12 @@ struct tier_job {
 	struct job tj_job; /* first member, since the job is freed */
 	struct tiered *tj_tiered;
 	struct window tj_window; /* the window on its own disk */
-	/* time at which the read began, microseconds; 0 before, guarded by the device's lock as the rest */
+	/*
+	 * time at which the read began, microseconds, or 0; guarded by the lock of td_device, as
+	 * the fields below
+	 */
 	uint64_t tj_begun;
-	bool tj_given_up; /* true if the window's own disk was asked instead */
+	bool tj_given_up; /* true if fetch_resume reads the window */
 	bool tj_late;	  /* true if tier_is_late was called */
 	LIST_ENTRY(tier_job) tj_link; /* chain of tiered, unless tj_given_up */
 };
@@ -45,10 +48,11 @@ struct tier_write {
 
 struct tiered {
 	struct tier *td_tier;
-	struct pw_device *td_device; /* its lock guards td_chains */
+	/* device of the tier, whose lock guards td_chains and td_reading */
+	struct pw_device *td_device;
 	struct pins *td_pins;
 	LIST_HEAD(, tier_job) td_chains[TIER_CHAINS];
-	unsigned td_reading; /* jobs in td_chains or running, same lock */
+	unsigned td_reading; /* number of jobs in td_chains or running */
 
 	pthread_mutex_t td_lock; /* guards the fields below */
 	STAILQ_HEAD(, tier_write) td_writes;
@@ -116,8 +120,8 @@ tier_fetch_chain(const struct pins_key *key, off_t off)
 }
 
 /*
- * Gives a window up: takes its waiters, so that no other joins them, and copies its description.  The
- * device's lock is held.
+ * Gives up a read from the tier: returns its waiters, unlinks the job, so that no transmission
+ * joins it, and copies the description of the window.  The device's lock is held.
  */
 static struct pw_waiter *
 tier_fetch_give_up_locked(struct tier_job *tj, struct window *like)
@@ -146,7 +150,7 @@ tier_fetch_give_up(struct tier_job *tj)
 		fetch_resume(&like, list);
 }
 
-/* Notes that the read begins.  Returns false if it was given up. */
+/* Notes that the read begins.  Returns false if the read was given up. */
 static bool
 tier_fetch_begin(struct tier_job *tj)
 {
@@ -160,7 +164,7 @@ tier_fetch_begin(struct tier_job *tj)
 	return wanted;
 }
 
-/* Reads the window into a copy.  If that fails, gives it up. */
+/* Reads the window into a copy.  If that fails, gives the read up. */
 static int
 tier_fetch_run(struct job *job)
 {
@@ -202,7 +206,10 @@ tier_fetch_done(struct job *job, int error, uint64_t took)
 	td->td_reading--;
 }
 
-/* The device's lock is held, as in tier_fetch_start. */
+/*
+ * Returns the job that reads the window, or NULL.  The device's lock is held, as in
+ * tier_fetch_start.
+ */
 static struct tier_job *
 tier_fetch_find(struct tiered *td, const struct window *like)
 {
@@ -245,7 +252,10 @@ tier_fetch_start(struct tiered *td, const struct window *like, enum admit admit,
 	return 0;
 }
 
-/* Has the window read from the tier.  Returns 0, or -errno if it has to be read from its own disk. */
+/*
+ * Has a disk thread read the window from the tier.  Returns 0, or -errno if the window must be read
+ * from its own disk.
+ */
 static int
 tier_fetch_from_tier(struct tiered *td, const struct window *like,
     struct pw_loop *lp, struct pw_waiter *w)
@@ -361,13 +371,16 @@ tier_fetch_enqueue_write(struct tiered *td, struct tier_write *tw)
 	pthread_mutex_unlock(&td->td_lock);
 	if (!begins || tier_fetch_call(td, JOB_LONG, tier_fetch_write_run))
 		return;
-	/* The next window that is written takes this one along. */
+	/* The job for the next window will write this window as well. */
 	meter_lock(&td->td_lock);
 	td->td_writing = false;
 	pthread_mutex_unlock(&td->td_lock);
 }
 
-/* Reserves one of TIER_WRITES. */
+/*
+ * Reserves one of TIER_WRITES, and `len` bytes by tier_may_write.  Returns false if one of them is
+ * exhausted.
+ */
 static bool
 tier_fetch_reserve_write(struct tiered *td, size_t len)
 {
@@ -415,7 +428,10 @@ tier_fetch_take_copy(struct tiered *td, const struct window *win)
 	return pn;
 }
 
-/* Returns true if the file still has the window's version, and that is old enough. */
+/*
+ * Returns true if the file still has the window's version, and the version is old enough
+ * (tier_is_old).
+ */
 static bool
 tier_fetch_is_same(const struct tiered *td, const struct window *win)
 {
@@ -442,8 +458,9 @@ tier_fetch_is_whole(const struct window *win)
 }
 
 /*
- * Has a window that was just read written to the tier, if it is a whole one and the tier accepts it.  `direct`
- * is true if a copy has it, false if the page cache has it.  Disk threads.
+ * Queues a window that was just read, so that a disk thread writes it to the tier, if it is a whole
+ * window and the tier accepts it.  `direct` is true if a copy has the bytes, false if the page
+ * cache has them.  Disk threads.
  */
 static void
 tier_fetch_offer(const struct window *win, bool direct)
@@ -451,7 +468,10 @@ tier_fetch_offer(const struct window *win, bool direct)
 	struct tiered *td = win->win_device->dv_pool->pl_tiered;
 	struct tier_write *tw;
 
-	/* Compares the file before the reservation as well, which takes bytes from the limit. */
+	/*
+	 * Checks the file before the reservation, too, since a reservation uses up bytes of the
+	 * limit.
+	 */
 	if (!tier_fetch_is_whole(win) || !tier_fetch_is_same(td, win) ||
 	    !tier_fetch_reserve_write(td, win->win_job.job_len))
 		return;
@@ -500,14 +520,17 @@ tier_fetch_leave(struct pw_pool *pl)
 		tier_leave(pl->pl_tiered->td_tier);
 }
 
-/* Returns true if the read has taken too long, or has not begun.  The device's lock is held, as below. */
+/*
+ * Returns true if the read has taken TIER_LATE_US, or, if `off` is true, has not begun.  The
+ * device's lock is held, as in tier_fetch_find_stuck.
+ */
 static bool
 tier_fetch_is_stuck(const struct tier_job *tj, uint64_t now_us, bool off)
 {
 	return tj->tj_begun == 0 ? off : tj->tj_begun + TIER_LATE_US < now_us;
 }
 
-/* Returns a read that is stuck, or NULL.  If `off` is true, reads that have not begun are stuck. */
+/* Returns a stuck read, or NULL. */
 static struct tier_job *
 tier_fetch_find_stuck(struct tiered *td, uint64_t now_us, bool off)
 {
@@ -521,7 +544,7 @@ tier_fetch_find_stuck(struct tiered *td, uint64_t now_us, bool off)
 	return NULL;
 }
 
-/* Gives a stuck read up.  Returns false if there is none. */
+/* Gives up a stuck read.  Returns false if there is none. */
 static bool
 tier_fetch_give_up_stuck(struct tiered *td, uint64_t now_us, bool off)
 {
@@ -545,7 +568,10 @@ tier_fetch_give_up_stuck(struct tiered *td, uint64_t now_us, bool off)
 	return tj != NULL;
 }
 
-/* Has the files unlocked if the tier is left, and no thread uses it. */
+/*
+ * Has a disk thread unlock the files, once, when no thread uses the tier any more.  Call after
+ * tier_leave.
+ */
 static void
 tier_fetch_unlock(struct tiered *td)
 {

@@ -16,8 +16,8 @@ struct tier_slot {
 
 struct tier_index {
 	uint64_t tx_size;
-	uint64_t tx_head; /* bytes appended so far, with gaps */
-	/* The records of [tx_oldest, tx_next) may be there. */
+	uint64_t tx_head; /* bytes appended so far, including gaps */
+	/* Range of record numbers, [tx_oldest, tx_next), in which the present records are. */
 	uint64_t tx_oldest;
 	uint64_t tx_next;
 	uint32_t tx_most; /* number of slots */
@@ -92,7 +92,7 @@ tier_index_chain(const struct tier_index *tx, const struct tier_id *id)
 	return &tx->tx_chains[(uint32_t)(hash >> 32) & tx->tx_mask];
 }
 
-/* Returns the slot of a record, or NULL if the record is not there. */
+/* Returns the slot of a record, or NULL if the record is not present. */
 static struct tier_slot *
 tier_index_at(const struct tier_index *tx, uint64_t number)
 {
@@ -158,7 +158,10 @@ tier_index_remove(struct tier_index *tx, uint64_t number)
 	tx->tx_count--;
 }
 
-/* Returns where a window of len bytes begins: behind the last one, but not across the ring's end. */
+/*
+ * Returns the position of a new window of `len` bytes: behind the last window, or at the ring's
+ * begin if the new window would cross the ring's end.
+ */
 static uint64_t
 tier_index_begin(const struct tier_index *tx, uint64_t len)
 {
@@ -167,7 +170,7 @@ tier_index_begin(const struct tier_index *tx, uint64_t len)
 	return tier_index_padded(len) > left ? tx->tx_head + left : tx->tx_head;
 }
 
-/* Returns true if the record `number` must go before the ring is filled up to `end`. */
+/* Returns true if the record `number` must be evicted before the ring is filled up to `end`. */
 static bool
 tier_index_is_in_the_way(
     const struct tier_index *tx, uint64_t number, uint64_t end)
@@ -241,7 +244,10 @@ tier_index_load(struct tier_index *tx, const struct tier_record *record)
 		tx->tx_head = end;
 }
 
-/* Links a loaded record, unless it is overwritten, or another one of the same window is newer. */
+/*
+ * Links a loaded record, unless its bytes were overwritten, or a newer record of the same window is
+ * loaded.
+ */
 static void
 tier_index_admit(struct tier_index *tx, struct tier_slot *ts)
 {

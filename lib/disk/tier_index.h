@@ -1,10 +1,10 @@
 /*
  * tier_index: the table of the windows in a tier (tier.h).  Makes no I/O.
  *
- * The store is a ring: a record is written behind the last one, and evicts the oldest ones, whose bytes
- * it overwrites.  Before that, the tier appends again the records that were used since they were written
- * (FIFO with reinsertion; Yang, Qiu, Zhang, Yue, Rashmi: "FIFO Can Be Better than LRU", HotOS 2023).  A flash
- * disk is so written in order.  The caller holds a lock.
+ * The store is a ring: a new window is written behind the last one, and evicts the oldest windows,
+ * whose bytes it overwrites.  Before that, the tier appends old windows again if they were used
+ * since they were written (FIFO with reinsertion; Yang, Qiu, Zhang, Yue, Rashmi: "FIFO Can Be
+ * Better than LRU", HotOS 2023).  So a flash disk is written in order.  The caller holds a lock.
  */
 #ifndef LIB_DISK_TIER_INDEX_H
 #define LIB_DISK_TIER_INDEX_H
@@ -33,47 +33,51 @@ struct tier_record {
 	struct tier_id tr_id;
 	uint64_t tr_at;	 /* bytes appended to the ring before this record */
 	uint64_t tr_len; /* bytes of the window; 0 for a removed record */
-	uint64_t tr_sum; /* checksum of these bytes */
+	uint64_t tr_sum; /* checksum of the window */
 	uint64_t tr_spare[3];
 	uint64_t tr_check; /* checksum of the fields above */
 };
 
 struct tier_index;
 
-/* `size` is the size of the ring in bytes, `most` the number of records.  Returns NULL if memory is short. */
+/*
+ * Creates an empty table.  `size` is the size of the ring in bytes, `most` the maximum number of
+ * records.  Returns NULL if memory is short.
+ */
 struct tier_index *tier_index_create(uint64_t size, uint32_t most);
 void tier_index_destroy(struct tier_index **);
 
-/* Returns the record of a window, and marks it as used; or NULL. */
+/* Returns the record of a window, and marks the record as used.  Returns NULL if there is none. */
 const struct tier_record *tier_index_find(
     struct tier_index *, const struct tier_id *);
 
-/* Returns true if the record is still there. */
+/* Returns true if the table still has the record with this number. */
 bool tier_index_has(const struct tier_index *, uint64_t number);
 void tier_index_remove(struct tier_index *, uint64_t number);
 
 /*
- * Copies the oldest used record that a window of len bytes would evict, and removes its mark.  Returns
- * false if there is none.
+ * Copies the oldest record that is marked as used and that a window of `len` bytes would evict, and
+ * removes the mark.  Returns false if there is none.
  */
 bool tier_index_rescue(struct tier_index *, uint64_t len, struct tier_record *);
 
 /*
- * Evicts records until the ring has space for a window of len bytes, and sets tr_number, tr_at and tr_len.
- * tier_index_add adds the record, once its bytes are written, in place of an earlier one of the window.
+ * tier_index_reserve evicts records until the ring has space for a window of `len` bytes, and sets
+ * tr_number, tr_at and tr_len.  tier_index_add adds the record, once its bytes are written, in
+ * place of an earlier record of the window.
  */
 void tier_index_reserve(
     struct tier_index *, uint64_t len, struct tier_record *);
 void tier_index_add(struct tier_index *, const struct tier_record *);
 
 /*
- * tier_index_load loads a record of the index file, tier_index_loaded ends that: drops records that are
- * overwritten.
+ * tier_index_load loads a record of the index file.  tier_index_loaded then drops records whose
+ * bytes were overwritten; call it after the last record.
  */
 void tier_index_load(struct tier_index *, const struct tier_record *);
 void tier_index_loaded(struct tier_index *);
 
-/* Returns the bytes that a window of len bytes takes in the ring: whole blocks, as records are aligned. */
+/* Returns the bytes that a window of `len` bytes takes in the ring, a multiple of TIER_BLOCK. */
 uint64_t tier_index_padded(uint64_t len);
 
 /* Returns the place of a record in the index file. */
