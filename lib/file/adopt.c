@@ -67,7 +67,7 @@ adopt_find(int fd, const struct stat *expected, struct found *fnd)
 	return fnd->fnd_fd < 0 ? fnd->fnd_fd : 0;
 }
 
-/* Creates the file of a result. */
+/* Creates the file of a result, and sets the time of its lookup. */
 static int
 adopt_create(struct pw_loop *lp, struct found *fnd, struct pw_file **file)
 {

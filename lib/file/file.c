@@ -59,8 +59,8 @@ pw_root_open_with(const char *path, unsigned flags, struct pw_root **out)
 		goto fail;
 	}
 	/*
-	 * Tries openat2(2) now, so that a program on a kernel without it fails at the start, not at
-	 * each request.
+	 * Tries openat2(2) now, so that a program on a kernel without openat2(2) fails at the
+	 * start, not at each request.
 	 */
 	rt->rt_links = file_links_of(flags);
 	fd = os_lookup(rt->rt_fd, ".", OS_ANY_MOUNT | rt->rt_links);

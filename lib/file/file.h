@@ -39,7 +39,7 @@ struct found {
 	bool fnd_same;
 	struct stat fnd_stat;
 	bool fnd_attributed; /* true if the attribute was read */
-	char *fnd_attribute; /* its value, from malloc(3), or NULL */
+	char *fnd_attribute; /* the value, from malloc(3), or NULL */
 	size_t fnd_attribute_len;
 };
 
@@ -92,9 +92,10 @@ void file_announce(const struct pw_file *);
 int file_create(struct pw_loop *, struct found *, struct pw_file **);
 
 /*
- * A loop's cache of at most `size` open files (0 means 1024), by root and path.  When the cache is
- * full, it closes the least recently used file.  It looks a path up again a second after the last
- * lookup.  For a second it also remembers that the pool did not find a path (negative_cache.h).
+ * Creates a loop's cache of at most `size` open files (0 means 1024), by root and path.  When the
+ * cache is full, it closes the least recently used file.  A second after the last lookup of a path,
+ * the cache looks the path up again.  The cache also remembers for a second that the pool did not
+ * find a path (negative_cache.h).
  */
 struct file_cache *file_cache_create(unsigned size);
 void file_cache_destroy(struct file_cache **);

@@ -475,7 +475,7 @@ open_cache_open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	return open_cache_entry_install(lp, en, &fnd, now_us);
 }
 
-/* Opens by the pool, unless the negative cache knows the path. */
+/* Has the pool open the path, unless the negative cache has the path. */
 static int
 open_cache_open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
     uint64_t now_us, bool attribute, struct entry **enp)

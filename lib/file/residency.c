@@ -1,15 +1,13 @@
 /*
  * residency: see residency.h.
  *
- * preadv2(RWF_NOWAIT) may wait if a page is not resident.  Since Linux 5.9 it then
- * starts a read, and if the file system must first read its block map, waits for the
- * block map.  This took 197 ms on a busy disk, for an ext4 file with more extents than
- * fit into its inode (docs/design/residency.md).  So RWF_NOWAIT is used only after
- * cachestat, or on older kernels mincore, reported the pages as present.  Both report
- * residency only to the owner of a file.  On files of other owners RWF_NOWAIT is used
- * only for 64 KiB pieces that a disk thread has read before through this descriptor,
- * since the block map of these pieces is in memory; fp_mapped has a bit for each such
- * piece.
+ * preadv2(RWF_NOWAIT) may wait if a page is not resident.  Since Linux 5.9 the call then starts a
+ * read, and waits for the block map if the file system must read that first.  This took 197 ms on a
+ * busy disk, for an ext4 file with more extents than fit into its inode (docs/design/residency.md).
+ * So RWF_NOWAIT is used only after cachestat, or on older kernels mincore, reported the pages as
+ * present.  Both report residency only to the owner of a file.  On files of other owners RWF_NOWAIT
+ * is used only for 64 KiB pieces that a disk thread has read before through this descriptor, since
+ * the block map of these pieces is in memory; fp_mapped has a bit for each such piece.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -105,7 +103,9 @@ residency_may_use_nowait(struct pw_file *file, off_t off, off_t len)
 }
 
 /*
- * Returns the distance between samples, bytes.  cachestat also counts pages whose read is in flight; one sample of each piece detects these, unless another transmission fetches single pages.
+ * Returns the distance between samples, bytes.  cachestat also counts pages whose read is in
+ * flight.  One sample of each piece detects these, unless another transmission fetches single
+ * pages.
  */
 static size_t
 residency_step(struct pw_file *file, off_t off, off_t len, bool quiet)
@@ -217,7 +217,9 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	return yes;
 }
 
-/* As file_check, but compares ctime as well, since the caller may keep the copy. */
+/*
+ * Checks the file as file_check does, but also compares ctime, since the caller may keep the copy.
+ */
 static int
 residency_check_version(const struct pw_file *file)
 {
@@ -238,7 +240,10 @@ residency_copy_error(const struct pw_file *file)
 	return error == 0 ? -EAGAIN : error;
 }
 
-/* Returns true if the range can be read without waiting.  mincore cannot promise that. */
+/*
+ * Returns true if the range can be read without waiting.  Returns false for files that only mincore
+ * can check, since a page may be evicted after the check.
+ */
 static bool
 residency_may_copy(struct pw_file *file, off_t off, off_t len)
 {
@@ -287,7 +292,7 @@ residency_no_readahead(struct pw_file *file)
 	os_advise_random(file->fil_fd, true);
 }
 
-/* Asks under the drop lock, so that no page goes before all are checked. */
+/* Checks the range under the drop lock, so that no page is dropped before all pages are checked. */
 static bool
 residency_ask_between_drops(struct pw_file *file, off_t off, off_t len)
 {
