@@ -106,8 +106,8 @@ struct ngx_http_pagewise_ctx_s {
                                         ngx_err_t err);
 
     struct pw_file             *file;
-    ngx_fd_t                    fd;         /* descriptor in its buffers */
-    ngx_fd_t                    refused;    /* left to nginx, or -1 */
+    ngx_fd_t                    fd;         /* descriptor in the buffers */
+    ngx_fd_t                    refused;    /* descriptor nginx sends, or -1 */
     ngx_file_t                 *out;        /* file of windows, or NULL if it
                                                is the file of the buffer */
     ngx_http_pagewise_send_t   *send;       /* NULL if no range is being sent */
@@ -119,7 +119,7 @@ struct ngx_http_pagewise_ctx_s {
     ngx_int_t                   rc;         /* result of the next filter */
     uint64_t                    wait;       /* time spent waiting, us */
 
-    unsigned                    hold:1;     /* 1 if send awaits the header */
+    unsigned                    hold:1;     /* 1 until the header is sent */
     unsigned                    passed:1;   /* 1 if the window is consumed */
     unsigned                    busy:1;     /* 1 while the next filters run */
     unsigned                    closed:1;   /* 1 if the request has ended */
@@ -141,8 +141,8 @@ const struct pw_send_path *ngx_http_pagewise_path(void);
 ngx_uint_t ngx_http_pagewise_max_files(void);
 
 /*
- * returns the mount of all paths that begin with "path", or NULL if they are
- * on several
+ * returns the mount of all paths that begin with "path", or NULL if these
+ * paths are on several mounts
  */
 ngx_http_pagewise_mount_t *ngx_http_pagewise_mount_below(ngx_str_t *path);
 
@@ -154,8 +154,8 @@ ngx_int_t ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err);
 void ngx_http_pagewise_open_cancel(ngx_http_pagewise_open_t *o);
 
 /*
- * begins a wait, or continues that for the mount; ngx_http_pagewise_open_end()
- * calls o->handler
+ * begins the wait of an open, or continues it after a wait for the mount;
+ * ngx_http_pagewise_open_end() calls o->handler
  */
 ngx_int_t ngx_http_pagewise_open_wait(ngx_http_pagewise_open_t *o);
 void ngx_http_pagewise_open_end(ngx_http_pagewise_open_t *o, ngx_err_t err);
@@ -164,13 +164,13 @@ void ngx_http_pagewise_open_end(ngx_http_pagewise_open_t *o, ngx_err_t err);
 ngx_uint_t ngx_http_pagewise_open_remote(ngx_http_pagewise_open_t *o);
 
 /*
- * returns the library's file of a descriptor of nginx, as
- * ngx_http_pagewise_open(); its size and times are those of the file now
+ * finds or makes the library's file for a descriptor of nginx, with the
+ * present size and times of the file; returns as ngx_http_pagewise_open() does
  */
 ngx_int_t ngx_http_pagewise_adopt(ngx_http_pagewise_open_t *o, ngx_fd_t fd,
     ngx_err_t *err);
 
-/* remembers a file for ngx_http_pagewise_adopt(), with a reference */
+/* caches a file for ngx_http_pagewise_adopt(), and adds a reference */
 void ngx_http_pagewise_files_add(struct pw_file *file);
 void ngx_http_pagewise_files_tick(uint64_t now);
 void ngx_http_pagewise_files_close(void);

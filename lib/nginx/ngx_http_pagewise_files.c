@@ -2,8 +2,8 @@
 /*
  * The library's files for descriptors that nginx opened, by device and inode.
  * A file stays for a second after its last use, since the library makes a file
- * by several system calls.  Then it is closed, so that a removed file is freed
- * soon after nginx has closed it.
+ * by several system calls.  Then the module closes the library's file, so that
+ * a removed file is freed soon after nginx has closed its descriptor.
  */
 
 
@@ -21,7 +21,7 @@
 typedef struct ngx_http_pagewise_entry_s  ngx_http_pagewise_entry_t;
 
 struct ngx_http_pagewise_entry_s {
-    ngx_http_pagewise_entry_t  *next;       /* in its bucket */
+    ngx_http_pagewise_entry_t  *next;       /* next in the bucket */
     struct pw_file             *file;       /* NULL if the entry is free */
     ngx_queue_t                 queue;
     uint64_t                    used;       /* time of the last use, us */
@@ -214,7 +214,7 @@ ngx_http_pagewise_files_same(struct timespec *ts, struct statx_timestamp *sx)
 }
 
 
-/* sends no request to a file server, since it returns what the kernel knows */
+/* sends no request to a file server, but returns the kernel's cached values */
 
 static ngx_int_t
 ngx_http_pagewise_files_stat(ngx_fd_t fd, struct statx *stx)

@@ -6,12 +6,13 @@
  * disk.
  *
  * Write events of the request and completions of the library drive the
- * transmission (struct pw_send).  Its sink accepts as many bytes of a window
- * as the next filters have consumed.  Before the rest is sent, the library
- * checks its residency again, since the kernel may have evicted it.
+ * transmission (struct pw_send).  The sink of the transmission accepts as many
+ * bytes of a window as the next filters have consumed.  Before the rest is
+ * sent, the library checks the residency of the rest again, since the kernel
+ * may have evicted pages.
  *
- * Files that other modules send, such as those of proxy_cache, have a descriptor
- * of nginx, of which the library makes a file of its own.
+ * Files that other modules send, such as those of proxy_cache, have a
+ * descriptor of nginx, from which the library makes a file of its own.
  */
 
 
@@ -88,7 +89,9 @@ static ngx_http_output_body_filter_pt  ngx_http_next_body_filter;
     ((ngx_http_pagewise_send_t *)                                             \
         ((u_char *) (s) - offsetof(ngx_http_pagewise_send_t, send)))
 
-/* true if the buffer has bytes of a file, and of no growing temporary file */
+/*
+ * true if the buffer has bytes of a file that is not a growing temporary file
+ */
 
 #define ngx_http_pagewise_is_file(b)                                          \
     ((b)->in_file && !ngx_buf_in_memory(b) && !(b)->temp_file                 \
@@ -98,7 +101,7 @@ static ngx_http_output_body_filter_pt  ngx_http_next_body_filter;
     ((ctx)->file != NULL && (b)->file->fd == (ctx)->fd)
 
 
-/* returns 1 if the library is to send some buffer of the chain */
+/* returns 1 if the library must send a buffer of the chain */
 
 static ngx_uint_t
 ngx_http_pagewise_has_file(ngx_http_request_t *r, ngx_chain_t *in)
@@ -204,7 +207,8 @@ ngx_http_pagewise_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 /*
  * Moves the buffers before the next range of the file, such as the header of a
  * part, to ctx->head, which precedes the first window of the range.  Then
- * starts a transmission of the range.  Returns NGX_DONE if there is no further range.
+ * starts a transmission of the range.  Returns NGX_DONE if there is no further
+ * range.
  */
 
 static ngx_int_t
@@ -307,7 +311,7 @@ ngx_http_pagewise_take_on(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
 
     if (ctx->open.open.op_file != NULL) {
 
-        /* the wait for it has ended */
+        /* the wait for the file has ended */
 
         return ngx_http_pagewise_take_file(r, ctx, b);
     }
@@ -367,7 +371,7 @@ ngx_http_pagewise_take_file(ngx_http_request_t *r,
 
     if (ctx->file != NULL) {
 
-        /* later filters may still have windows of it */
+        /* later filters may still have windows of the previous file */
 
         cln = ngx_pool_cleanup_add(r->pool, 0);
         if (cln == NULL) {
@@ -461,8 +465,9 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 
 
 /*
- * nginx changes the header of a file of its cache in place when the origin
- * confirms the response; so such a file is sent on from where it was.
+ * When the origin confirms a cached response, nginx changes the header of the
+ * cache file in place.  So such a file is opened again, and sent from the
+ * present offset on.
  */
 
 static ngx_int_t
@@ -539,7 +544,10 @@ ngx_http_pagewise_again(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 }
 
 
-/* while a window is being fetched, lets the next filters send what they have */
+/*
+ * lets the next filters send their buffered bytes while a window is being
+ * fetched
+ */
 
 static ngx_int_t
 ngx_http_pagewise_pending(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
@@ -554,7 +562,8 @@ ngx_http_pagewise_pending(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 
 
 /*
- * lets the next filters send what they have in memory, but no part of the file
+ * lets the next filters send the bytes that they have in memory, but no bytes
+ * of the file
  */
 
 static ngx_int_t
@@ -607,7 +616,7 @@ ngx_http_pagewise_send_start(ngx_http_request_t *r,
     if (plcf->cache == PW_CACHE_KEEP && ctx->out == NULL
         && ctx->file->fil_size >= clcf->directio)
     {
-        /* what "directio" is for: the pages do not stay in memory */
+        /* as with "directio", the pages do not stay in memory */
 
         send->snd_cache = PW_CACHE_DROP;
     }

@@ -1,8 +1,8 @@
 
 /*
- * The content handlers.  They do what the static module does, and what the
- * index module does for the names of "pagewise_index", but disk threads of
- * libpagewise wait for the disk.
+ * The content handlers, which replace the static module, and the index module
+ * for the names of "pagewise_index".  Disk threads of libpagewise wait for the
+ * disk, not the worker.
  *
  * A request that waits for an open holds no file; if the request ends, the
  * open is cancelled.

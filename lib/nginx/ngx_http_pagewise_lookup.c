@@ -3,11 +3,11 @@
  * Finds the file of a request by the rules of its location: open_file_cache,
  * disable_symlinks.
  *
- * The loop calls ngx_open_cached_file() only for a path that it has in its
- * cache, or that the library has just looked up, so that the path is in memory.
- * The library then sends the descriptor that nginx found.  A path on a network
- * file system is not looked up by nginx, except one with links where
- * "disable_symlinks" restricts these.
+ * The module calls ngx_open_cached_file() only for a path that open_file_cache
+ * has, or that the library has just looked up, so that the path is in memory.
+ * The library then sends the descriptor that nginx found.  nginx looks up no
+ * path on a network file system, except a path with links that
+ * "disable_symlinks" restricts.
  */
 
 
@@ -168,9 +168,10 @@ ngx_http_pagewise_lookup_ended(ngx_http_request_t *r,
 
 
 /*
- * A path without links satisfies each "disable_symlinks".  A path with links
- * is looked up again with these, so that it is in memory when nginx checks
- * their owners and "from".
+ * A path without links satisfies each value of "disable_symlinks".  The
+ * library looks up a path with links a second time, following the links, so
+ * that the path is in memory when nginx checks the owners of the links, and
+ * "from".
  */
 
 static ngx_int_t

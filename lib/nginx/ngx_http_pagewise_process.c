@@ -38,7 +38,7 @@ struct ngx_http_pagewise_mount_s {
     struct pw_root             *root;
     struct pw_root             *no_links;   /* root that follows no links */
     ngx_http_pagewise_mount_e   state;
-    ngx_uint_t                  remote;     /* 1 if lookups ask a server */
+    ngx_uint_t                  remote;     /* 1 if lookups use a server */
     ngx_queue_t                 waiting;    /* ngx_http_pagewise_open_t */
 };
 
@@ -119,8 +119,9 @@ ngx_http_pagewise_coarse_now(void)
 
 
 /*
- * leaves at least half of the descriptors to connections, since the library
- * has one cache of open files, and the module another
+ * returns at most a quarter of the limit of descriptors: the library and the
+ * module have a cache of open files each, and at least half of the descriptors
+ * stay for connections
  */
 
 ngx_uint_t
@@ -322,9 +323,9 @@ ngx_http_pagewise_exit_process(ngx_cycle_t *cycle)
 
 
 /*
- * Reads the mount points from the kernel, which needs no disk.  Files on a file
- * system that is mounted later are found too, through the mount that has its
- * mount point.
+ * Reads the mount points from the kernel, which needs no disk.  Files on a
+ * file system that is mounted later are found, too, through the mount that
+ * contains the new mount point.
  */
 
 static ngx_int_t
@@ -523,8 +524,8 @@ ngx_http_pagewise_mount_work(struct pw_task *task)
 
 
 /*
- * returns 1 for file systems that ask a server or a process for each lookup,
- * and for those that are unknown
+ * returns 1 for file systems that send each lookup to a server or a process,
+ * and for unknown file systems
  */
 
 static ngx_uint_t

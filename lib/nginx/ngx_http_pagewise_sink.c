@@ -1,8 +1,9 @@
 
 /*
  * The sink of a transmission: passes windows, and bytes in memory, to the next
- * filters, and reports how much of them they have consumed.  The library passes
- * memory instead of a window where residency cannot be checked (FUSE, NFS).
+ * filters, and reports how many bytes these filters have consumed.  The
+ * library passes memory instead of a window where residency cannot be checked
+ * (FUSE, NFS).
  */
 
 
@@ -138,10 +139,11 @@ ngx_http_pagewise_window(ngx_http_pagewise_ctx_t *ctx, off_t off, size_t len)
 
 
 /*
- * Passes a buffer to the next filters, or NULL to let them continue with what
- * they have.  The next filters return NGX_OK if they do not wait: they have
- * sent all, or keep less than "postpone_output" until more follows.  They also
- * return NGX_OK to a subrequest that is not active yet, and keep its output.
+ * Passes a buffer to the next filters, or NULL to make them send their
+ * buffered bytes.  The next filters return NGX_OK if they do not wait: they
+ * have sent all, or keep less than "postpone_output" until more follows.  The
+ * next filters also return NGX_OK to a subrequest that is not active yet, and
+ * keep its output.
  */
 
 static ngx_int_t
