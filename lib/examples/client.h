@@ -35,7 +35,7 @@ void client_run(struct client *);
 void client_leave(struct client *);
 
 /*
- * ------------------------------------------------------- what each event loop has
+ * ------------------------------------------------------- functions of each event loop
  * loop_watch makes the event loop call client_run when the condition `wants`
  * holds for the client.
  */

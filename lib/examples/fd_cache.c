@@ -1,6 +1,7 @@
 /*
- * fd_cache: see fd_cache.h.  With fd_client.c, which sends, and the event loop of epoll.c or kqueue.c it is a server
- * for one directory.  Usage: fd_cache DIRECTORY PORT.  Read epoll.c first.
+ * fd_cache: see fd_cache.h.  Together with fd_client.c, which sends, and the event loop of epoll.c
+ * or kqueue.c, this is a server for one directory.  Usage: fd_cache DIRECTORY PORT.  Read epoll.c
+ * first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "fd_cache.h"
 #include "server.h"
 
-/* An open file.  A real cache has a limit, a hash table, and one open for all who wait. */
+/* An open file.  A real cache has a limit, a hash table, and one open for all clients that wait. */
 struct entry {
 	struct entry *en_next;
 	uint64_t en_since;
@@ -73,8 +74,9 @@ on_adopted(struct pw_waiter *w)
 }
 
 /*
- * Makes the library's file, with the stat from which a server makes its validators.  The first one waits for a
- * disk thread, others on a local file system do not.
+ * Makes the library's file from the descriptor and its stat, from which a server makes the
+ * validators.  The first file of a device waits for a disk thread; later files on a local file
+ * system do not.
  */
 static void
 on_opened(struct pw_waiter *w)

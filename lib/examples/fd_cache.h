@@ -1,5 +1,5 @@
 /*
- * fd_cache: a cache of descriptors that this program opens itself, and of the library's files of them.
+ * fd_cache: a cache of descriptors that this program opens, and of the library's files for them.
  */
 #ifndef LIB_EXAMPLES_FD_CACHE_H
 #define LIB_EXAMPLES_FD_CACHE_H
@@ -16,8 +16,9 @@ struct cache_open {
 };
 
 /*
- * Returns 0, and sets *file to a reference of the caller.  Returns -EINPROGRESS if co_done will be called with
- * the file or -errno; until then the struct must stay.  Returns -errno if the open cannot begin.
+ * Opens a file.  Returns 0, and sets *file to a reference of the caller.  Returns -EINPROGRESS if
+ * co_done will be called with the file or -errno; until then the struct must stay valid.  Returns
+ * -errno if the open cannot begin.
  */
 int cache_open(struct cache_open *, struct pw_file **file);
 

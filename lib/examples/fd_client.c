@@ -1,6 +1,6 @@
 /*
- * fd_client: replaces client.c.  Sends memory that the library lends, as a server with frames or encryption of
- * its own would, which passes the memory to its encoder in place of send(2).
+ * fd_client: replaces client.c.  Sends memory that the library lends, by send(2).  A server with
+ * frames or encryption of its own would pass the memory to its encoder instead.
  */
 #include <sys/socket.h>
 
@@ -36,7 +36,10 @@ client_accept(int listener)
 	return &v->vs_client;
 }
 
-/* While the library has the visitor, closes only the socket; then its callback calls this function again. */
+/*
+ * Ends a client.  While the library uses the visitor, closes only the socket; then the library's
+ * callback calls this function again.
+ */
 void
 client_leave(struct client *c)
 {
@@ -53,7 +56,10 @@ client_leave(struct client *c)
 	loop_close(c);
 }
 
-/* Goes on after a wait.  A response that has begun ends with an error by closing the connection. */
+/*
+ * Continues after a wait.  After an error, closes the connection, since the response may have
+ * begun.
+ */
 static void
 go_on(struct visitor *v, int error)
 {
@@ -90,7 +96,7 @@ on_fetched(struct pw_waiter *w)
 	go_on(VISITOR_OF(vs_fetch, w), w->wt_error);
 }
 
-/* Returns false if the client has left, or must send more. */
+/* Reads a request, and opens its file.  Returns false if the client has left, or must send more. */
 static bool
 read_request(struct visitor *v)
 {
@@ -139,7 +145,7 @@ borrow(struct visitor *v)
 	return pw_fetch(&v->vs_fetch);
 }
 
-/* Sends some of the head, or of what is borrowed.  Returns as send(2). */
+/* Sends some of the head, or of the borrowed window.  Returns as send(2). */
 static ssize_t
 send_some(struct visitor *v)
 {
@@ -156,12 +162,15 @@ send_some(struct visitor *v)
 	}
 	n = send(c->cl_sock, ft->ft_mem + at, ft->ft_have - at, 0);
 	c->cl_request.rq_off += n > 0 ? n : 0;
-	/* The socket has copied what it took.  The rest is borrowed again when the socket is writable. */
+	/*
+	 * The socket has copied the accepted bytes.  The rest is borrowed again when the socket is
+	 * writable.
+	 */
 	pw_unpin(ft);
 	return n;
 }
 
-/* Returns false if the client has to wait, or has left. */
+/* Sends the response.  Returns false if the client has to wait, or has left. */
 static bool
 send_answer(struct visitor *v)
 {

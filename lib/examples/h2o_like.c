@@ -1,7 +1,8 @@
 /*
- * h2o_like: replaces fd_client.c.  HTTP/2 over TLS: fd_cache.c has the descriptors, nghttp2 makes the frames, OpenSSL
- * encrypts them from memory that the library lends.  A stream that waits for a disk holds up no other stream.  The
- * file that the environment variable CERTIFICATE names has the certificate and its key.
+ * h2o_like: replaces fd_client.c by HTTP/2 over TLS.  fd_cache.c opens the files, nghttp2 makes the
+ * frames, and OpenSSL encrypts them from memory that the library lends.  A stream that waits for a
+ * disk delays no other stream.  The environment variable CERTIFICATE names a file with the
+ * certificate and its key.
  */
 #include <sys/queue.h>
 #include <sys/socket.h>
@@ -38,7 +39,10 @@ struct stream {
 	bool st_waits, st_is_over; /* st_waits until the library calls back */
 };
 
-/* While the library has the stream, waits for its callback. */
+/*
+ * Frees the stream.  While the library uses the stream, the callback of the library does that
+ * later.
+ */
 static void
 stream_leave(struct stream *st)
 {
@@ -72,7 +76,7 @@ client_leave(struct client *c)
 		loop_close(c);
 }
 
-/* Goes on with the client after a wait of the stream. */
+/* Continues with the client after a wait of the stream. */
 static void
 go_on(struct stream *st)
 {
@@ -101,7 +105,7 @@ on_fetched(struct pw_waiter *w)
 	go_on(st);
 }
 
-/* Borrows the window of the next byte.  Then send_data sends these `len` bytes. */
+/* Borrows the window of the next byte.  Returns the number of bytes that send_data will send. */
 static ssize_t
 next_data(nghttp2_session *h2, int32_t id, uint8_t *buf, size_t len,
     uint32_t *flags, nghttp2_data_source *source, void *arg)
@@ -151,7 +155,7 @@ send_data(nghttp2_session *h2, nghttp2_frame *frame, const uint8_t *head,
 	*off += (off_t)len;
 	if (*off == ft->ft_off + (off_t)ft->ft_have)
 		pw_unpin(ft);
-	return NGHTTP2_ERR_PAUSE; /* so no more is encrypted than the socket takes */
+	return NGHTTP2_ERR_PAUSE; /* so no more is encrypted than the socket accepts */
 }
 
 static ssize_t
@@ -162,7 +166,7 @@ send_frame(
 	return SSL_write(((struct visitor *)arg)->vs_ssl, bytes, (int)len);
 }
 
-/* Takes ownership of the reference to the file. */
+/* Submits the response.  Takes ownership of the reference to the file. */
 static void
 answer(struct stream *st, struct pw_file *file, int error)
 {
@@ -368,7 +372,7 @@ client_run(struct client *c)
 	}
 	if (!stays)
 		client_leave(c);
-	else /* what is not encrypted yet is borrowed again later */
+	else /* bytes that are not encrypted yet are borrowed again */
 		LIST_FOREACH(st, &v->vs_streams, st_entry)
 	if (!st->st_waits)
 		pw_unpin(&st->st_fetch);

@@ -1,6 +1,6 @@
 /*
- * poll: a server for one directory in C++17, with pagewise.hpp, in a loop of poll(2).  Usage: poll DIRECTORY PORT.
- * A client gets one file by HTTP/1.1; then the connection is closed.
+ * poll: a server for one directory in C++17, with pagewise.hpp, in a loop of poll(2).  Usage: poll
+ * DIRECTORY PORT.  The server sends each client one file by HTTP/1.1, then closes the connection.
  */
 #include <sys/socket.h>
 
@@ -66,7 +66,7 @@ private:
 		if (request.compare(0, 5, "GET /") != 0)
 			request = "GET /index.html ";
 		std::string path = request.substr(5, request.find_first_of(" ?\r", 5) - 5);
-		wanted = 0; /* until the open has ended, only errors */
+		wanted = 0; /* polls only for errors until the open has ended */
 		error = open.open(events, directory, path.c_str(), file);
 		if (error != -EINPROGRESS)
 			answer(error, file);
@@ -92,7 +92,7 @@ private:
 			return;
 		}
 		pw_send_status status = send.step();
-		/* A socket that is writable runs the client again after others. */
+		/* A writable socket runs the client again after other clients. */
 		wanted = status == PW_SEND_PENDING ? 0 : POLLOUT;
 		gone = status == PW_SEND_DONE || status == PW_SEND_ERROR;
 	}

@@ -2,8 +2,8 @@
  * server: the code that all examples share, except how they open files and send: starts the server, and
  * reads requests.
  *
- * Supports GET over HTTP/1.1, with one range.  Leaves out what a server must check of a
- * request; server/http/ has that.
+ * Supports GET over HTTP/1.1, with one range.  Leaves out the checks that a server must make of a
+ * request; server/http/ has them.
  */
 #ifndef LIB_EXAMPLES_SERVER_H
 #define LIB_EXAMPLES_SERVER_H

@@ -47,14 +47,14 @@ step(struct client *c)
 	}
 }
 
-/* After PW_SEND_PENDING. */
+/* Continues after PW_SEND_PENDING. */
 static void
 on_sent(struct pw_send *s)
 {
 	step((struct client *)((char *)s - offsetof(struct client, send)));
 }
 
-/* Sends the file, which is open if its wt_error is 0. */
+/* Sends the file if the open succeeded. */
 static void
 on_open(struct pw_waiter *w)
 {

@@ -43,7 +43,7 @@ open_fd(struct pw_loop *loop, int fd, const struct stat *st, struct request *r)
 	finish(r, pw_file_from_fd(loop, fd, st, &r->open));
 }
 
-/* A client that leaves does not wait.  Returns false if the open had ended. */
+/* Cancels the open of a client that leaves.  Returns false if the open had ended. */
 bool
 open_cancel(struct request *r)
 {

@@ -1,5 +1,5 @@
 /*
- * An event loop of poll(2) that watches nothing but the library.
+ * An event loop of poll(2) that watches only the library.
  */
 #include <pagewise.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /*
- * Opens a directory below which no symbolic link is followed, or one with the usual rules if the system
- * lacks that rule.
+ * Opens a root that follows no symbolic link, or a root with the default rule if the system lacks
+ * that rule.
  */
 #include <errno.h>
 #include <pagewise.h>

@@ -16,7 +16,7 @@ response_run(struct response *r)
 	if (r->send.snd_pending)
 		return;
 	do
-		/* A server with many clients serves others in between. */
+		/* A server with many clients serves other clients in between. */
 		status = pw_send_step(&r->send);
 	while (status == PW_SEND_AGAIN);
 	if (status == PW_SEND_DONE || status == PW_SEND_ERROR) {
@@ -33,7 +33,7 @@ on_sent(struct pw_send *s)
 	    (struct response *)((char *)s - offsetof(struct response, send)));
 }
 
-/* The head must stay until the response has ended. */
+/* Starts a response.  The head must stay valid until the response has ended. */
 void
 response_start(struct response *r, struct pw_loop *loop, int sock,
     const char *head, size_t head_len, struct pw_file *file)
@@ -52,7 +52,10 @@ response_start(struct response *r, struct pw_loop *loop, int sock,
 	response_run(r);
 }
 
-/* The client has left.  While the transmission is pending, socket and struct must stay. */
+/*
+ * Call when the client has left.  Socket and struct must stay valid while the transmission is
+ * pending.
+ */
 void
 response_cancel(struct response *r)
 {

@@ -29,7 +29,7 @@ take(struct pw_sink *sink, const char *data, size_t len, bool more,
 	return SSL_get_error(ssl, n) == 3 ? -EAGAIN : -EIO;
 }
 
-/* OpenSSL copies what it accepts. */
+/* Returns 0, since OpenSSL copies the bytes that it accepts. */
 static long
 unacked(struct pw_sink *sink)
 {
