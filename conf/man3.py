@@ -119,7 +119,7 @@ def paragraphs(lines):
     for line in [*lines, ""]:
         row, item = ROW.match(line), ITEM.match(line)
         goes_on = kind and line.startswith(" " * inside)
-        if text and (not line.strip() or row or item or (kind and not goes_on)):
+        if text and (not line.strip() or ((row or item) and not goes_on) or (kind and not goes_on)):
             yield kind, tag, " ".join(text)
             kind, tag, text = "", "", []
         if row and not goes_on:
