@@ -228,7 +228,7 @@ admin_order_undrain(struct admin *adm, struct evhttp_request *req)
 
 static const struct path {
 	const char *path;
-	bool is_order;	 /* true if the path is a command, for POST */
+	bool is_order;	 /* true if the path accepts only POST */
 	bool is_popular; /* true if the path exists only with popular */
 	void (*answer)(struct admin *, struct evhttp_request *);
 } paths[] = {
@@ -307,7 +307,7 @@ admin_on_word(evutil_socket_t fd, short what, void *arg)
 			    adm->adm_listeners[i].li_listener);
 		agent_accept(adm->adm_agent);
 		break;
-	default: /* libevent calls this function again */
+	default: /* an error: libevent calls this function again */
 		break;
 	}
 }
@@ -323,8 +323,9 @@ admin_main(void *arg)
 }
 
 /*
- * Creates a bufferevent that closes its own socket after its events are removed.  evhttp would
- * close the socket before that, and by then another thread might have reused the descriptor number.
+ * Creates a bufferevent that closes its own socket after its events are removed.  Otherwise evhttp
+ * would close the socket first, and another thread might have reused the descriptor number before
+ * the removal.
  */
 static struct bufferevent *
 admin_on_connection(struct event_base *base, void *arg)

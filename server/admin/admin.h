@@ -1,7 +1,7 @@
 /*
  * admin: separate listeners for the operator (/metrics, and a page that draws the metrics) and for
  * balancers (agent.h).  The admin has its own thread and event base, so it responds while a worker
- * stalls.  It uses libevent's evhttp, since its performance matters little.
+ * stalls.  The admin uses libevent's evhttp, since few requests arrive.
  *
  * On a Unix socket the admin also accepts POST /drain and POST /undrain (pagewise drain).
  *
@@ -23,8 +23,8 @@ struct admin_conf {
 	struct metrics ac_metrics;
 	struct health *ac_health; /* NULL if live, ready and agent are off */
 	/*
-	 * If `yes` is true, makes health checks fail, so that balancers send no new clients.  If
-	 * `yes` is false, reverses that.  Runs on the admin thread.  Returns 0 or -errno.
+	 * Makes health checks fail if `yes` is true, so that balancers send no new clients, and
+	 * succeed again if `yes` is false.  Runs on the admin thread.  Returns 0 or -errno.
 	 */
 	int (*ac_withdraw)(void *arg, bool yes);
 	void *ac_arg;

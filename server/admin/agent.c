@@ -50,7 +50,7 @@ struct seen_loop {
 	uint64_t sl_beat_at; /* time when sl_beat changed, us */
 };
 
-/* A connection whose line was sent, and which the client has not closed. */
+/* A connection whose line was sent, and whose client has not closed. */
 struct lingering {
 	struct agent *lg_agent;
 	struct bufferevent *lg_bev; /* owned */
@@ -182,7 +182,7 @@ agent_end(struct lingering *lg)
 
 /*
  * Closes connections after LINGER_US even if the client keeps sending.  A read timeout would
- * restart each time.
+ * restart whenever the client sends.
  */
 static void
 agent_end_lingering(struct agent *ag, uint64_t now)

@@ -1,6 +1,6 @@
 /*
- * agent: responds to HAProxy's agent-check (HAProxy's configuration manual, 5.2, "agent-check") on the
- * admin thread: sends one line on each connection, and closes the connection.
+ * agent: responds to HAProxy's agent-check (HAProxy's configuration manual, 5.2, "agent-check") on
+ * the admin thread: sends one line on each connection, and closes the connection.
  *
  *	up 75%                      the node's weight: weight.h
  *	up ready 75%                the same, for a minute after a drain may have ended: a balancer
@@ -8,7 +8,7 @@
  *	drain                       shutdown (SIGTERM), or pagewise drain
  *	down # one: no response for 12 s    the first root that does not respond
  *
- * Clients need not send anything; the agent ignores what they send.
+ * The agent ignores data from clients.
  */
 #ifndef SERVER_ADMIN_AGENT_H
 #define SERVER_ADMIN_AGENT_H

@@ -231,7 +231,10 @@ metrics_write_sleeps_of(struct evbuffer *out, const char *name, unsigned worker,
 	}
 }
 
-/* Writes each call in which the worker's loop has slept.  Always writes sendfile, too. */
+/*
+ * Writes how often and how long each loop slept, by call.  Omits a call in which the loop never
+ * slept, except sendfile.
+ */
 static void
 metrics_write_sleeps(const struct metrics *mt, struct evbuffer *out)
 {

@@ -1,6 +1,6 @@
 /*
- * metrics_certificates: writes when certificates expire, in a metric whose name follows
- * cert-manager's.
+ * metrics_certificates: writes the expiry time of each certificate.  The metric has the name that
+ * cert-manager uses, with another prefix.
  */
 #include "server/admin/metrics_priv.h"
 

@@ -1,5 +1,5 @@
 /*
- * metrics_popular: writes the most requested paths of all workers: see server/content/popular.h.
+ * metrics_popular: writes the most requested paths of all workers (server/content/popular.h).
  */
 #include <inttypes.h>
 #include <stdlib.h>

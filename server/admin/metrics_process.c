@@ -13,7 +13,7 @@
 
 #define SECOND ((uint64_t)1000000)
 
-/* Directory and file of /proc, opened before the sandbox forbids that. */
+/* Files of /proc that metrics_prepare opens, since the sandbox forbids opening them later. */
 static DIR *descriptors;
 static int statm = -1;
 

@@ -1,5 +1,6 @@
 /*
- * weight: computes a node's weight for a balancer, in percent of its usual share of requests.  Pure.
+ * weight: computes a node's weight for a balancer, in percent of its usual share of requests.
+ * Pure.
  *
  * Each resource that can be short has a part from 0 to 1, and the smallest part counts:
  *
