@@ -211,7 +211,10 @@ conf_args_bad_option(int c, char **argv)
 		return conf_args_complain(
 		    strncmp(written, "--", 2) == 0 ? written : letter,
 		    "the value is missing");
-	/* In the middle of a group such as "-xt", optind has not advanced; optopt is the bad letter. */
+	/*
+	 * In the middle of a group such as "-xt", optind has not advanced; optopt is the bad
+	 * letter.
+	 */
 	if (optopt <= UCHAR_MAX && isprint(optopt) &&
 	    strchr(short_options, optopt) == NULL)
 		return conf_args_complain(letter, UNKNOWN);
@@ -221,7 +224,7 @@ conf_args_bad_option(int c, char **argv)
 		   : conf_args_unknown(written);
 }
 
-/* Prints the help of a key, or all options if word is NULL or an option. */
+/* Prints the help of a key, or of all options if `word` is NULL or an option. */
 static enum conf_action
 conf_args_help(const char *word)
 {
@@ -323,8 +326,8 @@ conf_args_serve(const struct conf_args *args)
 }
 
 /*
- * Applies one option.  `first` is true for the first value of an option: that value replaces a
- * list of the file, and later values are added.
+ * Applies one option.  `first` is true for the first value of an option: that value replaces a list
+ * from the file, and later values are added.
  */
 static int
 conf_args_apply_one(

@@ -230,7 +230,10 @@ conf_set_ready(struct conf_scope *scope, const struct key *key,
 	    scope, text, &scope->cs_conf->conf_ready, why);
 }
 
-/* Returns true if `path` is `dir` or in it.  Both have neither links nor a final slash, unless they are "/". */
+/*
+ * Returns true if `path` is `dir` or in it.  Requires paths without links, and without a final
+ * slash unless the path is "/".
+ */
 static bool
 conf_assign_is_in(const char *path, const char *dir)
 {
@@ -240,7 +243,7 @@ conf_assign_is_in(const char *path, const char *dir)
 	       (path[len] == '\0' || path[len] == '/' || len == 1);
 }
 
-/* Returns a root that has the directory, or is in it; or NULL. */
+/* Returns a root that contains the directory or lies in it, or NULL. */
 static const char *
 conf_assign_overlap(const struct conf *conf, const char *dir)
 {

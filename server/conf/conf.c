@@ -1,6 +1,6 @@
 /*
- * conf: builds the configuration from the defaults, the top level of the files, the command line, and
- * the sites, in this order.  Sites inherit the top level.
+ * conf: builds the configuration from the defaults, the top level of the files, the command line,
+ * and the sites, in this order.  Sites inherit the top level.
  */
 #include <errno.h>
 #include <stdio.h>

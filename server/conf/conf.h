@@ -1,10 +1,9 @@
 /*
- * conf: the configuration, from the command line and a file.  Manual:
- * pagewise.conf(5).
+ * conf: the configuration, from the command line and a file.  Manual: pagewise.conf(5).
  *
- * The main thread builds it once before the workers start.  It is immutable after that, so that
- * every thread may read it.  struct conf owns the strings and arrays.  A site and its locations may
- * share the strings and arrays of their settings.
+ * The main thread builds struct conf once, before the workers start.  Afterwards struct conf is
+ * immutable, so every thread may read it.  struct conf owns the strings and arrays.  A site and its
+ * locations may share the strings and arrays of their settings.
  */
 #ifndef SERVER_CONF_CONF_H
 #define SERVER_CONF_CONF_H
@@ -68,7 +67,7 @@ struct redirects;
 /* A section that sets request_rate.  All settings that inherit the rule share rr_refused. */
 struct request_rule {
 	struct request_rule *rr_next; /* next in conf_request_rules */
-	const char *rr_place;	 /* identifies the section, by its pointer */
+	const char *rr_place;	      /* pointer that identifies the section */
 	const char *rr_site;	 /* name of the site; empty at the top level */
 	const char *rr_location; /* title; empty outside a location */
 	_Atomic uint64_t rr_refused; /* number of requests refused with 429 */
@@ -114,7 +113,8 @@ struct settings {
 
 	struct token_rate set_rate;	   /* bytes/s per connection */
 	struct token_rate set_client_rate; /* bytes/s per client and rule */
-	const void *set_client_rule;	   /* its address identifies the rule */
+	/* pointer that identifies the rule */
+	const void *set_client_rule;
 	/* request rate, units per second; a request consumes RATE_REQUEST units */
 	struct token_rate set_request_rate;
 	struct request_rule *set_request_rule; /* rule that counts refusals */
@@ -143,7 +143,7 @@ struct settings {
 
 	/*
 	 * The fields from set_mime to set_entity_tag are derived from the fields above once all
-	 * keys are set.  Each header field in their texts ends with CRLF.
+	 * keys are set.  Each header field in these texts ends with CRLF.
 	 */
 	const struct mime *set_mime; /* table of set_types; NULL if none */
 	struct str set_server;	     /* Server field, or empty */
@@ -182,7 +182,7 @@ struct site {
 	size_t site_nnames;
 	char *site_root; /* one of conf_roots; NULL until root is set */
 	struct settings site_set;
-	bool site_closed; /* true if set_closed in any settings of the site */
+	bool site_closed; /* true if any settings of the site have set_closed */
 	struct location *site_locations; /* sorted, highest precedence first */
 	size_t site_nlocations;
 	struct text_index site_paths; /* every loc_key, to find duplicates */
@@ -273,15 +273,17 @@ struct conf {
 	unsigned conf_max_requests;	 /* limit per connection; 0 for none */
 	bool conf_http2;		 /* true if HTTP/2 is offered */
 	unsigned conf_http2_max_streams; /* limit per connection */
-	unsigned conf_max_connections;	 /* 0 is as many as descriptors allow */
-	unsigned conf_max_per_address;	 /* limit of connections; 0 for none */
-	unsigned conf_min_send_rate;	 /* minimum rate, bytes/s; 0 for off */
-	uint64_t conf_tcp_memory;	 /* bytes, or TCP_MEMORY_AUTO */
-	unsigned conf_open_files;	 /* descriptors cached per worker */
-	uint64_t conf_tier_size;	 /* bytes */
-	unsigned conf_tier_age;		 /* time without a change, seconds */
-	uint64_t conf_tier_writes; /* bytes per day, or TIER_WRITES_AUTO */
-	uint64_t conf_hot_set; /* bytes per worker, or HOT_SET_AUTO; 0: off */
+	/* limit; 0 is as many as descriptors allow */
+	unsigned conf_max_connections;
+	unsigned conf_max_per_address; /* limit of connections; 0 for none */
+	unsigned conf_min_send_rate;   /* minimum rate, bytes/s; 0 for off */
+	uint64_t conf_tcp_memory;      /* bytes, or TCP_MEMORY_AUTO */
+	unsigned conf_open_files;      /* descriptors cached per worker */
+	uint64_t conf_tier_size;       /* bytes */
+	unsigned conf_tier_age;	       /* time without a change, seconds */
+	uint64_t conf_tier_writes;     /* bytes per day, or TIER_WRITES_AUTO */
+	/* bytes per worker, or HOT_SET_AUTO; 0 for off */
+	uint64_t conf_hot_set;
 	unsigned conf_popular; /* number of paths to list; 0 for off */
 
 	char *conf_live; /* path of the liveness check; NULL if none */

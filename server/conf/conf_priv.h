@@ -45,7 +45,7 @@
 /* The cause of a failure, for the end of a message. */
 struct conf_why {
 	char why_text[512];
-	/* Key at fault.  Set by checks that run after all keys are set. */
+	/* key at fault, from checks that run after all keys are set */
 	const char *why_key;
 	size_t why_after; /* number of list values after the faulty one */
 };
@@ -58,9 +58,9 @@ int conf_why(struct conf_why *, int error, const char *fmt, ...)
 int conf_no_memory(struct conf_why *);
 
 /*
- * ---------------------------------------------------------------- values
- * conf_number to conf_cache convert a text to a value.  They return 0, -EINVAL if the text is
- * malformed, or -ERANGE if a number is too large.
+ * ---------------------------------------------------------------- values conf_number to conf_cache
+ * convert a text to a value, and return 0, -EINVAL if the text is malformed, or -ERANGE if a number
+ * is too large.
  */
 int conf_number(const char *text, uint64_t *);
 int conf_size(const char *text, uint64_t *); /* accepts a suffix K, M or G */
@@ -75,7 +75,7 @@ int conf_cache(const char *text, enum pw_cache *);
 void conf_range_text(const struct key *, char *buf, size_t size);
 /*
  * Parses the number of a key and checks its range.  `hint` names other accepted words for the
- * message: ", or auto", or "" if there are none.  Returns 0, or -EINVAL or -ERANGE and why.
+ * message: ", or auto", or "" if there are none.  Returns 0, or -EINVAL or -ERANGE and the cause.
  */
 int conf_in_range(const struct key *, const char *text, const char *hint,
     uint64_t *, struct conf_why *);
@@ -91,8 +91,8 @@ unsigned conf_cpus(void);
 char *conf_path(const char *dir, const char *path);
 
 /*
- * Sets *path to the path in a value, which the caller frees, or to NULL for "off".  Returns 0, or
- * -errno and why.
+ * Sets *path to a copy of the path in a value, or to NULL for "off".  The caller frees the copy.
+ * Returns 0, or -errno and the cause.
  */
 int conf_path_or_off(const struct conf_scope *, const char *text, char **path,
     struct conf_why *);
@@ -111,20 +111,22 @@ char *conf_keep_text(struct conf *, const char *, size_t len);
 
 /*
  * Makes space for one more element in an array of `n` elements of `size` bytes.  Returns `list`
- * itself or a larger copy, or NULL if memory is short.  Only for lists that have a single writer.
+ * itself or a larger copy, or NULL if memory is short.  Requires that the list has a single writer.
  */
 void *conf_keep_room(struct conf *, void *list, size_t n, size_t size);
 
 /* Replaces the array by a copy that the caller may add to.  Returns 0 or -ENOMEM. */
 int conf_keep_copy(struct conf *, char ***);
 
-/* Appends a copy of a text to a NULL-terminated array with a single owner.  Returns 0 or -ENOMEM. */
+/*
+ * Appends a copy of a text to a NULL-terminated array with a single owner.  Returns 0 or -ENOMEM.
+ */
 int conf_keep_add(struct conf *, char ***, const char *);
 void conf_keep_free(struct conf_block **);
 
 /*
- * ---------------------------------------------------------------- keys
- * Functions that the rows of key.c name.  key.h describes how they are called.
+ * ---------------------------------------------------------------- keys Functions that the rows of
+ * key.c name.  key.h describes the calls of these functions.
  */
 key_set_f conf_set_number;
 key_set_f conf_set_bool;
@@ -159,7 +161,7 @@ key_set_f conf_set_default_type;
 key_set_f conf_set_etag;
 key_set_f conf_set_types;
 void conf_clear_types(struct conf_scope *);
-/* Sets set_mime.  Call once all keys are set.  Returns 0, or -errno and why. */
+/* Sets set_mime.  Call once all keys are set.  Returns 0, or -errno and the cause. */
 int conf_complete_types(struct conf *, struct settings *, struct conf_why *);
 
 key_set_f conf_set_header;
@@ -170,7 +172,7 @@ key_set_f conf_set_cors;
 void conf_clear_cors(struct conf_scope *);
 /*
  * Sets set_lines and the other settings that header rules determine.  Call once all keys are set.
- * Returns 0, or -errno and why.
+ * Returns 0, or -errno and the cause.
  */
 int conf_complete_headers(struct conf *, struct settings *, struct conf_why *);
 
@@ -180,7 +182,7 @@ key_set_f conf_set_request_rate;
 /* Sets the depths of the token buckets, and conf_rates.  Call once all keys are set. */
 void conf_complete_rates(struct conf *, struct settings *);
 
-/* Parses a block of addresses and adds it to a list.  Returns 0, or -errno and why. */
+/* Parses a block of addresses and adds it to a list.  Returns 0, or -errno and the cause. */
 int conf_set_block(struct conf_scope *, struct cidr_list *, const char *text,
     struct conf_why *);
 key_set_f conf_set_allow;
@@ -193,7 +195,7 @@ key_set_f conf_set_realm;
 void conf_free_access(struct conf *);
 /*
  * Sets set_closed, set_guarded, set_by_client and set_challenge.  Call once all keys are set.
- * Returns 0, or -errno and why.
+ * Returns 0, or -errno and the cause.
  */
 int conf_complete_access(struct conf *, struct settings *, struct conf_why *);
 /*
@@ -246,7 +248,7 @@ key_set_f conf_set_agent;
 void conf_free_agent(struct conf *);
 /*
  * conf_check_admin and conf_check_agent check, once all keys are set, that no other listener uses
- * an address of their key.  Both return 0, or -EEXIST and why.
+ * an address of the key.  Both return 0, or -EEXIST and the cause.
  */
 int conf_check_admin(const struct conf *, struct conf_why *);
 int conf_check_agent(const struct conf *, struct conf_why *);
@@ -258,9 +260,14 @@ key_set_f conf_set_client_address;
 int conf_check_proxies(const struct conf *, struct conf_why *);
 /* Checks, once all keys are set, that live and ready are different paths. */
 int conf_check_health(const struct conf *, struct conf_why *);
-/* Checks, once all keys are set, that the tier is not in a root, and no root is in the tier.  Reads links. */
+/*
+ * Checks, once all keys are set, that the tier and the roots do not contain each other.  Resolves
+ * links.
+ */
 int conf_check_tier(const struct conf *, struct conf_why *);
-/* Checks, once all keys are set, that trusted_proxies is set if an address expects PROXY headers. */
+/*
+ * Checks, once all keys are set, that trusted_proxies is set if an address expects PROXY headers.
+ */
 int conf_check_listen(const struct conf *, struct conf_why *);
 
 key_set_f conf_set_user;
@@ -298,7 +305,7 @@ void conf_summary(const struct conf *);
 /*
  * conf_site_add adds a site that inherits the top level, conf_location_add a location that inherits
  * its site.  The pointer is valid until the next site or location is added.  Both return 0, or
- * -errno and why.
+ * -errno and the cause.
  */
 int conf_site_add(const struct conf_scope *top, const char *name,
     struct site **, struct conf_why *);
@@ -334,7 +341,9 @@ void conf_say(struct conf *, const char *path, int line, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void conf_vsay(struct conf *, const char *path, int line, const char *fmt,
     va_list) __attribute__((format(printf, 4, 0)));
-/* Logs a fault at a place in the format of conf_place.  Does not count the fault if conf is NULL. */
+/*
+ * Logs a fault at a place in the format of conf_place.  Does not count the fault if conf is NULL.
+ */
 void conf_say_at(struct conf *, const char *place, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -349,15 +358,15 @@ void conf_place_add(struct conf_scope *, const struct key *);
 const char *conf_place(const struct settings *, const char *name, size_t after);
 
 /*
- * Sets *text to a file's content with a newline appended, which the caller frees.  Returns 0 or
+ * Sets *text to a file's content with a newline appended.  The caller frees *text.  Returns 0 or
  * -errno: -EFBIG if the file has 16 MiB or more, -EILSEQ if it has a NUL, or an error of
  * text_file_open.
  */
 int conf_text_read(const char *path, char **text);
 
 /*
- * Overwrites comments with spaces, so that the parser only has to skip white space.
- * Returns 0, or -EINVAL with the line and why if a string or comment has no end.
+ * Overwrites comments with spaces, so that the parser only has to skip white space.  Returns 0, or
+ * -EINVAL with the line and the cause if a string or comment has no end.
  */
 int conf_text_strip(char *text, int *line, struct conf_why *);
 
@@ -369,17 +378,17 @@ int conf_text_strip(char *text, int *line, struct conf_why *);
 char *conf_text_token(char *p, int *line, const char **what);
 
 /*
- * Returns the text of a word or string, in memory that it adds to *memory.  The token must be part
- * of a NUL-terminated text.  Returns NULL and why if memory is short, an escape sequence is wrong,
- * or a variable is not set and has no default.  *line is the token's line on entry, and on return
- * the line of its end or of the fault.  An escaped NUL ends the returned text.
+ * Returns the text of a word or string, in memory that is added to *memory.  The token must be part
+ * of a NUL-terminated text.  Returns NULL and the cause if memory is short, an escape sequence is
+ * wrong, or a variable is not set and has no default.  *line is the token's line on entry, and on
+ * return the line of its end or of the fault.  An escaped NUL ends the returned text.
  */
 char *conf_unescape(
     struct conf_block **memory, struct str token, int *line, struct conf_why *);
 
 /*
- * Reads and parses a file.  Logs and counts syntax faults, and continues.  Returns 0, or -errno after
- * a message if the file cannot be read.
+ * Reads and parses a file.  Logs and counts syntax faults, and continues.  Returns 0, or -errno
+ * after a message if the file cannot be read.
  */
 int conf_file_open(struct conf *, const char *path, struct conf_file **);
 const char *conf_file_path(const struct conf_file *);
@@ -418,10 +427,7 @@ struct conf_args {
 	struct conf_arg *arg_sets;
 };
 
-/*
- * Parses the command line.  Returns CONF_RUN if the caller must continue, else how the caller must
- * exit.
- */
+/* Parses the command line.  Returns CONF_RUN if the caller must continue, else the kind of exit. */
 enum conf_action conf_args_parse(int argc, char **argv, struct conf_args *);
 
 /* Returns false after a message if the arguments name neither a directory nor a file. */

@@ -1,7 +1,7 @@
 /*
- * dump: prints the whole configuration as a file that can be read back (-T).  While the configuration
- * is built, dump records each value as given, but with absolute paths, and the start of each section.
- * Keys without a record have their default, or inherit a value.
+ * dump: prints the whole configuration as a file that can be read back (-T).  While the
+ * configuration is built, dump records each value as given, but with absolute paths, and the start
+ * of each section.  Keys without a record have their default, or inherit a value.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -221,8 +221,9 @@ conf_dump_is_twin(const struct key *key, const struct key *other)
 
 /*
  * Returns the record to print for a key: the key's last value, or the start of its last list.
- * Lists of a key with KEY_ADDS are printed as one, so returns the start of the first list.  If the
- * key's twin was set last, returns the twin's record.  Returns NULL if neither was set.
+ * Lists of a key with KEY_ADDS are printed as one list, so the record is then the start of the
+ * first list.  If the key's twin was set last, returns the twin's record.  Returns NULL if neither
+ * was set.
  */
 static const struct said *
 conf_dump_find(

@@ -1,6 +1,6 @@
 /*
- * file: the configuration file.  syntax.c reads all values first; file.c then sets them in the order
- * of conf_keys, so that the order of keys in the file does not matter.
+ * file: the configuration file.  syntax.c reads all values first; file.c then sets them in the
+ * order of conf_keys, so that the order of keys in the file does not matter.
  */
 #include <errno.h>
 #include <stdio.h>

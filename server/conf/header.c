@@ -1,6 +1,6 @@
 /*
- * header: turns rules into response fields that are ready to be sent.  Applies the rules in the order
- * of the file, the rules of a site before the rules of its locations.
+ * header: turns rules into response fields that are ready to be sent.  Applies the rules in the
+ * order of the file, the rules of a site before the rules of its locations.
  *
  *	"Name: value"	replaces all fields of this name
  *	"+Name: value"	adds a field
@@ -108,8 +108,8 @@ conf_header_is_named(const struct field *fd, const char *name)
 }
 
 /*
- * Returns why rules may not set this field, or NULL if they may.  Fields that determine the framing
- * or meaning of the message are reserved.
+ * Returns the reason why rules may not set this field, or NULL if rules may set it.  Fields that
+ * determine the framing or meaning of the message are reserved.
  */
 static const char *
 conf_header_reserved(const struct field *fd)
@@ -347,8 +347,8 @@ conf_header_add_own(
 }
 
 /*
- * Sets a validator.  A response has at most one ETag and one Last-Modified, so "+" replaces as well.
- * Returns false for any other field.
+ * Sets a validator.  A response has at most one ETag and one Last-Modified, so "+" replaces as
+ * well.  Returns false for any other field.
  */
 static bool
 conf_header_apply_validator(struct fields *fds, const struct field *fd)
@@ -414,8 +414,8 @@ conf_header_add_short_forms(struct fields *fds, const struct settings *set)
 }
 
 /*
- * Writes field lines to *out: those of error responses if `errors` is true, else those of all other
- * responses.  Returns false if memory is short or the lines exceed LINES bytes.
+ * Writes to *out the field lines of error responses if `errors` is true, else the field lines of
+ * all other responses.  Returns false if memory is short or the lines exceed LINES bytes.
  */
 static bool
 conf_header_lines(

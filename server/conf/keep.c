@@ -1,6 +1,7 @@
 /*
  * keep: memory that lives as long as the configuration.  A location copies its site's settings with
- * their pointers, so several settings share what a pointer refers to, and none of them frees it.
+ * their pointers, so several settings share the memory behind a pointer, and none of these settings
+ * frees that memory.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -32,7 +32,7 @@
 	IN_CONF(field)
 #define BOOL(field) .key_set = conf_set_bool, IN_CONF(field)
 
-/* The macros below are for keys of sites and locations, and perhaps of the top level. */
+/* The macros below are for keys of sites and locations; the top level may also have such keys. */
 #define SET_BOOL(field) .key_set = conf_set_bool, IN_SETTINGS(field)
 #define SET_SIZE(field, min, max)                                            \
 	.key_set = conf_set_number, .key_parse = conf_size, RANGE(min, max), \

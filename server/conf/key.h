@@ -1,13 +1,13 @@
 /*
- * key: the table of all configuration keys, one row per key.  The grammar of the file, the
- * options of the command line, the defaults, -h and --keys all come from these rows.
+ * key: the table of all configuration keys, one row per key.  The grammar of the file, the options
+ * of the command line, the defaults, -h and --keys all come from these rows.
  *
  * To add a key, add a field in conf.h, a row, and a section of docs/reference/conf-*.md; then run
- * `make keys`, which generates what repeats the row and the section: pagewise.conf(5),
+ * `make keys`, which generates the texts that repeat the row and the section: pagewise.conf(5),
  * conf/pagewise.conf, the index of keys, the text of -h KEY.  A key that is neither number nor
  * boolean also needs a function, in assign.c or in the file of its subject: listen.c, user.c,
- * site.c.  A list needs a second function, which clears the list.  Memory that a key of a site or
- * location points to comes from conf_keep, so that nothing copies or frees it.
+ * site.c.  A list needs a second function, which clears the list.  The memory of a key of a site or
+ * location comes from conf_keep, because several settings share that memory.
  */
 #ifndef SERVER_CONF_KEY_H
 #define SERVER_CONF_KEY_H
@@ -30,7 +30,7 @@ struct key;
 #define KEY_SWITCH    0x10u /* also a command-line switch for "true" */
 #define KEY_FILLED    0x20u /* an empty list is an error */
 #define KEY_ADDS      0x40u /* setting the list keeps earlier values */
-#define KEY_LATE      0x80u /* conf_place has the line, for late checks */
+#define KEY_LATE      0x80u /* conf_place records the line, for late checks */
 
 /* The part of a value that is a path, which may be relative. */
 enum key_path {
@@ -60,15 +60,16 @@ typedef int key_set_f(struct conf_scope *, const struct key *, const char *text,
 struct key {
 	const char *key_name;
 	unsigned key_where;
-	const char *key_since; /* version that introduced it: "0.2" */
+	const char *key_since; /* version that introduced the key: "0.2" */
 	/*
 	 * Default in the file's syntax.  A text in parentheses is no value; it describes the
 	 * effect of an unset key.
 	 */
 	const char *key_default;
 	const char *key_values; /* syntax of the values, as in "N|auto" */
-	const char *key_help;	/* one line, no full stop */
-	key_set_f *key_set;	/* returns 0, or -errno and why */
+	const char *key_help;	/* help; one line, no full stop */
+	/* sets the key; returns 0, or -errno and the cause */
+	key_set_f *key_set;
 	enum key_path key_path;
 	/*
 	 * Name of another key that sets the same field, or NULL.  Of the two keys, the one that is
@@ -96,8 +97,8 @@ extern const struct key conf_keys[];
 const struct key *conf_key(const char *name);
 
 /*
- * Sets one value of one key.  Returns 0, or -errno and why: -ENOENT if there is no such key, or if
- * it is not allowed in this section.
+ * Sets one value of one key.  Returns 0, or -errno and the cause: -ENOENT if the key does not exist
+ * or is not allowed in this section.
  */
 int conf_key_set(
     struct conf_scope *, const char *name, const char *text, struct conf_why *);
@@ -108,7 +109,7 @@ void conf_key_clear(struct conf_scope *, const char *name);
 /* Sets the default of every top-level key that has one.  Returns 0, or -errno after a message. */
 int conf_key_defaults(struct conf_scope *);
 
-/* Checks that the list of a key may be empty.  Returns 0, or -EINVAL and why. */
+/* Checks that the list of a key may be empty.  Returns 0, or -EINVAL and the cause. */
 int conf_key_empty(const char *name, struct conf_why *);
 
 /*
@@ -123,7 +124,9 @@ const char *conf_key_like(const char *name);
 /* Returns true for a default such as "(nobody)", which describes an unset key. */
 bool conf_key_is_described(const struct key *);
 
-/* Prints all keys as a configuration file, with defaults and a comment each, to stdout. */
+/*
+ * Prints all keys to stdout as a configuration file, with the default and a comment for each key.
+ */
 void conf_key_print(void);
 
 /*

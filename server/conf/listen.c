@@ -19,7 +19,9 @@ conf_listen_is_listed(
 {
 	static const in_port_t any;
 
-	/* sin6_port has the same offset.  Port 0 never conflicts, as each bind gets another port. */
+	/*
+	 * sin6_port has the same offset.  Port 0 never conflicts, as each bind gets another port.
+	 */
 	if (memcmp((const char *)&la->la_addr +
 		       offsetof(struct sockaddr_in, sin_port),
 		&any, sizeof(any)) == 0)
@@ -305,7 +307,9 @@ conf_listen_covers(
 	    other->la_addr.ss_family == AF_UNIX)
 		return la->la_len == other->la_len &&
 		       memcmp(&la->la_addr, &other->la_addr, la->la_len) == 0;
-	/* sin6_port has the same offset.  Port 0 never conflicts, as each bind gets another port. */
+	/*
+	 * sin6_port has the same offset.  Port 0 never conflicts, as each bind gets another port.
+	 */
 	if (a->sin_port != b->sin_port || a->sin_port == 0)
 		return false;
 	if (la->la_addr.ss_family == AF_INET && a->sin_addr.s_addr == 0)

@@ -1,6 +1,5 @@
 /*
- * proxies: the trusted proxies in front of this server, and how they pass on the addresses of their
- * clients.
+ * proxies: the trusted proxies in front of this server, and the field that names their clients.
  */
 #include <errno.h>
 #include <strings.h>

@@ -48,7 +48,9 @@ conf_set_client_rate(struct conf_scope *scope, const struct key *key,
 	return set->set_client_rule != NULL ? 0 : conf_no_memory(why);
 }
 
-/* Parses a rate such as "10/s".  Sets *rate in units per second; a request is RATE_REQUEST units. */
+/*
+ * Parses a rate such as "10/s".  Sets *rate in units per second; a request is RATE_REQUEST units.
+ */
 static int
 conf_rate_frequency(const char *text, uint64_t *rate)
 {

@@ -178,7 +178,7 @@ conf_site_host_valid(const char *name, size_t len)
 	return len > 0 && strspn(name, plain) == len;
 }
 
-/* Returns true for "*.example.org", which covers all names below it. */
+/* Returns true for "*.example.org", which covers all names below example.org. */
 static bool
 conf_site_is_wildcard(const char *name)
 {
@@ -227,9 +227,7 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 	char *copy, **names;
 
 	(void)key;
-	/*
-	 * If the host name is shorter than the name by more than a final dot, the name has a port.
-	 */
+	/* A name that is longer than its host name by more than a final dot has a port. */
 	if (!conf_site_host_valid(conf_site_is_wildcard(name) ? name + 2 : name,
 		conf_site_is_wildcard(name) ? len - 2 : len) ||
 	    n + 1 < len)

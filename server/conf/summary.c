@@ -8,8 +8,8 @@
 #include "server/conf/conf_priv.h"
 
 /*
- * Maximum bytes of output, so that the output fits into a pipe.  A master that tests a program before
- * an upgrade reads only the first line.
+ * Maximum bytes of output, so that the output fits into a pipe.  A master that tests a program
+ * before an upgrade reads only the first line.
  */
 #define LIMIT 32768
 

@@ -397,9 +397,9 @@ syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
 }
 
 /*
- * Reports a name that is no key or section in this place.  For a key of another section, names
- * that section; for a directive of another server, its equivalent; else the most similar key or
- * section.
+ * Reports a name that is no key or section in this place.  The message suggests the right section
+ * for a key of another section, the equivalent for a directive of another server, else the most
+ * similar key or section.
  */
 static void
 syntax_unknown(struct scan *sc, const struct token *tk, const char *name)

@@ -1,6 +1,6 @@
 /*
- * text_index: a hash table from texts to numbers.  The operator supplies the texts, so clients cannot
- * force collisions.  Zero an index before its first use.
+ * text_index: a hash table from texts to numbers.  The operator supplies the texts, so clients
+ * cannot force collisions.  Zero an index before its first use.
  */
 #ifndef SERVER_CONF_TEXT_INDEX_H
 #define SERVER_CONF_TEXT_INDEX_H

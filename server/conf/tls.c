@@ -145,7 +145,10 @@ conf_set_certificate(struct conf_scope *scope, const struct key *key,
 	    scope, &scope->cs_set->set_certificates, text, why);
 }
 
-/* In a site also clears the inherited private keys, which belong to the inherited certificates. */
+/*
+ * Clears the inherited certificates.  In a site also clears the inherited private keys, which
+ * belong to these certificates.
+ */
 void
 conf_clear_certificate(struct conf_scope *scope)
 {

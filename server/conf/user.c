@@ -1,7 +1,7 @@
 /*
- * user: the user to run as, and the directory of chroot.  The user is looked up before the switch,
- * since libc loads libraries for the lookup, and must load them before the program is locked in
- * memory.
+ * user: the user to run as, and the directory of chroot.  Looks up the user before the process
+ * switches to that user and before the program is locked in memory, since libc loads libraries for
+ * the lookup.
  */
 #include <errno.h>
 #include <grp.h>
