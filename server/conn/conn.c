@@ -548,7 +548,7 @@ static const struct sched_ops sched_ops = {
 };
 
 /*
- * Enters the first state of a connection that this listener accepted.  Returns false if memory is
+ * Enters the first state of a connection that the listener accepted.  Returns false if memory is
  * short.
  */
 static bool

@@ -28,7 +28,8 @@
  * A connection that waits for nothing is on sc_run_queue, behind the other connections that can
  * continue.  So each connection has a timer, is on sc_run_queue, is dying, or has streams (HTTP/2:
  * see stream.h).  In each state, the connection closes if the client closes, the socket has an
- * error, a timer expires or the server shuts down.  With ex_pending, it becomes dying first.
+ * error, a timer expires or the server shuts down.  If ex_pending is set, the connection becomes
+ * dying first.
  *
  * wk_sched owns struct conn.  The connection owns cn_ex with its file, texts, buffers and slices of
  * cn_in.  The connection also owns its event until it is dying.  The library owns the result of a
@@ -62,8 +63,8 @@ struct conn_http2;
 
 struct conn_ops {
 	struct exchange_ops co_exchange;
-	void (*co_wake)(void *);  /* called by the session: see ho_wake */
-	void (*co_evict)(void *); /* called by the session: see ho_evict */
+	void (*co_wake)(void *);  /* requests a time slice: see ho_wake */
+	void (*co_evict)(void *); /* closes the connection: see ho_evict */
 };
 
 struct conn {
@@ -87,7 +88,7 @@ struct conn {
 	union sockaddr_any cn_peer;
 	struct body cn_body; /* state of the body that is discarded */
 
-	/* cn_in and cn_head hold the next request; an idle connection has no exchange for it. */
+	/* Next request, stored here because an idle connection has no exchange. */
 	struct buf cn_in; /* input from the request's first byte on */
 	struct head cn_head;
 	uint64_t cn_slice_sent; /* bytes of the time slice's responses */
@@ -112,7 +113,7 @@ conn_waits(const struct conn *c)
 }
 
 /*
- * Creates a connection for a socket that this listener accepted and listener_enter admitted.  Takes
+ * Creates a connection for a socket that the listener accepted and listener_enter admitted.  Takes
  * ownership of the descriptor and the client's count, even if memory is short.
  */
 void conn_create(
@@ -120,7 +121,10 @@ void conn_create(
 
 void conn_close(struct conn *);
 
-/* Returns how many more requests may get a response; UINT_MAX if max_requests sets no limit. */
+/*
+ * Returns the number of further requests that may get a response; UINT_MAX if max_requests sets no
+ * limit.
+ */
 unsigned conn_requests_left(const struct conn *);
 
 #ifdef PW_DEBUG

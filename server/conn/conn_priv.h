@@ -99,12 +99,14 @@ enum next conn_proxy(struct conn *);
 
 /* ----------------------------------------------------------- read.c */
 
-/* Returns true if memory is too short for another request.  Counts the request as refused then. */
+/*
+ * Returns true if memory is too short for another request, and then counts the request as refused.
+ */
 bool conn_lacks_memory(struct conn *);
 
 /*
- * Receives at most `room` bytes; *got is their number.  Returns NEXT_GO if it is above 0, NEXT_WAIT
- * if no bytes are pending, or NEXT_CLOSE after the client's close or an error.
+ * Receives at most `room` bytes, and stores their number in *got.  Returns NEXT_GO if *got is above
+ * 0, NEXT_WAIT if no bytes are pending, or NEXT_CLOSE after the client's close or an error.
  */
 enum next conn_receive(struct conn *, char *to, size_t room, size_t *got);
 
@@ -161,7 +163,7 @@ bool min_rate_full(struct conn *);
 void min_rate_room(struct conn *);
 
 /*
- * Call when TIMER_SEND has expired.  Returns false if the client was too slow; the caller must then
+ * Handles the expiry of TIMER_SEND.  Returns false if the client was too slow; the caller must then
  * close.  Restarts the timer, and returns true, if the client has accepted enough, the socket has
  * space, or the kernel waits for a disk.
  */

@@ -12,8 +12,8 @@ struct conn;
 
 enum fast_path {
 	FAST_PATH_NONE,	  /* the first request is not known */
-	FAST_PATH_SENT,	  /* each response that was begun is sent */
-	FAST_PATH_BEGUN,  /* an exchange sends the rest */
+	FAST_PATH_SENT,	  /* each response that was begun is complete */
+	FAST_PATH_BEGUN,  /* an exchange sends the rest of a response */
 	FAST_PATH_FAILED, /* memory is short */
 };
 

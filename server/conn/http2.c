@@ -134,8 +134,8 @@ conn_http2_send_new(struct conn *c)
 	struct conn_http2 *ch = c->cn_h2;
 	char data[GIVEN];
 	/*
-	 * Asks for fewer bytes while the socket's memory is limited, because refused bytes are
-	 * stored.
+	 * Asks for fewer bytes while the socket's memory is limited, because bytes that the socket
+	 * refuses are stored.
 	 */
 	size_t room = c->cn_level == TCP_ALL ? sizeof(data) : H2_ROOM,
 	       len = h2_gather(ch->ch_session, data, room);
@@ -195,8 +195,8 @@ conn_http2_set_timer(struct conn *c)
 }
 
 /*
- * Refuses further streams when the grace period has ended.  Needed if the timer is not TIMER_GRACE,
- * or restarts again and again.
+ * Refuses further streams when the grace period has ended.  TIMER_GRACE alone does not suffice:
+ * another timer may be set, or TIMER_GRACE may restart again and again.
  */
 static void
 conn_http2_end_grace(struct conn *c)
@@ -209,7 +209,7 @@ conn_http2_end_grace(struct conn *c)
 
 /*
  * Queues the GOAWAY that conn_http2_drain scheduled.  Call when the server has read all requests in
- * the socket and has sent what it could.  Returns true if it queued a GOAWAY.
+ * the socket and has sent all frames that the socket accepts.  Returns true if a GOAWAY was queued.
  */
 static bool
 conn_http2_tell_drain(struct conn *c)
@@ -225,8 +225,8 @@ conn_http2_tell_drain(struct conn *c)
 
 /*
  * Runs the streams.  Passes stored frames to the session as soon as streams have ended.  Starts no
- * response while the socket is full: its head would occupy memory.  Returns true if another time
- * slice is needed.
+ * response while the socket is full, because the head of the response would occupy memory.  Returns
+ * true if another time slice is needed.
  */
 static bool
 conn_http2_run_streams(struct conn *c)

@@ -226,7 +226,10 @@ conn_check(const struct conn *c)
 	RULE(c, c->cn_item.it_timer != TIMER_GRACE || wk->wk_draining);
 	RULE(c, c->cn_dying == !event_pending(&c->cn_event,
 				   EV_READ | EV_WRITE | EV_CLOSED, NULL));
-	/* Something must make each connection continue. */
+	/*
+	 * A connection that is not queued and has no timer is dying, or uses HTTP/2, whose streams
+	 * have timers.
+	 */
 	RULE(c, c->cn_item.it_timer != TIMER_NONE || c->cn_item.it_queued ||
 		    c->cn_dying || c->cn_state == CONN_HTTP2);
 	RULE(c,

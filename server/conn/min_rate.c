@@ -61,9 +61,9 @@ min_rate_least(const struct conn *c, uint64_t us)
 }
 
 /*
- * Returns true if a period has ended and the client was slower than min_send_rate in it.  A period
- * ends when the socket was full for send_timeout in total.  The rate counts all bytes acknowledged
- * in the period.
+ * Returns true if a period has ended and the client was slower than min_send_rate in this period.
+ * A period ends when the socket was full for send_timeout in total.  The rate counts all bytes
+ * acknowledged in the period.
  */
 static bool
 min_rate_too_slow(struct conn *c, int64_t now)
@@ -151,8 +151,8 @@ min_rate_note(struct conn *c, uint64_t left)
 }
 
 /*
- * Returns TIMER_IDLE if TIMER_REST lasts as long or longer: the check when TIMER_IDLE expires is
- * then early enough.
+ * Returns TIMER_IDLE if few bytes may be unacknowledged, or if TIMER_REST lasts at least as long as
+ * TIMER_IDLE, since the check at the end of TIMER_IDLE is then early enough.
  */
 enum timer
 min_rate_ended(struct conn *c)

@@ -89,8 +89,8 @@ conn_proxy_receive_more(struct conn *c)
 	if (in->b_len == 0)
 		buf_release(in, conn_bufs(c));
 	/*
-	 * Starts a timer if none runs: conn_end_idle ran this step after the grace period because
-	 * input had arrived.
+	 * Starts a timer if none runs.  This happens if the grace period has ended, and
+	 * conn_end_idle has run this step because input had arrived.
 	 */
 	if (c->cn_item.it_timer == TIMER_NONE)
 		conn_patience(c, TIMER_HEAD);
@@ -109,7 +109,7 @@ conn_proxy_skip(struct conn *c, size_t len)
 	return true;
 }
 
-/* Reads the PROXY header.  An untrusted peer need not send one, and its header is ignored. */
+/* Reads the PROXY header.  Ignores the header of an untrusted peer, which need not send one. */
 enum next
 conn_proxy(struct conn *c)
 {

@@ -305,7 +305,7 @@ conn_read(struct conn *c)
 	return conn_read_begin_request(c);
 }
 
-/* Stores the bytes after the body: they begin the next request. */
+/* Stores the bytes after the body, which begin the next request. */
 static enum next
 read_behind(struct conn *c, const char *data, size_t len)
 {
