@@ -1,8 +1,8 @@
 /*
  * access: decides whether a client gets a response, by its address, its request rate, a signed link
- * and a password.  The exchange calls these functions if set_guarded is true.  It calls them before
- * it looks up the file, so that a refused client does not learn which files exist.  Responses with
- * such settings are not in the response cache (set_by_client).
+ * and a password.  The exchange calls these functions if set_guarded is true, before the lookup of
+ * the file, so that a refused client does not learn which files exist.  Responses with such
+ * settings are not in the response cache (set_by_client).
  *
  * A client with an admitted address gets a response to OPTIONS without a link or password: browsers
  * send no credentials with a preflight (Fetch, CORS-preflight fetch), and the response reveals
@@ -17,14 +17,16 @@ struct exchange;
 struct pending;
 
 /*
- * Checks the client's address and request rate, and counts the request.  Returns false if it made a
- * 403 or 429.  Call once for each request, even if the request is then refused or redirected.
+ * Checks the client's address and request rate, and counts the request.  Returns false if the
+ * response is a 403 or 429.  Call once for each request, even if the request is then refused or
+ * redirected.
  */
 bool access_admit(struct exchange *);
 
 /*
  * Checks the link and the password of a request that access_admit has admitted.  Returns as
- * exchange_respond does.  access_pending is the wait for a password thread.
+ * exchange_respond does.  If a password thread must verify the password, the wait is
+ * access_pending.
  */
 bool access_begin(struct exchange *);
 

@@ -1,7 +1,7 @@
 /*
- * account: counts and logs a response when it ends.  All responses pass through here: from memory
- * and from files, over HTTP/1 and HTTP/2.  So a new field of struct log_record is set only here.
- * The worker's thread calls account_response once for each response.
+ * account: counts and logs a response when it ends.  Counts all responses: from memory and from
+ * files, over HTTP/1 and HTTP/2.  So a new field of struct log_record is set only here.  The
+ * worker's thread calls account_response once for each response.
  */
 #ifndef SERVER_CONTENT_ACCOUNT_H
 #define SERVER_CONTENT_ACCOUNT_H
@@ -48,7 +48,8 @@ account_log(struct service *svc, const struct account *ac)
 }
 
 /*
- * Counts and logs a response.  Does not count its bytes: sta_sent counts them when they are sent.
+ * Counts and logs a response.  Does not count the bytes of the response, because sta_sent counts
+ * bytes when they are sent.
  */
 static inline void
 account_response(struct service *svc, const struct account *ac)

@@ -23,9 +23,10 @@ struct entry {
 	LIST_ENTRY(entry) en_hash;
 	TAILQ_ENTRY(entry) en_lru; /* link in ls_lru, unless en_making */
 	struct autoindex_cache *en_listings;
-	struct place en_place; /* pl_title is en_title; pl_path is invalid */
-	uint64_t en_at;	       /* start of the lifetime, microseconds */
-	uint64_t en_age;       /* lifetime from en_at, microseconds */
+	/* directory; pl_title is en_title, pl_path is invalid */
+	struct place en_place;
+	uint64_t en_at;	 /* start of the lifetime, microseconds */
+	uint64_t en_age; /* lifetime from en_at, microseconds */
 	bool en_making;
 	int en_error;
 	struct text *en_text;

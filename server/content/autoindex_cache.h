@@ -47,7 +47,8 @@ struct listing {
 	 */
 	struct place li_place;
 	void (*li_done)(struct listing *);
-	int li_error;	      /* 0 or -errno; -E2BIG if it needs a stream */
+	/* 0 or -errno; -E2BIG if the listing needs a stream */
+	int li_error;
 	struct text *li_text; /* page, one reference for the caller; or NULL */
 	/* validators of the page; valid if li_error is 0 or -E2BIG */
 	struct listing_validator li_validator;
@@ -56,7 +57,7 @@ struct listing {
 };
 
 /*
- * Creates a cache.  All texts, cached or in flight, may use `alive` bytes, but not more than
+ * Creates a cache.  All texts, cached or in flight, may use at most `alive` bytes, and at most
  * AUTOINDEX_CACHE_ALIVE.  Returns NULL if memory is short.
  */
 struct autoindex_cache *autoindex_cache_create(uint64_t alive);

@@ -1,6 +1,6 @@
 /*
  * autoindex_header: adds the header file of a directory to the page, above the listing.  Reads the
- * disk, so call it only on disk threads.
+ * disk, so only disk threads may call autoindex_header.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_HEADER_H
 #define SERVER_CONTENT_AUTOINDEX_HEADER_H

@@ -306,8 +306,8 @@ autoindex_html_begin(struct buf *b, const char *title)
 
 /*
  * Appends the heading of a column with a button that sorts by this column: names ascending, times
- * and sizes descending.  If the page already has this order, the button reverses it.  This is a
- * button rather than a link, because programs that follow all links would fetch each order.
+ * and sizes descending.  If the page already has this order, the button reverses it.  The heading
+ * has no link, because programs that follow all links would fetch each order.
  */
 static void
 autoindex_html_add_heading(struct buf *b, const struct view *order,

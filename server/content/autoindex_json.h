@@ -13,8 +13,8 @@
 #include "server/util/buf.h"
 
 /*
- * These functions append to the buffer as those of autoindex_html.h do.  `first` is true for the
- * first row.
+ * These functions append to the buffer as the functions of autoindex_html.h do.  `first` is true
+ * for the first row.
  */
 void autoindex_json_begin(struct buf *);
 void autoindex_json_row(struct buf *, const struct row *, bool first);

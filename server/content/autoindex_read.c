@@ -236,7 +236,7 @@ autoindex_read_block(
 
 /* ----------------------------------------------------------- all, sorted */
 
-/* View for autoindex_read_compare.  A variable, because qsort(3) passes no argument. */
+/* View for autoindex_read_compare; a variable, because qsort(3) passes no argument. */
 static _Thread_local struct view sorted_for;
 
 static int

@@ -1,6 +1,6 @@
 /*
  * autoindex_read: reads a directory into a page, either as a whole and sorted, or in blocks and
- * unsorted.  Reads the disk, so call it only on disk threads.
+ * unsorted.  Reads the disk, so only disk threads may call these functions.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_READ_H
 #define SERVER_CONTENT_AUTOINDEX_READ_H
@@ -17,8 +17,8 @@
 #define AUTOINDEX_READ_WHOLE ((size_t)512 << 10)
 
 /*
- * Length in bytes after which a block ends.  The last row may exceed it, but a block fits into 64
- * KiB.
+ * Length in bytes after which a block ends.  The last row may exceed this length, but a block fits
+ * into 64 KiB.
  */
 #define AUTOINDEX_READ_BLOCK ((size_t)60 << 10)
 

@@ -52,7 +52,7 @@ autoindex_stream_read_block(struct autoindex_stream *st)
 }
 
 /*
- * If st_chunked is true, frames the block as a chunk.  The size of the chunk is known only now, so
+ * Frames the block as a chunk if st_chunked is true.  The size of the chunk is known only now, so
  * bytes were reserved for it before the text.
  */
 static void
@@ -151,8 +151,8 @@ autoindex_stream_closed(struct pw_waiter *w)
 }
 
 /*
- * If memory is short or there is no free disk thread, closes the directory on this thread, although
- * this may block.
+ * Closes the directory on this thread if memory is short or no disk thread is free, although the
+ * close may block.
  */
 void
 autoindex_stream_close(struct autoindex_stream **stp)

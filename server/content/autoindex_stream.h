@@ -22,8 +22,8 @@ struct autoindex_stream {
 	void (*st_done)(struct autoindex_stream *);
 	void *st_arg;
 	/*
-	 * st_data, st_len and st_end describe the current block.  They are valid until the next
-	 * call of autoindex_stream_next.
+	 * st_data, st_len and st_end describe the current block.  These three fields are valid
+	 * until the next call of autoindex_stream_next.
 	 */
 	int st_error; /* result of the last block: 0 or -errno */
 	const char *st_data;
@@ -53,8 +53,8 @@ int autoindex_stream_next(struct autoindex_stream *);
 void autoindex_stream_cancel(struct autoindex_stream *);
 
 /*
- * Closes and frees the stream.  If the directory is open, a disk thread closes it first.  Must not
- * be called while a block is in flight.
+ * Closes and frees the stream.  If the directory is open, a disk thread closes it first.  Call only
+ * when no block is in flight.
  */
 void autoindex_stream_close(struct autoindex_stream **);
 

@@ -19,7 +19,7 @@
 /* maximum number of disk_timeout periods that a slow disk gets */
 #define DISK_LOOKS 10
 #define USER_KEPT  256 /* maximum bytes of a user name that is kept */
-/* maximum bytes of an error page in exchange_503; an empty socket has space for them */
+/* maximum bytes of an error page in exchange_503; an empty socket has space for such a page */
 #define MOST_503   8192
 
 struct exchange *
@@ -284,8 +284,8 @@ exchange_cancel(struct exchange *ex)
 }
 
 /*
- * Returns true if the path alone excludes the request from the log.  Passes the status 0, which no
- * response has.
+ * Returns true if the access log is off, or if the path alone excludes the request.  Passes the
+ * status 0, which no response has.
  */
 static bool
 exchange_is_excluded(const struct exchange *ex)

@@ -1,8 +1,8 @@
 /*
- * exchange: a request with its response.  An exchange makes, counts and logs the response.  It
- * reaches its connection only through struct exchange_ops.  An HTTP/1 connection has one exchange
- * at a time: from the end of a request's head to the end of its response.  An idle connection has
- * no exchange, and so needs little memory.  Runs on the worker's thread.
+ * exchange: a request with its response.  An exchange makes, counts and logs the response.  An
+ * exchange reaches its connection only through struct exchange_ops.  An HTTP/1 connection has one
+ * exchange at a time: from the end of a request's head to the end of its response.  An idle
+ * connection has no exchange, and so needs little memory.  Runs on the worker's thread.
  *
  * The owner calls these functions in this order:
  *
@@ -39,8 +39,8 @@ struct token_bucket;
 
 struct exchange_ops {
 	/*
-	 * Called when the completion of a wait arrives.  Thousands may arrive at once, so the owner
-	 * must continue the exchange later.  May free the exchange.
+	 * Handles the completion of a wait.  Thousands of completions may arrive at once, so the
+	 * owner must continue the exchange later.  May free the exchange.
 	 */
 	void (*resumed)(struct exchange *);
 
@@ -57,9 +57,9 @@ struct exchange_ops {
 	bool (*send_now)(struct exchange *, const char *, size_t len);
 
 	/*
-	 * Reserves memory, until the exchange is freed, for a response that needs much.  Returns
-	 * false if the responses of this connection already use too much.  NULL if the owner has no
-	 * limit.
+	 * Reserves memory, until the exchange is freed, for a response that needs much memory.
+	 * Returns false if the responses of this connection already use too much.  NULL if the
+	 * owner has no limit.
 	 */
 	bool (*reserve)(struct exchange *, size_t bytes);
 };
@@ -142,8 +142,9 @@ struct exchange {
 	struct target ex_target;
 	/* memory for ex_target; after exchange_settle, for the texts of the log */
 	struct buf ex_path;
-	bool ex_settled;     /* true if exchange_settle was called */
-	bool ex_unlogged;    /* true if ex_settled and not to be logged */
+	bool ex_settled; /* true if exchange_settle was called */
+	/* true if ex_settled is set and the log omits the request */
+	bool ex_unlogged;
 	struct buf ex_user;  /* user name of Basic credentials, for the log */
 	bool ex_paced;	     /* true if a rate limit applies: see pace.h */
 	uint64_t ex_allowed; /* bytes taken from the buckets */
@@ -165,9 +166,9 @@ struct exchange *exchange_create(
 
 /*
  * Makes the response to ex_request.  Returns true if the response is ready to be sent.  Otherwise
- * the caller calls exchange_wait, and exchange_continue after the completion; with ex_held, only
- * exchange_continue, when other responses have freed memory.  `refusal` is 0, or a status, such as
- * 413, that an admitted client gets instead of a file.
+ * the caller calls exchange_wait, and exchange_continue after the completion; if ex_held is set,
+ * the caller calls only exchange_continue, when other responses have freed memory.  `refusal` is 0,
+ * or a status, such as 413, that an admitted client gets instead of a file.
  */
 bool exchange_respond(struct exchange *, int refusal);
 
@@ -248,7 +249,7 @@ exchange_wait(struct exchange *ex)
 	ex->ex_waiting = clock_now();
 }
 
-/* Ends a wait.  Called by the completion.  May free the exchange. */
+/* Ends a wait.  The completion calls this function.  May free the exchange. */
 static inline void
 exchange_resume(struct exchange *ex)
 {
@@ -288,7 +289,8 @@ void exchange_disk_late(struct exchange *);
 void exchange_sent(struct exchange *);
 
 /*
- * Counts, logs and frees an exchange.  Does nothing if it is NULL.  No completion may be pending.
+ * Counts, logs and frees an exchange.  Does nothing if the exchange is NULL.  No completion may be
+ * pending.
  */
 void exchange_free(struct exchange **);
 

@@ -37,15 +37,16 @@ struct cached_header {
 
 /*
  * The block of an earlier request of a connection.  A block of another connection may replace it in
- * its slot; kh_number then differs from fl_number of the slot.  While the numbers are equal, checks
- * for this connection and host remain valid, for example of the certificate.
+ * its slot; kh_number then differs from fl_number of the slot.  While the numbers are equal,
+ * earlier checks of the host on this connection stay valid, for example the check of the
+ * certificate.
  */
 struct known_header {
 	const struct cached_header *kh_fields; /* NULL if none */
 	uint64_t kh_number;
 };
 
-/* The hash of a block determines its slot.  Another block with the same slot replaces it. */
+/* The hash of a block determines its slot.  A block replaces an earlier block in the same slot. */
 struct header_cache {
 	struct seed ft_seed;
 	uint64_t ft_count; /* blocks cached so far */

@@ -64,7 +64,7 @@ bool health_drains(const struct health *);
 bool health_is_well(
     const struct health *, uint64_t now_us, char *text, size_t size);
 
-/* Makes the response if the path is that of live or of ready.  Otherwise returns false. */
+/* Makes the response for the path of live or of ready.  Returns false for any other path. */
 bool health_respond(struct exchange *);
 
 #endif

@@ -47,7 +47,7 @@ known_take_target(struct str *s, struct str *target)
 /*
  * Looks for a known request at the start of `in`, and fills in `kn`.  Returns false if there is
  * none.  `version` is the text that must follow the target in the request line.  `now` is in
- * microseconds.  Inlined for speed.
+ * microseconds.  The function is inline for speed.
  */
 static inline bool
 known_find(struct service *svc, const struct known_header *known, bool tls,

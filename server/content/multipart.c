@@ -36,7 +36,8 @@ multipart_digits(off_t number)
 }
 
 /*
- * Returns the number of digits of the positions in a part's head, by which lengths of heads differ.
+ * Returns the number of digits of the positions in a part's head.  The heads of a response differ
+ * in length only by these digits.
  */
 static unsigned
 multipart_positions(const struct range *r)

@@ -98,7 +98,7 @@ pace_has_body(const struct response *rs)
 
 /*
  * Corrects the buckets: returns bytes that were taken but not sent, or takes bytes that were sent
- * but not taken, such as those of a head.
+ * but not taken, such as the bytes of a head.
  */
 static void
 pace_settle(struct exchange *ex)

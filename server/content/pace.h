@@ -4,9 +4,10 @@
  * response without a body counts only as a request.
  *
  * Before each chunk, an exchange takes the bytes of the chunk from the bucket of the connection and
- * from the buckets of the client.  It sends the chunk when the buckets have earned these bytes.  So
- * an exchange wakes up once per chunk, and the exchanges of a client wake up in the order in which
- * they took their bytes.  At the end of the exchange, unsent bytes return to the buckets.
+ * from the buckets of the client.  The exchange sends the chunk when the buckets have earned these
+ * bytes.  So an exchange wakes up once per chunk, and the exchanges of a client wake up in the
+ * order in which they took their bytes.  At the end of the exchange, unsent bytes return to the
+ * buckets.
  */
 #ifndef SERVER_CONTENT_PACE_H
 #define SERVER_CONTENT_PACE_H

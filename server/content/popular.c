@@ -15,9 +15,10 @@
 #define NONE UINT32_MAX
 
 struct entry {
-	struct popular_path en_path; /* pp_count is unused; see po_heap */
-	uint32_t en_place;	     /* index in the heap */
-	uint32_t en_next;	     /* next entry of the chain */
+	/* path; the count is in po_heap, not in pp_count */
+	struct popular_path en_path;
+	uint32_t en_place; /* index in the heap */
+	uint32_t en_next;  /* next entry of the chain */
 };
 
 struct place {

@@ -3,8 +3,9 @@
  * algorithm Space-Saving (Metwally, Agrawal, El Abbadi: "Efficient Computation of Frequent and
  * Top-k Elements in Data Streams", ICDT 2005), with POPULAR_FACTOR counters for each wanted path.
  * A path without a counter takes over the counter with the lowest count, and continues from this
- * count.  So its count may be too high by this count at most; pp_error stores it.  With N counters,
- * each path with more than 1/N of the requests has a counter.
+ * count.  So the count of this path may be too high, by at most the count that was taken over,
+ * which pp_error stores.  With N counters, each path with more than 1/N of the requests has a
+ * counter.
  *
  * All counts are halved every POPULAR_WINDOW_US, so they represent about the last two windows.
  *

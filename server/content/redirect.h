@@ -2,9 +2,9 @@
  * redirect: redirects a client, by a rule of the configuration or from a directory to its path with
  * a '/'.
  *
- * Location never starts with "//".  It has a host from the configuration or from the request
- * itself, and the client's other input only percent-encoded.  So a client can neither add a field
- * nor choose another host.
+ * Location never starts with "//".  The host in Location comes from the configuration or from the
+ * request, and all other input of the client is percent-encoded.  So a client can neither add a
+ * field nor choose another host.
  */
 #ifndef SERVER_CONTENT_REDIRECT_H
 #define SERVER_CONTENT_REDIRECT_H
@@ -18,8 +18,8 @@ bool redirect_by_rule(struct exchange *);
 
 /*
  * Redirects to the same target with https://, at the port of the first listen address with TLS.
- * Returns false for paths that must not be redirected: those of ACME (RFC 8555, 8.3), of live and
- * of ready.
+ * Returns false for paths that must not be redirected: the paths of ACME (RFC 8555, 8.3), of live
+ * and of ready.
  */
 bool redirect_to_https(struct exchange *);
 

@@ -1,7 +1,7 @@
 /*
  * representation: data that all responses for a file share: media type, validators and complete
- * header lines (the representation of RFC 9110).  Made once for each struct pw_file and stored with
- * it.
+ * header lines (the representation of RFC 9110).  The server makes a representation once for each
+ * struct pw_file, and stores it there.
  */
 #ifndef SERVER_CONTENT_REPRESENTATION_H
 #define SERVER_CONTENT_REPRESENTATION_H
@@ -47,8 +47,8 @@ struct representation {
  * preserve times send the same tag.  With etag = inode, it also contains the inode.  With etag =
  * digest, it contains only the hash of the content, if a hash is stored with the file
  * (server/http/digest.h).  The tag is weak while the file was modified less than two seconds ago,
- * because another modification may get the same time.  Later it is strong.  This assumes that no
- * program rewrites a file in place and keeps its size and modification time.
+ * because another modification may get the same time.  Later the tag is strong.  This assumes that
+ * no program rewrites a file in place and keeps its size and modification time.
  *
  * Package managers and image builders set all modification times to 0 or 1 (the Nix store, OSTree).
  * Such a time identifies no version, so the response has no Last-Modified, and the entity tag also

@@ -321,7 +321,7 @@ response_listing(struct exchange *ex, struct text *text)
 	response_start(ex);
 }
 
-/* With HTTP/1.0, the close of the connection is the end of the page. */
+/* Ends the page with the close of the connection for HTTP/1.0, which has no chunks. */
 void
 response_stream(struct exchange *ex, struct autoindex_stream *st)
 {
@@ -458,7 +458,7 @@ response_file_begin(struct exchange *ex, const struct plan *plan,
 	return true;
 }
 
-/* Counts the path as a balancer has it: not decoded, without its query. */
+/* Counts the path in the form that a balancer hashes: not decoded, without its query. */
 static void
 response_count_popular(const struct exchange *ex)
 {

@@ -15,7 +15,7 @@
 #include "server/http/date.h"
 #include "server/http/head_write.h"
 
-#define HALVED	23 /* counts are halved every 2^23 microseconds */
+#define HALVED	23 /* log2 of the halving period of counts, us */
 #define VICTIMS 64 /* maximum number of responses to evict for one */
 /* assumed mean size of a response in bytes, to choose the number of buckets */
 #define MEAN	(2 << 10)
@@ -326,8 +326,8 @@ response_cache_insert(struct response_cache *rch, struct cached_response *rsp)
 }
 
 /*
- * Makes a response with a copy of the file.  Called before any response is evicted, because the
- * copy fails if the file is not resident.
+ * Makes a response with a copy of the file.  Call before a response is evicted, because the copy
+ * fails if the file is not resident.
  */
 static struct cached_response *
 response_cache_make(struct response_cache *rch, struct cached_key key,

@@ -14,13 +14,13 @@
  * the cache detects a change of the file at once, and a replacement of the file within a second.  A
  * file has changed if its inode, size, mtime or ctime differs.  A response is cached only if the
  * ctime of the file is at least RESPONSE_CACHE_SETTLED seconds old, so that each later write
- * changes the ctime.  (A write through a mapping may not change it: the kernel sets the times when
- * a page becomes dirty, but not at each store.)
+ * changes the ctime.  (A write through a mapping may not change the ctime: the kernel sets the
+ * times when a page becomes dirty, but not at each store.)
  *
  * The memory is limited.  All counts are halved every 8.4 s.  A file is admitted if it is open and
  * its count of requests is at least RESPONSE_CACHE_ASKED.  If the budget is used up, the cache
  * compares this count with the uses of the oldest response.  If the count is more than one and a
- * half times as high, it evicts the oldest response; otherwise the oldest response stays and
+ * half times as high, the cache evicts the oldest response; otherwise the oldest response stays and
  * becomes the youngest.  So popular responses stay, equally popular responses seldom replace each
  * other, and no list changes when a response is used.
  *
@@ -42,9 +42,10 @@
 #include "server/util/str.h"
 
 #define RESPONSE_CACHE_LARGEST ((off_t)64 << 10) /* maximum bytes of a body */
-#define RESPONSE_CACHE_TARGET  256 /* bytes; a target must be shorter */
-#define RESPONSE_CACHE_SETTLED 2   /* minimum age of a file's ctime, seconds */
-#define RESPONSE_CACHE_ASKED   2   /* recent requests that admit a file */
+/* length from which a target is not cached, bytes */
+#define RESPONSE_CACHE_TARGET  256
+#define RESPONSE_CACHE_SETTLED 2 /* minimum age of a file's ctime, seconds */
+#define RESPONSE_CACHE_ASKED   2 /* recent requests that admit a file */
 
 /* Bit of ck_accept that is set if the client uses TLS.  The other bits are coding_weights. */
 #define RESPONSE_CACHE_TLS (UINT64_C(1) << 63)
@@ -89,7 +90,7 @@ struct cached_response {
 	unsigned rsp_refs; /* one reference of the cache and of each sender */
 	struct response_cache_count rsp_uses;
 	time_t rsp_date;    /* time in the head's Date */
-	uint64_t rsp_until; /* fresh until this time, microseconds */
+	uint64_t rsp_until; /* end of freshness, microseconds */
 	uint64_t rsp_hash;
 	/* Open file, checked with fstat; NULL if closed. */
 	struct pw_file *rsp_file;
@@ -158,8 +159,9 @@ struct cached_response *response_cache_offer(struct response_cache *,
     uint64_t now_us, time_t now);
 
 /*
- * Allocates and returns rsp_form, for the head in the sender's form.  The response must have none
- * yet, and frees it.  Returns NULL if there is no budget, as response_cache_offer.
+ * Allocates and returns rsp_form, for the head in the sender's form.  Requires that the response
+ * has no rsp_form yet.  The cache frees rsp_form with the response.  Returns NULL if there is no
+ * budget, as response_cache_offer does.
  */
 void *response_cache_form(
     struct cached_response *, size_t len, uint64_t now_us);

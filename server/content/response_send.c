@@ -210,8 +210,9 @@ response_send_next_part(struct exchange *ex)
 }
 
 /*
- * Ends the current piece, and starts the next piece.  Returns PW_SEND_DONE if there is none,
- * PW_SEND_AGAIN if it has started, or PW_SEND_PENDING if it must be read first.
+ * Ends the current piece, and starts the next piece.  Returns PW_SEND_DONE if there is no next
+ * piece, PW_SEND_AGAIN if the next piece has started, or PW_SEND_PENDING if the next piece must be
+ * read first.
  */
 static enum pw_send_status
 response_send_next_piece(struct exchange *ex)

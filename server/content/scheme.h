@@ -21,8 +21,9 @@ scheme_matters(const struct exchange *ex)
  * The site must be known.
  *
  * Refuses with 421 unless the host is the name that the client sent in the handshake.  Also admits
- * another host if the certificate of the connection covers it and its site requires the same client
- * certificates.  A client that sent no name gets responses of the first site.
+ * another host if the certificate of the connection covers that host and the site of that host
+ * requires the same client certificates.  A client that sent no name gets responses of the first
+ * site.
  */
 bool scheme_respond(struct exchange *);
 

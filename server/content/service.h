@@ -1,6 +1,6 @@
 /*
  * service: data that the responses of a worker share, and the parts of the server that they use.
- * For the worker's thread only, except the statistics.
+ * Only the worker's thread may use this data, except the statistics.
  */
 #ifndef SERVER_CONTENT_SERVICE_H
 #define SERVER_CONTENT_SERVICE_H
@@ -45,9 +45,10 @@ struct service {
 	struct response_cache *svc_responses; /* NULL if off */
 	struct popular *svc_popular; /* NULL if off; uses the cache's seed */
 	const struct health *svc_health; /* owned by main; NULL if off */
-	struct hmac *svc_hmac;		 /* for checks of links and passwords */
-	struct client_rates *svc_rates;	 /* owned by main; NULL if none */
-	struct verifier *svc_verifier;	 /* owned by main; NULL if not used */
+	/* context for checks of links and passwords */
+	struct hmac *svc_hmac;
+	struct client_rates *svc_rates; /* owned by main; NULL if none */
+	struct verifier *svc_verifier;	/* owned by main; NULL if not used */
 
 	/*
 	 * Closes a cached file or a connection, so that a request gets its descriptor.  Returns

@@ -40,7 +40,8 @@ struct lookup {
 	struct pw_file *lk_original; /* open original, or NULL */
 	int lk_error;		     /* 0 or -errno of the original's open */
 	struct listing lk_listing;
-	struct autoindex_stream *lk_stream; /* for a large listing, or NULL */
+	/* stream of a large listing, or NULL */
+	struct autoindex_stream *lk_stream;
 };
 
 /*

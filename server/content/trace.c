@@ -16,7 +16,7 @@
 #define TRACE_ID   32	/* maximum bytes of an identifier */
 #define TRACE_LINE 512	/* maximum bytes of a line, with its NUL */
 #define TRACE_TEXT 6144 /* maximum bytes of all lines */
-#define TRACE_GAP  5000 /* pause between two steps that ends a run, us */
+#define TRACE_GAP  5000 /* minimum pause between two runs of steps, us */
 
 /* Consecutive steps that only sent bytes. */
 struct run {
@@ -333,7 +333,7 @@ trace_is_empty(const struct response *rs)
 	       rs->rs_send.snd_mem_len + rs->rs_body.s_len == 0;
 }
 
-/* Returns how the exchange ends; `text` is a buffer for the result. */
+/* Returns a description of the end of the exchange.  `text` is a buffer for the description. */
 static const char *
 trace_outcome(const struct exchange *ex, char *text, size_t size)
 {

@@ -26,16 +26,16 @@ void trace_begin(struct exchange *);
 
 void trace_located(struct exchange *);
 
-/* Call after an open.  `error` is its result; the file is NULL if `error` is not 0. */
+/* Records the result of an open.  The file is NULL if `error` is not 0. */
 void trace_opened(struct exchange *, int error, const struct pw_file *);
 
-/* Call when a response is ready to be sent, also if it replaces a failed response. */
+/* Records that a response is ready to be sent, also if the response replaces a failed one. */
 void trace_response(struct exchange *);
 
-/* Call after each step of the response, with the result of the step. */
+/* Records a step of the response and the result of the step. */
 void trace_step(struct exchange *, enum pw_send_status);
 
-/* Call when the completion of a wait arrives.  `us` is the duration of the wait in microseconds. */
+/* Records the end of a wait.  `us` is the duration of the wait in microseconds. */
 void trace_waited(struct exchange *, uint64_t us);
 
 /* Logs and frees the trace.  Call with the status and the sent bytes of the exchange. */

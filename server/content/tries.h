@@ -38,7 +38,7 @@ struct tries_key {
 
 /*
  * Returns the rank of the next try of a client.  Call before tries_add.  Lower ranks are verified
- * first.  Fewer tries in this minute mean a lower rank; if these are equal, fewer tries in total.
+ * first.  Fewer tries in this minute mean a lower rank; among equal numbers, fewer tries in total.
  * The tries of an IPv6 client count as at least a quarter of the tries of its /56 and an eighth of
  * the tries of its /48.  0 means no tries.
  */

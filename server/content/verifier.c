@@ -47,7 +47,7 @@ struct verify_job {
 	struct tries_key vj_key;
 	const struct htpasswd *vj_file;
 	unsigned char vj_digest[HMAC_LEN];
-	struct basic vj_basic; /* wiped when the job is freed */
+	struct basic vj_basic; /* credentials; wiped when the job is freed */
 };
 
 struct verifier {
@@ -253,7 +253,7 @@ verifier_job_create(const struct htpasswd *ht, const struct basic *bs,
 /*
  * Adds a job.  A job without a free slot also counts as a try; otherwise the clients that try most
  * would always be first.  Returns NULL if memory is short or no slot is free.  If *displaced is
- * set, the caller must call verifier_job_end for it.
+ * set, the caller must pass *displaced to verifier_job_end.
  */
 static struct verify_job *
 verifier_job_add(struct verifier *vr, const struct htpasswd *ht,
@@ -505,7 +505,10 @@ verifier_count(struct verifier *vr, struct verifier_counts *vc)
 
 /* ----------------------------------------------------------- the requests */
 
-/* Computes the key of a result.  The pointer `ht` identifies the file.  A NUL follows the user. */
+/*
+ * Computes the key of a result.  The pointer `ht` identifies the file.  A NUL separates the user
+ * from the password.
+ */
 static bool
 verifier_digest_of(const struct verifier *vr, struct hmac *hm,
     const struct htpasswd *ht, const struct basic *bs,

@@ -8,13 +8,13 @@
  * guesses cannot evict good results.  Requests with the same credentials wait for one verification.
  *
  * At most VERIFIER_JOBS passwords wait or run, and at most VERIFIER_EACH of one client
- * (client_key.h).  tries.h determines their order.  Of equal passwords the newest is verified
- * first, because an older one may be a guess of a client with many addresses.  If all clients of a
- * password have closed their side of the connection, the password is verified after all others,
- * because these clients may have left.  If no slot is free, the verifier refuses the last password
- * in this order.  One thread verifies only first tries of clients that have not closed.  The other
- * threads have a lower priority than the event loops.  A thread holds a lock only while it searches
- * short lists.
+ * (client_key.h).  tries.h determines the order of the passwords.  Of equal passwords the newest is
+ * verified first, because an older one may be a guess of a client with many addresses.  If all
+ * clients of a password have closed their side of the connection, the password is verified after
+ * all others, because these clients may have left.  If no slot is free, the verifier refuses the
+ * last password in this order.  One thread verifies only first tries of clients that have not
+ * closed.  The other threads have a lower priority than the event loops.  A thread holds a lock
+ * only while it searches short lists.
  */
 #ifndef SERVER_CONTENT_VERIFIER_H
 #define SERVER_CONTENT_VERIFIER_H
