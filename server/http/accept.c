@@ -118,7 +118,7 @@ accept_parameters(struct str s)
 }
 
 /*
- * Returns true if the list has "x-gzip" and the name is "gzip": the two are equivalent (RFC 9110,
+ * Returns true if the member is "x-gzip" and the name is "gzip": the two are equivalent (RFC 9110,
  * 8.4.1.3).
  */
 static bool

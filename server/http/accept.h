@@ -14,11 +14,11 @@
 /*
  * Returns the weight of a name in a field value, in thousandths, or ACCEPT_NOTHING.  The name is a
  * media type ("text/html") or a content coding ("gzip"), without parameters.  The member "x-gzip"
- * also matches "gzip".  The most specific member decides: the name itself before "text/" and an
- * asterisk, and these before asterisks alone.  So the weight of "identity" is ACCEPT_NOT if the
- * list has "*;q=0" and no "identity".  Of equally specific members the highest weight counts.
- * Parameters other than "q" are ignored, and so are malformed members ("q=2", an unterminated
- * quoted string).  An absent list counts as an empty list.
+ * also matches "gzip".  The most specific member decides: the name itself, else "text/" and an
+ * asterisk, else asterisks alone.  So the weight of "identity" is ACCEPT_NOT if the list has
+ * "*;q=0" and no "identity".  Of equally specific members the highest weight counts.  Parameters
+ * other than "q" are ignored, and so are malformed members ("q=2", an unterminated quoted string).
+ * An absent list counts as an empty list.
  */
 int accept_weight(struct str list, struct str name);
 

@@ -208,7 +208,7 @@ body_next_state(struct body *bd, char c)
 	}
 }
 
-/* Skips data.  Returns how many bytes were data. */
+/* Skips data.  Returns the number of data bytes. */
 static size_t
 body_skip_data(struct body *bd, size_t len)
 {

@@ -23,7 +23,8 @@
 #define BODY_EXTRA 16384
 
 /*
- * State of one body.  Kept small, because each connection has one.  All zero if there is no body.
+ * State of one body.  The struct is small, because each connection has one.  All zero if there is
+ * no body.
  */
 struct body {
 	uint32_t bd_left;  /* remaining bytes of the body or chunk */

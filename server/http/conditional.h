@@ -29,16 +29,16 @@ struct validators {
 /*
  * Evaluates the four preconditions of a GET or HEAD on an existing representation, in the order of
  * section 13.2.2.  Returns 0 (perform the method), 304 or 412.  Ignores malformed dates; ignores
- * all dates if the representation has no date (13.1.3, 13.1.4).  Compares dates in the future as
+ * all dates if the representation has no date (13.1.3, 13.1.4).  Compares dates in the future like
  * any other date.
  */
 int conditional_eval(
     const struct conditional *, const struct validators *, time_t now);
 
 /*
- * Returns true if If-Range allows the server to honour Range.  It does if it is absent, is a strong
- * entity tag equal to va_etag, or is a date equal to va_modified and at least one second before
- * `now`.  Only such a date is a strong validator (8.8.2.2).
+ * Returns true if If-Range is absent, is a strong entity tag equal to va_etag, or is a date equal
+ * to va_modified and at least one second before `now`.  The server may then honour Range.  Only
+ * such a date is a strong validator (8.8.2.2).
  */
 bool conditional_if_range(
     const struct conditional *, const struct validators *, time_t now);

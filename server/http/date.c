@@ -158,7 +158,7 @@ date_is_possible(const struct tm *w)
 	struct tm day = {
 	    .tm_year = w->tm_year, .tm_mon = w->tm_mon, .tm_mday = w->tm_mday};
 
-	/* Needed because timegm turns a 31st of June into the 1st of July. */
+	/* timegm turns a 31st of June into the 1st of July, which changes tm_mon. */
 	timegm(&day);
 	return w->tm_mday >= 1 && day.tm_mon == w->tm_mon && w->tm_hour < 24 &&
 	       w->tm_min < 60 && (w->tm_sec < 60 || leap);
@@ -170,7 +170,10 @@ date_seconds(struct tm w)
 	return timegm(&w);
 }
 
-/* Replaces the two digits in tm_year by the latest such year at most 50 years after `now`. */
+/*
+ * Replaces the two digits in tm_year by the latest year that ends in these digits and is at most 50
+ * years after `now`.
+ */
 static void
 date_complete_year(struct tm *w, time_t now)
 {

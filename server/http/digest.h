@@ -46,7 +46,7 @@ void digest_base64(
 
 /*
  * Returns true if the client wants a SHA-256: Want-Repr-Digest is absent, or lists sha-256 with a
- * weight from 1 to 10.  If it lists sha-256 more than once, the last weight counts (RFC 8941, 3.2).
+ * weight from 1 to 10.  Of several weights for sha-256, the last one counts (RFC 8941, 3.2).
  */
 bool digest_is_wanted(struct str want);
 

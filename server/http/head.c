@@ -34,7 +34,7 @@ enum field {
 	FIELD_TRANSFER_ENCODING,
 };
 
-/* State of one call.  hd_mark is the offset of the current element. */
+/* Arguments of one call of head_check. */
 struct scan {
 	const char *sc_buf;
 	size_t sc_end; /* number of bytes that may be read */
@@ -240,7 +240,7 @@ head_is_number(struct str value)
 	return digits > 0 && digits == value.s_len;
 }
 
-/* Returns 0, or the status of a request with an invalid value. */
+/* Checks the value of a field.  Returns 0, or the status to refuse the request with. */
 static int
 head_check_value(enum field field, struct str value)
 {

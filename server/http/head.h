@@ -31,7 +31,7 @@ struct head {
 	 */
 	int hd_state;
 	int hd_field;
-	size_t hd_mark;
+	size_t hd_mark; /* offset of the current element */
 	size_t hd_fields;
 	size_t hd_target_at; /* offset of the target; 0 if unknown */
 	size_t hd_target_len;
@@ -97,8 +97,8 @@ void head_find(const char *buf, size_t len, size_t before,
     const struct head_limits *, struct str *target, struct str *host);
 
 /*
- * Returns true if `host` is valid in Host and in an absolute-form target.  It is a non-empty
- * reg-name or [IPv6 address], optionally with ':' and digits.
+ * Returns true if `host` is valid in Host and in an absolute-form target.  A valid host is a
+ * non-empty reg-name or [IPv6 address], optionally with ':' and digits.
  */
 bool head_host_valid(struct str host);
 

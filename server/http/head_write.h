@@ -45,7 +45,7 @@ void head_write_lines(struct head_writer, struct str);
 
 void head_write_length(struct head_writer, uint64_t bytes);
 
-/* Writes Content-Range.  A NULL range writes "*" (for a 416). */
+/* Writes Content-Range.  If the range is NULL, writes "*" instead (for a 416). */
 void head_write_content_range(
     struct head_writer, const struct range *, off_t size);
 

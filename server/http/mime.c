@@ -101,7 +101,7 @@ mime_take_type(char **line)
 	return type;
 }
 
-/* Returns 0, or -errno with an error text in *what. */
+/* Parses a line.  Returns 0, or -errno with an error text in *what. */
 static int
 mime_parse_line(struct mime *m, char *line, const char **what)
 {

@@ -13,7 +13,7 @@ struct mime;
 
 /*
  * Parses a whole table.  If the table lists an extension twice, the first type counts.  Case of
- * extensions does not matter.  On failure returns NULL and writes "NAME:LINE: what" to `err`, with
+ * extensions does not matter.  On failure returns NULL and writes "NAME:LINE: CAUSE" to `err`, with
  * `name` as NAME.  The table is immutable afterwards, so all threads may use it.
  */
 struct mime *mime_parse(

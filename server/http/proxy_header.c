@@ -143,7 +143,10 @@ proxy_header_crc32c(uint32_t crc, const char *p, size_t len)
 	return crc;
 }
 
-/* Verifies the checksum at offset `at` of the header.  Its own bytes count as zeros. */
+/*
+ * Verifies the checksum at offset `at` of the header.  The bytes of the checksum itself count as
+ * zeros.
+ */
 static bool
 proxy_header_checks(struct str in, size_t at)
 {

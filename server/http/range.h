@@ -28,9 +28,9 @@ enum range_verdict {
  * Resolves the field value for a representation of `size` bytes.  Drops unsatisfiable members.
  * Merges overlapping and adjacent ranges into the first of them; otherwise keeps the client's
  * order.  A set of more than `max` members, counted before merging, is ignored as a whole if two of
- * its ranges overlap, or if they are not smaller than the representation together (RFC 9110, 14.2,
- * 17.15).  Range is also ignored if the representation is empty.  *n is 0 unless the result is
- * RANGE_OK.
+ * its ranges overlap, or if the ranges together are not smaller than the representation (RFC 9110,
+ * 14.2, 17.15).  Range is also ignored if the representation is empty.  *n is 0 unless the result
+ * is RANGE_OK.
  */
 enum range_verdict range_parse(struct str value, off_t size,
     struct range out[static RANGE_MOST], size_t max, size_t *n);

@@ -54,10 +54,11 @@ struct request {
 	struct str rq_want_digest;     /* Want-Repr-Digest */
 	struct str rq_x_forwarded_for; /* X-Forwarded-For: see forwarded.h */
 	struct str rq_forwarded;
-	struct str rq_authorization; /* wiped at the end of the exchange */
-	struct str rq_preflight;     /* Access-Control-Request-Method */
-	struct str rq_trace;	     /* Pagewise-Trace: see trace.h */
-	struct str rq_expect;	     /* if present, the body may come later */
+	/* credentials, wiped at the end of the exchange */
+	struct str rq_authorization;
+	struct str rq_preflight; /* Access-Control-Request-Method */
+	struct str rq_trace;	 /* Pagewise-Trace: see trace.h */
+	struct str rq_expect;	 /* Expect; the client may delay the body */
 	struct conditional rq_pre;
 	struct buf rq_joined; /* joined values of repeated fields */
 };

@@ -5,11 +5,11 @@
  *	/PATH?expires=1790000000&signature=BASE64URL
  *	/PATH?expires=1790000000&client=192.0.2.7&signature=BASE64URL
  *
- * The signature is an HMAC-SHA256 with a key of link_key.h.  It signs four lines: the text
- * "pagewise link 1", the expiry time in seconds since the epoch, the client (an address block in
- * the syntax of cidr.h, or empty), and the decoded path.  No newline
- * follows the path.  Only the path may contain a newline, and the path is last, so two different
- * links never sign the same text.
+ * The signature is an HMAC-SHA256 with a key of link_key.h.  The signature covers four lines: the
+ * text "pagewise link 1", the expiry time in seconds since the epoch, the client (an address block
+ * in the syntax of cidr.h, or empty), and the decoded path.  No newline follows the path.  Only the
+ * path may contain a newline, and the path is last, so two different links never sign the same
+ * text.
  *
  * The query may have other members, which are not signed.  Pure.
  */
