@@ -84,7 +84,8 @@ h2_callbacks_is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
 
 /*
  * Returns true for a frame that the client must pay for.  HEADERS, CONTINUATION and DATA with bytes
- * are free, as requests and bodies have other limits.  libnghttp2 does not report all other frames.
+ * are free, as requests and bodies have other limits.  libnghttp2 reports only some of the other
+ * frames.
  */
 static bool
 h2_callbacks_asks_for_nothing(const struct h2_walk_frame *wf)
@@ -96,8 +97,8 @@ h2_callbacks_asks_for_nothing(const struct h2_walk_frame *wf)
 }
 
 /*
- * Finds errors that libnghttp2 ignores: it stores no closed streams and does not check old
- * priorities.
+ * Finds errors that libnghttp2 ignores, because libnghttp2 stores no closed streams and does not
+ * check old priorities.
  */
 void
 h2_check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
@@ -301,7 +302,8 @@ h2_callbacks_on_stream_close(
 	if (sm == NULL)
 		return 0;
 	/*
-	 * For NO_ERROR, which also reports a normal end, h2_callbacks_on_frame_recv charges resets.
+	 * NO_ERROR also reports a normal end.  For a reset with NO_ERROR,
+	 * h2_callbacks_on_frame_recv charges the client.
 	 */
 	if (error != NGHTTP2_NO_ERROR)
 		h2_callbacks_pay_reset(h2, sm);

@@ -3,9 +3,9 @@
  * CVE-2023-44487).  Pure.
  *
  * A client pays tokens for each frame that costs the server work and yields no response: a reset, a
- * PING, SETTINGS, an empty DATA, a priority, a window update.  It earns tokens over time and for
- * the bytes that it accepts.  A browser that leaves a page resets a hundred streams at once; a
- * download sends two window updates per DATA frame.
+ * PING, SETTINGS, an empty DATA, a priority, a window update.  A client earns tokens over time and
+ * for accepted bytes.  A browser that leaves a page resets a hundred streams at once; a download
+ * sends two window updates per DATA frame.
  */
 #ifndef SERVER_HTTP2_FLOOD_H
 #define SERVER_HTTP2_FLOOD_H
@@ -19,12 +19,12 @@
 #define H2_FLOOD_RESET	   20
 #define H2_FLOOD_PER_BYTES 512 /* accepted bytes that earn one token */
 #define H2_FLOOD_RESPONSE \
-	1024 /* bytes per response, to pay for two window updates */
+	1024 /* bytes credited per response, which pay for two window updates */
 
 struct h2_flood {
 	uint64_t fl_tokens;
 	uint64_t fl_bytes; /* bytes that have not yet earned a token */
-	uint64_t fl_since; /* tokens were added up to this time, us */
+	uint64_t fl_since; /* time up to which tokens were added, us */
 };
 
 void h2_flood_begin(struct h2_flood *, uint64_t now_us);

@@ -17,7 +17,7 @@
 #include "server/util/buf.h"
 #include "server/util/str.h"
 
-/* Text after the target in the first line of hh_text.  The log shows it. */
+/* Text after the target in the first line of hh_text, for the log. */
 #define H2_HEAD_VERSION " HTTP/2.0\r\n"
 
 enum h2_pseudo { H2_METHOD, H2_PATH, H2_AUTHORITY, H2_PSEUDOS };

@@ -5,7 +5,7 @@
 #include "server/http2/stream.h"
 #include "server/worker/worker.h"
 
-/* Returns how many of the `n` bytes count towards the session's limits. */
+/* Returns the number of bytes, out of `n`, that count towards the session's limits. */
 static size_t
 hold_beyond(size_t n)
 {

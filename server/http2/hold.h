@@ -1,6 +1,7 @@
 /*
- * hold: counts the memory that a stream uses for its request.  This is the head until the response
- * is chosen, then the texts for the log.  Both count towards the limits of the session (session.h).
+ * hold: counts the memory that a stream uses for its request.  A stream keeps the head until the
+ * response is chosen, then the texts for the log.  Both count towards the limits of the session
+ * (session.h).
  */
 #ifndef SERVER_HTTP2_HOLD_H
 #define SERVER_HTTP2_HOLD_H
@@ -17,7 +18,7 @@ void h2_hold_weigh(struct h2_stream *);
 /* Frees the head, and subtracts it from the count. */
 void h2_hold_free(struct h2_stream *);
 
-/* Returns how many bytes the stream may keep for the log. */
+/* Returns the number of bytes that the stream may keep for the log. */
 size_t h2_hold_room(const struct h2_stream *);
 
 /* Sets the number of bytes kept for the log. */

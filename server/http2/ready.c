@@ -16,8 +16,8 @@
 #include "server/worker/worker.h"
 
 /*
- * A cached response head as an array of fields.  libnghttp2 does not copy the fields.  Freed
- * together with the cached response.
+ * A cached response head as an array of fields.  libnghttp2 does not copy the fields.  The cache
+ * frees the array together with the cached response.
  */
 struct form {
 	size_t fm_n;

@@ -56,7 +56,7 @@ struct worker;
 /* Minimum size of the buffer for h2_gather, in bytes: enough for each frame. */
 #define H2_ROOM ((size_t)2 * H2_FRAME)
 
-/* The connection of a session, which outlives the session. */
+/* A session's connection, which outlives the session. */
 struct h2_owner {
 	void (*ho_wake)(void *);  /* requests a time slice for the session */
 	void (*ho_evict)(void *); /* closes the connection: sched_ops.evict */
@@ -82,7 +82,7 @@ struct h2 {
 	unsigned h2_pending;	  /* streams that wait for a completion */
 	unsigned h2_requests;	  /* number of requests since the start */
 	struct h2_stream *h2_heading; /* stream with a partial head */
-	size_t h2_fields;	      /* decoded bytes of its fields */
+	size_t h2_fields;	      /* decoded bytes of h2_heading's fields */
 	size_t h2_heads;	      /* head bytes above H2_LIGHT */
 	size_t h2_more;		      /* used bytes of H2_MORE */
 	size_t h2_kept;	  /* bytes kept for the log above H2_LIGHT */
@@ -140,8 +140,8 @@ h2_is_laden(const struct h2 *h2)
 bool h2_run(struct h2 *);
 
 /*
- * Call instead of h2_run while the socket is full.  Starts no response, but lets streams use the
- * resources that they waited for.
+ * Lets streams use the resources that they waited for, but starts no response.  Call instead of
+ * h2_run while the socket is full.
  */
 void h2_look(struct h2 *);
 

@@ -58,8 +58,9 @@ struct h2_stream {
 	size_t sm_rest_at;
 	int32_t sm_id;
 	enum h2_state sm_state;
-	bool sm_due;	      /* true if the stream is on h2_due */
-	bool sm_looked;	      /* true if h2_stream_look ran after the wait */
+	bool sm_due; /* true if the stream is on h2_due */
+	/* true if h2_stream_look ran since the disk wait */
+	bool sm_looked;
 	bool sm_closed;	      /* true if both sides have closed the stream */
 	bool sm_ours;	      /* true if the server reset the stream */
 	bool sm_failed;	      /* true if the response cannot continue */
@@ -97,8 +98,8 @@ h2_stream_may_look(const struct h2_stream *sm)
 }
 
 /*
- * Call while the socket is full.  Lets the stream use the resource that it waited for, such as
- * budget for a window (budget.h), because other streams may wait for this resource.  The stream
+ * Lets the stream use the resource that it waited for, such as budget for a window (budget.h),
+ * because other streams may wait for this resource.  Call while the socket is full.  The stream
  * stays on h2_due.
  */
 void h2_stream_look(struct h2_stream *);

@@ -35,8 +35,8 @@ void h2_stream_set_due(struct h2_stream *);
 void h2_stream_unset_due(struct h2_stream *);
 
 /*
- * Marks the stream as waiting for a completion: counts it in h2_pending, starts TIMER_DISK and calls
- * exchange_wait.  Does not block.
+ * Marks the stream as waiting for a completion: counts it in h2_pending, starts TIMER_DISK and
+ * calls exchange_wait.  Does not block.
  */
 void h2_stream_await_disk(struct h2_stream *);
 

@@ -21,8 +21,8 @@ h2_walk_length(const struct h2_walk *wa)
 }
 
 /*
- * Returns how many bytes of the head to read.  A PRIORITY needs more, but its type is known only
- * after H2_WALK_HEAD bytes.
+ * Returns the number of bytes of the head to read.  A PRIORITY needs more, but its type is known
+ * only after H2_WALK_HEAD bytes.
  */
 static unsigned
 h2_walk_wanted(const struct h2_walk *wa)

@@ -1,6 +1,5 @@
 /*
- * walk: finds each frame in the input (RFC 9113, 4.1).  Needed because libnghttp2 does not report
- * all frames.  Pure.
+ * walk: finds each frame in the input (RFC 9113, 4.1).  libnghttp2 reports only some frames.  Pure.
  */
 #ifndef SERVER_HTTP2_WALK_H
 #define SERVER_HTTP2_WALK_H
