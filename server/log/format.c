@@ -1,6 +1,6 @@
 /*
- * format: formats log lines.  Hand-written for speed, since every request writes a line.
- * Escapes text from clients, so that a client cannot forge a line.
+ * format: formats log lines.  For speed, printf(3) formats only the time, since every request
+ * writes a line.  Escapes text from clients, so that a client cannot forge a line.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -355,7 +355,7 @@ struct parts {
 	struct str pt_protocol;
 };
 
-/* Splits a request line.  A refused line may have any form; then all of it is the target. */
+/* Splits a request line.  If a refused line has another form, all of it is the target. */
 static struct parts
 format_split(struct str line)
 {

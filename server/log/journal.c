@@ -1,6 +1,6 @@
 /*
- * journal: finds out whether journald reads a descriptor.  For journald, "<N>" at the start of a line
- * is the line's priority (sd-daemon(3)).
+ * journal: finds out whether journald reads a descriptor.  For journald, "<N>" at the start of a
+ * line is the line's priority (sd-daemon(3)).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * keep: copies the texts that the access log needs out of a request head, so that the head can be freed
- * while the response is sent.  Pure.
+ * keep: copies the texts that the access log needs out of a request head, so that the head can be
+ * freed while the response is sent.  Pure.
  */
 #ifndef SERVER_LOG_KEEP_H
 #define SERVER_LOG_KEEP_H

@@ -1,7 +1,7 @@
 /*
- * log: formats lines into the rings.  Each worker has a ring for each kind of file, so that a blocked
- * file does not delay the lines of other files.  The writer thread writes lines directly from the
- * rings.
+ * log: formats lines into the rings.  Each worker has a ring for each kind of file, so that a
+ * blocked file does not delay the lines of other files.  The writer thread writes lines directly
+ * from the rings.
  */
 
 #include <stdarg.h>

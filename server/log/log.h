@@ -10,8 +10,8 @@
  *     pagewise: access log: 12 records lost: PATH: No space left on device
  *
  * Access records go to the access log; messages to stderr (log_warn, log_error) or, for log_notice,
- * to stdout, or to stderr while the access log is stdout.  Each of the three has a ring per worker,
- * so that messages do not wait behind a blocked access log.  SIGPIPE must be ignored.
+ * to stdout, or to stderr while the access log is stdout.  Each of the three files has a ring per
+ * worker, so that messages do not wait behind a blocked access log.  SIGPIPE must be ignored.
  */
 #ifndef SERVER_LOG_LOG_H
 #define SERVER_LOG_LOG_H
@@ -63,7 +63,7 @@ extern const char *const log_field_names[NFIELDS];
 
 /* The configured fields, each at most once. */
 struct log_fields {
-	unsigned lf_count; /* 0 for the format's own fields */
+	unsigned lf_count; /* number of fields; 0 for the format's own */
 	enum log_field lf_list[NFIELDS];
 };
 
@@ -92,7 +92,7 @@ struct log_record {
 
 /*
  * Opens the access log (path, "-" for stdout, NULL for none; append, 0640) for `nwriters` threads,
- * including the main thread if that logs anything later.  Uses stdout and stderr as they are at
+ * including the main thread if the main thread logs later.  Uses stdout and stderr as they are at
  * this moment.  Returns 0 or -errno.  Sets *opened to false if a file could not be opened; then
  * -ENXIO means a FIFO without a reader, and -ELOOP a symbolic link that belongs neither to root nor
  * to this user.
@@ -118,8 +118,8 @@ bool log_access_on(const struct log_writer *);
  * LOG_COMBINED: the combined format, then bytes with the head, duration, disk wait:
  *   ADDR - USER [21/Nov/2026:02:13:54 +0000] "GET / HTTP/1.1" 200 512 "-"
  *       "curl/8" 771 153 0
- * A quote, a backslash, every byte outside 0x20-0x7E, and a space in USER are written as \xHH, so that
- * a client cannot forge a line.
+ * A quote, a backslash, every byte outside 0x20-0x7E, and a space in USER are written as \xHH, so
+ * that a client cannot forge a line.
  *
  * LOG_JSON: an object (RFC 8259) on a line, in ASCII:
  *   {"time":"2026-11-21T02:13:54Z","remote":"192.0.2.7","user":null,
@@ -128,21 +128,22 @@ bool log_access_on(const struct log_writer *);
  *    "host":"localhost","duration_us":153,"disk_wait_us":0}
  * A field that the client did not send is null.  If the line is not a request line, method and
  * protocol are null, and the target is the whole line.  A character beyond ASCII is written as
- * \uHHHH.  In the parsed text, a backslash, a control character and a byte that is not UTF-8 are the
- * four characters \xHH; there is no other backslash.
+ * \uHHHH.  In the parsed text, a backslash, a control character and a byte that is not UTF-8 are
+ * the four characters \xHH; there is no other backslash.
  *
  * Fields are truncated at 2 KiB.
  *
  * After log_set_fields LOG_JSON has the selected members, and LOG_COMBINED the selected fields,
- * separated by a space.  A text from the client is in quotes, and "-" if the client did not send it.
+ * separated by a space.  A text from the client is in quotes, and "-" if the client did not send
+ * it.
  */
 void log_access(struct log_writer *, const struct log_record *);
 
 /*
  * log_notice, log_warn and log_error write a message in the format of printf(3), without a final
- * newline.  With a NULL writer, before the writer thread starts, they write directly.  A line of
- * log_warn begins with "pagewise: warning: ", other lines with "pagewise: ".  Bytes outside
- * 0x20-0x7E become \xHH; text is truncated at 2 KiB.
+ * newline.  Before the writer thread starts, the writer is NULL, and the functions write directly.
+ * A line of log_warn begins with "pagewise: warning: ", other lines with "pagewise: ".  Bytes
+ * outside 0x20-0x7E become \xHH; text is truncated at 2 KiB.
  */
 void log_notice(struct log_writer *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -53,9 +53,10 @@ struct log {
 	struct sink lg_sinks[NKINDS];
 	uint64_t lg_told[NKINDS];    /* losses reported so far */
 	uint64_t lg_tell_at[NKINDS]; /* earliest time of the next report, ms */
-	struct log_writer *lg_writers; /* the last is the writer thread's */
-	unsigned lg_nwriters;	       /* length of lg_writers */
-	int lg_wake[2];		       /* pair of os_wake_create */
+	/* array; the last writer is the writer thread's */
+	struct log_writer *lg_writers;
+	unsigned lg_nwriters; /* length of lg_writers */
+	int lg_wake[2];	      /* pair of os_wake_create */
 	struct thread lg_thread;
 	struct thread lg_last; /* thread that reports that lg_thread hangs */
 	bool lg_started;
@@ -83,7 +84,7 @@ log_own(struct log *lg)
 	return &lg->lg_writers[lg->lg_nwriters - 1];
 }
 
-/* Returns true if STDOUT_FILENO or STDERR_FILENO leads to journald. */
+/* Returns true if `fd`, which is STDOUT_FILENO or STDERR_FILENO, leads to journald. */
 bool log_to_journal(int fd);
 
 /* Returns the number of lines of this kind lost so far.  Callable from any thread. */

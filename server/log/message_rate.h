@@ -22,8 +22,8 @@ struct message_rate {
 bool message_rate_tell(struct message_rate *, uint64_t now_us);
 
 /*
- * Works as message_rate_tell for a message about a client.  If it returns true, it has written the
- * client's address to `text`.
+ * Works as message_rate_tell for a message about a client.  If the result is true, `text` holds the
+ * client's address.
  */
 bool message_rate_tell_of(struct message_rate *, uint64_t now_us,
     const struct sockaddr *, char text[static INET6_ADDRSTRLEN]);

@@ -18,7 +18,7 @@ log_open_one(const char *path, int flags)
 {
 	int fd;
 
-	/* O_NONBLOCK prevents that open or write blocks on a FIFO. */
+	/* O_NONBLOCK prevents open and write from blocking on a FIFO. */
 	do {
 		fd = open(path,
 		    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY |

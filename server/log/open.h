@@ -1,6 +1,6 @@
 /*
- * open: opens log files.  The server often opens them as root, in directories that other users can
- * write to.
+ * open: opens log files.  The server often opens log files as root, in directories that other users
+ * can write to.
  */
 #ifndef SERVER_LOG_OPEN_H
 #define SERVER_LOG_OPEN_H

@@ -148,7 +148,7 @@ log_sink_line_len(const char *p, size_t len)
 
 /*
  * Truncates the file before the incomplete line, unless another process has appended to the file.
- * Another process could append a line between the two calls only if the full disk got free space in
+ * Another process could append a line between the two calls only if the full disk got free space at
  * that moment.
  */
 static bool

@@ -1,10 +1,10 @@
 /*
- * sink: a file that receives lines from rings.  Writes never wait for the file.  Used only by the
- * log's writer thread.
+ * sink: a file that receives lines from rings.  Writes never wait for the file.  Only the log's
+ * writer thread uses a sink.
  *
  * Once part of a line is written, its rest is written before the next line.  If the rest is lost,
  * the sink removes the incomplete line from a regular file that it opened.  In any other file, or
- * if that fails, it writes an additional newline before the next line.
+ * if the removal fails, the sink writes an additional newline before the next line.
  */
 #ifndef SERVER_LOG_SINK_H
 #define SERVER_LOG_SINK_H
@@ -16,13 +16,15 @@
 #include "lib/os/ring.h"
 
 struct sink {
-	char *sk_path;	  /* path for messages; owned */
-	int sk_fd;	  /* owned; -1 if not open */
-	bool sk_socket;	  /* true for a socket: send(2) has MSG_DONTWAIT */
-	bool sk_blocking; /* true if write(2) may block, so poll(2) first */
-	bool sk_shared;	  /* true if not a regular file: see sink_put */
-	bool sk_ours;	  /* true if sink_open_path opened a regular file */
-	bool sk_journal;  /* true if journald reads the file */
+	char *sk_path; /* path for messages; owned */
+	int sk_fd;     /* owned; -1 if not open */
+	/* true for a socket, written by send(2) with MSG_DONTWAIT */
+	bool sk_socket;
+	/* true if write(2) may block; poll(2) then precedes each write */
+	bool sk_blocking;
+	bool sk_shared;	 /* true if not a regular file: see sink_put */
+	bool sk_ours;	 /* true if sink_open_path opened a regular file */
+	bool sk_journal; /* true if journald reads the file */
 
 	bool sk_full;	  /* true if the last write found the file full */
 	size_t sk_begun;  /* bytes written of an incomplete line */
@@ -58,8 +60,8 @@ void sink_drop(struct sink *, struct ring *);
 void sink_close(struct sink *);
 
 /*
- * Writes `len` bytes.  Stops on an error, or if the file accepts none for a second.  For messages
- * while there is no writer thread.
+ * Writes `len` bytes.  Stops on an error, or if the file accepts none for a second.  Use for
+ * messages while there is no writer thread.
  */
 void sink_write_fd(int fd, const char *p, size_t len);
 

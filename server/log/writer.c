@@ -1,5 +1,6 @@
 /*
- * writer: the writer thread, which writes lines directly from the rings and logs how many were lost.
+ * writer: the writer thread, which writes lines directly from the rings and reports the number of
+ * lost lines.
  */
 
 #include <inttypes.h>
@@ -47,8 +48,8 @@ log_backlog(struct log *lg)
 }
 
 /*
- * Writes a ring's lines to the sink.  Increments lg_beat after the call, so that log_destroy detects a
- * disk that hangs.  Returns false if the file accepts no more now.
+ * Writes a ring's lines to the sink.  Increments lg_beat after the call, so that log_destroy
+ * detects a disk that hangs.  Returns false if the file accepts no more now.
  */
 static bool
 log_put(struct log *lg, struct sink *sk, struct ring *rg)
