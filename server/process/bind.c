@@ -122,10 +122,10 @@ bind_add(struct listen_table *now, const struct sock *sk)
 
 /*
  * Opens the first socket of an address.  The socket listens without SO_REUSEPORT, which would hide
- * that another server uses the port.  Afterwards it shares the port.  Stores the address, with the
- * port that the kernel chose for port 0.  If a listening socket cannot share its port, only checks
- * that the port is free, and stores no socket; another server that starts at the same time may then
- * pass the same check.
+ * that another server uses the port.  Afterwards the socket shares the port.  Stores the address,
+ * with the port that the kernel chose for port 0.  If a listening socket cannot share its port,
+ * only checks that the port is free, and stores no socket; another server that starts at the same
+ * time may then pass the same check.
  */
 static int
 bind_first(const struct listen_addr *la, const char *name,

@@ -1,7 +1,7 @@
 /*
- * capability: drops capabilities(7).  Keeps CAP_FOWNER if the configuration wants it: cachestat(2)
- * and mincore(2) then work on files of other users.  All calls affect only the calling thread, so
- * they must precede the start of other threads.
+ * capability: drops capabilities(7).  Keeps CAP_FOWNER if conf_keep_fowner is set, because
+ * cachestat(2) and mincore(2) then work on files of other users.  All calls affect only the calling
+ * thread, so they must precede the start of other threads.
  */
 #include <sys/prctl.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 /*
  * children: handles messages and exits of server processes.  An attacker may control a server
- * process, so the master accepts only whether a serving process is alive or stuck, and a drain or
- * undrain, which the process could send to balancers anyway.
+ * process, so the master accepts only reports that a serving process is alive or stuck, and a drain
+ * or undrain, which the process could send to balancers anyway.
  */
 #include <errno.h>
 #include <limits.h>

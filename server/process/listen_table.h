@@ -103,7 +103,7 @@ void listen_name(const struct sockaddr *, char name[static LISTEN_NAME]);
 
 /*
  * listen_pack converts a socket without its descriptor to text.  listen_unpack converts the text
- * back; it returns 0 or -EINVAL.
+ * back, and returns 0 or -EINVAL.
  */
 #define LISTEN_TEXT (LISTEN_NAME + 64)
 void listen_pack(const struct sock *, char text[static LISTEN_TEXT]);

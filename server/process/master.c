@@ -19,8 +19,8 @@
 #include "server/worker/worker.h"
 
 /*
- * The master kills a process this long after shutdown_timeout, microseconds.  A process needs the
- * time if a device hangs.
+ * Time between shutdown_timeout and the kill of a process, microseconds.  A process needs this time
+ * if a device hangs.
  */
 #define LAST_US (10 * MASTER_SECOND)
 
@@ -88,8 +88,8 @@ master_patience(const struct master *ms)
 }
 
 /*
- * Handles a further signal to shut down.  Returns false if it arrived within a second of the first, as a
- * duplicate does.  Otherwise returns true, and sets the deadline to at most LAST_US from now.
+ * Handles a further signal to shut down.  Returns false if it arrived within a second of the first,
+ * as a duplicate does.  Otherwise returns true, and sets the deadline to at most LAST_US from now.
  */
 static bool
 master_is_hurried(struct master *ms)
@@ -126,8 +126,9 @@ master_end(struct master *ms)
 	upgrade_cancel(ms);
 	tickets_forget(ms);
 	/*
-	 * Must precede CHANNEL_STOP.  After that message, the last process accepts the clients in
-	 * the backlogs of these sockets, because no process follows.
+	 * The master must close these sockets before it sends CHANNEL_STOP.  After that message,
+	 * the last process accepts the clients in the backlogs of these sockets, because no process
+	 * follows.
 	 */
 	listen_remove_files(&ms->ms_sockets, &(struct listen_table){0});
 	listen_close(&ms->ms_sockets);

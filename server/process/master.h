@@ -1,9 +1,10 @@
 /*
  * master: the process that the operator starts.  The master forks a server process, which reads the
  * configuration and serves the requests (serve.h).  The master keeps the listening sockets and
- * handles signals.  For a reload, for an upgrade, or after a crash it starts a new server process
- * and makes the old process drain.  A file system may hang, so the master uses only two kinds of
- * paths: the path of the program at an upgrade, and the paths of socket files that it removes.
+ * handles signals.  For a reload, for an upgrade, or after a crash the master starts a new server
+ * process and makes the old process drain.  A file system may hang, so the master uses only two
+ * kinds of paths: the path of the program at an upgrade, and the paths of socket files that it
+ * removes.
  *
  *   SIGHUP           reload: starts a new server process; if the start fails, the old process stays
  *   SIGUSR2          upgrade: executes a new program in the master's process, which then reloads

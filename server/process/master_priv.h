@@ -35,9 +35,9 @@ struct child {
 	pid_t ch_pid;
 	int ch_channel; /* -1 if closed */
 	enum child_state ch_state;
-	bool ch_quiet;	     /* true if it accepts no more clients */
-	bool ch_stuck;	     /* true if one of its loops is stuck */
-	bool ch_tickets;     /* true if it requested ticket keys */
+	bool ch_quiet;	     /* true if the process accepts no clients */
+	bool ch_stuck;	     /* true if a loop of the process is stuck */
+	bool ch_tickets;     /* true if the process requested keys */
 	unsigned ch_timeout; /* shutdown_timeout of the process, seconds */
 	uint64_t ch_since;   /* time of the last state change, microseconds */
 	LIST_ENTRY(child) ch_entry;
@@ -46,8 +46,9 @@ struct child {
 #define MASTER_DEATHS 5 /* deaths in a minute that make the master exit */
 #define MASTER_SECOND ((uint64_t)1000000) /* microseconds */
 /*
- * Time after which the master kills a start or an upgrade test, microseconds: MASTER_HUNG if
- * another signal arrives then, MASTER_WAITED if another signal has arrived before.
+ * Limits of the age of a start or an upgrade test when another signal arrives, microseconds.  The
+ * master kills a start or test that is older than MASTER_HUNG.  A younger start or test may
+ * continue until MASTER_WAITED.
  */
 #define MASTER_HUNG   (5 * MASTER_SECOND)
 #define MASTER_WAITED (20 * MASTER_SECOND)
@@ -73,7 +74,7 @@ struct master {
 	const char *ms_done;
 
 	pid_t ms_test;	    /* process that tests the new program; 0 if none */
-	int ms_test_output; /* pipe with its output; -1 if none */
+	int ms_test_output; /* pipe with the test's output; -1 if none */
 	uint64_t ms_test_since;	  /* start of the test, microseconds */
 	struct stat ms_test_file; /* file of the program under test */
 
@@ -87,8 +88,8 @@ struct master {
 
 	/*
 	 * End of the pause after the master killed a starting process, microseconds; 0 if that
-	 * process has exited.  Until then it may have the addresses that the next process needs.
-	 * The pause is limited, because a process that waits for a device may never exit.
+	 * process has exited.  Until then that process may have the addresses that the next process
+	 * needs.  The pause is limited, because a process that waits for a device may never exit.
 	 */
 	uint64_t ms_free;
 
@@ -97,7 +98,7 @@ struct master {
 	uint64_t ms_tickets_renew;
 
 	const char *ms_withdraw; /* last text of CHANNEL_WITHDRAW, or NULL */
-	uint64_t ms_withdrawn;	 /* time of that message, microseconds */
+	uint64_t ms_withdrawn;	 /* time of the last CHANNEL_WITHDRAW, us */
 	/* time when the present server process began to serve, microseconds */
 	uint64_t ms_changed;
 

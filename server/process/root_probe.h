@@ -17,9 +17,9 @@ struct health;
 struct root_probe;
 
 /*
- * Starts the probes.  `roots` are the roots of the struct health, in its order.  `threads` is the
- * number of pool threads per queue.  The caller must not free the arguments before root_probe_end.
- * Returns 0 or -errno.
+ * Starts the probes.  `roots` has the roots of the struct health, in the same order.  `threads` is
+ * the number of pool threads per queue.  The caller must not free the arguments before
+ * root_probe_end.  Returns 0 or -errno.
  */
 int root_probe_start(struct pw_root *const *roots, struct pw_pool *,
     unsigned threads, struct health *, struct root_probe **);

@@ -153,10 +153,7 @@ sandbox_probe(const struct settings *set)
 	return -1;
 }
 
-/*
- * Returns true if the access log is a file, because the server may have to truncate a file
- * (sink.h).
- */
+/* Returns true if the access log is a file, which the server may have to truncate (sink.h). */
 static bool
 sandbox_opens_log(const struct conf *conf)
 {
@@ -261,8 +258,8 @@ sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 			    : sandbox_check_user(conf)) == -1)
 		return -1;
 	/*
-	 * Forbids core files, because they would contain private keys.  Must follow the change of
-	 * the user, which resets this setting.
+	 * Forbids core files, because they would contain private keys.  The change of the user
+	 * resets this setting, so this call follows the change.
 	 */
 	if (conf_has_tls(conf)) {
 		int error = os_forbid_cores();
@@ -290,7 +287,7 @@ sandbox_try_roots(const struct conf *conf)
 	return sandbox_check_roots(conf, roots);
 }
 
-/* A child process makes the checks, because a change of the user is permanent. */
+/* Makes the checks in a child process, because a change of the user is permanent. */
 int
 sandbox_try(const struct conf *conf)
 {

@@ -1,8 +1,8 @@
 /*
  * sandbox: drops privileges when everything is open and before the first thread starts.  A process
- * started as root changes its user to conf_user.  Another process keeps its user, which must be
- * conf_user if that is set.  Then sandbox_os_confine drops all privileges that serving does not
- * need.
+ * started as root changes its user to conf_user.  A process started without root keeps its user,
+ * which must be conf_user if that is set.  Then sandbox_os_confine drops all privileges that
+ * serving does not need.
  */
 #ifndef SERVER_PROCESS_SANDBOX_H
 #define SERVER_PROCESS_SANDBOX_H
@@ -19,8 +19,8 @@ int sandbox_enter(
 
 /*
  * Checks that the configured user can read the roots.  As root, forks a process that opens the
- * roots and changes its user as at a start, and waits for this process; it may wait for devices.
- * Does nothing without root.  Returns 0 or -1.  A conf_try_f.
+ * roots and changes its user as at a start, and waits for this process, which may wait for devices.
+ * Does nothing without root.  Returns 0 or -1.  A callback for ck_try.
  */
 int sandbox_try(const struct conf *);
 

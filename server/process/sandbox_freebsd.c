@@ -13,7 +13,7 @@
 
 #include "lib/os/os.h"
 
-/* FIOBMAP2 is the only ioctl: os_native_map. */
+/* Permits one ioctl, FIOBMAP2, for os_native_map. */
 static int
 sandbox_freebsd_limit_root(int fd)
 {

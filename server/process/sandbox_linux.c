@@ -19,7 +19,8 @@
 
 /*
  * Restrictions that older versions of Landlock lack, with the version that added each of them.  The
- * seccomp filter covers them, except openat2(2) with O_TRUNC, whose flags it cannot read.
+ * seccomp filter covers these restrictions, except openat2(2) with O_TRUNC, whose flags the filter
+ * cannot read.
  */
 static const struct {
 	int since_version;

@@ -23,8 +23,8 @@ int capability_limit(bool keep);
 
 /*
  * seccomp_enter restricts the process to the system calls that serving needs, and also checks some
- * arguments (seccomp(2)).  It returns 0 or -errno.  seccomp_probe restricts nothing; it returns 0
- * if the kernel supports filters, else -errno.
+ * arguments (seccomp(2)).  seccomp_enter returns 0 or -errno.  seccomp_probe restricts nothing, and
+ * returns 0 if the kernel supports filters, else -errno.
  */
 int seccomp_probe(void);
 int seccomp_enter(const struct os_confine *);

@@ -80,7 +80,7 @@ static const char *const async_calls[] = {
 /* Calls that truncate a log.  Only logs are open for writing. */
 static const char *const cut_calls[] = {"ftruncate", "ftruncate64"};
 
-/* Calls that a tier needs.  Its files are open. */
+/* Calls on the open files of a tier. */
 static const char *const tier_calls[] = {"pwrite64", "flock"};
 
 /*
@@ -134,7 +134,8 @@ static const struct {
     MASKED("openat", 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
     MASKED("open", 1, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
     /*
-     * sending without MSG_FASTOPEN, because MSG_FASTOPEN connects and Landlock does not check this
+     * sending without MSG_FASTOPEN, because MSG_FASTOPEN connects and Landlock does not check such
+     * a connect
      */
     MASKED("sendto", 3, ~(uint32_t)SEND_FLAGS, 0),
     MASKED("sendmsg", 2, ~(uint32_t)SEND_FLAGS, 0),
@@ -268,8 +269,8 @@ seccomp_allow_all(scmp_filter_ctx ctx, const struct os_confine *oc)
 	if (error == 0 && oc->oc_tier)
 		error = seccomp_allow_calls(ctx, tier_calls, COUNT(tier_calls));
 	/*
-	 * Must precede the rules for arguments: if a call is allowed as a whole, its arguments need
-	 * no rules.
+	 * Allows whole calls before it adds rules for arguments, because a call that is allowed as
+	 * a whole needs no such rules.
 	 */
 	if (error == 0 && SANITIZED)
 		error = seccomp_allow_calls(

@@ -207,7 +207,7 @@ serve_wait_hung(struct server *sv)
 /*
  * Shuts down in three steps.  First accepts no more connections.  After the timeout or a second
  * CHANNEL_STOP, closes all connections.  Then abandons workers that still wait for a device.
- * Returns false if it abandoned a worker; the process must then exit without freeing its memory.
+ * Returns false if a worker was abandoned; the process must then exit without freeing its memory.
  */
 static bool
 serve_shut_down(struct server *sv)
@@ -296,8 +296,8 @@ serve(struct serve_args *sa)
 	watchdog_init(&sv.sv_watchdog, sa->sa_watchdog,
 	    sv.sv_conf->conf_stall_log * UINT64_C(1000));
 	/*
-	 * After a failed start, the exit of the process frees everything, except that a worker that
-	 * already runs still uses the log.
+	 * After a failed start, the exit of the process frees everything.  Only the log must be
+	 * closed, unless a worker that already runs still uses the log.
 	 */
 	if (serve_start(&sv, &sa->sa_sockets, sa->sa_again) == -1) {
 		if (sv.sv_started == 0)

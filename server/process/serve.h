@@ -1,7 +1,7 @@
 /*
  * serve: runs a server process: reads the configuration, serves, and shuts down.  The process
- * follows the messages that the master sends on the channel.  It ignores the signals that the
- * master handles.
+ * follows the messages that the master sends on the channel.  The process ignores the signals that
+ * the master handles.
  */
 #ifndef SERVER_PROCESS_SERVE_H
 #define SERVER_PROCESS_SERVE_H

@@ -27,7 +27,7 @@ enum end {
 };
 
 struct server {
-	int sv_channel; /* channel to the master; -1 if it has exited */
+	int sv_channel; /* channel to the master; -1 if the master has exited */
 	enum end sv_end;
 	uint64_t sv_deadline; /* deadline of END_STOP, microseconds */
 	bool sv_quiet;	      /* true if CHANNEL_QUIET was sent */
@@ -43,8 +43,9 @@ struct server {
 	struct verifier *sv_verifier;	  /* NULL without passwords */
 	struct handshaker *sv_handshaker; /* NULL without TLS */
 	struct ticket_keys *sv_tickets;	  /* NULL without resumption */
-	struct listen_table sv_sockets;	  /* empty once the process accepts */
-	struct admin *sv_admin;		  /* NULL if off */
+	/* sockets; empty once the process accepts connections */
+	struct listen_table sv_sockets;
+	struct admin *sv_admin; /* NULL if off */
 	int sv_withdraw; /* copy of sv_channel for the admin thread, or -1 */
 	struct log *sv_log;
 	struct log_writer *sv_writer; /* writer of the main thread */
@@ -64,7 +65,7 @@ int serve_start(struct server *, struct listen_table *old, bool again);
 
 /*
  * Checks for -t and -T that the log can be opened, and runs sandbox_try.  May wait for devices.
- * Returns 0 or -1.  A conf_try_f.
+ * Returns 0 or -1.  A callback for ck_try.
  */
 int serve_try(const struct conf *);
 

@@ -1,5 +1,6 @@
 /*
- * serve_sockets: what a server process does with its listening sockets.
+ * serve_sockets: passes the listening sockets to the master, distributes them over the workers, and
+ * logs their addresses.
  */
 #include <stdio.h>
 #include <string.h>

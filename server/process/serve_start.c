@@ -273,8 +273,9 @@ serve_start_descriptors_in_use(unsigned numbers)
 }
 
 /*
- * Reserves RESERVE descriptors for files, PIPE for each worker, and those that keep windows.  Otherwise accept4(2) could use all
- * descriptors, and an accepted connection could not open its file.
+ * Reserves RESERVE descriptors for files, PIPE for each worker, and the descriptors of the pipes
+ * that keep windows.  Otherwise accept4(2) could use all descriptors, and an accepted connection
+ * could not open its file.
  */
 static void
 serve_start_reserve_descriptors(
@@ -294,7 +295,7 @@ serve_start_reserve_descriptors(
 	limits_limit(clients, left - reserve);
 }
 
-/* Opens the tier.  If that fails, the server runs without it. */
+/* Opens the tier.  On failure, the server runs without a tier. */
 static void
 serve_start_open_tier(struct server *sv)
 {

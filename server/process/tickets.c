@@ -1,7 +1,7 @@
 /*
  * tickets: keeps the keys of session tickets, which outlive server processes.  The master creates
  * the keys when a server process with TLS requests them.  If a process hangs and misses a key, its
- * clients need full handshakes until it receives the next key.
+ * clients need full handshakes until the process receives the next key.
  */
 #include <errno.h>
 #include <stdio.h>

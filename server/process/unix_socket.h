@@ -15,7 +15,7 @@ int unix_socket_open(const struct listen_addr *, struct sock *);
 
 /*
  * Returns true if a socket of an earlier process can stay in use: it listens, and its file, if any,
- * still exists with the same inode.  Then also sets the file's mode to la_mode.
+ * still exists with the same inode.  If so, sets the file's mode to la_mode.
  */
 bool unix_socket_keep(const struct listen_addr *, const struct sock *);
 

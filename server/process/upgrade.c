@@ -303,7 +303,7 @@ upgrade_inherit_child(struct master *ms, const char *text)
 		return;
 	}
 	ch->ch_quiet = text[0] != '\0' && text[1] == 'q';
-	/* Versions before the timeout was added do not write it. */
+	/* Older versions do not write the timeout. */
 	seconds = strchr(text, ' ');
 	ch->ch_timeout = seconds != NULL ? (unsigned)strtoul(seconds, NULL, 10)
 					 : MASTER_WAITS;

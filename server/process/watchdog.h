@@ -34,7 +34,7 @@ int watchdog_wait(const struct watchdog *);
 /*
  * If a check is due, logs each worker whose loop made no progress for wd_patience.  If wd_period is
  * not 0, sends CHANNEL_ALIVE to the master if each loop made progress within half of wd_period.
- * For the main thread.
+ * Call on the main thread.
  */
 void watchdog_look(struct watchdog *, int channel, struct worker **,
     unsigned nworkers, struct log_writer *);
