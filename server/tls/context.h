@@ -57,8 +57,8 @@ struct tls_context;
 const char *tls_library(void);
 
 /*
- * Prepares OpenSSL, which reads files.  Call before threads start and before the sandbox.  Returns 0
- * or -errno.
+ * Prepares OpenSSL, which reads files.  Call before threads start and before the sandbox.  Returns
+ * 0 or -errno.
  */
 int tls_prepare(void);
 

@@ -35,12 +35,12 @@ int handshaker_create(struct handshaker **);
 /* Starts `threads` threads, at most 64.  Returns 0 or -errno. */
 int handshaker_start(struct handshaker *, unsigned threads);
 
-/* Destroys the handshaker.  Call when no handshake waits any more. */
+/* Destroys the handshaker.  Call when no handshake waits. */
 void handshaker_destroy(struct handshaker **);
 
 /*
  * Queues a step.  `client` is the client's network (client_key.h).  Returns false, without a call
- * of wt_done, if HANDSHAKER_EACH steps of this part wait.  For the loop's thread.
+ * of wt_done, if HANDSHAKER_EACH steps of this part wait.  Call on the loop's thread.
  */
 bool handshaker_submit(
     struct handshaker *, struct pw_loop *, struct handshake *, uint64_t client);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* OpenSSL's types by their tags: only server/tls/ includes its headers. */
+/* OpenSSL's types by their tags: only server/tls/ includes OpenSSL's headers. */
 struct evp_pkey_st;
 struct stack_st_X509;
 struct x509_st;

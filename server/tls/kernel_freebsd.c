@@ -1,6 +1,6 @@
 /*
- * kernel: see kernel.h.  FreeBSD's kernel TLS is not used, since in 15.1 it sometimes went back to
- * an earlier byte of a body while sending it.
+ * kernel: see kernel.h.  FreeBSD's kernel TLS is not used, since kernel TLS in 15.1 sometimes
+ * continued a body at an earlier byte.
  */
 #include <errno.h>
 

@@ -25,8 +25,8 @@ tls_kernel_linux_use(int fd)
 }
 
 /*
- * A kernel that supports TLS refuses an unconnected socket with ENOTCONN; other kernels fail with
- * another error.
+ * Tries an unconnected socket.  A kernel that supports TLS refuses such a socket with ENOTCONN;
+ * other kernels fail with another error.
  */
 bool
 tls_kernel_can(void)
@@ -65,8 +65,8 @@ union cipher {
 };
 
 /*
- * Describes the cipher for the kernel.  Returns the length of the structure, or 0 if the cipher is not
- * supported.
+ * Describes the cipher for the kernel.  Returns the length of the structure, or 0 if the cipher is
+ * not supported.
  */
 static socklen_t
 tls_kernel_linux_describe(const struct record_key *rk,

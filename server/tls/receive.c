@@ -1,6 +1,6 @@
 /*
- * receive: reads records of an open session (session.h).  They contain data, alerts (RFC 8446, 6)
- * or requests for a new key (4.6.3).
+ * receive: reads records of an open session (session.h).  Such a record contains data, an alert
+ * (RFC 8446, 6) or a request for a new key (4.6.3).
  */
 #include <errno.h>
 #include <openssl/ssl.h>
@@ -121,8 +121,8 @@ tls_receive_on_update(struct tls *tl, const struct record_text *rt)
 }
 
 /*
- * Handles a handshake message: a KeyUpdate in TLS 1.3, else a request for a second handshake, which is
- * refused (RFC 5246, 7.4.1.1).
+ * Handles a handshake message: a KeyUpdate in TLS 1.3, else a request for a second handshake, which
+ * is refused (RFC 5246, 7.4.1.1).
  */
 static int
 tls_receive_on_handshake(struct tls *tl, const struct record_text *rt)
@@ -137,8 +137,8 @@ tls_receive_on_handshake(struct tls *tl, const struct record_text *rt)
 }
 
 /*
- * Handles a record that is not data.  Returns 0, also for data, which the caller handles, or
- * -errno.
+ * Handles a record that is not data.  Returns 0 or -errno.  Returns 0 for data, which the caller
+ * handles.
  */
 static int
 tls_receive_on_record(struct tls *tl, const struct record_text *rt)
@@ -225,8 +225,8 @@ struct scatter {
 	size_t sc_at;		    /* offset of the first unread record */
 	size_t sc_len;		    /* bytes received */
 	char *sc_to;		    /* memory of the caller */
-	size_t sc_room;		    /* bytes of that memory */
-	size_t sc_taken;	    /* bytes of data written to it */
+	size_t sc_room;		    /* bytes of sc_to */
+	size_t sc_taken;	    /* bytes of data written to sc_to */
 	struct record_text sc_rest; /* rest of a decrypted record */
 };
 

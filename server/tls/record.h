@@ -1,11 +1,11 @@
 /*
  * record: writes and reads records of TLS 1.2 and 1.3 (RFC 8446, 5.2; RFC 5246, 6.2; RFC 5288; RFC
  * 7905).  The server encrypts plaintext without copying it first, directly into the buffer from
- * which records are sent.  It decrypts records of the client in place.
+ * which records are sent.  The server decrypts records of the client in place.
  *
- * OpenSSL would copy the plaintext before it encrypts, and the record after that.  For a large
- * file these copies are a seventh of the cost of a response.  OpenSSL's session would also use
- * most of the memory of a connection that waits (docs/results.md, "Over TLS").
+ * OpenSSL would copy the plaintext before it encrypts, and the record after that.  For a large file
+ * these copies are a seventh of the cost of a response.  OpenSSL's session would also use most of
+ * the memory of a connection that waits (docs/results.md, "Over TLS").
  */
 #ifndef SERVER_TLS_RECORD_H
 #define SERVER_TLS_RECORD_H
@@ -41,8 +41,8 @@ struct record_text {
 size_t record_length(const unsigned char *, size_t len);
 
 /*
- * Decrypts a complete record.  Returns 0, or the number of the alert to send; then nothing more can be
- * read.
+ * Decrypts a complete record.  Returns 0, or the number of the alert to send; then nothing more can
+ * be read.
  */
 int record_read(
     struct record_key *, unsigned char *, size_t len, struct record_text *);

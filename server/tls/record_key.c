@@ -12,7 +12,7 @@
 
 #define RANDOM ((size_t)SSL3_RANDOM_SIZE)
 
-/* Algorithms of OpenSSL.  They are fetched once, since a search by name takes locks and time. */
+/* Algorithms of OpenSSL, fetched once, since a search by name takes locks and time. */
 static struct {
 	EVP_KDF *al_hkdf, *al_prf;
 	EVP_CIPHER *al_gcm128, *al_gcm256, *al_chacha;

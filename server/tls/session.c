@@ -299,7 +299,7 @@ tls_session_run(struct handshake *hk)
 	return 0;
 }
 
-/* The step is short if the server has sent all its messages and requests no client certificate. */
+/* Returns true if the server has sent all its messages and requests no client certificate. */
 bool
 tls_step_is_short(const struct tls *tl)
 {
@@ -322,7 +322,7 @@ tls_session_nothing_follows(int fd)
 
 /*
  * Checks the first record before a thread runs a step.  So a client that sends this record byte by
- * byte, sends nothing, or sends plain HTTP costs no more than a client without TLS.  Returns as
+ * byte, sends nothing, or sends plain HTTP costs as little as a client without TLS.  Returns as
  * tls_awaits does.
  */
 static int

@@ -120,8 +120,8 @@ struct tls *tls_of_waiter(struct pw_waiter *);
 
 /*
  * Returns 0 if the next step of the handshake is due, -EAGAIN if it is not, -EPROTO if the client
- * uses plain HTTP, -EPIPE if the client closed the connection, or another -errno.  For the loop's
- * thread.
+ * uses plain HTTP, -EPIPE if the client closed the connection, or another -errno.  Call on the
+ * loop's thread.
  */
 int tls_awaits(const struct tls *);
 

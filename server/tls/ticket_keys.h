@@ -1,7 +1,7 @@
 /*
  * ticket_keys: the keys of session tickets (RFC 5077, RFC 8446 4.6.1), with which a client resumes
  * a session at any worker, after a reload and after an upgrade.  The master makes the keys, keeps
- * them in memory only, and sends them to each server process.  It makes a new key every
+ * them in memory only, and sends them to each server process.  The master makes a new key every
  * TICKET_KEYS_SECONDS.  The server accepts tickets of the newest key and of the key before it, and
  * renews tickets of the older key.
  *
