@@ -1,6 +1,6 @@
 /*
- * assign: the command "pagewise assign".  Prints which node of a fleet serves each directory or file
- * behind a HAProxy that hashes paths (chash.h), and which paths move when a node is added.
+ * assign: the command "pagewise assign".  Prints which node of a fleet serves each directory or
+ * file behind a HAProxy that hashes paths (chash.h), and which paths move when a node is added.
  */
 #ifndef SERVER_TOOL_ASSIGN_H
 #define SERVER_TOOL_ASSIGN_H

@@ -8,8 +8,9 @@
 #include <stddef.h>
 
 /*
- * Returns 0 or -errno: -EOPNOTSUPP if the file system has no user attributes; -EACCES or -EPERM if
- * this user may not write the file.  The descriptor need not be open for writing.
+ * Writes the attribute.  Returns 0 or -errno: -EOPNOTSUPP if the file system has no user
+ * attributes; -EACCES or -EPERM if this user may not write the file.  The descriptor need not be
+ * open for writing.
  */
 int attribute_write(int fd, const char *name, const char *text, size_t len);
 

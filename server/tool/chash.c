@@ -30,8 +30,8 @@ chash_sdbm(const char *text, size_t len)
 }
 
 /*
- * Bob Jenkins' function (http://burtleburtle.net/bob/hash/integer.html); HAProxy added the last
- * step.
+ * Mixes the bits as Bob Jenkins' function does (http://burtleburtle.net/bob/hash/integer.html);
+ * HAProxy added the last step.
  */
 static uint32_t
 chash_avalanche(uint32_t a)

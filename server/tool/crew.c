@@ -17,7 +17,7 @@ struct item {
 struct crew {
 	void (*cr_work)(void *, const struct walk_file *);
 	void *cr_arg;
-	/* Guards all fields below.  Never held while a file is handled. */
+	/* lock for all fields below; not held while a file is handled */
 	pthread_mutex_t cr_lock;
 	pthread_cond_t cr_more;	 /* signalled on a new item, and on cr_end */
 	pthread_cond_t cr_fewer; /* signalled when an item leaves the queue */

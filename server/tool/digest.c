@@ -171,7 +171,10 @@ tool_digest_read(int fd, const struct stat *st, struct digest *dg)
 	return 0;
 }
 
-/* Checks for write permission, so that no file is read in vain.  Returns 0 or -errno. */
+/*
+ * Checks for write permission, because a digest that cannot be stored need not be computed.
+ * Returns 0 or -errno.
+ */
 static int
 tool_digest_may_write(const struct walk_file *wf)
 {

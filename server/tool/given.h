@@ -6,10 +6,10 @@
 
 /*
  * Opens a directory for reading.  Follows a symbolic link only if no other user can place one
- * there: the directory of the link must belong to root or the caller, and other users must not be
- * able to write to it.  If the caller is root, the directory's group must not be able to write to
- * it either, unless that is root's group.  Returns a descriptor, or -errno; -EPERM means that the
- * path contains any other link.
+ * there: the directory of the link must belong to root or the caller, and other users must not have
+ * write permission there.  If the caller is root, the directory's group must not have write
+ * permission either, unless the group is root's.  Returns a descriptor, or -errno; -EPERM means
+ * that the path contains a link that these rules forbid.
  */
 int given_open(const char *path);
 

@@ -17,7 +17,7 @@
 #define PRECOMPRESS_SUFFIXES 64
 
 struct precompress_count {
-	/* siblings made: their number, bytes of their files, bytes of the siblings */
+	/* number of siblings made, bytes of the original files, bytes of the siblings */
 	_Atomic uint64_t pc_made, pc_before, pc_after;
 };
 

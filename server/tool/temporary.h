@@ -1,8 +1,8 @@
 /*
  * temporary: a file that is written under a temporary name, and renamed once it is complete
- * (rename(2)).  The name begins with a dot, so no listing shows the file and the server does not send
- * it.  The writer locks the file (flock(2)), so that temporary_clean can distinguish a leftover of a
- * killed program from a file that is being written, even by another machine.
+ * (rename(2)).  The name begins with a dot, so no listing shows the file and the server does not
+ * send it.  The writer locks the file (flock(2)), so that temporary_clean can distinguish a
+ * leftover of a killed program from a file that is being written, even by another machine.
  */
 #ifndef SERVER_TOOL_TEMPORARY_H
 #define SERVER_TOOL_TEMPORARY_H

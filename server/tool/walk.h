@@ -36,13 +36,13 @@ struct walk_file {
 
 struct walk {
 	void *wk_arg;
-	/* Called for a regular file. */
+	/* Handles a regular file. */
 	void (*wk_file)(void *arg, const struct walk_file *);
 	/* Returns true if the walk must enter the directory. */
 	bool (*wk_enter)(void *arg, const char *name);
 	bool (*wk_stopped)(void);
 	/*
-	 * Called on failure.  `name` is NULL for the directory itself; `error` is for walk_error.
+	 * Handles a failure.  `name` is NULL for the directory itself; `error` is for walk_error.
 	 */
 	void (*wk_failed)(
 	    void *arg, const struct walk_dir *, const char *name, int error);
