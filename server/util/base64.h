@@ -1,5 +1,5 @@
 /*
- * base64: RFC 4648.  Pure; any thread.
+ * base64: encodes and decodes base64 (RFC 4648).  Pure; any thread.
  */
 #ifndef SERVER_UTIL_BASE64_H
 #define SERVER_UTIL_BASE64_H

@@ -45,8 +45,8 @@ buf_reserve(struct buf *b, struct buf_list *bl, size_t size)
 }
 
 /*
- * Allocates exactly `size` bytes for an empty buffer.  Returns false if memory is short.  Use it
- * for buffers that exist in large numbers and for a long time.
+ * Allocates exactly `size` bytes for an empty buffer.  Returns false if memory is short.  Use this
+ * function for buffers that exist in large numbers and for a long time.
  */
 bool buf_reserve_exact(struct buf *, size_t size);
 

@@ -54,8 +54,8 @@ cidr_parse_bits(const char *text, unsigned max, unsigned *bits)
 }
 
 /*
- * Returns 0, -EINVAL if the text is not a block, or -ERANGE if bits are set behind the prefix
- * length.
+ * Parses a block.  Returns 0, -EINVAL if the text is not a block, or -ERANGE if bits after the
+ * prefix are set.
  */
 static int
 cidr_parse_block(const char *text, struct cidr *cd)

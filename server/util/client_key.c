@@ -17,7 +17,8 @@ client_key_inet(const void *octets)
 }
 
 /*
- * IPv4 keys are unique: no allocated IPv6 prefix begins with their first 32 bits.
+ * Returns unique keys for IPv4, because no allocated IPv6 prefix begins with the first 32 bits of
+ * such a key.
  */
 uint64_t
 client_key(const struct sockaddr *sa)

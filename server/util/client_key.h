@@ -5,9 +5,9 @@
  * first 64 bits, since a host usually has all addresses of a /64.  All clients of Unix sockets
  * share the key 0.
  *
- * An IPv6 client may have many /64 networks, since a customer gets a /56 or a /48.  So limits
- * per client also apply to its networks: a /56 may have four times the limit of a /64, a /48
- * eight times.  IPv4 addresses of one network belong to different clients.
+ * An IPv6 client may have many /64 networks, since a customer gets a /56 or a /48.  So limits per
+ * client also apply to the networks of a client: a /56 may have four times the limit of a /64, a
+ * /48 eight times.  IPv4 addresses of one network belong to different clients.
  */
 #ifndef SERVER_UTIL_CLIENT_KEY_H
 #define SERVER_UTIL_CLIENT_KEY_H
@@ -27,7 +27,10 @@ client_levels(uint64_t key)
 	return key >> 48 == 0 ? 1 : CLIENT_LEVELS;
 }
 
-/* Returns the client's network on a level below client_levels.  No two levels share a value. */
+/*
+ * Returns the client's network on a level below client_levels.  Networks of different levels
+ * differ.
+ */
 static inline uint64_t
 client_network(uint64_t key, unsigned level)
 {

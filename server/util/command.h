@@ -29,7 +29,7 @@ struct commands {
 	int od_wake[2];
 };
 
-/* Returns 0 or -errno. */
+/* Creates the descriptors.  Returns 0 or -errno. */
 static inline int
 commands_create(struct commands *od)
 {
@@ -52,7 +52,7 @@ commands_give(struct commands *od, enum command order)
 		os_wake_signal(od->od_wake[1]);
 }
 
-/* Returns all commands given since the last call, or 0.  For the loop's thread. */
+/* Returns all commands given since the last call, or 0.  Call on the loop's thread. */
 static inline unsigned
 commands_take(struct commands *od)
 {

@@ -14,7 +14,7 @@
 
 struct hmac;
 
-/* Returns NULL if memory is short or libcrypto does not support HMAC-SHA256. */
+/* Creates a context.  Returns NULL if memory is short or libcrypto does not support HMAC-SHA256. */
 struct hmac *hmac_create(void);
 void hmac_destroy(struct hmac **);
 

@@ -311,7 +311,7 @@ htpasswd_complete(struct loading *ld)
 	return NULL;
 }
 
-/* Returns false on failure, with the reason in why. */
+/* Reads the users of a file.  Returns false on failure, with the reason in `why`. */
 static bool
 htpasswd_read_file(struct loading *ld, const char *path, char *why, size_t size)
 {

@@ -1,7 +1,7 @@
 /*
- * link_key: reads the keys of signed links from a file with one key per line.  The first key signs; all
- * keys verify, so that links of an old key stay valid while it is being replaced.  Empty lines and
- * lines that begin with '#' are ignored.
+ * link_key: reads the keys of signed links from a file with one key per line.  The first key signs;
+ * all keys verify, so that links of an old key stay valid while it is being replaced.  Empty lines
+ * and lines that begin with '#' are ignored.
  *
  * A key is the literal text of the line, LINK_KEY_LEAST to LINK_KEY_MOST visible ASCII characters,
  * as made by `openssl rand -hex 32'.

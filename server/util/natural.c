@@ -22,7 +22,9 @@ natural_digits(const char *s)
 	return n;
 }
 
-/* Skips both numbers and compares them: without leading zeros, the longer number is the larger one. */
+/*
+ * Skips both numbers and compares them: without leading zeros, the longer number is the larger one.
+ */
 static int
 natural_compare_numbers(const char **ap, const char **bp)
 {

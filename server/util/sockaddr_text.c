@@ -112,7 +112,9 @@ sockaddr_text_put_in6(char *p, const struct sockaddr_in6 *in6)
 	if (IN6_IS_ADDR_V4MAPPED(addr))
 		return sockaddr_text_put_inet(p, &addr->s6_addr[12]);
 	run = sockaddr_text_longest_run(addr);
-	/* Writes an IPv4-compatible address (deprecated: RFC 4291, 2.5.5.1) as inet_ntop(3) does. */
+	/*
+	 * Writes an IPv4-compatible address (deprecated: RFC 4291, 2.5.5.1) as inet_ntop(3) does.
+	 */
 	if (run.run_at == 0 && run.run_len == 6) {
 		*p++ = ':';
 		*p++ = ':';
@@ -137,8 +139,8 @@ sockaddr_text(char *p, const struct sockaddr *sa)
 }
 
 /*
- * Reads a number from 0 to 255 without a leading zero.  Returns the position after the number, or NULL
- * if the number is invalid.
+ * Reads a number from 0 to 255 without a leading zero.  Returns the position after the number, or
+ * NULL if the number is invalid.
  */
 static const char *
 sockaddr_text_take_octet(const char *p, const char *end, uint8_t *octet)
@@ -161,7 +163,8 @@ sockaddr_text_take_octet(const char *p, const char *end, uint8_t *octet)
 }
 
 /*
- * Parses an IPv4 address.  Hand-written for speed, because each request may have such an address.
+ * Parses an IPv4 address without inet_pton(3), for speed, because each request may have such an
+ * address.
  */
 static bool
 sockaddr_text_parse_in(struct str text, uint8_t octets[static 4])

@@ -1,6 +1,6 @@
 /*
- * sockaddr_text: converts a client's address to text and back.  Hand-written for speed, as every
- * logged request needs it.  Pure.
+ * sockaddr_text: converts a client's address to text and back.  Writes addresses without
+ * inet_ntop(3), for speed, as every logged request needs the text of an address.  Pure.
  */
 #ifndef SERVER_UTIL_SOCKADDR_TEXT_H
 #define SERVER_UTIL_SOCKADDR_TEXT_H
@@ -28,7 +28,7 @@ char *sockaddr_text(char *p, const struct sockaddr *);
 
 /*
  * Parses "192.0.2.7" or "2001:db8::1", as inet_pton(3) does, and sets the port to 0.  Returns false
- * for other texts, and may change *out then.
+ * for other texts; *out is then undefined.
  */
 bool sockaddr_parse(struct str, union sockaddr_any *out);
 

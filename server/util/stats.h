@@ -11,7 +11,7 @@
 #include "lib/pagewise.h"
 #include "lib/util/counter.h"
 
-/* Timers of a connection, and what each one waits for. */
+/* Timers of a connection, each with the event that it waits for. */
 enum timer {
 	TIMER_NONE,
 	TIMER_HEAD,   /* until a request head is complete */
@@ -37,14 +37,14 @@ enum phase {
 	PHASES
 };
 
-/* Limits on clients, and what sta_capped counts for each. */
+/* Limits on clients, each with the events that sta_capped counts. */
 enum cap {
 	CAP_TOTAL,	/* max_connections: pauses of accepting */
 	CAP_ADDRESS,	/* max_connections_per_address: connections refused */
 	CAP_RATE,	/* min_send_rate: connections closed */
 	CAP_REQUESTS,	/* max_requests: connections closed */
 	CAP_FRAMES,	/* HTTP/2: connections closed for a flood */
-	CAP_TCP_MEMORY, /* tcp_memory: times that it was exceeded */
+	CAP_TCP_MEMORY, /* tcp_memory: times that the limit was exceeded */
 	CAP_MEMORY,	/* control group: times that sockets held too much */
 	CAP_HEAP,	/* heap_limit.h: requests and handshakes refused */
 	CAP_STALLED,	/* stalled.h: connections evicted */

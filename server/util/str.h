@@ -72,8 +72,8 @@ str_skip(struct str *s, struct str what)
 }
 
 /*
- * Removes the next member, which may be empty, from a list (RFC 9110, 5.6.1), and stores it.  Returns
- * false if the list has no more members.
+ * Removes the next member, which may be empty, from a list (RFC 9110, 5.6.1), and stores it.
+ * Returns false if the list has no more members.
  */
 static inline bool
 str_member(struct str *list, struct str *member)

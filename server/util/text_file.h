@@ -1,6 +1,6 @@
 /*
  * text_file: opens the files of a configuration.  Each server process reads these files when it
- * starts, also after SIGHUP, and must not wait for a writer.  So they must be regular files.
+ * starts, also after SIGHUP, and must not wait for a writer.  So these files must be regular files.
  *
  * Skips a UTF-8 byte order mark at the start (EF BB BF).
  */

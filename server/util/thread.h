@@ -23,7 +23,9 @@ struct thread {
 	void *th_arg;
 };
 
-/* Returns 0 or -errno.  On failure nothing needs to be freed. */
+/*
+ * Starts a thread that calls run(arg).  Returns 0 or -errno.  On failure nothing needs to be freed.
+ */
 int thread_start(struct thread *, void (*run)(void *), void *arg);
 
 /*

@@ -24,7 +24,10 @@ struct token_rate {
 	uint64_t tr_depth; /* burst in units, at most TOKEN_BURST_MOST */
 };
 
-/* Takes n units.  Returns the time, perhaps a past one, from which the caller may use them. */
+/*
+ * Takes n units.  Returns the time from which the caller may use these units; this time may have
+ * passed.
+ */
 uint64_t token_take(struct token_bucket *, const struct token_rate *,
     uint64_t n, uint64_t now_ns);
 
