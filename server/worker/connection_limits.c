@@ -36,7 +36,7 @@ struct part {
 
 /*
  * State of a worker that other workers use.  Each member has a cache line of its own, since other
- * workers read it whenever a connection closes.
+ * workers read the member whenever a connection closes.
  */
 struct member {
 	_Alignas(CACHE_LINE) atomic_bool mb_waits;
@@ -137,8 +137,8 @@ limits_destroy(struct connection_limits **csp)
 }
 
 /*
- * Clears a flag, and decrements the number of workers that have it.  Returns false if the flag was not
- * set.
+ * Clears a flag, and decrements the number of workers that have it.  Returns false if the flag was
+ * not set.
  */
 static bool
 connection_limits_clear(atomic_bool *flag, atomic_uint *number)
@@ -170,8 +170,8 @@ connection_limits_unpromise(struct connection_limits *cs, struct member *mb)
 }
 
 /*
- * The total never exceeds the limit, even briefly, since another worker would then be refused the
- * last slot.
+ * Never lets the total exceed the limit, even briefly, since another worker could then not reserve
+ * the last slot.
  */
 bool
 limits_reserve(struct connection_limits *cs, unsigned worker)
@@ -194,8 +194,8 @@ limits_reserve(struct connection_limits *cs, unsigned worker)
 }
 
 /*
- * Sets the promise before it clears the wait, so that limits_retire, which cancels both, finds one of
- * them set.
+ * Sets the promise before it clears the wait, so that limits_retire, which cancels both, finds one
+ * of them set.
  */
 static bool
 connection_limits_promise(struct connection_limits *cs, struct member *mb)
@@ -345,7 +345,9 @@ limits_leave(struct connection_limits *cs, struct client *cl)
 
 /* -------------------------------------------------- one worker asks others */
 
-/* Stores the time, in milliseconds, in the upper half of mb_offer, and the rank in the lower half. */
+/*
+ * Stores the time, in milliseconds, in the upper half of mb_offer, and the rank in the lower half.
+ */
 static void
 connection_limits_publish(struct member *mb, uint32_t rank, uint64_t now_us)
 {

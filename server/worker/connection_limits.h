@@ -20,9 +20,9 @@ struct connection_limits;
 struct client; /* an address that has connections */
 
 /*
- * Commands to a worker.  COMMAND_PLACE reports that a slot is free for this worker; the worker accepts
- * until no slot is free or no client waits, so two commands may become one.  COMMAND_WISH reports that
- * another worker needs a slot.
+ * Commands to a worker.  COMMAND_PLACE reports that a slot is free for this worker; the worker
+ * accepts until no slot is free or no client waits, so two commands may become one.  COMMAND_WISH
+ * reports that another worker needs a slot.
  */
 
 /*
@@ -57,15 +57,16 @@ bool limits_reserve(struct connection_limits *, unsigned worker);
 void limits_release(struct connection_limits *);
 
 /*
- * Call when no slot is free and a client waits for this worker.  Returns true if the worker gets
- * COMMAND_PLACE once a slot is reserved for it, or false if a slot is free by now.  Waiting workers
- * take turns, so that no worker keeps all slots that its own connections free.
+ * Makes a worker wait for a slot.  Call when no slot is free and a client waits for this worker.
+ * Returns true if the worker gets COMMAND_PLACE once a slot is reserved for it, or false if a slot
+ * is free by now.  Waiting workers take turns, so that no worker keeps all slots that its own
+ * connections free.
  */
 bool limits_wait(struct connection_limits *, unsigned worker);
 
 /*
- * Call after COMMAND_PLACE, when the worker has accepted the clients that waited.  Passes an unused
- * slot to the next worker.
+ * Passes an unused slot to the next worker.  Call after COMMAND_PLACE, when the worker has accepted
+ * the clients that waited.
  */
 void limits_decline(struct connection_limits *, unsigned worker);
 
@@ -83,7 +84,10 @@ void limits_retire(struct connection_limits *, unsigned worker);
 int limits_enter(
     struct connection_limits *, const struct sockaddr *, struct client **out);
 
-/* Call when a connection that limits_enter admitted has closed.  Also releases its slot. */
+/*
+ * Counts the close of a connection that limits_enter admitted, and releases the slot of the
+ * connection.
+ */
 void limits_leave(struct connection_limits *, struct client *);
 
 /*
@@ -115,8 +119,9 @@ bool limits_is_asked(const struct connection_limits *, unsigned worker);
 
 /*
  * Finds an asker whose rank is below `rank`, the rank of this worker's own victim.  Replies to the
- * askers before that one that the rank is not higher.  Returns the asker, or LIMITS_NOBODY if there
- * is none.  The caller closes a connection for the asker, now or later, and calls limits_responded.
+ * askers before the found one that the rank of this worker is not higher.  Returns the asker, or
+ * LIMITS_NOBODY if there is none.  The caller closes a connection for the asker, now or later, and
+ * calls limits_responded.
  */
 unsigned limits_asker(struct connection_limits *, unsigned worker,
     uint32_t rank, uint64_t now_us);

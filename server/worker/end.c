@@ -3,7 +3,7 @@
  */
 #include "server/worker/worker.h"
 
-/* The loop can be destroyed once no completion is pending for it. */
+/* Ends the loop only if no completion is pending, because a completion needs the loop. */
 void
 worker_maybe_end(struct worker *wk)
 {

@@ -10,25 +10,26 @@
 
 #define LOOKS  16 /* sockets checked per choice */
 #define GIVES  16 /* maximum connections closed for other workers per call */
-#define LITTLE ((uint64_t)64 << 10) /* maximum bytes in flight if idle */
+/* maximum bytes in flight of an idle connection */
+#define LITTLE ((uint64_t)64 << 10)
 
 #define RANK_IDLE UINT32_MAX /* rank of a lingering or idle victim */
 
 /*
  * The connection to close next.  If no connection may be closed now, vi_item is NULL, and vi_rank
- * is half of the highest rank of all connections, also of those that are too young.
+ * is half of the highest rank of all connections, young connections included.
  */
 struct victim {
 	struct sched_item *vi_item;
-	uint32_t vi_rank; /* see hoard_rank, evict_victim_rank; 0 for none */
-	/* connections of its address; 0 if lingering or idle */
+	uint32_t vi_rank; /* rank (hoard_rank, evict_victim_rank); 0 for none */
+	/* connections of the victim's address; 0 if lingering or idle */
 	unsigned vi_count;
 };
 
 /* Connections without a complete request, the oldest first. */
 struct waiting {
 	size_t wt_n;
-	/* number of connections that are old enough, the first ones of the list */
+	/* number of connections, at the start of the list, that are old enough */
 	size_t wt_ripe;
 	/* time when the next connection is old enough, us, or 0 */
 	uint64_t wt_due;
@@ -103,7 +104,7 @@ evict_key_of(const struct worker *wk, const struct sched_item *it)
 	if (sa->sa_family == AF_UNIX ||
 	    conf_trusts(wk->wk_service.svc_conf, sa))
 		return (uint64_t)(uintptr_t)it
-		       << 16; /* so that no two share a network */
+		       << 16; /* so that no two keys share a network */
 	return client_key(sa);
 }
 
@@ -132,8 +133,8 @@ evict_collect(struct worker *wk, uint64_t now, struct waiting *wt)
 }
 
 /*
- * Makes wk_retry fire at `due`, or EVICT_GRACE_US from now if `due` has passed, but not later
- * than it would fire anyway.
+ * Makes wk_retry fire at `due`, or EVICT_GRACE_US from now if `due` has passed.  Does nothing if
+ * wk_retry fires earlier anyway.
  */
 static void
 evict_look_again(struct worker *wk, uint64_t now, uint64_t due)
@@ -159,8 +160,8 @@ evict_victim_rank(const struct hoard_rank *rank)
 }
 
 /*
- * Chooses a connection without a complete request.  Sets wk_retry if there is no victim now but may be
- * one soon.
+ * Chooses a connection without a complete request.  Sets wk_retry if there is no victim now but may
+ * be one soon.
  */
 static struct victim
 evict_without_request(struct worker *wk, bool at_once)

@@ -4,11 +4,11 @@
  * The memory of each connection, stream and listing is bounded, but their number is not.  So the
  * server measures the anonymous memory of the process, and above heap_limit_most it refuses new
  * requests until other requests have ended.  The measured memory includes memory that free(3) has
- * not returned to the kernel; above half of the connections' limit, release.h returns it.
+ * not returned to the kernel; above half of the connections' limit, release.h returns such memory.
  *
- * The limit of connections is half of the control group's limit, or of the machine's memory,
- * after subtraction of the response caches and of the memory of the process at its start.  The
- * other half is for pages of files.
+ * The limit of connections is half of the control group's limit, or of the machine's memory, after
+ * subtraction of the response caches and of the memory of the process at its start.  The other half
+ * is for pages of files.
  *
  * All workers of the process check one object.  Times are microseconds.
  */
@@ -45,8 +45,8 @@ int heap_limit_create(uint64_t kept, struct heap_limit **out);
 void heap_limit_destroy(struct heap_limit **);
 
 /*
- * Measures the memory, at most once in HEAP_PERIOD_US, since a measurement takes 2 us.  Returns true,
- * to one caller, when memory becomes short.
+ * Measures the memory, at most once in HEAP_PERIOD_US, since a measurement takes 2 us.  Returns
+ * true, to one caller, when memory becomes short.
  */
 bool heap_limit_look(struct heap_limit *, uint64_t now);
 
@@ -60,9 +60,9 @@ heap_limit_is_short(const struct heap_limit *hl)
 }
 
 /*
- * Returns true if connections use more than half of their limit.  Then free memory is returned to the
- * kernel, connections with HEAP_FEW responses get no more, and stalled connections are evicted
- * (stalled.h).
+ * Returns true if connections use more than half of their limit.  Then free memory is returned to
+ * the kernel, connections with HEAP_FEW responses start no further response, and stalled
+ * connections are evicted (stalled.h).
  */
 static inline bool
 heap_limit_is_high(const struct heap_limit *hl)

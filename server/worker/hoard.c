@@ -16,7 +16,7 @@ static const struct level {
 /* An address or a network in a hash table. */
 struct slot {
 	uint16_t sl_count; /* connections; 0 if the slot is free */
-	uint16_t sl_first; /* index of its first connection in the list */
+	uint16_t sl_first; /* index of the first connection in the list */
 };
 
 static uint64_t
@@ -39,8 +39,8 @@ hoard_slot(const struct seed *seed, struct slot *slots,
 }
 
 /*
- * Raises the score of each connection to the score of its network at one level.  The level of addresses
- * also sets the counts.
+ * Raises the score of each connection to the score of its network at one level.  The level of
+ * addresses also sets the counts.
  */
 static void
 hoard_count(const struct seed *seed, const struct hoarded *list, size_t n,

@@ -1,6 +1,6 @@
 /*
- * hoard: chooses which of the connections that have not sent a complete request is closed when
- * another client needs the slot.  Pure.
+ * hoard: chooses the connection to close when another client needs a slot, among the connections
+ * that have not sent a complete request.  Pure.
  *
  * The address or network with the highest score loses a connection.  A connection counts 1 at its
  * address (client_key.h), 1/4 in its /24 or /56, 1/8 in its /16 or /48; the highest of the three
@@ -8,11 +8,11 @@
  * that is alone at its address stays while another address has two connections.
  *
  * Among equal scores, the address with more connections is first.  Then connections are closed in
- * this order: those that have sent nothing, part of a request, a ClientHello, part of a request
- * after their handshake; and last handshakes, if handshakes are few (hr_few).  A handshake costs a
- * client more than a byte, and takes round trips, so clients that send part of a request from many
- * addresses do not keep out a client that begins a handshake.  Among connections of equal rank, the
- * oldest is closed first.
+ * the order of their progress: nothing sent, part of a request, a handshake, part of a request
+ * after the handshake.  If handshakes are few (hr_few), connections with a handshake are closed
+ * last.  A handshake costs a client more than a byte, and takes round trips, so clients that send
+ * part of a request from many addresses do not keep out a client that begins a handshake.  Among
+ * connections of equal rank, the oldest is closed first.
  */
 #ifndef SERVER_WORKER_HOARD_H
 #define SERVER_WORKER_HOARD_H
@@ -54,7 +54,9 @@ struct hoard_rank {
 	bool hr_few;
 };
 
-/* Returns the rank of a victim, or 0 for none.  The victim with the highest rank is closed first. */
+/*
+ * Returns the rank of a victim, or 0 for none.  The victim with the highest rank is closed first.
+ */
 static inline uint32_t
 hoard_rank(const struct hoard_rank *hr)
 {

@@ -338,7 +338,7 @@ listener_start(struct worker *wk)
 }
 
 /*
- * Rotates the sockets, so that each time another socket gets the first slot while slots are
+ * Rotates the sockets, so that the first slot goes to another socket each time while slots are
  * scarce.
  */
 static void

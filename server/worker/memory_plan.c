@@ -51,7 +51,7 @@ memory_plan_unsent(void)
 	return ps.ps_unsent_max;
 }
 
-/* Returns how many bytes of windows pipes keep where they cannot be locked. */
+/* Returns the bytes of windows that the server keeps in pipes where it cannot lock windows. */
 static uint64_t
 memory_plan_held(uint64_t wanted)
 {
@@ -95,7 +95,9 @@ memory_plan_print_part(const char *what, uint64_t bytes)
 		    "    %s %" PRIu64 " MiB\n", what, memory_plan_mib(bytes));
 }
 
-/* The kernel has a buffer for each read in flight: lib/disk/cold.h. */
+/*
+ * Prints the limit of reads in flight, because the kernel has a buffer for each (lib/disk/cold.h).
+ */
 static void
 memory_plan_print_reads(void)
 {

@@ -1,5 +1,6 @@
 /*
- * memory_plan: prints how the server would divide its memory, for a check of the configuration (-t).
+ * memory_plan: prints how the server would divide its memory, for a check of the configuration
+ * (-t).
  */
 #ifndef SERVER_WORKER_MEMORY_PLAN_H
 #define SERVER_WORKER_MEMORY_PLAN_H

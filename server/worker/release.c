@@ -89,8 +89,8 @@ release_take(struct release *rl)
 }
 
 /*
- * Continues with the next piece.  Reduces the size after MISSES pieces with few resident pages: most of
- * such a piece had never been in use.
+ * Continues with the next piece.  Reduces the size after MISSES pieces with few resident pages:
+ * most of such a piece had never been in use.
  */
 static void
 release_on_done(struct pw_waiter *w)

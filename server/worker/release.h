@@ -45,8 +45,8 @@ release_seen(struct release *rl, unsigned connections)
 }
 
 /*
- * Begins to return free memory to the kernel when most connections have closed, or, if high is true,
- * with any number of connections.  Call four times a second.
+ * Begins to return free memory to the kernel when most connections have closed, or, if high is
+ * true, with any number of connections.  Call four times a second.
  */
 void release_tick(
     struct release *, unsigned connections, bool high, struct service *);

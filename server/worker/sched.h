@@ -48,7 +48,8 @@ struct sched_ops {
 	void (*reset)(struct sched_item *);
 
 	/*
-	 * Returns the number of responses in flight of the item's connection, or 0 if it is closed.
+	 * Returns the number of responses in flight of the item's connection, or 0 if the
+	 * connection is closed.
 	 */
 	unsigned (*responses)(const struct sched_item *);
 
@@ -114,8 +115,8 @@ void sched_add(struct sched *, struct sched_item *);
 void sched_remove(struct sched *, struct sched_item *);
 
 /*
- * Adds an item that has time slices and timers but is not a connection.  Only its ops run, timeout and
- * check are called.
+ * Adds an item that has time slices and timers but is not a connection.  Only its ops run, timeout
+ * and check are called.
  */
 void sched_add_part(struct sched *, struct sched_item *);
 void sched_remove_part(struct sched *, struct sched_item *);
@@ -129,7 +130,7 @@ void sched_again(struct sched *, struct sched_item *);
 /* Removes and returns the next item of the run queue, or NULL if it is empty. */
 struct sched_item *sched_next(struct sched *);
 
-/* Replaces the item's timer.  TIMER_NONE stops it. */
+/* Replaces the item's timer.  TIMER_NONE stops the timer. */
 void sched_timer(struct sched *, struct sched_item *, enum timer);
 
 /*
@@ -141,7 +142,10 @@ void sched_pause(struct sched *, struct sched_item *, uint64_t until_us);
 /* Queues the items whose pauses have ended.  Call when sc_pause has fired. */
 void sched_go_on(struct sched *, uint64_t now_us);
 
-/* Stops an expired timer, stores which one, and returns its item.  Returns NULL if none has expired. */
+/*
+ * Stops an expired timer, stores the kind of timer, and returns the item.  Returns NULL if no timer
+ * has expired.
+ */
 struct sched_item *sched_expired(struct sched *, uint64_t now_us, enum timer *);
 
 /* sched_drain calls the drain function of each connection; sched_close calls the close function. */

@@ -1,6 +1,6 @@
 /*
- * sched_check: checks the rules of sched.h while the server runs, in builds with PW_DEBUG (the debug
- * build and those with sanitizers).
+ * sched_check: checks the rules of sched.h while the server runs, in builds with PW_DEBUG (the
+ * debug build and the builds with sanitizers).
  */
 #ifdef PW_DEBUG
 #include <stdio.h>

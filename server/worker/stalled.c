@@ -47,7 +47,7 @@ stalled_end(struct worker *wk, struct sched_item *it, unsigned responses)
 	it->it_ops->evict(it);
 }
 
-/* An eviction may also free other items of the list, so that only the cursor stays valid. */
+/* Continues with sc_cursor, because an eviction may also free other items of the list. */
 void
 stalled_evict(struct worker *wk, uint64_t now_us)
 {

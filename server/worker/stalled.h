@@ -33,7 +33,9 @@ struct stalled {
 	bool sd_found; /* true if this walk has evicted a connection */
 };
 
-/* Evicts stalled connections.  Call four times a second while memory is high, before release_tick. */
+/*
+ * Evicts stalled connections.  Call four times a second while memory is high, before release_tick.
+ */
 void stalled_evict(struct worker *, uint64_t now_us);
 
 #endif

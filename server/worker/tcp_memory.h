@@ -1,11 +1,11 @@
 /*
  * tcp_memory: detects that the kernel uses much memory for TCP on the whole machine (tcp_mem in
- * tcp(7)).  When that memory is exhausted, the kernel resets connections, and not necessarily those
- * that use most of it.
+ * tcp(7)).  When that memory is exhausted, the kernel resets connections, and not necessarily the
+ * connections that use most of this memory.
  *
  * The socket of a client that stops reading fills with up to 4 MiB (tcp_wmem), if the client has
  * read 100 KB quickly or is on the same machine.  So under pressure a socket accepts less at a time
- * (TCP_NOTSENT_LOWAT), and each holds 0.2 MiB: docs/security/slow-clients.md has the figures.
+ * (TCP_NOTSENT_LOWAT), and holds 0.2 MiB: docs/security/slow-clients.md has the figures.
  *
  * All workers of the process check one object.  Times are microseconds.
  */

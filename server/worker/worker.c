@@ -1,6 +1,6 @@
 /*
- * worker: runs the event loop, with its time slices, timers and periodic work.  worker_start.c creates
- * and destroys a worker.
+ * worker: runs the event loop, with its time slices, timers and periodic work.  worker_start.c
+ * creates and destroys a worker.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /*
  * worker: a thread with its own event base, listening sockets and connections.  Only this thread
- * uses it, except for the functions that main's thread calls.
+ * uses the worker, except for the functions that main's thread calls.
  */
 #ifndef SERVER_WORKER_WORKER_H
 #define SERVER_WORKER_WORKER_H
@@ -79,7 +79,7 @@ struct worker {
 	struct sched wk_sched; /* run queue and timers */
 	bool wk_late;	       /* last result of worker_late */
 	bool wk_draining;
-	bool wk_abandoned;	 /* COMMAND_ABANDON was received */
+	bool wk_abandoned;	 /* true if COMMAND_ABANDON was received */
 	uint64_t wk_drain_until; /* end of the drain, microseconds */
 	uint64_t wk_awake;	 /* end of polling (busy_poll), us */
 	uint64_t wk_refused;	 /* refusals logged; only for worker 0 */
@@ -224,8 +224,8 @@ worker_level(const struct worker *wk)
 bool worker_late(struct worker *);
 
 /*
- * worker_added adds a connection to the schedule and counts it in its phase.  worker_removed reverses
- * that, and ends the loop after the last connection of a worker that drains.
+ * worker_added adds a connection to the schedule and counts it in its phase.  worker_removed
+ * reverses that, and ends the loop after the last connection of a worker that drains.
  */
 void worker_added(struct worker *, struct sched_item *);
 void worker_removed(struct worker *, struct sched_item *);
