@@ -111,7 +111,8 @@ pw_loop_pending(const struct pw_loop *lp)
 void
 pw_wait_begin(struct pw_loop *lp, struct pw_waiter *w)
 {
-	PW_MUST(w->wt_done != NULL, "wt_done is not set");
+	PW_MUST(w->wt_done != NULL, "wt_done is not set: set it before the "
+				    "call");
 	w->wt_loop = lp;
 	lp->lp_pending++;
 }

@@ -97,8 +97,10 @@ device_means(enum os_ask ask)
 	    [OS_ASK_MINCORE] =
 		"mincore where permitted, else a disk thread sends the file",
 	    [OS_ASK_NEVER_COLD] = "always resident",
-	    [OS_ASK_FETCH] = "no query available, a disk thread sends the file",
-	    [OS_ASK_NATIVE] = "no query needed, the kernel waits for the disk",
+	    [OS_ASK_FETCH] = "no check is available, so a disk thread sends "
+			     "the file",
+	    [OS_ASK_NATIVE] = "no check is needed, because the kernel waits "
+			      "for the disk",
 	};
 
 	if (ask == OS_ASK_NOWAIT && os_cachestat(-1, 0, 1) == -ENOSYS)
@@ -157,7 +159,7 @@ device_announce(struct pw_device *dv, char *text, size_t size)
 	else if (news == UNTOLD_REFUSAL)
 		snprintf(text, size,
 		    "device %s (%s) does not support sendfile (%s): the server "
-		    "copies its files instead",
+		    "copies files of this device instead",
 		    name, dv->dv_fs.fs_name,
 		    strerror(atomic_load(&dv->dv_copies)));
 	pthread_mutex_unlock(&dv->dv_lock);

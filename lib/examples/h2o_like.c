@@ -283,7 +283,8 @@ prepare(void)
 	tls = SSL_CTX_new(TLS_server_method());
 	if (pem == NULL || SSL_CTX_use_certificate_chain_file(tls, pem) != 1 ||
 	    SSL_CTX_use_PrivateKey_file(tls, pem, SSL_FILETYPE_PEM) != 1) {
-		fprintf(stderr, "no certificate and key in $CERTIFICATE\n");
+		fprintf(stderr, "set CERTIFICATE to a PEM file with a "
+				"certificate and its key\n");
 		exit(1);
 	}
 	SSL_CTX_set_alpn_select_cb(tls, choose_protocol, NULL);

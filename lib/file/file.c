@@ -487,7 +487,8 @@ pw_file_unref(struct pw_file **filep)
 	if (file == NULL)
 		return;
 	*filep = NULL;
-	PW_MUST(file_priv(file)->fp_refs > 0, "the file has no reference left");
+	PW_MUST(file_priv(file)->fp_refs > 0, "the caller released more "
+					      "references than it holds");
 	if (--file_priv(file)->fp_refs > 0)
 		return;
 	if (file_priv(file)->fp_noted)

@@ -135,7 +135,6 @@ os_native_probe(const char **why)
 {
 	*why = getosreldate() >= ASYNCHRONOUS
 		   ? NULL
-		   : "it needs FreeBSD 11 or later, where sendfile(2) does not "
-		     "wait for the disk";
+		   : "before FreeBSD 11 sendfile(2) waits for the disk";
 	return *why == NULL ? 0 : -ENOSYS;
 }

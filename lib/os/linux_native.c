@@ -44,6 +44,6 @@ os_native_reads(void)
 int
 os_native_probe(const char **why)
 {
-	*why = "it needs FreeBSD, where sendfile(2) does not wait for the disk";
+	*why = "only sendfile(2) of FreeBSD does not wait for the disk";
 	return -ENOSYS;
 }

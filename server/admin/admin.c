@@ -201,8 +201,8 @@ admin_withdraw(struct admin *adm, struct evhttp_request *req, bool yes)
 		    "Forbidden: send commands to a Unix socket of admin");
 	else if (ac->ac_health == NULL)
 		admin_refuse(req, 409,
-		    "Conflict: neither ready nor agent is set, so balancers "
-		    "cannot see the drain: set one of them");
+		    "Conflict: balancers cannot see the drain: set ready or "
+		    "agent");
 	else if (ac->ac_withdraw(ac->ac_arg, yes) != 0)
 		admin_refuse(
 		    req, HTTP_SERVUNAVAIL, "The master is busy: try again");

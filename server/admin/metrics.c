@@ -126,9 +126,8 @@ metrics_write_connections(const struct metrics *mt, struct evbuffer *out)
 	metrics_write_each(mt, out, "pagewise_connections", "state", phases,
 	    PHASES, offsetof(struct stats, sta_phase));
 	prometheus_family(out, "pagewise_limited_total", "counter",
-	    "Times each limit was reached; the server then paused accepting, "
-	    "sent less at a time, or refused or closed a connection or "
-	    "request.");
+	    "Times each limit was reached: the server paused accepting, sent "
+	    "less at a time, refused a request, or closed a connection.");
 	metrics_write_each(mt, out, "pagewise_limited_total", "limit", caps,
 	    CAPS, offsetof(struct stats, sta_capped));
 	prometheus_family(out, "pagewise_timeouts_total", "counter",
@@ -260,7 +259,7 @@ metrics_write_limit(const struct metrics *mt, struct evbuffer *out)
 {
 	prometheus_simple(out, "pagewise_memory_limit_bytes", "gauge",
 	    mt->mt_workers[0]->wk_tcp_memory->pr_limit,
-	    "Memory limit of the control group; 0: there is no limit.");
+	    "Memory limit of the control group; 0 if there is none.");
 	prometheus_simple(out, "pagewise_unacked_bytes", "gauge",
 	    metrics_all_workers(mt, offsetof(struct stats, sta_unacked)),
 	    "Bytes in sockets that clients have not acknowledged; 0 if the "

@@ -24,8 +24,8 @@ static const struct sum loop_sums[] = {
 	"Chunks of files (up to 512 KiB) that were in the page cache when the "
 	"server was about to send them."),
     LOOPS("pagewise_windows_missed_total", ls_missed,
-	"Windows that were not in the page cache: the request waited for the "
-	"disk."),
+	"Windows that a request waited for, because they were not in the page "
+	"cache."),
     LOOPS("pagewise_windows_ahead_total", ls_ahead,
 	"Windows prefetched while the previous window was being sent."),
     LOOPS("pagewise_windows_evicted_total", ls_evicted,
@@ -69,11 +69,11 @@ metrics_disk_write_pool(const struct metrics *mt, struct evbuffer *out)
 	    "Requests refused with 503 because a disk's queue was full.");
 	prometheus_simple(out, "pagewise_dropped_bytes_total", "counter",
 	    ps.ps_dropped,
-	    "Bytes dropped from the page cache (cache = drop, auto).");
+	    "Bytes dropped from the page cache (cache = drop or auto).");
 	prometheus_simple(out, "pagewise_unsent_bytes", "gauge", ps.ps_unsent,
 	    "Bytes being fetched, or fetched and not yet sent.");
 	prometheus_simple(out, "pagewise_unsent_limit_bytes", "gauge",
-	    ps.ps_unsent_max, "The budget for pagewise_unsent_bytes.");
+	    ps.ps_unsent_max, "Budget: maximum of pagewise_unsent_bytes.");
 	prometheus_simple(out, "pagewise_pinned_bytes", "gauge",
 	    pw_pool_pinned(mt->mt_pool),
 	    "Bytes of memory pinned for windows until they are sent.");
@@ -234,7 +234,7 @@ metrics_disk_write_tier(const struct metrics *mt, struct evbuffer *out)
 	prometheus_simple(out, "pagewise_tier_hit_bytes_total", "counter",
 	    tu.tu_hit_bytes, "Bytes read from the tier.");
 	prometheus_simple(out, "pagewise_tier_misses_total", "counter",
-	    tu.tu_misses, "Windows that the tier did not have.");
+	    tu.tu_misses, "Windows looked up in the tier and not found there.");
 	prometheus_simple(out, "pagewise_tier_written_bytes_total", "counter",
 	    tu.tu_written, "Bytes written to the tier.");
 	prometheus_simple(out, "pagewise_tier_skipped_total", "counter",

@@ -219,10 +219,10 @@ conf_complete_site(struct site *site)
 				glob->loc_path, loc->loc_path)) {
 				fprintf(stderr,
 				    "%spagewise: warning: site \"%s\": "
-				    "location \"%s\" gives all clients "
-				    "access to paths below \"%s\", which is "
-				    "restricted: set allow, deny, htpasswd or "
-				    "signed_links in both\n",
+				    "location \"%s\" lets all clients read "
+				    "paths of location \"%s\", which restricts "
+				    "access: set allow, deny, htpasswd or "
+				    "signed_links in both locations\n",
 				    log_error_prefix(), site->site_name,
 				    glob->loc_path, loc->loc_path);
 				break;

@@ -268,7 +268,8 @@ conf_check_tier(const struct conf *conf, struct conf_why *why)
 	if (root == NULL)
 		return 0;
 	return conf_why(why, -EINVAL,
-	    "%s is in the root %s, or has it below: choose another directory",
+	    "%s is inside the root %s, or contains this root: choose another "
+	    "directory",
 	    conf->conf_tier, root);
 }
 

@@ -76,7 +76,9 @@ conf_error_page_read(struct conf_scope *scope, struct error_page *ep,
 	if (f != NULL)
 		fclose(f);
 	if (error == EFBIG)
-		return conf_why(why, -error, "%s is larger than %zu bytes",
+		return conf_why(why, -error,
+		    "%s is larger than %zu bytes: "
+		    "shorten it",
 		    ep->ep_name, LARGEST);
 	if (error != 0)
 		return conf_why(
@@ -140,7 +142,9 @@ conf_set_error_page(struct conf_scope *scope, const struct key *key,
 		return conf_no_memory(why);
 	error = conf_error_page_set_body(scope, &ep, rest, why);
 	if (error == 0 && ep.ep_body.s_len == 0)
-		error = conf_why(why, -EINVAL, "%s is empty",
+		error = conf_why(why, -EINVAL,
+		    "%s is empty: write a page, or "
+		    "remove this rule",
 		    ep.ep_name != NULL ? ep.ep_name : "the text");
 	if (error == 0)
 		set->set_pages[set->set_npages++] = ep;

@@ -44,7 +44,10 @@ conf_redirect_set_from(struct conf *conf, struct redirect *rd, const char *from,
 		    why, -EINVAL, "%s does not begin with '/'", from);
 	star = strchr(from, '*');
 	if (star != NULL && strchr(star + 1, '*') != NULL)
-		return conf_why(why, -EINVAL, "%s has more than one '*'", from);
+		return conf_why(why, -EINVAL,
+		    "%s has more than one '*': keep "
+		    "one",
+		    from);
 	raw = path + size;
 	snprintf(raw, size, "%s%s", bare ? "/" : "", from);
 	if (strchr(raw, '?') != NULL ||
@@ -57,8 +60,8 @@ conf_redirect_set_from(struct conf *conf, struct redirect *rd, const char *from,
 	/* Normalisation removes a '*' before a "/..", and decodes "%2A" to a '*'. */
 	if ((star == NULL) != (strchr(path, '*') == NULL))
 		return conf_why(why, -EINVAL,
-		    "%s is not a valid path: write '*' not as \"%%2A\", and "
-		    "remove \"/..\" after it",
+		    "%s is not a valid path: write '*' instead of \"%%2A\", "
+		    "and remove \"/..\" after the '*'",
 		    from);
 	star = strchr(path, '*');
 	if (star == NULL)
@@ -126,14 +129,20 @@ conf_redirect_check_to(
 		    "http://HOST/ or https://HOST/",
 		    to);
 	if (host != NULL && len == 0)
-		return conf_why(why, -EINVAL, "%s has no host", to);
+		return conf_why(why, -EINVAL,
+		    "%s has no host: write one after "
+		    "\"://\"",
+		    to);
 	if (var != NULL && !conf_redirect_is_host(var, host, len))
 		return conf_why(why, -EINVAL,
 		    "%s: the only variable is $host: write it once, in place "
 		    "of the host",
 		    to);
 	if (star != NULL && strchr(star + 1, '*') != NULL)
-		return conf_why(why, -EINVAL, "%s has more than one '*'", to);
+		return conf_why(why, -EINVAL,
+		    "%s has more than one '*': keep "
+		    "one",
+		    to);
 	if (star != NULL && rd->rd_after.s_ptr == NULL)
 		return conf_why(why, -EINVAL,
 		    "%s has a '*' but FROM has none: add a '*' to FROM, or "

@@ -223,8 +223,8 @@ sign(int argc, char **argv)
 	status = sg.sg_hmac != NULL
 		     ? 0
 		     : conf_sign_fail("libcrypto",
-			   "cannot create an HMAC-SHA-256: memory "
-			   "is short, or it is not provided");
+			   "cannot create an HMAC-SHA-256: memory is short, or "
+			   "this library lacks the algorithm");
 	for (; optind < argc && status == 0; optind++)
 		status = sign_url(&sg, argv[optind]);
 	hmac_destroy(&sg.sg_hmac);

@@ -401,8 +401,8 @@ conf_check_tls(struct conf *conf, struct conf_why *why)
 	if (conf->conf_sites[0].site_tls.ts_identities != NULL)
 		return conf_tls_list_identities(conf, why);
 	return conf_why(why, -EINVAL,
-	    "site \"%s\" has no certificate: set one, as a listen address has "
-	    "tls and clients without SNI get this site's",
+	    "site \"%s\" needs a certificate for clients without SNI, because "
+	    "a listen address has tls: set certificate",
 	    conf->conf_sites[0].site_name);
 }
 

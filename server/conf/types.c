@@ -23,7 +23,9 @@ conf_set_charset(struct conf_scope *scope, const struct key *key,
 		return 0;
 	if (len == 0 || len > 40 || strspn(text, token) != len)
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not a character set (\"off\" for none)", text);
+		    "\"%s\" is not a character set: write one such as utf-8, "
+		    "or \"off\" for none",
+		    text);
 	scope->cs_set->set_charset = conf_keep_text(scope->cs_conf, text, len);
 	return scope->cs_set->set_charset != NULL ? 0 : conf_no_memory(why);
 }

@@ -11,7 +11,7 @@
 #include "server/util/client_key.h"
 
 static const char refusal[] =
-    "400 Bad Request: this port speaks HTTPS, not plain HTTP: use https://\n";
+    "400 Bad Request: this port accepts only HTTPS: use https://\n";
 static const struct str plain = {
     .s_ptr = refusal, .s_len = sizeof(refusal) - 1};
 

@@ -15,7 +15,8 @@
 #define RECEIVED 8192 /* maximum bytes per read */
 #define GIVEN	 (4 * H2_FRAME + 1024) /* maximum bytes sent per time slice */
 
-_Static_assert(GIVEN >= H2_ROOM, "h2_gather wants more");
+_Static_assert(GIVEN >= H2_ROOM, "a time slice must have the bytes that "
+				 "h2_gather requires");
 
 /* ------------------------------------------------------------------ input */
 

@@ -124,13 +124,13 @@ conn_proxy(struct conn *c)
 		return conn_proxy_receive_more(c);
 	case PROXY_NONE:
 		if (trusted) {
-			conn_proxy_tell(c, "it sent no PROXY header");
+			conn_proxy_tell(c, "the PROXY header is missing");
 			return NEXT_CLOSE;
 		}
 		break;
 	case PROXY_BROKEN:
 		if (trusted)
-			conn_proxy_tell(c, "its PROXY header is malformed");
+			conn_proxy_tell(c, "the PROXY header is malformed");
 		return NEXT_CLOSE;
 	case PROXY_DONE:
 		if (!conn_proxy_skip(c, len))

@@ -75,9 +75,9 @@ access_busy(struct exchange *ex)
 	if (message_rate_tell_of(
 		&svc->svc_told_busy, clock_now(), exchange_client(ex), text))
 		log_warn(svc->svc_log,
-		    "did not verify a password from %s: %u are waiting, or %u "
-		    "from one client, or memory is short; set request_rate, or "
-		    "use cheaper hashes (htpasswd -B -C 10)",
+		    "did not verify a password from %s: %u passwords are "
+		    "waiting, or %u of one client, or memory is short; set "
+		    "request_rate, or use cheaper hashes (htpasswd -B -C 10)",
 		    text, VERIFIER_JOBS, VERIFIER_EACH);
 	return access_refuse(ex, 503);
 }

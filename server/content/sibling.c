@@ -32,12 +32,13 @@ sibling_is_usable(struct exchange *ex, int error, const struct pw_file *file)
 	if (error != 0)
 		sibling_tell(ex, strerror(-error));
 	else if (file->fil_type != PW_FILE_REGULAR)
-		sibling_tell(ex, "it is not a regular file");
+		sibling_tell(ex, "the sibling is not a regular file");
 	else if (original != NULL &&
 		 file->fil_mtime.tv_sec < original->fil_mtime.tv_sec)
 		sibling_tell(ex,
-		    "it is older; update it with pagewise precompress, or copy "
-		    "the original's time to it (touch -r)");
+		    "the sibling is older; update it with pagewise "
+		    "precompress, or copy the original's time to it (touch "
+		    "-r)");
 	else
 		return true;
 	return false;

@@ -241,7 +241,7 @@ trace_set_cause(struct exchange *ex)
 	    [SEND_WAIT_FETCH] = "the window",
 	    [SEND_WAIT_AHEAD] = "the prefetch of the window at",
 	    [SEND_WAIT_BUDGET] = "budget for a window at",
-	    [SEND_WAIT_TICK] = "the next tick, as memory is short, at",
+	    [SEND_WAIT_TICK] = "the next tick (memory is short) at",
 	};
 	struct trace *tr = ex->ex_trace;
 	const struct pw_send *s = &ex->ex_response.rs_send;
@@ -341,16 +341,16 @@ trace_outcome(const struct exchange *ex, char *text, size_t size)
 
 	if (ex->ex_pending)
 		snprintf(text, size,
-		    "cut after a wait of %" PRIu64 " us for %s",
+		    "aborted after a wait of %" PRIu64 " us for %s",
 		    clock_now() - ex->ex_waiting, trace_cause(ex));
 	else if (rs->rs_send.snd_error != 0)
-		snprintf(
-		    text, size, "cut: %s", strerror(-rs->rs_send.snd_error));
+		snprintf(text, size, "aborted: %s",
+		    strerror(-rs->rs_send.snd_error));
 	else
 		snprintf(text, size, "%s",
 		    ex->ex_trace->tr_done || trace_is_empty(rs)
 			? "complete"
-			: "cut before its end");
+			: "aborted before its end");
 	return text;
 }
 

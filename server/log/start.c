@@ -190,8 +190,8 @@ log_report_hung(void *arg)
 	const char *path = lg->lg_sinks[atomic_load(&lg->lg_busy)].sk_path;
 
 	log_error(NULL,
-	    "%s accepts no more lines: exiting without the last ones; repair "
-	    "its disk, or start its reader",
+	    "%s: a write does not return: exiting without the last lines; "
+	    "repair the disk of this log, or start its reader",
 	    path != NULL ? path : "the log");
 }
 

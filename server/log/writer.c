@@ -104,8 +104,8 @@ log_tell(struct log *lg, int kind, uint64_t lost)
 
 	if (sk->sk_error == 0)
 		log_error(log_own(lg),
-		    "%s: %" PRIu64 " records lost: its file or reader is too "
-		    "slow",
+		    "%s: %" PRIu64 " records lost: the log's file or reader is "
+		    "too slow",
 		    names[kind], lost);
 	else
 		log_error(log_own(lg), "%s: %" PRIu64 " records lost: %s: %s",

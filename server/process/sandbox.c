@@ -91,8 +91,8 @@ sandbox_change_user(const struct conf *conf)
 	if (sandbox_is_for_good(conf))
 		return 0;
 	log_error(NULL,
-	    "cannot give up root for good as user %s: the server process "
-	    "exits; set user to another account",
+	    "user %s can become root again: the server process exits; set user "
+	    "to another account",
 	    conf->conf_user);
 	return -1;
 }

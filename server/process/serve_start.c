@@ -320,8 +320,9 @@ serve_start_open_tier(struct server *sv)
 	else
 		log_warn(NULL, "cannot open tier %s: %s; serving without it",
 		    conf->conf_tier,
-		    error == -EEXIST ? "a pagewise-tier file has another "
-				       "owner, link or content"
+		    error == -EEXIST ? "a file there named pagewise-tier* "
+				       "belongs to another user, is a link, or "
+				       "was not written by pagewise"
 				     : strerror(-error));
 }
 

@@ -165,7 +165,10 @@ identity_refuse_binary(
 			    "%s: is %s, not PEM: convert it with openssl %s "
 			    "-in %s -out PEMFILE",
 			    file, not_pem[i].name, not_pem[i].cure, file);
-	return identity_fail(why, size, "%s: is not text", file);
+	return identity_fail(why, size,
+	    "%s: contains a NUL byte, so it is not "
+	    "PEM: convert it to PEM",
+	    file);
 }
 
 /*

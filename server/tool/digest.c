@@ -215,7 +215,10 @@ tool_digest_check(struct tool *to, const struct walk_file *wf, int fd,
 		tool_digest_own(to)->dw_done++;
 	} else {
 		tool_digest_own(to)->dw_differ++;
-		tool_found(to, wf, "the content does not match the digest");
+		tool_found(to, wf,
+		    "the content does not match the digest; "
+		    "restore the file, or replace the digest "
+		    "with pagewise digest -f");
 	}
 }
 

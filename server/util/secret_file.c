@@ -78,7 +78,10 @@ secret_file_read(struct secret_file *sf, const char *path, bool closed,
 		return false;
 	if (strlen(sf->sf_text) == sf->sf_len)
 		return true;
-	snprintf(why, size, "%s: is not text", path);
+	snprintf(why, size,
+	    "%s: contains a NUL byte: save the file as ASCII "
+	    "or UTF-8",
+	    path);
 	secret_file_forget(sf);
 	return false;
 }

@@ -89,7 +89,7 @@ const char *
 text_file_cause(int error)
 {
 	if (error == ESPIPE)
-		return "is not a regular file, which each reload needs: copy "
-		       "its contents to one";
+		return "is not a regular file, so a reload cannot read it "
+		       "again: copy its contents to a regular file";
 	return strerror(error);
 }

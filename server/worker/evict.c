@@ -201,8 +201,9 @@ evict_tell(struct worker *wk, const struct sched_item *it, unsigned most)
 		&wk->wk_told_evict, clock_now(), it->it_ops->peer(it), text))
 		return;
 	log_warn(wk->wk_service.svc_log,
-	    "closed a connection from %s that has sent no request, to make "
-	    "room (%u connections from this address)",
+	    "closed a connection from %s that has sent no request, because "
+	    "descriptors ran out or max_connections was reached (%u "
+	    "connections from this address)",
 	    text, most);
 }
 
@@ -327,7 +328,7 @@ evict_tick(struct worker *wk)
 
 	if (n > 0)
 		log_warn(wk->wk_service.svc_log,
-		    "closed a connection that has sent no request, to make "
-		    "room: %llu more times since the last message",
+		    "closed a connection that has sent no request: %llu more "
+		    "times since the last message",
 		    (unsigned long long)n);
 }

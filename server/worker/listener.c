@@ -385,7 +385,7 @@ listener_tell_all_left_out(struct worker *wk)
 	listener_tell_left_out(
 	    wk, &wk->wk_told_pause, "cannot accept connections");
 	listener_tell_left_out(wk, &wk->wk_told_reclaim,
-	    "descriptors ran out, closed idle connections or cached files");
+	    "descriptors ran out: closed idle connections or cached files");
 	listener_tell_left_out(wk, &wk->wk_told_full,
 	    "cannot accept connections: max_connections reached");
 	listener_tell_left_out(wk, &wk->wk_told_address,

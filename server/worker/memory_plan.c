@@ -80,9 +80,10 @@ memory_plan_print_locked(uint64_t memory)
 	if (getrlimit(RLIMIT_MEMLOCK, &rl) == 0 &&
 	    rl.rlim_cur != RLIM_INFINITY &&
 	    (uint64_t)rl.rlim_cur + memory_plan_held(wanted) < wanted)
-		printf("    ulimit -l permits this user %" PRIu64
-		       " MiB of locked memory, windows of large files want up "
-		       "to %" PRIu64 " MiB: raise it (LimitMEMLOCK)\n",
+		printf("    ulimit -l (LimitMEMLOCK) permits this user "
+		       "%" PRIu64 " MiB of locked memory: raise it to %" PRIu64
+		       " "
+		       "MiB for windows of large files\n",
 		    memory_plan_mib((uint64_t)rl.rlim_cur),
 		    memory_plan_mib(wanted));
 }
@@ -121,8 +122,8 @@ memory_plan_print(const struct conf *conf)
 	    om.om_limited ? "control group" : "machine");
 	memory_plan_print_part("hot_set", hot_sets);
 	if (hot_sets >= om.om_bytes)
-		printf(
-		    "    hot_set needs all of it: lower hot_set or workers\n");
+		printf("    hot_set needs all of this memory: lower hot_set or "
+		       "workers\n");
 	memory_plan_print_part(
 	    "connections, at most", memory_plan_connections(hot_sets));
 	memory_plan_print_part(

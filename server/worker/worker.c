@@ -151,8 +151,8 @@ worker_report_unacked(struct worker *wk)
 		return;
 	log_warn(wk->wk_service.svc_log,
 	    "worker %u: clients that do not read hold %llu KiB in sockets "
-	    "(control group: %llu MiB), so each gets less at a time; raise the "
-	    "group's limit, or lower send_timeout",
+	    "(control group: %llu MiB), so the server sends less at a time; "
+	    "raise the group's limit, or lower send_timeout",
 	    wk->wk_id, (unsigned long long)wk->wk_unacked.un_bytes >> 10,
 	    (unsigned long long)pr->pr_limit >> 20);
 }
@@ -199,7 +199,7 @@ worker_report_short(struct worker *wk)
 	if (!message_rate_tell(&wk->wk_told_short, clock_now()))
 		return;
 	log_warn(wk->wk_service.svc_log,
-	    "connections use too much memory: the process has %llu MiB of the "
+	    "connections use too much memory: the process uses %llu MiB of the "
 	    "%s's %llu MiB; requests get 503 above %llu MiB; lower "
 	    "max_connections, or add memory",
 	    (unsigned long long)atomic_load(&hl->hl_bytes) >> 20,

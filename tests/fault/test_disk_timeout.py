@@ -107,7 +107,7 @@ def test_trace_names_the_wait_that_took_too_long(serve_slow, slow):
     slow.wait_held("open")
     is_refused(c)
     slow.release()
-    wait_until(lambda: "end: status 503, cut after a wait of " in server.output, "the trace")
+    wait_until(lambda: "end: status 503, aborted after a wait of " in server.output, "the trace")
     assert " us for the disk, " in server.output
     server.stop(messages=GAVE_UP)
 

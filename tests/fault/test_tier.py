@@ -222,8 +222,8 @@ def test_file_of_another_program_is_left_alone(serve_conf, settled, shm):
         f.write(b"precious")
     server = serve_conf({"tier": shm, "tier_size": "64M"}, [("s", {"root": settled, "cache": "drop"}, {})])
     assert server.get("/0.bin").body == t.content(0, SIZE)
-    server.stop(messages="pagewise: warning: cannot open tier %s: a pagewise-tier file has another owner, link or "
-                         "content; serving without it\n" % shm)
+    server.stop(messages=r"pagewise: warning: cannot open tier %s: a file there named pagewise-tier\* belongs to another "
+                         r"user, is a link, or was not written by pagewise; serving without it\n" % shm)
     with open(path, "rb") as f:
         assert f.read() == b"precious"
 

@@ -199,7 +199,7 @@ def test_glob_that_opens_what_is_closed_is_warned_of(tmp_path, glob, warned):
                     'location "/private/" { deny = {"192.0.2.1"} }\n}\n' % glob)
     run = Finished("-t", "-c", str(conf))
     assert run.code == 0
-    text = 'pagewise: warning: site "s": location "%s" gives all clients access to paths below "/private/"' % glob
+    text = 'pagewise: warning: site "s": location "%s" lets all clients read paths of location "/private/"' % glob
     assert (text in run.err) == warned and bool(run.err) == warned
 
 

@@ -156,7 +156,7 @@ def test_order_that_nobody_would_hear_is_refused(serve_conf, site, tmp_path):
     serve_conf({"admin": str(tmp_path / "a")}, [("s", {"root": site}, {})])
     done = Finished("drain", str(tmp_path / "a"))
     assert (done.code, done.out) == (1, "")
-    assert "the server refused the command: 409 Conflict: neither ready nor agent is set" in done.err
+    assert "the server refused the command: 409 Conflict: balancers cannot see the drain: set ready or agent" in done.err
 
 
 @pytest.mark.parametrize("args, code, said_so", [

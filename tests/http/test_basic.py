@@ -28,7 +28,7 @@ YESCRYPT = "$y$j75$saltsalt$0gBD67sgmJgRX3RZ6wHHO7sHimQEWGCWN85o4Twogh2"
 SLOW = "$2b$11$ABCDEFGHIJKLMNOPQRSTUuOHKTMj6A9VKZoVxdizhB4LgbxRyhEAO"  # "slow"
 
 
-BUSY = (r"pagewise: warning: did not verify a password from 127\.0\.0\.\d+: 64 are waiting, or 8 from one client, or memory is short; "
+BUSY = (r"pagewise: warning: did not verify a password from 127\.0\.0\.\d+: 64 passwords are waiting, or 8 of one client, or memory is short; "
         r"set request_rate, or use cheaper hashes \(htpasswd -B -C 10\)\n")
 
 

@@ -197,7 +197,7 @@ REFUSED = [
                  r"PEMFILE"),
     (pkcs12, r"a.pem: is PKCS#12, not PEM: convert it with openssl pkcs12 -noenc -in a.pem -out "
              r"PEMFILE"),
-    (garbage, r"a.pem: is not text"),
+    (garbage, r"a.pem: contains a NUL byte, so it is not PEM: convert it to PEM"),
     (issuer_first, r"a.pem: certificate 2 did not issue certificate 1: put the site's "
                    r"certificate first, then each issuer's"),
     (not_for_servers, r"a.pem: the certificate is not for servers: its extended key usage lacks "

@@ -96,7 +96,7 @@ WRONG = [
     # What shows only when all is set.
     ("\nclient_address = forwarded\n", 2, "client_address", "trusted_proxies"),
     ('\nlive = "/x"\nready = "/x"\nthreads = 2\n', 3, "ready", "already used by live"),
-    ('\nlisten = {"127.0.0.1:1",\n"127.0.0.1:2 tls"}\n', 3, "listen", "has no certificate"),
+    ('\nlisten = {"127.0.0.1:1",\n"127.0.0.1:2 tls"}\n', 3, "listen", "needs a certificate for clients without SNI"),
     ("\nverify_client = require\nthreads = 2\n", 2, "verify_client", "has no client_ca"),
     ("\nredirect_https = on\nthreads = 2\n", 2, "redirect_https", "no listen address has tls"),
 ]
@@ -216,7 +216,7 @@ def test_file_that_cannot_be_read_is_named(tmp_path, name):
     assert str(tmp_path / name) in run.err
 
 
-NOT_REGULAR = "is not a regular file, which each reload needs: copy its contents to one\n"
+NOT_REGULAR = "is not a regular file, so a reload cannot read it again: copy its contents to a regular file\n"
 
 
 def made(path, kind):

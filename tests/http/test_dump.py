@@ -125,7 +125,7 @@ def test_output_that_is_lost_is_an_error(tmp_path, option):
 
 PLAN = re.compile(r"memory: \d+ MiB of the (?:machine|control group)\n    hot_set \d+ MiB\n"
                   r"(?:    connections, at most \d+ MiB\n)?    file data to be sent, at most \d+ MiB\n"
-                  r"(?:    ulimit -l permits this user \d+ MiB .*\n)?")
+                  r"(?:    ulimit -l \(LimitMEMLOCK\) permits this user \d+ MiB .*\n)?")
 
 
 def test_the_check_says_what_is_served_where(tmp_path):
@@ -162,12 +162,12 @@ def test_the_check_says_that_too_little_memory_may_be_locked():
                           "--inh-caps=-sys_resource", harness.PAGEWISE, "-t", "--root", "/"],
                          capture_output=True, text=True, check=False, timeout=harness.PATIENCE)
     assert (run.returncode, run.stderr) == (0, "")
-    assert "\n    ulimit -l permits this user 1 MiB of locked memory, " in run.stdout
+    assert "\n    ulimit -l (LimitMEMLOCK) permits this user 1 MiB of locked memory: " in run.stdout
 
 
 def test_the_check_says_that_the_response_caches_need_all_memory():
     run = Finished("-t", "--root", "/", "--hot-set", "64G", "--workers", "64")
-    assert run.code == 0 and "\n    hot_set needs all of it: lower hot_set or workers\n" in run.out
+    assert run.code == 0 and "\n    hot_set needs all of this memory: lower hot_set or workers\n" in run.out
 
 
 @pytest.mark.slow

@@ -20,11 +20,11 @@ PAGE = os.sysconf("SC_PAGESIZE")
 MACHINE = os.sysconf("SC_PHYS_PAGES") * PAGE
 LITTLE, HIGH, MUCH = 10 << 20, MACHINE * 2 // 5, MACHINE - (1 << 20)
 
-WARNING = (r"pagewise: warning: connections use too much memory: the process has \d+ MiB of the "
+WARNING = (r"pagewise: warning: connections use too much memory: the process uses \d+ MiB of the "
            r"(machine|control group)'s \d+ MiB; requests get 503 above \d+ MiB; lower "
            r"max_connections, or add memory\n")
 CLOSED = (r"(pagewise: warning: closed a connection from 127\.0\.0\.1 that has sent no request, "
-          r"to make room \(\d+ connections from this address\)\n)?")
+          r"because descriptors ran out or max_connections was reached \(\d+ connections from this address\)\n)?")
 STALLED = (r"pagewise: warning: aborted a connection from 127\.0\.0\.1 whose client read nothing of "
            r"its \d+ responses: connections use too much memory\n")
 

@@ -25,7 +25,7 @@ FULL = r"pagewise: warning: cannot accept connections: max_connections reached \
 SCARCE = (r"pagewise: warning: cannot accept connections: Too many open files: "
           r"(closing idle connections|pausing); raise ulimit -n, or lower open_files\n")
 CLOSED = (r"pagewise: warning: closed a connection from 127\.\d+\.\d+\.\d+ that has sent no "
-          r"request, to make room \(\d+ connections from this address\)\n")
+          r"request, because descriptors ran out or max_connections was reached \(\d+ connections from this address\)\n")
 TOLD = "(%s|%s|%s)*" % (FULL, SCARCE, CLOSED)
 RIPE = 0.1  # seconds; a connection is left alone for less
 

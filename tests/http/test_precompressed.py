@@ -260,7 +260,7 @@ def test_sibling_that_is_not_used_is_counted_and_told_of(site, root):
     assert ask(server, "/none.txt", "gzip, br, zstd") == ("none.txt", None)
     assert ask(server, "/all.js", "br")[1] == "br"
     assert admin.value(name) == 3
-    server.stop(messages=r"pagewise: warning: stale\.txt\.br: not sent in place of the original: it is older; "
+    server.stop(messages=r"pagewise: warning: stale\.txt\.br: not sent in place of the original: the sibling is older; "
                          r"update it with pagewise precompress, or copy the original's time to it \(touch -r\)\n"
                          r"(pagewise: 2 more times a compressed sibling was not sent[^\n]*\n)?")
 

@@ -18,8 +18,8 @@ from test_limits_clients import figure, limited
 
 OTHER = "127.0.0.9"  # not trusted
 CURE = r'; have this proxy send a PROXY header, or remove "proxy" from listen\n'
-MISSING = r"pagewise: warning: closed a connection from %s: it sent no PROXY header" + CURE
-MALFORMED = r"pagewise: warning: closed a connection from %s: its PROXY header is malformed" + CURE
+MISSING = r"pagewise: warning: closed a connection from %s: the PROXY header is missing" + CURE
+MALFORMED = r"pagewise: warning: closed a connection from %s: the PROXY header is malformed" + CURE
 REFUSED = (r"pagewise: warning: refused a connection from %s: "
            r"max_connections_per_address reached \(%d\); raise it, if many clients share that address\n")
 
@@ -287,7 +287,7 @@ def test_the_client_that_hoards_gives_up_its_place(start):
     honest.send(b"TP/1.1\r\nHost: a\r\n\r\n")
     assert honest.response().status == 200
     logged.server.stop(messages=r"(pagewise: [^\n]*\n)*pagewise: warning: closed a connection from "
-                                r"192\.0\.2\.66 that has sent no request, to make room "
+                                r"192\.0\.2\.66 that has sent no request, because descriptors ran out or max_connections was reached "
                                 r"\(\d connections from this address\)\n(pagewise: [^\n]*\n)*")
 
 

@@ -202,7 +202,7 @@ def test_off_is_none(serve_conf, root, keys):
     ("x" * 257, ":1: a key must have 32 to 256 characters"),
     ("x" * 40 + " y\n", ":1: a key must be visible ASCII characters"),
     ("é" * 40 + "\n", ":1: a key must be visible ASCII characters"),
-    ("x" * 40 + "\n" + "\0" * 40, ": is not text"),
+    ("x" * 40 + "\n" + "\0" * 40, ": contains a NUL byte: save the file as ASCII or UTF-8"),
     ("".join("%040d\n" % n for n in range(9)), ":9: more than 8 keys"),
 ])
 def test_a_bad_file_of_keys_is_an_error(tmp_path, keys, text, cause):

@@ -120,7 +120,7 @@ def test_check_finds_what_differs_and_writes_nothing(site):
     before = [attribute(f) for f in (bad, good, changed, none)]
     done = run("--check", site, code=1)
     assert done.out.splitlines() == [
-        f"{bad}: the content does not match the digest",
+        f"{bad}: the content does not match the digest; restore the file, or replace the digest with pagewise digest -f",
         "4 files: 1 verified, 1 differ, 2 without a digest; 0 errors; 7 bytes read"]
     assert [attribute(f) for f in (bad, good, changed, none)] == before
     put(bad, b"bad")
@@ -260,7 +260,7 @@ def test_names_reach_no_terminal_as_they_are(site):
     when = os.stat(path).st_mtime_ns
     put(path, b"b", when)
     done = run("--check", site, code=1)
-    assert done.out.splitlines()[0] == "%s/%s/%s.txt: the content does not match the digest" % (
+    assert done.out.splitlines()[0] == "%s/%s/%s.txt: the content does not match the digest; restore the file, or replace the digest with pagewise digest -f" % (
         site, escaped, escaped)
     os.truncate(path, 1000)
     os.mkdir(str(path) + ".gz")

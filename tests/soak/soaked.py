@@ -18,7 +18,7 @@ from history import Fault
 SEND_PATHS = ["nodiskio"] * 4 + [p for p in harness.FILE_PATHS if p != "nodiskio"]
 OVER_TLS = [p for p in SEND_PATHS if p not in tls.REFUSED]
 # On stderr; what is cut is cut by changes.py.
-EXPECTED = re.compile(r"pagewise: (access log: \d+ records lost: its file or reader is too slow|"
+EXPECTED = re.compile(r"pagewise: (access log: \d+ records lost: the log's file or reader is too slow|"
                       r"stretched/\S+: changed while it was sent: [^\n]*|"
                       r"\d+ more responses failed because a file changed)\n")
 TOLD = 20000  # characters of stderr: a sanitizer's report is in there

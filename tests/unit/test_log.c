@@ -314,8 +314,8 @@ the_end_does_not_wait_for_a_disk_that_hangs(void **state)
 	assert_null(lg);
 	assert_non_null(left);
 	snprintf(message, sizeof(message),
-	    "pagewise: %s accepts no more lines: exiting without the last "
-	    "ones; repair its disk, or start its reader\n",
+	    "pagewise: %s: a write does not return: exiting without the last "
+	    "lines; repair the disk of this log, or start its reader\n",
 	    fx->fx_log);
 	assert_file(fx->fx_err, message);
 	atomic_store(&hanging, false);

@@ -89,7 +89,7 @@ a_stuck_log_blocks_no_worker_and_losses_are_reported(void **state)
 
 	send_many(log_writer(lg, 0), 0, MANY);
 	/* Told while the log is stuck, not only once it recovers. */
-	await(fx->fx_err, " records lost: its file or reader is too slow\n");
+	await(fx->fx_err, " records lost: the log's file or reader is too slow\n");
 	send_many(log_writer(lg, 0), MANY, MANY);
 	text = destroy_and_read(&lg, fd);
 	tl = count_lines(text, "a");
@@ -357,7 +357,7 @@ stuck_stdout(struct fixture *fx, const int fds[2], uid_t uid)
 	assert_int_equal(fcntl(fds[1], F_GETFL) & O_NONBLOCK, 0);
 	close(fds[1]);
 	send_many(log_writer(lg, 0), 0, MANY);
-	await(fx->fx_err, " records lost: its file or reader is too slow\n");
+	await(fx->fx_err, " records lost: the log's file or reader is too slow\n");
 	text = destroy_and_read(&lg, fds[0]);
 	tl = count_lines(text, "a");
 	assert_int_equal(tl.tl_other, 0);

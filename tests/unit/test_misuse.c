@@ -92,12 +92,14 @@ static void
 what_would_ruin_memory_ends_the_program_with_a_sentence(void **state)
 {
 	assert_ends(begin_without_a_function, *state,
-	    "libpagewise: pw_wait_begin: wt_done is not set\n");
+	    "libpagewise: pw_wait_begin: wt_done is not set: set it before "
+	    "the call\n");
 	assert_ends(end_without_a_begin, *state,
 	    "libpagewise: pw_wait_end: pw_wait_begin was not called for this "
 	    "waiter\n");
 	assert_ends(unref_once_too_often, *state,
-	    "libpagewise: pw_file_unref: the file has no reference left\n");
+	    "libpagewise: pw_file_unref: the caller released more references "
+	    "than it holds\n");
 	assert_ends(finish_while_pending, *state,
 	    "libpagewise: pw_send_finish: the transmission is pending: cancel "
 	    "it, and wait for snd_done\n");
