@@ -25,8 +25,8 @@ def page():
 
 
 def test_the_page_has_each_status_that_the_server_can_write(page):
-    rows = re.findall(r"^\| (\d{3})(?: ([^|]+))? \| (yes|no) \| (.+) \| (.+) \| (.+) \|$", page[0], re.M)
-    documented = {int(number): (reason, ends == "yes") for number, reason, ends, *_ in rows}
+    rows = re.findall(r"^\| (\d{3})(?: ([^|]+))? \| (yes|no) \| .+ \| .+ \|$", page[0], re.M)
+    documented = {int(number): (reason, ends == "yes") for number, reason, ends in rows}
     assert len(rows) == len(documented) == len(re.findall(r"^\| \d", page[0], re.M))
     assert documented.pop(LOG_ONLY)
     written = re.findall(r'\{"(\d{3}) ([^"]+)", (\d{3}), (true|false)\}', source("http/head_write.c"))
