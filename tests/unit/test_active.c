@@ -96,7 +96,7 @@ check_active(struct fixture *fx, const char *name, size_t size)
 }
 
 static void
-what_is_sent_once_is_not_active_and_what_is_sent_twice_is(void **state)
+only_pages_sent_twice_are_active(void **state)
 {
 	struct fixture *fx = *state;
 
@@ -114,8 +114,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(
-		what_is_sent_once_is_not_active_and_what_is_sent_twice_is,
-		setup, teardown),
+		only_pages_sent_twice_are_active, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,7 +90,7 @@ draw(struct crowd *cr, size_t n)
 }
 
 static void
-what_fits_stays(void **state)
+files_that_fit_into_memory_stay(void **state)
 {
 	struct crowd *cr = crowd_create();
 	size_t i;
@@ -102,7 +102,7 @@ what_fits_stays(void **state)
 }
 
 static void
-what_was_asked_for_once_goes_when_more_was_than_fits(void **state)
+files_requested_once_go_if_not_all_fit(void **state)
 {
 	struct crowd *cr = crowd_create();
 	size_t i, stay = 0;
@@ -120,7 +120,7 @@ what_was_asked_for_once_goes_when_more_was_than_fits(void **state)
 
 /* Of files that are all alike as many stay as fit, and always the same. */
 static void
-of_equals_some_stay(void **state)
+some_of_equally_popular_files_stay(void **state)
 {
 	struct crowd *cr = crowd_create();
 	bool before[FILES];
@@ -140,7 +140,7 @@ of_equals_some_stay(void **state)
 
 /* Files that were asked for twice fill the room: a third request would earn it. */
 static void
-what_is_one_request_short_is_on_trial(void **state)
+a_file_one_request_short_is_on_trial(void **state)
 {
 	struct crowd *cr = crowd_create();
 	size_t i;
@@ -158,7 +158,7 @@ what_is_one_request_short_is_on_trial(void **state)
 
 /* Though it has its place: nobody knows that it will be asked for again. */
 static void
-what_was_asked_for_once_is_on_trial(void **state)
+a_file_requested_once_is_on_trial(void **state)
 {
 	struct crowd *cr = crowd_create();
 
@@ -171,7 +171,7 @@ what_was_asked_for_once_is_on_trial(void **state)
 }
 
 static void
-a_crawler_pushes_nothing_out(void **state)
+a_crawler_evicts_no_file(void **state)
 {
 	struct crowd *cr = crowd_create();
 	size_t i, lost = 0;
@@ -263,7 +263,7 @@ file_too_large_for_memory_may_be_in_the_tier(void **state)
 
 /* A hundred pieces of a file are not a hundred requests for it. */
 static void
-pieces_count_when_they_are_the_whole(void **state)
+parts_count_when_their_lengths_make_the_whole_file(void **state)
 {
 	struct crowd *cr = crowd_create();
 	bool ever = false;
@@ -285,7 +285,7 @@ pieces_count_when_they_are_the_whole(void **state)
 
 /* Nobody takes the lock for each request. */
 static void
-what_is_noted_counts_when_it_is_told(void **state)
+noted_requests_count_when_the_loop_passes_them_on(void **state)
 {
 	struct crowd *cr = crowd_create();
 	size_t i;
@@ -309,7 +309,7 @@ what_is_noted_counts_when_it_is_told(void **state)
 }
 
 static void
-what_is_asked_for_very_often_is_told_at_once(void **state)
+requests_for_very_popular_files_are_passed_on_at_once(void **state)
 {
 	struct crowd *cr = crowd_create();
 	int i;
@@ -325,7 +325,7 @@ what_is_asked_for_very_often_is_told_at_once(void **state)
 }
 
 static void
-what_was_popular_is_forgotten(void **state)
+popularity_decays(void **state)
 {
 	struct crowd *cr = crowd_create();
 	size_t i;
@@ -359,7 +359,7 @@ draw_by_zipf(struct crowd *cr)
 }
 
 static void
-by_zipf_the_first_stay_and_the_rest_goes(void **state)
+with_zipf_requests_the_most_popular_stay(void **state)
 {
 	struct crowd *cr = crowd_create();
 	size_t i, at, first = 0, first_kept = 0, rest = 0, rest_kept = 0;
@@ -388,22 +388,23 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_fits_stays),
-	    cmocka_unit_test(
-		what_was_asked_for_once_goes_when_more_was_than_fits),
-	    cmocka_unit_test(of_equals_some_stay),
-	    cmocka_unit_test(what_is_one_request_short_is_on_trial),
-	    cmocka_unit_test(what_was_asked_for_once_is_on_trial),
-	    cmocka_unit_test(a_crawler_pushes_nothing_out),
+	    cmocka_unit_test(files_that_fit_into_memory_stay),
+	    cmocka_unit_test(files_requested_once_go_if_not_all_fit),
+	    cmocka_unit_test(some_of_equally_popular_files_stay),
+	    cmocka_unit_test(a_file_one_request_short_is_on_trial),
+	    cmocka_unit_test(a_file_requested_once_is_on_trial),
+	    cmocka_unit_test(a_crawler_evicts_no_file),
 	    cmocka_unit_test(
 		a_file_of_a_quarter_of_the_room_is_the_largest_that_stays),
 	    cmocka_unit_test(tier_has_the_files_between_memory_and_the_rest),
 	    cmocka_unit_test(file_too_large_for_memory_may_be_in_the_tier),
-	    cmocka_unit_test(pieces_count_when_they_are_the_whole),
-	    cmocka_unit_test(what_is_noted_counts_when_it_is_told),
-	    cmocka_unit_test(what_is_asked_for_very_often_is_told_at_once),
-	    cmocka_unit_test(what_was_popular_is_forgotten),
-	    cmocka_unit_test(by_zipf_the_first_stay_and_the_rest_goes),
+	    cmocka_unit_test(
+		parts_count_when_their_lengths_make_the_whole_file),
+	    cmocka_unit_test(noted_requests_count_when_the_loop_passes_them_on),
+	    cmocka_unit_test(
+		requests_for_very_popular_files_are_passed_on_at_once),
+	    cmocka_unit_test(popularity_decays),
+	    cmocka_unit_test(with_zipf_requests_the_most_popular_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

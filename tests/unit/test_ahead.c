@@ -135,7 +135,7 @@ only_the_first_window_is_waited_for(void **state)
 }
 
 static void
-who_comes_too_early_waits_for_it_once(void **state)
+a_transmission_ahead_of_its_prefetch_waits_once(void **state)
 {
 	struct download dl;
 	struct latch la;
@@ -154,7 +154,7 @@ who_comes_too_early_waits_for_it_once(void **state)
 }
 
 static void
-a_wait_for_it_can_be_cancelled(void **state)
+a_wait_for_a_prefetch_can_be_cancelled(void **state)
 {
 	struct download dl;
 	struct latch la;
@@ -172,7 +172,7 @@ a_wait_for_it_can_be_cancelled(void **state)
 
 /* It has its own reference, and nobody is told. */
 static void
-who_ends_before_it_comes_leaves_it_behind(void **state)
+a_transmission_may_end_before_its_prefetch(void **state)
 {
 	struct download dl;
 	struct latch la;
@@ -190,7 +190,7 @@ who_ends_before_it_comes_leaves_it_behind(void **state)
 
 /* Where the window is locked in memory, and the file is the one that was opened. */
 static void
-a_pinned_window_is_sent_without_a_question(void **state)
+a_pinned_window_is_sent_without_a_residency_check(void **state)
 {
 	struct download dl;
 	struct pins_key key;
@@ -218,7 +218,7 @@ a_pinned_window_is_sent_without_a_question(void **state)
 }
 
 static void
-without_read_ahead_a_share_is_fetched(void **state)
+without_read_ahead_one_chunk_is_fetched(void **state)
 {
 	struct download dl;
 	int fd;
@@ -255,7 +255,7 @@ take_all_room(struct download *dl)
 }
 
 static void
-without_room_it_waits_until_there_is_some(void **state)
+without_budget_a_transmission_waits(void **state)
 {
 	struct download dl;
 	size_t taken;
@@ -279,7 +279,7 @@ without_room_it_waits_until_there_is_some(void **state)
 }
 
 static void
-who_is_cancelled_without_room_gives_it_back(void **state)
+a_cancelled_wait_for_budget_returns_it(void **state)
 {
 	struct download dl;
 	size_t taken;
@@ -297,7 +297,7 @@ who_is_cancelled_without_room_gives_it_back(void **state)
 
 /* The window is small then, and the next one is not fetched early. */
 static void
-where_memory_is_short_windows_are_small(void **state)
+windows_are_small_if_memory_is_short(void **state)
 {
 	struct download dl;
 	size_t taken;
@@ -358,20 +358,20 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(only_the_first_window_is_waited_for),
-	    NARROW(who_comes_too_early_waits_for_it_once),
-	    NARROW(a_wait_for_it_can_be_cancelled),
-	    NARROW(who_ends_before_it_comes_leaves_it_behind),
-	    TEST(a_pinned_window_is_sent_without_a_question),
-	    TEST(without_read_ahead_a_share_is_fetched),
-	    TEST(without_room_it_waits_until_there_is_some),
-	    TEST(who_is_cancelled_without_room_gives_it_back),
-	    TEST(where_memory_is_short_windows_are_small),
+	    NARROW(a_transmission_ahead_of_its_prefetch_waits_once),
+	    NARROW(a_wait_for_a_prefetch_can_be_cancelled),
+	    NARROW(a_transmission_may_end_before_its_prefetch),
+	    TEST(a_pinned_window_is_sent_without_a_residency_check),
+	    TEST(without_read_ahead_one_chunk_is_fetched),
+	    TEST(without_budget_a_transmission_waits),
+	    TEST(a_cancelled_wait_for_budget_returns_it),
+	    TEST(windows_are_small_if_memory_is_short),
 	    TEST(what_is_evicted_is_fetched_again_after_a_pause),
 	    SINK(only_the_first_window_is_waited_for),
-	    SINK(without_read_ahead_a_share_is_fetched),
-	    SINK(without_room_it_waits_until_there_is_some),
-	    SINK(who_is_cancelled_without_room_gives_it_back),
-	    SINK(where_memory_is_short_windows_are_small),
+	    SINK(without_read_ahead_one_chunk_is_fetched),
+	    SINK(without_budget_a_transmission_waits),
+	    SINK(a_cancelled_wait_for_budget_returns_it),
+	    SINK(windows_are_small_if_memory_is_short),
 	    SINK(what_is_evicted_is_fetched_again_after_a_pause),
 	};
 

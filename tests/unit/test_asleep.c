@@ -25,7 +25,7 @@ look(struct asleep *as, uint64_t times, uint64_t us, uint64_t now)
 }
 
 static void
-the_first_is_told_at_once(void **state)
+the_first_sleep_is_reported_at_once(void **state)
 {
 	struct asleep as = {0};
 	char text[64];
@@ -37,7 +37,7 @@ the_first_is_told_at_once(void **state)
 }
 
 static void
-the_longest_is_told_first(void **state)
+the_longest_sleep_is_reported_first(void **state)
 {
 	const struct pw_sleep list[] = {
 	    {"lock", 1, 900}, {"sendfile", 1, 100}, {"page fault", 1, 2500}};
@@ -52,7 +52,7 @@ the_longest_is_told_first(void **state)
 }
 
 static void
-less_than_a_millisecond_between_two_looks_is_not_told(void **state)
+less_than_a_millisecond_between_two_checks_is_not_reported(void **state)
 {
 	struct asleep as = {0};
 	uint64_t i;
@@ -64,7 +64,7 @@ less_than_a_millisecond_between_two_looks_is_not_told(void **state)
 }
 
 static void
-those_of_a_minute_are_told_together_and_only_once(void **state)
+sleeps_of_a_minute_are_reported_together_and_once(void **state)
 {
 	struct asleep as = {0};
 	char text[64];
@@ -101,11 +101,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_first_is_told_at_once),
-	    cmocka_unit_test(the_longest_is_told_first),
+	    cmocka_unit_test(the_first_sleep_is_reported_at_once),
+	    cmocka_unit_test(the_longest_sleep_is_reported_first),
 	    cmocka_unit_test(
-		less_than_a_millisecond_between_two_looks_is_not_told),
-	    cmocka_unit_test(those_of_a_minute_are_told_together_and_only_once),
+		less_than_a_millisecond_between_two_checks_is_not_reported),
+	    cmocka_unit_test(sleeps_of_a_minute_are_reported_together_and_once),
 	    cmocka_unit_test(a_text_without_room_is_cut),
 	};
 

@@ -68,7 +68,7 @@ fetches(struct fixture *fx, int fd, off_t off, size_t len)
 }
 
 static void
-a_read_brings_what_there_is(void **state)
+a_read_returns_the_available_bytes(void **state)
 {
 	static const struct {
 		off_t off;
@@ -100,7 +100,7 @@ a_read_brings_what_there_is(void **state)
 }
 
 static void
-a_completion_comes_from_drain_alone(void **state)
+only_drain_delivers_completions(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -190,14 +190,14 @@ range_is_fetched(struct fixture *fx)
 }
 
 static void
-a_fetch_brings_the_range_in_and_no_more(void **state)
+a_fetch_reads_only_its_range(void **state)
 {
 	skip_unless(*state, NEED_EVICTION);
 	assert_true(holds_in_one_of(5, range_is_fetched, *state));
 }
 
 static void
-the_longest_fetch_ends_well(void **state)
+the_longest_fetch_succeeds(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", ASYNC_STEPS * STEP);
@@ -207,7 +207,7 @@ the_longest_fetch_ends_well(void **state)
 }
 
 static void
-behind_the_end_it_is_stale(void **state)
+a_range_beyond_the_end_is_stale(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -221,7 +221,7 @@ behind_the_end_it_is_stale(void **state)
 
 /* Nothing is mapped at address 0: that is EIO. */
 static void
-errors_are_told(void **state)
+errors_are_reported(void **state)
 {
 	struct fixture *fx = *state;
 	int fd = open("/proc/self/mem", O_RDONLY);
@@ -301,7 +301,7 @@ a_file_that_shrank_is_stale_on_both(void **state)
 }
 
 static void
-without_a_ring_it_is_told_why(void **state)
+without_a_ring_the_cause_is_reported(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -348,19 +348,19 @@ int
 main(void)
 {
 	const struct CMUnitTest with[] = {
-	    TEST(a_read_brings_what_there_is),
-	    TEST(a_completion_comes_from_drain_alone),
+	    TEST(a_read_returns_the_available_bytes),
+	    TEST(only_drain_delivers_completions),
 	    TEST(more_operations_than_entries_each_end_once),
 	    TEST(more_fetches_than_entries_each_end_once),
-	    TEST(a_fetch_brings_the_range_in_and_no_more),
-	    TEST(the_longest_fetch_ends_well),
-	    TEST(behind_the_end_it_is_stale),
-	    TEST(errors_are_told),
+	    TEST(a_fetch_reads_only_its_range),
+	    TEST(the_longest_fetch_succeeds),
+	    TEST(a_range_beyond_the_end_is_stale),
+	    TEST(errors_are_reported),
 	    TEST(uring_and_aio_send_what_they_should),
 	    TEST(a_file_that_shrank_is_stale_on_both),
 	};
 	const struct CMUnitTest without[] = {
-	    TEST(without_a_ring_it_is_told_why),
+	    TEST(without_a_ring_the_cause_is_reported),
 	    TEST(uring_and_aio_send_what_they_should),
 	    TEST(a_file_that_shrank_is_stale_on_both),
 	};

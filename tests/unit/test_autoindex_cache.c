@@ -64,7 +64,7 @@ made(struct fixture *fx, struct autoindex_cache *ls, const char *path,
 
 /* The queue takes one job: the others, had they their own, would be refused. */
 static void
-those_who_want_the_same_page_share_one_task(void **state)
+requests_for_one_page_share_a_task(void **state)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -104,7 +104,7 @@ those_who_want_the_same_page_share_one_task(void **state)
 }
 
 static void
-a_page_is_given_out_for_a_while(void **state)
+a_page_is_used_for_its_lifetime(void **state)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -121,7 +121,7 @@ a_page_is_given_out_for_a_while(void **state)
 
 /* It may change again, and its times would say nothing. */
 static void
-a_page_of_what_has_just_changed_is_given_out_for_a_second(void **state)
+a_page_of_a_changing_directory_is_used_for_a_second(void **state)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -137,7 +137,7 @@ a_page_of_what_has_just_changed_is_given_out_for_a_second(void **state)
 }
 
 static void
-whatever_tells_pages_apart_makes_another(void **state)
+each_part_of_the_key_selects_another_page(void **state)
 {
 	static char *const names[] = {NULL};
 	struct fixture *fx = *state;
@@ -173,7 +173,7 @@ whatever_tells_pages_apart_makes_another(void **state)
 }
 
 static void
-a_name_that_is_added_makes_another_page(void **state)
+an_added_name_needs_a_new_page(void **state)
 {
 	struct fixture *fx = *state;
 	struct timespec times[2] = {{1, 0}, {1, 0}};
@@ -190,7 +190,7 @@ a_name_that_is_added_makes_another_page(void **state)
 
 /* Between the lookup and the reading something else was put there. */
 static void
-the_page_of_another_directory_is_given_but_not_kept(void **state)
+the_page_of_a_replaced_directory_is_sent_but_not_cached(void **state)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -206,7 +206,7 @@ the_page_of_another_directory_is_given_but_not_kept(void **state)
 }
 
 static void
-an_error_that_may_be_over_is_not_kept(void **state)
+a_temporary_error_is_not_cached(void **state)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -399,14 +399,14 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(those_who_want_the_same_page_share_one_task, setup_narrow),
-	    TEST(a_page_is_given_out_for_a_while, setup),
-	    TEST(a_page_of_what_has_just_changed_is_given_out_for_a_second,
-		setup),
-	    TEST(whatever_tells_pages_apart_makes_another, setup),
-	    TEST(a_name_that_is_added_makes_another_page, setup),
-	    TEST(the_page_of_another_directory_is_given_but_not_kept, setup),
-	    TEST(an_error_that_may_be_over_is_not_kept, setup),
+	    TEST(requests_for_one_page_share_a_task, setup_narrow),
+	    TEST(a_page_is_used_for_its_lifetime, setup),
+	    TEST(a_page_of_a_changing_directory_is_used_for_a_second, setup),
+	    TEST(each_part_of_the_key_selects_another_page, setup),
+	    TEST(an_added_name_needs_a_new_page, setup),
+	    TEST(
+		the_page_of_a_replaced_directory_is_sent_but_not_cached, setup),
+	    TEST(a_temporary_error_is_not_cached, setup),
 	    TEST(a_page_outlives_its_place_in_memory, setup),
 	    TEST(the_memory_of_pages_is_bounded, setup),
 	    TEST(the_memory_of_pages_that_are_sent_is_bounded, setup),

@@ -105,7 +105,7 @@ each_directory_of_the_path_is_a_link(void **state)
 
 /* Else their text would be as long as the square of the path. */
 static void
-of_a_very_deep_path_only_the_beginning_has_links(void **state)
+only_the_first_parts_of_a_very_deep_path_have_links(void **state)
 {
 	char title[2002] = "/", *page;
 	int i, links = 0;
@@ -248,7 +248,7 @@ a_link_may_lead_anywhere_below_the_root(void **state)
 }
 
 static void
-what_cannot_be_listed_is_an_error(void **state)
+an_unreadable_directory_is_an_error(void **state)
 {
 	static const struct {
 		const char *path;
@@ -271,7 +271,7 @@ what_cannot_be_listed_is_an_error(void **state)
 
 /* Few names of the longest text: only when it is made is it seen to be too long. */
 static void
-what_is_too_large_as_a_whole_is_no_page(void **state)
+a_too_large_directory_has_no_page(void **state)
 {
 	struct fixture *fx = *state;
 	struct buf page;
@@ -290,7 +290,7 @@ what_is_too_large_as_a_whole_is_no_page(void **state)
 }
 
 static void
-whether_it_is_the_directory_that_was_found_is_told(void **state)
+a_replaced_directory_is_detected(void **state)
 {
 	struct fixture *fx = *state;
 	struct place place = {.pl_root = fx->fx_root,
@@ -321,14 +321,14 @@ main(void)
 	    TEST(an_empty_directory_has_a_page_without_names),
 	    TEST(only_the_root_has_no_way_up),
 	    TEST(each_directory_of_the_path_is_a_link),
-	    TEST(of_a_very_deep_path_only_the_beginning_has_links),
+	    TEST(only_the_first_parts_of_a_very_deep_path_have_links),
 	    TEST(sizes_are_shown_with_few_digits),
 	    TEST(the_title_is_escaped),
 	    TEST(rows_are_in_order_with_what_is_known_of_them),
 	    TEST(a_link_may_lead_anywhere_below_the_root),
-	    TEST(what_cannot_be_listed_is_an_error),
-	    TEST(what_is_too_large_as_a_whole_is_no_page),
-	    TEST(whether_it_is_the_directory_that_was_found_is_told),
+	    TEST(an_unreadable_directory_is_an_error),
+	    TEST(a_too_large_directory_has_no_page),
+	    TEST(a_replaced_directory_is_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -184,7 +184,7 @@ an_empty_directory_is_one_block(void **state)
 }
 
 static void
-what_cannot_be_opened_is_an_error(void **state)
+an_unreadable_directory_is_an_error(void **state)
 {
 	struct fixture *fx = *state;
 	struct autoindex_stream *st = stream_of(fx, "none", true);
@@ -195,7 +195,7 @@ what_cannot_be_opened_is_an_error(void **state)
 
 /* The pool's only thread is held: so it is not the loop that closes. */
 static void
-what_is_given_up_is_closed_by_the_pool(void **state)
+a_disk_thread_closes_an_abandoned_listing(void **state)
 {
 	struct fixture *fx = *state;
 	struct autoindex_stream *st = stream_of(fx, ".", true);
@@ -249,7 +249,7 @@ only_the_first_block_is_refused(void **state)
 
 /* One thread, which a gate holds: the block is queued behind it. */
 static void
-a_block_that_nobody_wants_is_not_read(void **state)
+a_block_without_a_reader_is_not_read(void **state)
 {
 	struct fixture *fx = *state;
 	struct autoindex_stream *st = stream_of(fx, ".", true);
@@ -283,9 +283,9 @@ main(void)
 	    TEST(every_name_comes_once, setup),
 	    TEST(chunks_are_as_long_as_they_say, setup),
 	    TEST(an_empty_directory_is_one_block, setup),
-	    TEST(what_cannot_be_opened_is_an_error, setup),
-	    TEST(what_is_given_up_is_closed_by_the_pool, setup_one_thread),
-	    TEST(a_block_that_nobody_wants_is_not_read, setup_one_thread),
+	    TEST(an_unreadable_directory_is_an_error, setup),
+	    TEST(a_disk_thread_closes_an_abandoned_listing, setup_one_thread),
+	    TEST(a_block_without_a_reader_is_not_read, setup_one_thread),
 	    TEST(only_the_first_block_is_refused, setup_narrow),
 	};
 

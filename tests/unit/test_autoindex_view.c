@@ -66,7 +66,7 @@ the_query_says_how_it_is_shown(void **state)
 }
 
 static void
-json_is_for_who_would_rather_have_it(void **state)
+json_is_sent_if_accept_prefers_it(void **state)
 {
 	static const struct {
 		const char *query, *accept;
@@ -179,7 +179,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(the_query_says_how_it_is_shown),
-	    cmocka_unit_test(json_is_for_who_would_rather_have_it),
+	    cmocka_unit_test(json_is_sent_if_accept_prefers_it),
 	    cmocka_unit_test(directories_are_first_in_every_order),
 	    cmocka_unit_test(sizes_and_times_go_up_and_down),
 	};

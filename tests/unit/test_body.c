@@ -216,7 +216,7 @@ sized_body_ends_where_the_next_request_begins(void **state)
 }
 
 static void
-what_is_no_chunk_is_bad_at_once_and_stays_bad(void **state)
+a_malformed_chunk_is_refused_at_once_and_for_ever(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
@@ -293,7 +293,7 @@ padded(const char *before, const char *byte, size_t count, const char *behind)
 
 /* The CR that ends an extension counts as well, and so does that of the last line. */
 static void
-what_is_no_data_is_bounded(void **state)
+chunk_extensions_and_trailers_are_bounded(void **state)
 {
 	size_t most = BODY_EXTRA - 1;
 
@@ -324,9 +324,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(chunks_end_where_the_next_request_begins),
 	    cmocka_unit_test(sized_body_ends_where_the_next_request_begins),
-	    cmocka_unit_test(what_is_no_chunk_is_bad_at_once_and_stays_bad),
+	    cmocka_unit_test(a_malformed_chunk_is_refused_at_once_and_for_ever),
 	    cmocka_unit_test(data_of_all_chunks_is_bounded),
-	    cmocka_unit_test(what_is_no_data_is_bounded),
+	    cmocka_unit_test(chunk_extensions_and_trailers_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

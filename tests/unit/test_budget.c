@@ -82,7 +82,7 @@ give(struct house *ho, size_t part, size_t len)
 }
 
 static void
-a_device_may_have_as_much_as_is_left(void **state)
+a_device_may_use_as_much_as_is_free(void **state)
 {
 	struct house *ho = *state;
 
@@ -100,7 +100,7 @@ a_device_may_have_as_much_as_is_left(void **state)
 }
 
 static void
-who_has_nothing_may_always_have_something(void **state)
+a_device_without_budget_always_gets_a_window(void **state)
 {
 	struct house *ho = *state;
 
@@ -112,7 +112,7 @@ who_has_nothing_may_always_have_something(void **state)
 }
 
 static void
-what_is_held_is_let_in_in_order_as_it_fits(void **state)
+waiters_continue_in_order_when_budget_is_free(void **state)
 {
 	struct house *ho = *state;
 
@@ -130,7 +130,7 @@ what_is_held_is_let_in_in_order_as_it_fits(void **state)
 }
 
 static void
-who_comes_does_not_pass_who_is_held(void **state)
+a_new_transmission_does_not_pass_waiters(void **state)
 {
 	struct house *ho = *state;
 
@@ -143,7 +143,7 @@ who_comes_does_not_pass_who_is_held(void **state)
 
 /* Slow ones wait first, but not for ever. */
 static void
-the_fast_go_before_the_slow_but_not_always(void **state)
+fast_clients_usually_go_before_slow_ones(void **state)
 {
 	static const size_t order[] = {4, 5, 6, 0, 7, 8, 1, 2, 3};
 	struct house *ho = *state;
@@ -162,7 +162,7 @@ the_fast_go_before_the_slow_but_not_always(void **state)
 }
 
 static void
-a_device_that_gives_nothing_back_holds_nobody_else(void **state)
+a_device_that_returns_no_budget_delays_no_other(void **state)
 {
 	struct house *ho = *state;
 
@@ -210,7 +210,7 @@ it_shrinks_by_evictions_and_grows_again(void **state)
 
 /* Those who keep what they have do not hold others up for ever. */
 static void
-who_was_held_for_long_goes_past_the_budget(void **state)
+a_long_wait_bypasses_the_budget(void **state)
 {
 	struct house *ho = *state;
 	uint64_t now = clock_now();
@@ -239,14 +239,14 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(a_device_may_have_as_much_as_is_left),
-	    TEST(who_has_nothing_may_always_have_something),
-	    TEST(what_is_held_is_let_in_in_order_as_it_fits),
-	    TEST(who_comes_does_not_pass_who_is_held),
-	    TEST(the_fast_go_before_the_slow_but_not_always),
-	    TEST(a_device_that_gives_nothing_back_holds_nobody_else),
+	    TEST(a_device_may_use_as_much_as_is_free),
+	    TEST(a_device_without_budget_always_gets_a_window),
+	    TEST(waiters_continue_in_order_when_budget_is_free),
+	    TEST(a_new_transmission_does_not_pass_waiters),
+	    TEST(fast_clients_usually_go_before_slow_ones),
+	    TEST(a_device_that_returns_no_budget_delays_no_other),
 	    TEST(it_shrinks_by_evictions_and_grows_again),
-	    TEST(who_was_held_for_long_goes_past_the_budget),
+	    TEST(a_long_wait_bypasses_the_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

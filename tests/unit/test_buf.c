@@ -53,7 +53,7 @@ kept(const struct buf_list *bl)
 }
 
 static void
-what_is_added_follows_what_was_there(void **state)
+appended_bytes_follow_the_contents(void **state)
 {
 	struct buf_list bl = {0};
 	struct buf b = {0};
@@ -242,7 +242,7 @@ the_free_list_is_bounded(void **state)
 }
 
 static void
-without_memory_nothing_changes_but_that_it_is_told(void **state)
+a_failed_append_changes_only_the_error(void **state)
 {
 	struct buf_list bl = {0};
 	struct buf b = {0}, before;
@@ -265,7 +265,7 @@ without_memory_nothing_changes_but_that_it_is_told(void **state)
 }
 
 static void
-what_fits_in_less_than_half_of_its_memory_gets_just_that(void **state)
+fit_shrinks_a_buffer_that_is_less_than_half_full(void **state)
 {
 	struct buf_list bl = {0};
 	struct buf b = {0};
@@ -291,7 +291,7 @@ what_fits_in_less_than_half_of_its_memory_gets_just_that(void **state)
 }
 
 static void
-what_is_small_moves_into_a_small_block_and_leaves_nothing(void **state)
+shrink_moves_small_contents_into_a_small_block(void **state)
 {
 	static const char secret[] = "a password";
 	struct buf_list bl = {0};
@@ -341,7 +341,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_is_added_follows_what_was_there),
+	    cmocka_unit_test(appended_bytes_follow_the_contents),
 	    cmocka_unit_test(nothing_is_held_until_it_is_needed),
 	    cmocka_unit_test(numbers_are_decimal),
 	    cmocka_unit_test(it_grows_past_a_block_and_keeps_its_contents),
@@ -350,12 +350,9 @@ main(void)
 	    cmocka_unit_test(a_block_that_was_released_is_used_again),
 	    cmocka_unit_test(only_blocks_of_the_usual_sizes_are_kept),
 	    cmocka_unit_test(the_free_list_is_bounded),
-	    cmocka_unit_test(
-		without_memory_nothing_changes_but_that_it_is_told),
-	    cmocka_unit_test(
-		what_fits_in_less_than_half_of_its_memory_gets_just_that),
-	    cmocka_unit_test(
-		what_is_small_moves_into_a_small_block_and_leaves_nothing),
+	    cmocka_unit_test(a_failed_append_changes_only_the_error),
+	    cmocka_unit_test(fit_shrinks_a_buffer_that_is_less_than_half_full),
+	    cmocka_unit_test(shrink_moves_small_contents_into_a_small_block),
 	    cmocka_unit_test(exact_room_is_its_own),
 	};
 

@@ -71,7 +71,7 @@ send_fds(int channel, uint32_t kind, int n)
 }
 
 static void
-one_descriptor_comes_and_of_several_none(void **state)
+only_single_descriptors_are_received(void **state)
 {
 	struct channel_message cm;
 	unsigned before;
@@ -96,7 +96,7 @@ one_descriptor_comes_and_of_several_none(void **state)
 }
 
 static void
-no_descriptor_comes_where_none_is_asked_for(void **state)
+no_unexpected_descriptor_is_received(void **state)
 {
 	struct channel_message cm;
 	unsigned before;
@@ -179,7 +179,7 @@ genuine(int fd, const char *fmt, unsigned port)
 }
 
 static void
-a_socket_is_what_it_says(void **state)
+a_socket_is_verified_by_its_address(void **state)
 {
 	struct sock sk = {.sk_use = SOCKET_SERVE};
 	in_port_t port;
@@ -266,10 +266,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(one_descriptor_comes_and_of_several_none),
-	    cmocka_unit_test(no_descriptor_comes_where_none_is_asked_for),
+	    cmocka_unit_test(only_single_descriptors_are_received),
+	    cmocka_unit_test(no_unexpected_descriptor_is_received),
 	    cmocka_unit_test(a_status_is_one_line),
-	    cmocka_unit_test(a_socket_is_what_it_says),
+	    cmocka_unit_test(a_socket_is_verified_by_its_address),
 	    cmocka_unit_test(a_file_that_is_no_socket_is_not_removed),
 	    cmocka_unit_test(a_socket_that_does_not_listen_is_known),
 	    cmocka_unit_test(what_is_accepted_does_not_linger),

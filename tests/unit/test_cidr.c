@@ -82,7 +82,7 @@ blocks_have_what_is_in_them(void **state)
 }
 
 static void
-what_is_no_block_is_refused(void **state)
+an_invalid_block_is_refused(void **state)
 {
 	static const char *const bad[] = {"", "x", "192.0.2", "192.0.2.0/33",
 	    "192.0.2.1/24", "192.0.2.0/", "192.0.2.0/-1", "192.0.2.0/ 8",
@@ -128,7 +128,7 @@ each_bit_of_its_length_counts_and_no_other(void **state)
 }
 
 static void
-one_of_several_is_enough(void **state)
+one_matching_block_of_a_list_is_enough(void **state)
 {
 	struct cidr list[2];
 
@@ -145,9 +145,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(blocks_have_what_is_in_them),
-	    cmocka_unit_test(what_is_no_block_is_refused),
+	    cmocka_unit_test(an_invalid_block_is_refused),
 	    cmocka_unit_test(each_bit_of_its_length_counts_and_no_other),
-	    cmocka_unit_test(one_of_several_is_enough),
+	    cmocka_unit_test(one_matching_block_of_a_list_is_enough),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

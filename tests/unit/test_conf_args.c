@@ -39,7 +39,7 @@ every_option_of_the_command_line_is_understood(void **state)
 }
 
 static void
-a_beginning_that_several_options_have_is_an_error(void **state)
+an_ambiguous_option_is_an_error(void **state)
 {
 	(void)state;
 	expect_usage_error("--root / --s 7 -t",
@@ -106,7 +106,7 @@ an_address_is_numeric_and_all_addresses_are_ipv6_where_possible(void **state)
 }
 
 static void
-an_address_that_is_none_is_refused_with_its_cause(void **state)
+an_invalid_address_is_refused_with_its_cause(void **state)
 {
 	(void)state;
 	expect_usage_error("--root / --listen localhost:80",
@@ -160,7 +160,7 @@ port_zero_may_be_listed_twice(void **state)
 }
 
 static void
-without_file_and_root_one_sentence_says_what_is_missing(void **state)
+without_file_and_root_one_message_names_both(void **state)
 {
 	static const char expected[] =
 	    "nothing to serve: give a directory with --root DIR, or a "
@@ -172,7 +172,7 @@ without_file_and_root_one_sentence_says_what_is_missing(void **state)
 }
 
 static void
-a_command_line_that_is_wrong_says_where(void **state)
+errors_of_the_command_line_name_the_option(void **state)
 {
 	(void)state;
 	expect_usage_error(
@@ -241,14 +241,13 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(every_option_of_the_command_line_is_understood),
-	    cmocka_unit_test(a_beginning_that_several_options_have_is_an_error),
+	    cmocka_unit_test(an_ambiguous_option_is_an_error),
 	    cmocka_unit_test(
 		an_address_is_numeric_and_all_addresses_are_ipv6_where_possible),
-	    cmocka_unit_test(an_address_that_is_none_is_refused_with_its_cause),
+	    cmocka_unit_test(an_invalid_address_is_refused_with_its_cause),
 	    cmocka_unit_test(port_zero_may_be_listed_twice),
-	    cmocka_unit_test(
-		without_file_and_root_one_sentence_says_what_is_missing),
-	    cmocka_unit_test(a_command_line_that_is_wrong_says_where),
+	    cmocka_unit_test(without_file_and_root_one_message_names_both),
+	    cmocka_unit_test(errors_of_the_command_line_name_the_option),
 	    cmocka_unit_test(version_and_help_go_to_stdout),
 	    cmocka_unit_test(
 		relative_paths_of_the_command_line_start_at_the_working_directory),

@@ -129,7 +129,7 @@ an_error_names_file_line_key_and_cause(void **state)
 }
 
 static void
-a_key_in_the_wrong_section_is_told_where_it_belongs(void **state)
+a_key_in_the_wrong_section_is_an_error_with_the_right_section(void **state)
 {
 	static const char in_site[] =
 	    "is not allowed at the top level: move it into site \"NAME\" { "
@@ -198,7 +198,7 @@ an_empty_list_of_addresses_is_an_error_on_its_line(void **state)
 }
 
 static void
-an_empty_list_of_anything_else_stands_for_none(void **state)
+other_empty_lists_mean_none(void **state)
 {
 	struct conf *conf = must_load_text(
 	    "listen = {\":1\"}\nindex = {}\n"
@@ -273,7 +273,7 @@ comments_do_not_shift_line_numbers(void **state)
 }
 
 static void
-what_looks_like_a_comment_in_a_string_or_word_is_kept(void **state)
+comment_marks_in_strings_and_words_are_kept(void **state)
 {
 	char word[] = "k = g//h x/*y ${A:-#}";
 	struct conf_why why;
@@ -292,7 +292,7 @@ what_looks_like_a_comment_in_a_string_or_word_is_kept(void **state)
 }
 
 static void
-what_has_no_end_is_an_error_where_it_began(void **state)
+an_unterminated_string_or_block_is_an_error_at_its_begin(void **state)
 {
 	(void)state;
 	expect_file_error("\nsite a {\n root = \".\"\n",
@@ -336,7 +336,7 @@ unset_variables_semicolons_and_appending_are_errors(void **state)
 }
 
 static void
-a_file_that_is_no_text_is_refused(void **state)
+a_binary_file_is_refused(void **state)
 {
 	struct conf *conf;
 	char words[96], expected[160];
@@ -422,18 +422,18 @@ main(void)
 	    cmocka_unit_test(every_key_of_the_file_is_understood),
 	    cmocka_unit_test(an_error_names_file_line_key_and_cause),
 	    cmocka_unit_test(
-		a_key_in_the_wrong_section_is_told_where_it_belongs),
+		a_key_in_the_wrong_section_is_an_error_with_the_right_section),
 	    cmocka_unit_test(
 		an_empty_list_of_addresses_is_an_error_on_its_line),
-	    cmocka_unit_test(an_empty_list_of_anything_else_stands_for_none),
+	    cmocka_unit_test(other_empty_lists_mean_none),
 	    cmocka_unit_test(an_empty_string_is_an_error_for_every_key),
 	    cmocka_unit_test(comments_do_not_shift_line_numbers),
+	    cmocka_unit_test(comment_marks_in_strings_and_words_are_kept),
 	    cmocka_unit_test(
-		what_looks_like_a_comment_in_a_string_or_word_is_kept),
-	    cmocka_unit_test(what_has_no_end_is_an_error_where_it_began),
+		an_unterminated_string_or_block_is_an_error_at_its_begin),
 	    cmocka_unit_test(
 		unset_variables_semicolons_and_appending_are_errors),
-	    cmocka_unit_test(a_file_that_is_no_text_is_refused),
+	    cmocka_unit_test(a_binary_file_is_refused),
 	    cmocka_unit_test(a_file_without_a_site_is_an_error),
 	    cmocka_unit_test(relative_paths_start_at_the_file),
 	    cmocka_unit_test(a_table_of_types_that_cannot_be_read_is_an_error),

@@ -173,7 +173,7 @@ a_location_has_a_directory_of_its_own(void **state)
 }
 
 static void
-a_glob_without_quotes_is_told_to_need_them(void **state)
+a_glob_without_quotes_is_an_error_that_names_quotes(void **state)
 {
 	(void)state;
 	expect_file_error("site a { root = \".\"\nlocation *.a { } }\n",
@@ -328,7 +328,8 @@ main(void)
 	    cmocka_unit_test(the_longest_location_wins),
 	    cmocka_unit_test(an_exact_location_wins_then_the_first_glob),
 	    cmocka_unit_test(a_location_has_a_directory_of_its_own),
-	    cmocka_unit_test(a_glob_without_quotes_is_told_to_need_them),
+	    cmocka_unit_test(
+		a_glob_without_quotes_is_an_error_that_names_quotes),
 	    cmocka_unit_test(
 		the_longest_wildcard_answers_for_a_name_that_no_site_has),
 	    cmocka_unit_test(without_a_matching_location_the_site_decides),

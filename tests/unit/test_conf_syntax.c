@@ -29,7 +29,7 @@ a_key_that_is_set_twice_is_an_error_with_both_lines(void **state)
 }
 
 static void
-what_needs_quotes_is_told_in_its_line(void **state)
+a_value_that_needs_quotes_is_reported_in_its_line(void **state)
 {
 	static const struct {
 		const char *text;
@@ -71,7 +71,7 @@ what_needs_quotes_is_told_in_its_line(void **state)
 }
 
 static void
-a_missing_quote_is_told_in_the_line_where_the_string_began(void **state)
+a_missing_quote_is_reported_where_the_string_began(void **state)
 {
 	static const char *const texts[] = {
 	    "\naccess_log = \"/a\nuser = \"root\"\n" SITE,
@@ -91,7 +91,7 @@ a_missing_quote_is_told_in_the_line_where_the_string_began(void **state)
 }
 
 static void
-ten_faults_of_all_files_are_told(void **state)
+ten_faults_of_all_files_are_reported(void **state)
 {
 	static const char text[] = "workers = 0\nthreads = 0\ntimeout = 5\n"
 				   "include = {types}\nuser = root;\n"
@@ -121,7 +121,7 @@ ten_faults_of_all_files_are_told(void **state)
 }
 
 static void
-a_name_of_nginx_or_caddy_is_told_with_ours(void **state)
+a_name_of_nginx_or_caddy_is_reported_with_the_equivalent(void **state)
 {
 	char text[128], expected[256], ours[64];
 
@@ -153,11 +153,12 @@ main(void)
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(
 		a_key_that_is_set_twice_is_an_error_with_both_lines),
-	    cmocka_unit_test(what_needs_quotes_is_told_in_its_line),
+	    cmocka_unit_test(a_value_that_needs_quotes_is_reported_in_its_line),
 	    cmocka_unit_test(
-		a_missing_quote_is_told_in_the_line_where_the_string_began),
-	    cmocka_unit_test(ten_faults_of_all_files_are_told),
-	    cmocka_unit_test(a_name_of_nginx_or_caddy_is_told_with_ours),
+		a_missing_quote_is_reported_where_the_string_began),
+	    cmocka_unit_test(ten_faults_of_all_files_are_reported),
+	    cmocka_unit_test(
+		a_name_of_nginx_or_caddy_is_reported_with_the_equivalent),
 	};
 
 	return cmocka_run_group_tests_name(

@@ -168,7 +168,7 @@ a_number_is_checked_against_its_range(void **state)
 }
 
 static void
-a_word_is_one_of_those_that_are_known(void **state)
+an_unknown_word_is_an_error(void **state)
 {
 	(void)state;
 	expect_file_error("cache = lose\n" SITE,
@@ -199,7 +199,7 @@ an_unknown_send_path_lists_the_known_ones(void **state)
 }
 
 static void
-a_user_and_a_group_have_to_be_there(void **state)
+a_user_and_a_group_must_exist(void **state)
 {
 	struct conf *conf = must_load_text("user = 0\n" SITE, "");
 
@@ -217,7 +217,7 @@ a_user_and_a_group_have_to_be_there(void **state)
 }
 
 static void
-a_group_needs_a_user_and_a_user_a_group(void **state)
+a_group_needs_a_user_and_an_unknown_user_a_group(void **state)
 {
 	struct conf *conf;
 
@@ -244,9 +244,9 @@ main(void)
 		admin_is_a_socket_beside_the_file_or_a_loopback_address),
 	    cmocka_unit_test(a_size_takes_one_suffix_of_1024s),
 	    cmocka_unit_test(a_number_is_checked_against_its_range),
-	    cmocka_unit_test(a_word_is_one_of_those_that_are_known),
-	    cmocka_unit_test(a_user_and_a_group_have_to_be_there),
-	    cmocka_unit_test(a_group_needs_a_user_and_a_user_a_group),
+	    cmocka_unit_test(an_unknown_word_is_an_error),
+	    cmocka_unit_test(a_user_and_a_group_must_exist),
+	    cmocka_unit_test(a_group_needs_a_user_and_an_unknown_user_a_group),
 	    cmocka_unit_test(an_unknown_send_path_lists_the_known_ones),
 	};
 

@@ -105,7 +105,7 @@ without_limits_there_is_none(void **state)
 }
 
 static void
-an_address_has_its_number_and_others_theirs(void **state)
+each_address_has_its_own_count(void **state)
 {
 	struct connection_limits *cs = create(0, 2);
 	struct client *a[2], *b, *none;
@@ -177,7 +177,7 @@ come_and_go(void *arg)
 }
 
 static void
-threads_lose_no_place(void **state)
+threads_lose_no_slot(void **state)
 {
 	struct connection_limits *cs = create(3, 2);
 	struct client *cl[2], *none;
@@ -233,9 +233,9 @@ main(void)
 	    cmocka_unit_test(which_addresses_are_one),
 	    cmocka_unit_test(the_total_is_exact),
 	    cmocka_unit_test(without_limits_there_is_none),
-	    cmocka_unit_test(an_address_has_its_number_and_others_theirs),
+	    cmocka_unit_test(each_address_has_its_own_count),
 	    cmocka_unit_test(many_addresses_are_kept_apart),
-	    cmocka_unit_test(threads_lose_no_place),
+	    cmocka_unit_test(threads_lose_no_slot),
 	    cmocka_unit_test(fewer_descriptors_than_connections_are_the_limit),
 	};
 

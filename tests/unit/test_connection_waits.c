@@ -58,7 +58,7 @@ told(struct commands orders[WORKERS], const char *expected)
 }
 
 static void
-a_place_is_one_workers_that_waits(void **state)
+a_freed_slot_goes_to_one_waiting_worker(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(2, orders);
@@ -77,7 +77,7 @@ a_place_is_one_workers_that_waits(void **state)
 }
 
 static void
-workers_that_wait_have_their_turns(void **state)
+waiting_workers_take_turns(void **state)
 {
 	static const char *const turns[] = {"-p-", "--p", "p--", "-p-", "--p"};
 	struct commands orders[WORKERS];
@@ -101,7 +101,7 @@ workers_that_wait_have_their_turns(void **state)
 }
 
 static void
-a_place_that_is_not_taken_goes_to_the_next(void **state)
+an_unused_slot_goes_to_the_next_worker(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
@@ -129,7 +129,7 @@ a_place_that_is_not_taken_goes_to_the_next(void **state)
 }
 
 static void
-a_place_that_is_promised_is_nobody_elses(void **state)
+a_promised_slot_is_reserved(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(2, orders);
@@ -152,7 +152,7 @@ a_place_that_is_promised_is_nobody_elses(void **state)
 }
 
 static void
-a_worker_that_retires_keeps_no_place(void **state)
+a_retiring_worker_keeps_no_slot(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
@@ -175,7 +175,7 @@ a_worker_that_retires_keeps_no_place(void **state)
 }
 
 static void
-nobody_waits_for_a_place_that_is_there(void **state)
+a_free_slot_needs_no_wait(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
@@ -189,7 +189,7 @@ nobody_waits_for_a_place_that_is_there(void **state)
 }
 
 static void
-others_are_asked_unless_they_have_nothing_better(void **state)
+workers_without_a_better_victim_are_not_asked(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
@@ -222,7 +222,7 @@ others_are_asked_unless_they_have_nothing_better(void **state)
 
 /* Milliseconds since the machine's start have more than 32 bits then. */
 static void
-answers_are_known_for_a_moment_after_fifty_days_too(void **state)
+answers_are_remembered_after_fifty_days_too(void **state)
 {
 	const uint64_t now = UINT64_C(50) * 24 * 3600 * 1000000;
 	struct commands orders[WORKERS];
@@ -240,7 +240,7 @@ answers_are_known_for_a_moment_after_fifty_days_too(void **state)
 
 /* They answer, but so late that what they have is not known any more, or others get their slots. */
 static void
-a_slot_is_waited_for_no_longer_than_for_one_answer(void **state)
+a_wait_for_a_slot_lasts_one_response_time(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
@@ -278,7 +278,7 @@ a_slot_is_waited_for_no_longer_than_for_one_answer(void **state)
 
 /* Each has read the clock before that. */
 static void
-a_question_or_offer_of_later_is_not_one_of_long_ago(void **state)
+later_questions_and_offers_are_not_taken_for_old_ones(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
@@ -297,7 +297,7 @@ a_question_or_offer_of_later_is_not_one_of_long_ago(void **state)
 
 /* What another had a moment ago is no reason not to ask; nor is an answer worth to be woken for. */
 static void
-a_worker_that_has_nothing_asks_each_time(void **state)
+a_worker_without_a_victim_asks_each_time(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
@@ -317,7 +317,7 @@ a_worker_that_has_nothing_asks_each_time(void **state)
 }
 
 static void
-a_slot_that_was_given_up_ends_the_wait(void **state)
+a_freed_slot_ends_the_wait(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
@@ -347,7 +347,7 @@ a_slot_that_was_given_up_ends_the_wait(void **state)
 }
 
 static void
-a_worker_that_does_not_answer_is_waited_for_once(void **state)
+a_silent_worker_causes_one_wait(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
@@ -376,7 +376,7 @@ a_worker_that_does_not_answer_is_waited_for_once(void **state)
 
 /* However much a worker is told while its loop stands still. */
 static void
-no_order_is_lost(void **state)
+no_command_is_lost(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
@@ -454,23 +454,21 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_place_is_one_workers_that_waits),
-	    cmocka_unit_test(workers_that_wait_have_their_turns),
-	    cmocka_unit_test(a_place_that_is_not_taken_goes_to_the_next),
-	    cmocka_unit_test(a_place_that_is_promised_is_nobody_elses),
-	    cmocka_unit_test(a_worker_that_retires_keeps_no_place),
-	    cmocka_unit_test(nobody_waits_for_a_place_that_is_there),
-	    cmocka_unit_test(others_are_asked_unless_they_have_nothing_better),
+	    cmocka_unit_test(a_freed_slot_goes_to_one_waiting_worker),
+	    cmocka_unit_test(waiting_workers_take_turns),
+	    cmocka_unit_test(an_unused_slot_goes_to_the_next_worker),
+	    cmocka_unit_test(a_promised_slot_is_reserved),
+	    cmocka_unit_test(a_retiring_worker_keeps_no_slot),
+	    cmocka_unit_test(a_free_slot_needs_no_wait),
+	    cmocka_unit_test(workers_without_a_better_victim_are_not_asked),
+	    cmocka_unit_test(answers_are_remembered_after_fifty_days_too),
+	    cmocka_unit_test(a_wait_for_a_slot_lasts_one_response_time),
 	    cmocka_unit_test(
-		answers_are_known_for_a_moment_after_fifty_days_too),
-	    cmocka_unit_test(
-		a_slot_is_waited_for_no_longer_than_for_one_answer),
-	    cmocka_unit_test(
-		a_question_or_offer_of_later_is_not_one_of_long_ago),
-	    cmocka_unit_test(a_worker_that_has_nothing_asks_each_time),
-	    cmocka_unit_test(a_slot_that_was_given_up_ends_the_wait),
-	    cmocka_unit_test(a_worker_that_does_not_answer_is_waited_for_once),
-	    cmocka_unit_test(no_order_is_lost),
+		later_questions_and_offers_are_not_taken_for_old_ones),
+	    cmocka_unit_test(a_worker_without_a_victim_asks_each_time),
+	    cmocka_unit_test(a_freed_slot_ends_the_wait),
+	    cmocka_unit_test(a_silent_worker_causes_one_wait),
+	    cmocka_unit_test(no_command_is_lost),
 	    cmocka_unit_test(no_worker_waits_for_ever),
 	};
 

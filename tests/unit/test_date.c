@@ -282,7 +282,7 @@ expect_refused(const char *const *texts, size_t count)
 }
 
 static void
-what_is_not_exactly_a_date_is_refused(void **state)
+malformed_dates_are_refused(void **state)
 {
 	time_t t;
 
@@ -388,7 +388,7 @@ main(void)
 	    cmocka_unit_test(day_need_not_be_that_of_the_date),
 	    cmocka_unit_test(leap_second_is_the_next_second),
 	    cmocka_unit_test(two_digit_year_is_at_most_50_years_ahead),
-	    cmocka_unit_test(what_is_not_exactly_a_date_is_refused),
+	    cmocka_unit_test(malformed_dates_are_refused),
 	    cmocka_unit_test(impossible_dates_are_refused),
 	    cmocka_unit_test(every_prefix_of_a_date_is_refused),
 	    cmocka_unit_test(random_times_agree_with_the_c_library),

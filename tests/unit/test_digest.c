@@ -59,7 +59,7 @@ text_is_read_as_it_was_written(void **state)
 }
 
 static void
-anything_else_is_no_digest(void **state)
+other_texts_are_no_digest(void **state)
 {
 	static const char *const t[] = {"", " ", HASH, HASH " ", HASH " 6",
 	    HASH " 6 ", HASH " 6 1", HASH " 6 1.", HASH " 6 1.0",
@@ -123,7 +123,7 @@ base64_has_its_padding(void **state)
 }
 
 static void
-wish_decides(void **state)
+want_repr_digest_decides(void **state)
 {
 	static const struct {
 		const char *want;
@@ -150,10 +150,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(text_is_read_as_it_was_written),
-	    cmocka_unit_test(anything_else_is_no_digest),
+	    cmocka_unit_test(other_texts_are_no_digest),
 	    cmocka_unit_test(digest_is_of_one_size_and_time),
 	    cmocka_unit_test(base64_has_its_padding),
-	    cmocka_unit_test(wish_decides),
+	    cmocka_unit_test(want_repr_digest_decides),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,7 +82,7 @@ fetched_goes_and_the_rest_stays(struct fixture *fx)
 }
 
 static void
-fetched_pages_go_and_those_from_before_stay(void **state)
+only_fetched_pages_are_dropped(void **state)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(
@@ -107,7 +107,7 @@ tail_stays_until_the_tick(struct fixture *fx)
 }
 
 static void
-the_end_goes_with_a_later_tick(void **state)
+the_end_is_dropped_at_a_later_tick(void **state)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(holds_in_one_of(TRIES, tail_stays_until_the_tick, *state));
@@ -129,7 +129,7 @@ tail_goes_soon(struct fixture *fx)
 
 /* A loaded machine may acknowledge as late as a far client. */
 static void
-the_end_goes_soon_if_the_client_is_near(void **state)
+the_end_is_dropped_soon_for_a_near_client(void **state)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(holds_in_one_of(TRIES, tail_goes_soon, *state));
@@ -177,7 +177,7 @@ with_auto_a_small_file_stays(void **state)
 
 /* Nothing is fetched, so nobody else's lock is taken. */
 static void
-with_auto_what_is_in_memory_needs_no_decision(void **state)
+with_auto_resident_files_need_no_decision(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "hot", 5000);
@@ -221,7 +221,7 @@ ask_for_others(struct fixture *fx)
 }
 
 static void
-a_file_that_is_closed_was_asked_for_all_the_same(void **state)
+requests_for_a_closed_file_count(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "hot", 5000);
@@ -259,7 +259,7 @@ a_file_that_is_closed_was_asked_for_all_the_same(void **state)
 
 /* They bring in what they do not know of: nothing would be given back. */
 static void
-with_auto_blocking_and_copy_note_nothing(void **state)
+with_auto_blocking_and_copy_count_no_request(void **state)
 {
 	static const char *const paths[] = {"blocking", "copy"};
 	struct fixture *fx = *state;
@@ -284,7 +284,7 @@ with_auto_blocking_and_copy_note_nothing(void **state)
 
 /* Others have been asked for more often, and memory is too small for all. */
 static void
-with_auto_an_unpopular_file_goes(void **state)
+with_auto_an_unpopular_file_is_dropped(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -329,7 +329,7 @@ a_cancelled_transmission_drops_what_it_fetched(void **state)
 }
 
 static void
-without_a_delay_a_range_goes_at_once(void **state)
+without_a_delay_a_range_is_dropped_at_once(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -346,7 +346,7 @@ without_a_delay_a_range_goes_at_once(void **state)
 }
 
 static void
-what_goes_soon_does_not_wait_for_what_goes_later(void **state)
+a_short_delay_does_not_wait_for_a_long_one(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -362,7 +362,7 @@ what_goes_soon_does_not_wait_for_what_goes_later(void **state)
 }
 
 static void
-what_is_not_due_is_forgotten_with_the_loop(void **state)
+the_end_of_the_loop_cancels_delayed_drops(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -380,7 +380,7 @@ what_is_not_due_is_forgotten_with_the_loop(void **state)
 
 /* It is a hint: with a full queue the pages stay, and nothing leaks. */
 static void
-a_full_queue_is_no_harm(void **state)
+a_full_queue_skips_the_drop(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -423,14 +423,14 @@ drop_is_put_off(struct fixture *fx)
 }
 
 static void
-what_is_being_sent_goes_a_little_later(void **state)
+a_file_in_transmission_is_dropped_later(void **state)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(holds_in_one_of(TRIES, drop_is_put_off, *state));
 }
 
 static void
-what_is_always_being_sent_stays(void **state)
+a_file_in_permanent_transmission_stays(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -475,7 +475,7 @@ not_sent_while_given_back(
 }
 
 static void
-what_is_being_given_back_is_not_sent_by_the_loop(void **state)
+the_loop_does_not_send_pages_that_are_being_dropped(void **state)
 {
 	static const char *const paths[] = {"nodiskio", "splice", "uring"};
 	struct fixture *fx = *state;
@@ -543,32 +543,33 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(fetched_pages_go_and_those_from_before_stay, setup),
-	    TEST(the_end_goes_with_a_later_tick, setup),
-	    TEST(the_end_goes_soon_if_the_client_is_near, setup),
+	    TEST(only_fetched_pages_are_dropped, setup),
+	    TEST(the_end_is_dropped_at_a_later_tick, setup),
+	    TEST(the_end_is_dropped_soon_for_a_near_client, setup),
 	    TEST(with_keep_everything_stays, setup),
 	    TEST(with_auto_a_small_file_stays, setup),
-	    TEST(with_auto_what_is_in_memory_needs_no_decision, setup),
-	    TEST(a_file_that_is_closed_was_asked_for_all_the_same, setup),
-	    TEST(with_auto_blocking_and_copy_note_nothing, setup),
-	    TEST(with_auto_an_unpopular_file_goes, setup),
+	    TEST(with_auto_resident_files_need_no_decision, setup),
+	    TEST(requests_for_a_closed_file_count, setup),
+	    TEST(with_auto_blocking_and_copy_count_no_request, setup),
+	    TEST(with_auto_an_unpopular_file_is_dropped, setup),
 	    TEST(a_cancelled_transmission_drops_what_it_fetched, setup),
-	    TEST(without_a_delay_a_range_goes_at_once, setup),
-	    TEST(what_goes_soon_does_not_wait_for_what_goes_later, setup),
-	    TEST(what_is_not_due_is_forgotten_with_the_loop, setup),
-	    TEST(a_full_queue_is_no_harm, setup_narrow),
-	    TEST(what_is_being_sent_goes_a_little_later, setup),
-	    TEST(what_is_always_being_sent_stays, setup),
-	    TEST(what_is_being_given_back_is_not_sent_by_the_loop, setup),
+	    TEST(without_a_delay_a_range_is_dropped_at_once, setup),
+	    TEST(a_short_delay_does_not_wait_for_a_long_one, setup),
+	    TEST(the_end_of_the_loop_cancels_delayed_drops, setup),
+	    TEST(a_full_queue_skips_the_drop, setup_narrow),
+	    TEST(a_file_in_transmission_is_dropped_later, setup),
+	    TEST(a_file_in_permanent_transmission_stays, setup),
+	    TEST(the_loop_does_not_send_pages_that_are_being_dropped, setup),
 	    TEST(a_drop_by_another_loop_is_noticed, setup),
 	    /* The same into a sink. */
-	    TEST(fetched_pages_go_and_those_from_before_stay, setup_sinks),
-	    TEST(the_end_goes_with_a_later_tick, setup_sinks),
+	    TEST(only_fetched_pages_are_dropped, setup_sinks),
+	    TEST(the_end_is_dropped_at_a_later_tick, setup_sinks),
 	    TEST(with_keep_everything_stays, setup_sinks),
 	    TEST(with_auto_a_small_file_stays, setup_sinks),
-	    TEST(with_auto_an_unpopular_file_goes, setup_sinks),
+	    TEST(with_auto_an_unpopular_file_is_dropped, setup_sinks),
 	    TEST(a_cancelled_transmission_drops_what_it_fetched, setup_sinks),
-	    TEST(what_is_being_given_back_is_not_sent_by_the_loop, setup_sinks),
+	    TEST(the_loop_does_not_send_pages_that_are_being_dropped,
+		setup_sinks),
 	    TEST(a_drop_by_another_loop_is_noticed, setup_sinks),
 	};
 

@@ -272,7 +272,7 @@ make_files(struct fixture *fx)
 }
 
 static void
-a_hundred_go_out_by_one_connection(void **state)
+one_connection_sends_a_hundred_responses(void **state)
 {
 	struct fixture *fx = *state;
 	_Atomic uint64_t *counts;
@@ -324,7 +324,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(a_hundred_go_out_by_one_connection),
+	    TEST(one_connection_sends_a_hundred_responses),
 	};
 
 	stay_on_one_cpu();

@@ -79,7 +79,7 @@ within_a_second_nothing_is_looked_up(void **state)
 
 /* The descriptor tells, in the first iteration after it. */
 static void
-what_changes_the_file_itself_is_noticed_at_once(void **state)
+a_change_in_place_is_noticed_at_once(void **state)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -119,7 +119,7 @@ an_unchanged_file_stays_the_same_one(void **state)
 
 /* By the pool it is the clock's time when the lookup began. */
 static void
-a_file_knows_when_it_was_last_looked_up(void **state)
+a_file_has_the_time_of_its_last_lookup(void **state)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -143,7 +143,7 @@ a_file_knows_when_it_was_last_looked_up(void **state)
 }
 
 static void
-whatever_stat_tells_apart_is_changed(void **state)
+each_difference_of_stat_is_a_change(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -430,7 +430,7 @@ nothing_outside_the_root_is_opened(void **state)
 }
 
 static void
-a_circle_of_links_is_refused(void **state)
+a_loop_of_links_is_refused(void **state)
 {
 	struct fixture *fx = *state;
 
@@ -513,10 +513,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(a_file_has_what_stat_says, setup),
 	    TEST(within_a_second_nothing_is_looked_up, setup),
-	    TEST(what_changes_the_file_itself_is_noticed_at_once, setup),
+	    TEST(a_change_in_place_is_noticed_at_once, setup),
 	    TEST(an_unchanged_file_stays_the_same_one, setup),
-	    TEST(a_file_knows_when_it_was_last_looked_up, setup),
-	    TEST(whatever_stat_tells_apart_is_changed, setup),
+	    TEST(a_file_has_the_time_of_its_last_lookup, setup),
+	    TEST(each_difference_of_stat_is_a_change, setup),
 	    TEST(a_changed_size_is_noticed_after_a_second, setup),
 	    TEST(a_changed_time_is_noticed_after_a_second, setup),
 	    TEST(a_replacement_is_noticed_after_a_second, setup),
@@ -528,7 +528,7 @@ main(void)
 	    TEST(a_device_is_never_opened, setup),
 	    TEST(a_socket_is_of_another_type, setup),
 	    TEST(nothing_outside_the_root_is_opened, setup),
-	    TEST(a_circle_of_links_is_refused, setup),
+	    TEST(a_loop_of_links_is_refused, setup),
 	    TEST(a_magic_link_is_refused, setup),
 	    TEST(a_link_inside_the_root_works, setup),
 	    TEST(a_root_is_a_directory, setup),

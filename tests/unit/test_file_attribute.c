@@ -90,7 +90,7 @@ expect(struct fixture *fx, const char *path, bool attribute, uint64_t now_us,
 }
 
 static void
-who_wants_it_waits_once_for_the_pool(void **state)
+an_open_with_the_attribute_waits_once(void **state)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -106,7 +106,7 @@ who_wants_it_waits_once_for_the_pool(void **state)
 }
 
 static void
-a_descriptor_has_it_too(void **state)
+an_adopted_descriptor_has_the_attribute(void **state)
 {
 	struct fixture *fx = *state;
 	struct asked as = {.as_open.op_waiter.wt_done = asked_done,
@@ -129,7 +129,7 @@ a_descriptor_has_it_too(void **state)
 }
 
 static void
-who_does_not_want_it_does_not_wait(void **state)
+an_open_without_the_attribute_does_not_wait(void **state)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -146,7 +146,7 @@ who_does_not_want_it_does_not_wait(void **state)
 }
 
 static void
-a_change_of_it_is_seen(void **state)
+a_changed_attribute_is_noticed(void **state)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -166,7 +166,7 @@ a_change_of_it_is_seen(void **state)
 }
 
 static void
-one_that_is_too_long_or_empty_is_none(void **state)
+a_too_long_or_empty_attribute_is_ignored(void **state)
 {
 	char text[PW_ATTRIBUTE_MAX + 2];
 	struct fixture *fx = *state;
@@ -200,7 +200,7 @@ expect_directory(struct fixture *fx, uint64_t now, enum wait wait)
 }
 
 static void
-directories_and_missing_names_are_told_at_once(void **state)
+directories_and_missing_names_need_no_wait(void **state)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -217,7 +217,7 @@ directories_and_missing_names_are_told_at_once(void **state)
 
 /* The job was given out for others: it is done again, and all have the same file. */
 static void
-who_comes_while_it_is_being_opened_has_it_too(void **state)
+concurrent_opens_share_the_attribute(void **state)
 {
 	struct fixture *fx = *state;
 	struct asked first, second;
@@ -243,7 +243,7 @@ who_comes_while_it_is_being_opened_has_it_too(void **state)
 }
 
 static void
-names_of_a_directory_have_theirs(void **state)
+names_of_a_directory_have_their_attributes(void **state)
 {
 	struct fixture *fx = *state;
 	int dir = pw_root_fd(fx->fx_root);
@@ -268,14 +268,14 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(who_wants_it_waits_once_for_the_pool),
-	    TEST(a_descriptor_has_it_too),
-	    TEST(who_does_not_want_it_does_not_wait),
-	    TEST(a_change_of_it_is_seen),
-	    TEST(one_that_is_too_long_or_empty_is_none),
-	    TEST(directories_and_missing_names_are_told_at_once),
-	    TEST(who_comes_while_it_is_being_opened_has_it_too),
-	    TEST(names_of_a_directory_have_theirs),
+	    TEST(an_open_with_the_attribute_waits_once),
+	    TEST(an_adopted_descriptor_has_the_attribute),
+	    TEST(an_open_without_the_attribute_does_not_wait),
+	    TEST(a_changed_attribute_is_noticed),
+	    TEST(a_too_long_or_empty_attribute_is_ignored),
+	    TEST(directories_and_missing_names_need_no_wait),
+	    TEST(concurrent_opens_share_the_attribute),
+	    TEST(names_of_a_directory_have_their_attributes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

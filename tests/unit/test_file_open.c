@@ -63,7 +63,7 @@ shut(struct fixture *fx, struct latch *la)
 
 /* The queue takes one job: the others, had they their own, would be refused. */
 static void
-those_who_open_the_same_path_share_one_job(void **state)
+opens_of_one_path_share_a_job(void **state)
 {
 	struct fixture *fx = *state;
 	struct asked as[8], other;
@@ -93,7 +93,7 @@ those_who_open_the_same_path_share_one_job(void **state)
 }
 
 static void
-an_error_is_told_to_all_who_wait(void **state)
+an_error_reaches_all_waiters(void **state)
 {
 	struct fixture *fx = *state;
 	struct asked as[3];
@@ -182,7 +182,7 @@ setup_small_cache_one_thread(void **state)
 
 /* A mount below the root hangs: what is on the root's own can be opened. */
 static void
-what_lies_on_another_mount_waits_in_a_queue_of_its_own(void **state)
+opens_on_another_mount_have_their_own_queue(void **state)
 {
 	struct fixture *fx = *state;
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
@@ -220,11 +220,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(those_who_open_the_same_path_share_one_job, setup_narrow),
-	    TEST(an_error_is_told_to_all_who_wait, setup_narrow),
+	    TEST(opens_of_one_path_share_a_job, setup_narrow),
+	    TEST(an_error_reaches_all_waiters, setup_narrow),
 	    TEST(an_open_completes_from_drain_alone, setup),
 	    TEST(by_the_pool_an_unchanged_file_stays_the_same_one, setup),
-	    TEST(what_lies_on_another_mount_waits_in_a_queue_of_its_own,
+	    TEST(opens_on_another_mount_have_their_own_queue,
 		setup_small_cache_one_thread),
 	    TEST(a_file_being_opened_is_not_evicted,
 		setup_small_cache_one_thread),

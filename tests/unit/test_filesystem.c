@@ -70,7 +70,7 @@ open_file_is_compared_on_local_file_systems(void **state)
 
 /* Also where RWF_NOWAIT works, as it does for the files of this test. */
 static void
-loop_neither_opens_nor_asks_where_a_server_may_answer(void **state)
+loop_never_opens_files_of_a_file_server(void **state)
 {
 	struct os_fs fs = {0};
 	int fd = open(".", O_RDONLY | O_DIRECTORY);
@@ -91,8 +91,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(open_file_is_compared_on_local_file_systems),
-	    cmocka_unit_test(
-		loop_neither_opens_nor_asks_where_a_server_may_answer),
+	    cmocka_unit_test(loop_never_opens_files_of_a_file_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

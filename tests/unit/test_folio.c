@@ -66,7 +66,7 @@ cold_file(struct fixture *fx)
 }
 
 static void
-a_folio_comes_as_a_whole_and_nothing_else(void **state)
+a_whole_folio_is_fetched_and_no_more(void **state)
 {
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
@@ -81,7 +81,7 @@ a_folio_comes_as_a_whole_and_nothing_else(void **state)
 }
 
 static void
-the_rest_of_a_file_counts_as_one(void **state)
+the_last_part_of_a_file_counts_as_a_folio(void **state)
 {
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
@@ -114,7 +114,7 @@ a_part_of_a_folio_is_left_alone(void **state)
 
 /* What follows its first page may be missing: the caller reads it. */
 static void
-what_has_begun_is_not_taken_for_complete(void **state)
+a_read_in_flight_is_not_taken_for_complete(void **state)
 {
 	struct pw_file *file = cold_file(*state);
 	char byte;
@@ -254,10 +254,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(a_folio_comes_as_a_whole_and_nothing_else),
-	    TEST(the_rest_of_a_file_counts_as_one),
+	    TEST(a_whole_folio_is_fetched_and_no_more),
+	    TEST(the_last_part_of_a_file_counts_as_a_folio),
 	    TEST(a_part_of_a_folio_is_left_alone),
-	    TEST(what_has_begun_is_not_taken_for_complete),
+	    TEST(a_read_in_flight_is_not_taken_for_complete),
 	    TEST(a_file_that_has_shrunk_is_no_fault),
 	    TEST(folio_with_a_long_readahead_is_read_only_if_it_is_locked),
 	    TEST(mark_is_removed_only_if_that_reads_nothing),

@@ -121,7 +121,7 @@ a_process_that_follows_ends_with_its_parent(void **state)
 }
 
 static void
-one_that_has_let_go_lives_on(void **state)
+a_process_that_stopped_following_survives(void **state)
 {
 	struct family fm;
 
@@ -152,7 +152,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_process_that_follows_ends_with_its_parent),
-	    cmocka_unit_test(one_that_has_let_go_lives_on),
+	    cmocka_unit_test(a_process_that_stopped_following_survives),
 	    cmocka_unit_test(a_parent_that_has_ended_already_is_noticed),
 	};
 

@@ -160,7 +160,7 @@ forwarded_has_pairs_in_members(void **state)
 
 /* A client may write a quote that does not end, to have the proxy's member swallowed. */
 static void
-what_a_client_wrote_does_not_hide_what_the_proxy_adds(void **state)
+entries_of_a_client_do_not_hide_those_of_the_proxy(void **state)
 {
 	static const char *const lies[] = {"\"", "for=\"", "for=\"10.1.1.1",
 	    "x\\", "for=\"\\", "for=\\\"", ",,,", ";\";", "for=\"a\"b\"",
@@ -183,7 +183,7 @@ what_a_client_wrote_does_not_hide_what_the_proxy_adds(void **state)
 }
 
 static void
-absent_is_nobody(void **state)
+an_absent_field_names_no_client(void **state)
 {
 	union sockaddr_any who;
 
@@ -214,8 +214,8 @@ main(void)
 	    cmocka_unit_test(x_forwarded_for_is_read_from_its_end),
 	    cmocka_unit_test(forwarded_has_pairs_in_members),
 	    cmocka_unit_test(
-		what_a_client_wrote_does_not_hide_what_the_proxy_adds),
-	    cmocka_unit_test(absent_is_nobody),
+		entries_of_a_client_do_not_hide_those_of_the_proxy),
+	    cmocka_unit_test(an_absent_field_names_no_client),
 	    cmocka_unit_test(nul_bytes_end_no_address),
 	};
 

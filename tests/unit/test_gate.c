@@ -7,7 +7,7 @@
 #include "lib/disk/gate.h"
 
 static void
-a_turn_that_is_free_is_taken(void **state)
+a_free_turn_is_taken(void **state)
 {
 	struct gate tn;
 
@@ -22,7 +22,7 @@ a_turn_that_is_free_is_taken(void **state)
 
 /* A holder that never comes back holds nobody up for ever. */
 static void
-a_turn_that_is_never_given_back_is_not_waited_for(void **state)
+a_wait_for_a_lost_turn_ends(void **state)
 {
 	struct gate tn;
 
@@ -90,8 +90,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_turn_that_is_free_is_taken),
-	    cmocka_unit_test(a_turn_that_is_never_given_back_is_not_waited_for),
+	    cmocka_unit_test(a_free_turn_is_taken),
+	    cmocka_unit_test(a_wait_for_a_lost_turn_ends),
 	    cmocka_unit_test(turns_do_not_overlap),
 	};
 

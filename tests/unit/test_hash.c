@@ -16,7 +16,7 @@ static struct pw_root root = {.rt_dev = 1, .rt_ino = 2};
 
 /* Of the bytes 0, 1, 2 ... as the authors' program and others have them. */
 static void
-it_is_siphash_1_3(void **state)
+the_hash_is_siphash_1_3(void **state)
 {
 	static const struct {
 		size_t len;
@@ -91,7 +91,7 @@ hashes_of_numbered_names_are_spread(void **state)
 }
 
 static void
-each_seed_is_another(void **state)
+each_seed_gives_another_hash(void **state)
 {
 	struct seed a, b;
 
@@ -118,7 +118,7 @@ longest(struct negative_cache *ms)
 
 /* Those that a client would ask for who knew one loop's secret. */
 static void
-names_that_meet_in_one_loop_do_not_in_another(void **state)
+names_that_collide_in_one_cache_do_not_in_another(void **state)
 {
 	struct negative_cache *ms = negative_create(),
 			      *other = negative_create();
@@ -146,11 +146,11 @@ int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(it_is_siphash_1_3),
+	    cmocka_unit_test(the_hash_is_siphash_1_3),
 	    cmocka_unit_test(every_byte_the_length_the_salt_and_the_seed_count),
 	    cmocka_unit_test(hashes_of_numbered_names_are_spread),
-	    cmocka_unit_test(each_seed_is_another),
-	    cmocka_unit_test(names_that_meet_in_one_loop_do_not_in_another),
+	    cmocka_unit_test(each_seed_gives_another_hash),
+	    cmocka_unit_test(names_that_collide_in_one_cache_do_not_in_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -397,7 +397,7 @@ expect_found(struct str got, const char *expected)
 }
 
 static void
-what_a_refused_head_names_is_found_before_the_error(void **state)
+the_host_of_a_refused_head_is_found(void **state)
 {
 	struct str target, host;
 
@@ -505,8 +505,7 @@ main(void)
 	    cmocka_unit_test(field_is_a_token_a_colon_and_text),
 	    cmocka_unit_test(host_is_there_once_and_well_formed),
 	    cmocka_unit_test(framing_is_one_number_or_refused),
-	    cmocka_unit_test(
-		what_a_refused_head_names_is_found_before_the_error),
+	    cmocka_unit_test(the_host_of_a_refused_head_is_found),
 	    cmocka_unit_test(verdict_does_not_depend_on_the_cut),
 	    cmocka_unit_test(every_byte_is_judged_by_the_grammar),
 	};

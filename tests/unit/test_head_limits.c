@@ -115,7 +115,7 @@ new_head_forgets_the_old_one(void **state)
 }
 
 static void
-blank_lines_that_were_taken_away_count(void **state)
+removed_blank_lines_count(void **state)
 {
 	static const char lines[] = "\r\n\r\n\r\n" BASE "\r\n";
 	const size_t len = sizeof(lines) - 1;
@@ -159,7 +159,7 @@ main(void)
 	    cmocka_unit_test(target_longer_than_its_limit_is_414),
 	    cmocka_unit_test(more_fields_than_their_limit_are_431),
 	    cmocka_unit_test(new_head_forgets_the_old_one),
-	    cmocka_unit_test(blank_lines_that_were_taken_away_count),
+	    cmocka_unit_test(removed_blank_lines_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

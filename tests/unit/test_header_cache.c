@@ -77,7 +77,7 @@ matches(const struct cached_header *fl, const char *text)
 }
 
 static void
-nothing_matches_what_is_empty(void **state)
+an_empty_cache_matches_no_block(void **state)
 {
 	struct header_cache *table = *state;
 	size_t i;
@@ -103,7 +103,7 @@ the_same_block_matches_whatever_follows(void **state)
 }
 
 static void
-one_byte_of_difference_is_seen(void **state)
+one_different_byte_is_noticed(void **state)
 {
 	const struct cached_header *fl = remember(*state, LINE, PLAIN);
 	char text[] = PLAIN;
@@ -129,7 +129,7 @@ one_byte_of_difference_is_seen(void **state)
 }
 
 static void
-what_changes_an_answer_is_not_remembered(void **state)
+fields_that_change_the_response_are_not_remembered(void **state)
 {
 	static const char *const blocks[] = {
 	    HOST "Range: bytes=0-1\r\n\r\n",
@@ -259,7 +259,7 @@ a_block_has_a_largest_size(void **state)
 
 /* More blocks than slots: each is remembered, and who had one compares. */
 static void
-a_block_takes_the_place_of_another(void **state)
+a_block_evicts_another(void **state)
 {
 	const struct cached_header *first = remember(*state, LINE, PLAIN), *fl;
 	struct header_cache *table = *state;
@@ -284,7 +284,7 @@ a_block_takes_the_place_of_another(void **state)
 
 /* What its connection was allowed, this one may not be: the other host, over TLS. */
 static void
-a_block_of_another_connection_in_its_place_is_not_known(void **state)
+a_replaced_block_of_another_connection_is_unknown(void **state)
 {
 	const struct cached_header *first = remember(*state, LINE, PLAIN), *fl;
 	struct known_header known = known_header(first);
@@ -305,7 +305,7 @@ a_block_of_another_connection_in_its_place_is_not_known(void **state)
 }
 
 static void
-nothing_is_known_at_first(void **state)
+a_new_connection_knows_no_block(void **state)
 {
 	struct known_header known = {0};
 
@@ -320,19 +320,19 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    RULE(nothing_matches_what_is_empty),
+	    RULE(an_empty_cache_matches_no_block),
 	    RULE(the_same_block_matches_whatever_follows),
-	    RULE(one_byte_of_difference_is_seen),
-	    RULE(what_changes_an_answer_is_not_remembered),
+	    RULE(one_different_byte_is_noticed),
+	    RULE(fields_that_change_the_response_are_not_remembered),
 	    RULE(only_gets_of_http_1_1_are_remembered),
 	    RULE(other_fields_are_remembered),
 	    RULE(an_empty_host_is_not_remembered),
 	    RULE(a_field_that_came_twice_is_not_remembered),
 	    RULE(values_are_found_in_every_block_that_matches),
 	    RULE(a_block_has_a_largest_size),
-	    RULE(a_block_takes_the_place_of_another),
-	    RULE(a_block_of_another_connection_in_its_place_is_not_known),
-	    RULE(nothing_is_known_at_first),
+	    RULE(a_block_evicts_another),
+	    RULE(a_replaced_block_of_another_connection_is_unknown),
+	    RULE(a_new_connection_knows_no_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

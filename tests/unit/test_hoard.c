@@ -48,7 +48,7 @@ parse(const char *text, struct hoarded list[HOARD_MAX], size_t *ripe)
 enum { NONE = -1 };
 
 static void
-who_goes(void **state)
+order_of_eviction(void **state)
 {
 	static const struct {
 		const char *list;
@@ -166,7 +166,7 @@ addresses_of_one_network_are_no_group_of_clients(void **state)
 
 /* Each of an address of its own, but for two: wherever these are. */
 static void
-two_of_one_address_are_found_among_many(void **state)
+two_connections_of_one_address_are_found_among_many(void **state)
 {
 	struct hoarded list[HOARD_MAX] = {0};
 	struct hoard_rank rank;
@@ -193,9 +193,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(who_goes),
+	    cmocka_unit_test(order_of_eviction),
 	    cmocka_unit_test(addresses_of_one_network_are_no_group_of_clients),
-	    cmocka_unit_test(two_of_one_address_are_found_among_many),
+	    cmocka_unit_test(
+		two_connections_of_one_address_are_found_among_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

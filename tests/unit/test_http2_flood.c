@@ -24,7 +24,7 @@ payable(struct h2_flood *fl, unsigned tokens, uint64_t now)
 }
 
 static void
-client_begins_with_some_and_earns_them_with_time(void **state)
+client_starts_with_credit_and_earns_more_with_time(void **state)
 {
 	struct h2_flood fl;
 
@@ -77,7 +77,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(client_begins_with_some_and_earns_them_with_time),
+	    cmocka_unit_test(
+		client_starts_with_credit_and_earns_more_with_time),
 	    cmocka_unit_test(reset_costs_more),
 	    cmocka_unit_test(download_earns_more_than_its_updates_cost),
 	};

@@ -68,7 +68,7 @@ static const struct row rows[] = {
 };
 
 static void
-what_leads_to_a_share_is_read_before_it(void **state)
+indirect_blocks_are_read_before_their_chunk(void **state)
 {
 	const struct row *rw;
 	struct indirect in;
@@ -90,7 +90,7 @@ what_leads_to_a_share_is_read_before_it(void **state)
 
 /* Memory is short, or many files are served: the system may have freed it. */
 static void
-it_is_read_again_after_a_while(void **state)
+an_indirect_block_is_read_again_after_a_while(void **state)
 {
 	struct indirect in = {.in_block = 32 * KIB};
 
@@ -116,8 +116,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_leads_to_a_share_is_read_before_it),
-	    cmocka_unit_test(it_is_read_again_after_a_while),
+	    cmocka_unit_test(indirect_blocks_are_read_before_their_chunk),
+	    cmocka_unit_test(an_indirect_block_is_read_again_after_a_while),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

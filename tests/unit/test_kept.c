@@ -77,7 +77,7 @@ send_cold(struct fixture *fx, struct pw_file *file)
 }
 
 static void
-each_mark_is_removed_once_and_nothing_is_asked(void **state)
+each_mark_is_removed_once_without_a_residency_check(void **state)
 {
 	struct pw_file *file = marked_file(*state);
 	size_t i;
@@ -100,7 +100,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(
-		each_mark_is_removed_once_and_nothing_is_asked, setup,
+		each_mark_is_removed_once_without_a_residency_check, setup,
 		teardown),
 	};
 

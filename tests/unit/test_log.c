@@ -142,7 +142,7 @@ an_existing_log_is_appended_to(void **state)
 }
 
 static void
-a_new_log_is_not_readable_by_everybody(void **state)
+a_new_log_is_not_world_readable(void **state)
 {
 	struct fixture *fx = *state;
 	mode_t mask = umask(0);
@@ -291,7 +291,7 @@ write(int fd, const void *buf, size_t len)
 }
 
 static void
-the_end_does_not_wait_for_a_disk_that_hangs(void **state)
+shutdown_does_not_wait_for_a_hung_disk(void **state)
 {
 	struct fixture *fx = *state;
 	static struct log *left; /* still used by the thread, so not lost */
@@ -332,14 +332,14 @@ main(void)
 	    T(without_a_path_there_is_no_access_log),
 	    T(a_path_that_cannot_be_opened_is_an_error),
 	    T(an_existing_log_is_appended_to),
-	    T(a_new_log_is_not_readable_by_everybody),
+	    T(a_new_log_is_not_world_readable),
 	    T(notices_go_to_stdout_and_errors_to_stderr),
 	    T(notices_go_to_stderr_while_the_access_log_is_stdout),
 	    T(a_message_is_one_printable_line),
 	    T(messages_without_a_writer_are_written_at_once),
 	    T(a_record_wakes_an_idle_writer),
 	    T(each_workers_order_is_kept),
-	    T(the_end_does_not_wait_for_a_disk_that_hangs),
+	    T(shutdown_does_not_wait_for_a_hung_disk),
 	};
 #undef T
 

@@ -56,7 +56,7 @@ absent_and_empty_fields_are_a_dash(void **state)
 }
 
 static void
-json_has_every_field_and_null_for_what_was_not_sent(void **state)
+json_has_every_field_and_null_for_absent_ones(void **state)
 {
 	struct log_record rec = record();
 	char buf[4 * FORMAT_MESSAGE];
@@ -422,8 +422,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(absent_and_empty_fields_are_a_dash),
-	    cmocka_unit_test(
-		json_has_every_field_and_null_for_what_was_not_sent),
+	    cmocka_unit_test(json_has_every_field_and_null_for_absent_ones),
 	    cmocka_unit_test(
 		json_target_is_the_whole_of_a_line_that_is_no_request_line),
 	    cmocka_unit_test(json_is_ascii_whatever_bytes_were_sent),

@@ -41,7 +41,7 @@ set_all(size_t pad)
 }
 
 static void
-texts_survive_their_head(void **state)
+kept_texts_survive_the_freed_head(void **state)
 {
 	struct buf kept = {0};
 
@@ -72,7 +72,7 @@ a_text_is_cut_as_the_log_cuts_it(void **state)
 
 /* The line first, then the host. */
 static void
-all_together_have_a_bound(void **state)
+kept_texts_are_bounded_in_total(void **state)
 {
 	struct buf kept = {0};
 
@@ -107,7 +107,7 @@ a_line_that_is_cut_keeps_its_protocol(void **state)
 }
 
 static void
-nothing_is_kept_of_nothing(void **state)
+an_empty_text_keeps_no_memory(void **state)
 {
 	struct buf kept = {0};
 
@@ -122,11 +122,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(texts_survive_their_head),
+	    cmocka_unit_test(kept_texts_survive_the_freed_head),
 	    cmocka_unit_test(a_text_is_cut_as_the_log_cuts_it),
-	    cmocka_unit_test(all_together_have_a_bound),
+	    cmocka_unit_test(kept_texts_are_bounded_in_total),
 	    cmocka_unit_test(a_line_that_is_cut_keeps_its_protocol),
-	    cmocka_unit_test(nothing_is_kept_of_nothing),
+	    cmocka_unit_test(an_empty_text_keeps_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,8 @@ a_stuck_log_blocks_no_worker_and_losses_are_reported(void **state)
 
 	send_many(log_writer(lg, 0), 0, MANY);
 	/* Told while the log is stuck, not only once it recovers. */
-	await(fx->fx_err, " records lost: the log's file or reader is too slow\n");
+	await(fx->fx_err,
+	    " records lost: the log's file or reader is too slow\n");
 	send_many(log_writer(lg, 0), MANY, MANY);
 	text = destroy_and_read(&lg, fd);
 	tl = count_lines(text, "a");
@@ -115,7 +116,7 @@ a_stuck_log_holds_back_no_message(void **state)
 }
 
 static void
-a_stuck_log_does_not_hold_up_the_end(void **state)
+a_stuck_log_does_not_delay_the_shutdown(void **state)
 {
 	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
@@ -253,7 +254,7 @@ outgrow(struct fixture *fx, struct log *lg, const char *path, bool cut)
 }
 
 static void
-a_line_that_a_full_disk_takes_half_of_is_cut_off(void **state)
+half_a_line_on_a_full_disk_is_removed(void **state)
 {
 	struct fixture *fx = *state;
 	struct log *lg = new_log(fx, fx->fx_log, 1);
@@ -316,7 +317,7 @@ the_rest_of_a_line_is_lost_with_its_begin(void **state)
 
 /* As the old server process may during a reload. */
 static void
-what_another_process_has_written_behind_is_not_cut(void **state)
+lines_of_another_process_are_not_truncated(void **state)
 {
 	struct fixture *fx = *state;
 	struct sink sk;
@@ -330,7 +331,7 @@ what_another_process_has_written_behind_is_not_cut(void **state)
 
 /* As logrotate does with copytruncate. */
 static void
-a_log_that_was_emptied_meanwhile_is_not_cut(void **state)
+an_emptied_log_is_not_truncated(void **state)
 {
 	struct fixture *fx = *state;
 	struct sink sk;
@@ -357,7 +358,8 @@ stuck_stdout(struct fixture *fx, const int fds[2], uid_t uid)
 	assert_int_equal(fcntl(fds[1], F_GETFL) & O_NONBLOCK, 0);
 	close(fds[1]);
 	send_many(log_writer(lg, 0), 0, MANY);
-	await(fx->fx_err, " records lost: the log's file or reader is too slow\n");
+	await(fx->fx_err,
+	    " records lost: the log's file or reader is too slow\n");
 	text = destroy_and_read(&lg, fds[0]);
 	tl = count_lines(text, "a");
 	assert_int_equal(tl.tl_other, 0);
@@ -366,7 +368,7 @@ stuck_stdout(struct fixture *fx, const int fds[2], uid_t uid)
 }
 
 static void
-a_stuck_pipe_as_stdout_blocks_nobody(void **state)
+a_stuck_pipe_as_stdout_blocks_no_worker(void **state)
 {
 	int fds[2];
 
@@ -376,7 +378,7 @@ a_stuck_pipe_as_stdout_blocks_nobody(void **state)
 
 /* As in a container that runs as an ordinary user: cannot be opened anew. */
 static void
-a_stuck_pipe_of_another_user_blocks_nobody(void **state)
+a_stuck_pipe_of_another_user_blocks_no_worker(void **state)
 {
 	struct fixture *fx = *state;
 	int fds[2];
@@ -392,7 +394,7 @@ a_stuck_pipe_of_another_user_blocks_nobody(void **state)
 }
 
 static void
-a_stuck_socket_as_stdout_blocks_nobody(void **state)
+a_stuck_socket_as_stdout_blocks_no_worker(void **state)
 {
 	int fds[2];
 
@@ -407,19 +409,19 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    T(a_stuck_log_blocks_no_worker_and_losses_are_reported),
 	    T(a_stuck_log_holds_back_no_message),
-	    T(a_stuck_log_does_not_hold_up_the_end),
+	    T(a_stuck_log_does_not_delay_the_shutdown),
 	    T(lines_of_two_logs_stay_whole_in_a_pipe),
 	    T(every_worker_has_its_turn_at_a_slow_log),
 	    T(a_reader_that_went_away_is_reported),
 	    T(a_full_disk_is_reported_with_path_and_cause),
-	    T(a_line_that_a_full_disk_takes_half_of_is_cut_off),
+	    T(half_a_line_on_a_full_disk_is_removed),
 	    T(after_a_torn_line_the_next_one_stands_alone),
 	    T(the_rest_of_a_line_is_lost_with_its_begin),
-	    T(what_another_process_has_written_behind_is_not_cut),
-	    T(a_log_that_was_emptied_meanwhile_is_not_cut),
-	    T(a_stuck_pipe_as_stdout_blocks_nobody),
-	    T(a_stuck_pipe_of_another_user_blocks_nobody),
-	    T(a_stuck_socket_as_stdout_blocks_nobody),
+	    T(lines_of_another_process_are_not_truncated),
+	    T(an_emptied_log_is_not_truncated),
+	    T(a_stuck_pipe_as_stdout_blocks_no_worker),
+	    T(a_stuck_pipe_of_another_user_blocks_no_worker),
+	    T(a_stuck_socket_as_stdout_blocks_no_worker),
 	};
 #undef T
 

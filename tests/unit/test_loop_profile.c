@@ -10,7 +10,7 @@
 #include "server/worker/loop_profile.h"
 
 static void
-a_turn_lasts_from_its_first_change_to_its_end(void **state)
+an_iteration_is_timed_from_its_first_work(void **state)
 {
 	struct loop_profile laps = {0};
 
@@ -25,7 +25,7 @@ a_turn_lasts_from_its_first_change_to_its_end(void **state)
 }
 
 static void
-time_is_told_of_what_it_was_spent_on(void **state)
+time_is_reported_for_each_kind_of_work(void **state)
 {
 	struct loop_profile laps = {0};
 	char text[128];
@@ -43,7 +43,7 @@ time_is_told_of_what_it_was_spent_on(void **state)
 }
 
 static void
-many_short_things_are_told_by_the_longest(void **state)
+short_kinds_of_work_are_reported_after_the_longest(void **state)
 {
 	struct loop_profile laps = {0};
 	char text[128];
@@ -79,9 +79,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_turn_lasts_from_its_first_change_to_its_end),
-	    cmocka_unit_test(time_is_told_of_what_it_was_spent_on),
-	    cmocka_unit_test(many_short_things_are_told_by_the_longest),
+	    cmocka_unit_test(an_iteration_is_timed_from_its_first_work),
+	    cmocka_unit_test(time_is_reported_for_each_kind_of_work),
+	    cmocka_unit_test(
+		short_kinds_of_work_are_reported_after_the_longest),
 	    cmocka_unit_test(a_short_buffer_is_not_overrun),
 	};
 

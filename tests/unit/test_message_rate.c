@@ -14,7 +14,7 @@
 #define BEGIN UINT64_C(5000000) /* less than a period after the clock's 0 */
 
 static void
-the_first_is_told_at_once(void **state)
+the_first_message_is_logged_at_once(void **state)
 {
 	struct message_rate lim = {0};
 
@@ -25,7 +25,7 @@ the_first_is_told_at_once(void **state)
 }
 
 static void
-those_of_the_next_minute_are_counted_and_told_once(void **state)
+messages_of_the_next_minute_are_counted_and_logged_once(void **state)
 {
 	struct message_rate lim = {0};
 	uint64_t i;
@@ -45,7 +45,7 @@ those_of_the_next_minute_are_counted_and_told_once(void **state)
 }
 
 static void
-the_number_that_was_told_begins_a_minute_as_well(void **state)
+a_logged_number_starts_a_new_minute(void **state)
 {
 	struct message_rate lim = {0};
 	uint64_t second = BEGIN + MESSAGE_RATE_PERIOD;
@@ -60,7 +60,7 @@ the_number_that_was_told_begins_a_minute_as_well(void **state)
 }
 
 static void
-after_a_quiet_minute_it_is_told_again(void **state)
+after_a_quiet_minute_a_message_is_logged_at_once(void **state)
 {
 	struct message_rate lim = {0};
 
@@ -71,7 +71,7 @@ after_a_quiet_minute_it_is_told_again(void **state)
 }
 
 static void
-none_is_forgotten_if_the_number_is_asked_for_late(void **state)
+a_late_query_counts_all_messages(void **state)
 {
 	struct message_rate lim = {0};
 
@@ -87,12 +87,12 @@ int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_first_is_told_at_once),
+	    cmocka_unit_test(the_first_message_is_logged_at_once),
 	    cmocka_unit_test(
-		those_of_the_next_minute_are_counted_and_told_once),
-	    cmocka_unit_test(the_number_that_was_told_begins_a_minute_as_well),
-	    cmocka_unit_test(after_a_quiet_minute_it_is_told_again),
-	    cmocka_unit_test(none_is_forgotten_if_the_number_is_asked_for_late),
+		messages_of_the_next_minute_are_counted_and_logged_once),
+	    cmocka_unit_test(a_logged_number_starts_a_new_minute),
+	    cmocka_unit_test(after_a_quiet_minute_a_message_is_logged_at_once),
+	    cmocka_unit_test(a_late_query_counts_all_messages),
 	};
 
 	return cmocka_run_group_tests_name("limit", tests, NULL, NULL);

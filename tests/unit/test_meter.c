@@ -168,7 +168,7 @@ each_sleep_is_counted_with_the_call_that_it_was_in(void **state)
 }
 
 static void
-what_the_program_goes_on_to_is_not_taken_for_the_call(void **state)
+work_after_a_call_is_not_counted_as_its_sleep(void **state)
 {
 	struct fixture *fx = *state;
 	struct alarm al;
@@ -282,7 +282,7 @@ a_thread_whose_processor_is_taken_away_does_not_count(void **state)
 }
 
 static void
-a_lock_that_another_thread_has_is_named(void **state)
+a_lock_held_by_another_thread_is_named(void **state)
 {
 	struct fixture *fx = *state;
 	struct alarm al;
@@ -320,7 +320,7 @@ short_wait_for_a_lock_is_not_blamed_on_what_computes_afterwards(void **state)
 }
 
 static void
-a_lock_that_nobody_has_is_no_call(void **state)
+a_free_lock_does_not_change_the_call(void **state)
 {
 	struct fixture *fx = *state;
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -437,15 +437,15 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(each_sleep_is_counted_with_the_call_that_it_was_in),
-	    TEST(what_the_program_goes_on_to_is_not_taken_for_the_call),
+	    TEST(work_after_a_call_is_not_counted_as_its_sleep),
 	    TEST(waiting_for_events_does_not_count),
 	    TEST(other_threads_may_sleep),
 	    TEST(a_call_that_computes_does_not_count),
 	    TEST(a_thread_whose_processor_is_taken_away_does_not_count),
-	    TEST(a_lock_that_another_thread_has_is_named),
+	    TEST(a_lock_held_by_another_thread_is_named),
 	    TEST(
 		short_wait_for_a_lock_is_not_blamed_on_what_computes_afterwards),
-	    TEST(a_lock_that_nobody_has_is_no_call),
+	    TEST(a_free_lock_does_not_change_the_call),
 	    TEST(a_page_fault_that_reads_the_disk_is_named),
 	    TEST(a_page_fault_in_a_turn_without_a_call_is_named),
 	    TEST(calls_of_the_library_are_named),

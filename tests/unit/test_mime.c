@@ -276,7 +276,7 @@ expect_load_error(const char *path, const char *what)
 }
 
 static void
-file_that_can_not_be_used_is_named(void **state)
+unusable_file_is_named(void **state)
 {
 	static const char nul[] = "a/b c\n\0a/c d\n";
 	size_t big = (4u << 20) + 1;
@@ -305,7 +305,7 @@ file_that_can_not_be_used_is_named(void **state)
 }
 
 static void
-destroy_takes_what_was_never_made(void **state)
+destroy_accepts_null(void **state)
 {
 	struct mime *m = NULL;
 
@@ -434,7 +434,7 @@ builtin_table_has_types_that_programs_look_for(void **state)
  * which Apache's table (Debian's media-types) and shared-mime-info agree.
  */
 static void
-builtin_table_has_what_other_tables_have(void **state)
+builtin_table_has_the_extensions_of_other_tables(void **state)
 {
 	static const char
 	    nginx[] =
@@ -483,10 +483,10 @@ main(void)
 	    cmocka_unit_test(bad_line_is_named_by_file_and_number),
 	    cmocka_unit_test(message_is_cut_to_its_buffer),
 	    cmocka_unit_test(file_is_read_whole_whatever_its_size),
-	    cmocka_unit_test(file_that_can_not_be_used_is_named),
+	    cmocka_unit_test(unusable_file_is_named),
 	    cmocka_unit_test(builtin_table_has_types_that_programs_look_for),
-	    cmocka_unit_test(builtin_table_has_what_other_tables_have),
-	    cmocka_unit_test(destroy_takes_what_was_never_made),
+	    cmocka_unit_test(builtin_table_has_the_extensions_of_other_tables),
+	    cmocka_unit_test(destroy_accepts_null),
 	    cmocka_unit_test(builtin_table_knows_the_web),
 	    cmocka_unit_test(builtin_table_lists_no_extension_twice),
 	};

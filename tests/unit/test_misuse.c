@@ -89,7 +89,7 @@ unpin_while_pending(struct fixture *fx)
 }
 
 static void
-what_would_ruin_memory_ends_the_program_with_a_sentence(void **state)
+misuse_that_would_corrupt_memory_aborts_with_a_message(void **state)
 {
 	assert_ends(begin_without_a_function, *state,
 	    "libpagewise: pw_wait_begin: wt_done is not set: set it before "
@@ -150,7 +150,7 @@ no_work(struct pw_task *tk)
 }
 
 static void
-a_wait_that_nobody_would_hear_of_is_refused(void **state)
+a_wait_without_a_callback_is_refused(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_task no_done = {.tk_work = no_work},
@@ -185,7 +185,7 @@ an_open_that_does_not_wait_cannot_be_cancelled(void **state)
 }
 
 static void
-flags_of_a_root_that_are_none_are_refused(void **state)
+unknown_flags_of_a_root_are_refused(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_root *rt = NULL;
@@ -212,7 +212,7 @@ assert_refused(struct pw_send *s)
 }
 
 static void
-a_transmission_that_cannot_be_is_refused(void **state)
+an_invalid_transmission_is_refused(void **state)
 {
 	static const struct pw_sink_ops nothing;
 	struct pw_sink sink = {&nothing};
@@ -285,13 +285,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(what_would_ruin_memory_ends_the_program_with_a_sentence),
+	    TEST(misuse_that_would_corrupt_memory_aborts_with_a_message),
 	    TEST(a_pool_with_a_loop_stays),
 	    TEST(a_loop_with_waits_or_being_drained_stays),
-	    TEST(a_wait_that_nobody_would_hear_of_is_refused),
+	    TEST(a_wait_without_a_callback_is_refused),
 	    TEST(an_open_that_does_not_wait_cannot_be_cancelled),
-	    TEST(flags_of_a_root_that_are_none_are_refused),
-	    TEST(a_transmission_that_cannot_be_is_refused),
+	    TEST(unknown_flags_of_a_root_are_refused),
+	    TEST(an_invalid_transmission_is_refused),
 	    TEST(
 		a_step_or_start_while_pending_is_refused_and_the_completion_comes),
 	};

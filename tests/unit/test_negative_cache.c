@@ -42,7 +42,7 @@ an_error_is_remembered_for_a_second(void **state)
 }
 
 static void
-what_was_said_last_counts(void **state)
+the_last_stored_result_counts(void **state)
 {
 	struct negative_cache *ms = *state;
 
@@ -62,7 +62,7 @@ static const struct {
     {-EAGAIN, false}, {-ETIMEDOUT, false}, {-ESTALE, false}, {0, false}};
 
 static void
-what_may_be_over_at_the_next_try_is_not_remembered(void **state)
+temporary_errors_are_not_remembered(void **state)
 {
 	size_t i;
 
@@ -74,7 +74,7 @@ what_may_be_over_at_the_next_try_is_not_remembered(void **state)
 }
 
 static void
-neither_another_path_nor_another_root_is_missing(void **state)
+only_the_same_path_and_root_is_missing(void **state)
 {
 	struct pw_root same = one, other = {.rt_dev = 1, .rt_ino = 3},
 		       disk = {.rt_dev = 2, .rt_ino = 2};
@@ -90,7 +90,7 @@ neither_another_path_nor_another_root_is_missing(void **state)
 
 /* What is known is what was added last, as much as there is room for. */
 static void
-a_scan_takes_no_more_than_its_room(void **state)
+a_scan_is_bounded_in_memory(void **state)
 {
 	size_t known = 0, len = 100;
 	char path[128];
@@ -156,7 +156,7 @@ setup_remote(void **state)
 }
 
 static void
-the_pool_is_asked_once_in_a_second(void **state)
+the_disk_pool_looks_up_once_a_second(void **state)
 {
 	static const char *const paths[] = {
 	    "none", "none/x", "f/x", "..", "self"};
@@ -183,7 +183,7 @@ the_pool_is_asked_once_in_a_second(void **state)
 }
 
 static void
-a_file_that_is_made_is_seen_within_a_second(void **state)
+a_created_file_is_found_within_a_second(void **state)
 {
 	struct fixture *fx = *state;
 	int error;
@@ -196,7 +196,7 @@ a_file_that_is_made_is_seen_within_a_second(void **state)
 }
 
 static void
-a_file_that_is_gone_is_missing(void **state)
+a_removed_file_is_missing(void **state)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -214,7 +214,7 @@ a_file_that_is_gone_is_missing(void **state)
 
 /* With room for four files, and nobody using them. */
 static void
-a_scan_pushes_no_open_file_out(void **state)
+a_scan_evicts_no_open_file(void **state)
 {
 	static const char *const names[] = {"a", "b", "c"};
 	struct fixture *fx = *state;
@@ -246,15 +246,15 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    PURE(an_error_is_remembered_for_a_second),
-	    PURE(what_was_said_last_counts),
-	    PURE(what_may_be_over_at_the_next_try_is_not_remembered),
-	    PURE(neither_another_path_nor_another_root_is_missing),
-	    PURE(a_scan_takes_no_more_than_its_room),
+	    PURE(the_last_stored_result_counts),
+	    PURE(temporary_errors_are_not_remembered),
+	    PURE(only_the_same_path_and_root_is_missing),
+	    PURE(a_scan_is_bounded_in_memory),
 	    PURE(a_path_without_room_for_it_is_not_remembered),
-	    TEST(the_pool_is_asked_once_in_a_second, setup_remote),
-	    TEST(a_file_that_is_made_is_seen_within_a_second, setup_remote),
-	    TEST(a_file_that_is_gone_is_missing, setup_remote),
-	    TEST(a_scan_pushes_no_open_file_out, setup_remote),
+	    TEST(the_disk_pool_looks_up_once_a_second, setup_remote),
+	    TEST(a_created_file_is_found_within_a_second, setup_remote),
+	    TEST(a_removed_file_is_missing, setup_remote),
+	    TEST(a_scan_evicts_no_open_file, setup_remote),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ the_cache_keeps_at_most_its_size(void **state)
 }
 
 static void
-the_oldest_file_that_nobody_uses_is_spared(void **state)
+spare_closes_the_oldest_unused_file(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *used = new_file(fx, "f", SIZE);
@@ -121,7 +121,7 @@ a_file_in_use_survives_its_eviction(void **state)
 }
 
 static void
-what_nobody_asks_for_is_closed(void **state)
+unused_files_are_closed(void **state)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -172,7 +172,7 @@ count_freed(void *user)
 }
 
 static void
-what_the_caller_put_there_is_freed_with_the_last_reference(void **state)
+data_of_the_caller_is_freed_with_the_last_reference(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE), *again = file;
@@ -213,7 +213,7 @@ roots_do_not_mix(void **state)
 
 /* The same path and, if memory were reused, the same pointer. */
 static void
-what_was_opened_in_a_root_is_not_served_for_a_later_one(void **state)
+files_of_a_root_are_not_used_for_a_later_root(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_root *own = fx->fx_root, *rt;
@@ -264,16 +264,14 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(the_least_recently_used_file_goes_first, setup_small_cache),
 	    TEST(the_cache_keeps_at_most_its_size, setup_small_cache),
-	    TEST(the_oldest_file_that_nobody_uses_is_spared, setup_small_cache),
+	    TEST(spare_closes_the_oldest_unused_file, setup_small_cache),
 	    TEST(a_file_in_use_survives_its_eviction, setup_small_cache),
-	    TEST(what_nobody_asks_for_is_closed, setup),
+	    TEST(unused_files_are_closed, setup),
 	    TEST(
 		only_a_removed_file_is_left_to_the_pool_to_close, setup_narrow),
-	    TEST(what_the_caller_put_there_is_freed_with_the_last_reference,
-		setup),
+	    TEST(data_of_the_caller_is_freed_with_the_last_reference, setup),
 	    TEST(roots_do_not_mix, setup_small_cache),
-	    TEST(
-		what_was_opened_in_a_root_is_not_served_for_a_later_one, setup),
+	    TEST(files_of_a_root_are_not_used_for_a_later_root, setup),
 	    TEST(a_root_is_closed_with_the_last_of_its_files, setup),
 	};
 

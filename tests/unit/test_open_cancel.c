@@ -46,7 +46,7 @@ shut(struct fixture *fx, struct latch *la)
 }
 
 static void
-a_cancelled_open_is_never_told_and_the_others_are(void **state)
+a_cancelled_open_gets_no_callback_and_the_others_do(void **state)
 {
 	struct fixture *fx = *state;
 	struct asker *as = calloc(3, sizeof(*as));
@@ -71,7 +71,7 @@ a_cancelled_open_is_never_told_and_the_others_are(void **state)
 
 /* Freed while the thread looks the path up: AddressSanitizer watches. */
 static void
-the_memory_of_a_cancelled_open_is_the_callers(void **state)
+memory_of_a_cancelled_open_may_be_freed(void **state)
 {
 	struct fixture *fx = *state;
 	struct asker *as = calloc(1, sizeof(*as));
@@ -92,7 +92,7 @@ the_memory_of_a_cancelled_open_is_the_callers(void **state)
 }
 
 static void
-one_that_is_told_can_cancel_those_behind_it(void **state)
+a_callback_may_cancel_later_opens(void **state)
 {
 	struct fixture *fx = *state;
 	struct asker as[3] = {0};
@@ -207,11 +207,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(a_cancelled_open_is_never_told_and_the_others_are,
+	    TEST(a_cancelled_open_gets_no_callback_and_the_others_do,
 		setup_one_thread),
-	    TEST(the_memory_of_a_cancelled_open_is_the_callers,
-		setup_one_thread),
-	    TEST(one_that_is_told_can_cancel_those_behind_it, setup_one_thread),
+	    TEST(memory_of_a_cancelled_open_may_be_freed, setup_one_thread),
+	    TEST(a_callback_may_cancel_later_opens, setup_one_thread),
 	    TEST(a_root_follows_links_as_its_flags_say, setup),
 	    TEST(an_absolute_path_is_opened_below_slash, setup),
 	};

@@ -59,7 +59,7 @@ setup_two(void **state)
 }
 
 static void
-short_before_new_before_long_but_not_always(void **state)
+short_jobs_run_first_then_new_and_sometimes_long_ones(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter waiters[MOST];
@@ -82,7 +82,7 @@ short_before_new_before_long_but_not_always(void **state)
 
 /* Two threads: a gate that counts as a download of LONG bytes holds one. */
 static void
-so_many_bytes_of_downloads_are_under_way_and_no_more(void **state)
+bytes_of_downloads_in_flight_are_bounded(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
@@ -155,11 +155,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(
-		short_before_new_before_long_but_not_always, setup_empty,
-		teardown),
+		short_jobs_run_first_then_new_and_sometimes_long_ones,
+		setup_empty, teardown),
 	    cmocka_unit_test_setup_teardown(
-		so_many_bytes_of_downloads_are_under_way_and_no_more, setup_two,
-		teardown),
+		bytes_of_downloads_in_flight_are_bounded, setup_two, teardown),
 	    cmocka_unit_test_setup_teardown(
 		lookups_have_threads_that_reads_never_take, setup_two,
 		teardown),

@@ -148,7 +148,7 @@ expect(enum answer expected, struct who who)
 }
 
 static void
-the_owner_is(void **state)
+the_owner_may_check(void **state)
 {
 	(void)state;
 	expect(TRUE, (struct who){.who_uid = ROOT, .who_owner = ROOT});
@@ -156,7 +156,7 @@ the_owner_is(void **state)
 }
 
 static void
-another_is_not(void **state)
+another_user_may_not_check(void **state)
 {
 	(void)state;
 	expect(FALSE, (struct who){.who_uid = SOMEBODY, .who_owner = ROOT});
@@ -165,7 +165,7 @@ another_is_not(void **state)
 }
 
 static void
-another_with_the_capability_is(void **state)
+another_user_with_the_capability_may_check(void **state)
 {
 	const struct who who = {
 	    .who_uid = NO_NUMBER, .who_fowner = true, .who_owner = ROOT};
@@ -176,7 +176,7 @@ another_with_the_capability_is(void **state)
 
 /* As before Linux 6.5, and in containers that know no newer calls. */
 static void
-without_cachestat_the_same_holds(void **state)
+without_cachestat_the_rules_are_the_same(void **state)
 {
 	static const int errors[] = {ENOSYS, EPERM};
 	size_t i;
@@ -198,7 +198,7 @@ without_cachestat_the_same_holds(void **state)
 
 /* Linux 6.5 to 6.12 answer everybody, and mincore lies to all but the owner. */
 static void
-an_answer_of_cachestat_proves_nothing(void **state)
+success_of_cachestat_proves_no_ownership(void **state)
 {
 	struct who who = {
 	    .who_uid = SOMEBODY, .who_owner = ROOT, .who_refused = ANSWERED};
@@ -262,11 +262,11 @@ int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_owner_is),
-	    cmocka_unit_test(another_is_not),
-	    cmocka_unit_test(another_with_the_capability_is),
-	    cmocka_unit_test(without_cachestat_the_same_holds),
-	    cmocka_unit_test(an_answer_of_cachestat_proves_nothing),
+	    cmocka_unit_test(the_owner_may_check),
+	    cmocka_unit_test(another_user_may_not_check),
+	    cmocka_unit_test(another_user_with_the_capability_may_check),
+	    cmocka_unit_test(without_cachestat_the_rules_are_the_same),
+	    cmocka_unit_test(success_of_cachestat_proves_no_ownership),
 	    cmocka_unit_test(the_overflow_uid_owns_its_files),
 	    cmocka_unit_test(no_capability_covers_an_owner_without_a_number),
 	    cmocka_unit_test(the_overflow_uid_does_not_own_what_has_no_number),

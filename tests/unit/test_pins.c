@@ -107,7 +107,7 @@ pin_stays_until_its_last_reference_is_released(void **state)
 }
 
 static void
-pin_that_nobody_takes_goes_after_a_while(void **state)
+unreferenced_pin_is_removed_after_a_while(void **state)
 {
 	struct pins *ps = pins_create(10 * PAGE, 1);
 	uint64_t now = clock_now(), dev = 0;
@@ -492,7 +492,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(pin_is_found_by_each_of_its_bytes),
 	    cmocka_unit_test(pin_stays_until_its_last_reference_is_released),
-	    cmocka_unit_test(pin_that_nobody_takes_goes_after_a_while),
+	    cmocka_unit_test(unreferenced_pin_is_removed_after_a_while),
 	    cmocka_unit_test(
 		pins_of_a_range_are_forgotten_unless_they_are_held),
 	    cmocka_unit_test(kept_mapping_proves_that_its_bytes_are_resident),

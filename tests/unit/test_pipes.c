@@ -48,7 +48,7 @@ a_pipe_takes_a_share_without_waiting(void **state)
 }
 
 static void
-what_was_put_back_is_given_again(void **state)
+a_returned_pipe_is_used_again(void **state)
 {
 	struct pipe *pp, *again;
 
@@ -60,7 +60,7 @@ what_was_put_back_is_given_again(void **state)
 }
 
 static void
-a_pipe_with_something_in_it_is_closed(void **state)
+a_pipe_with_data_is_closed(void **state)
 {
 	struct pipe *pp;
 	int before = count_fds();
@@ -91,7 +91,7 @@ exhaust(struct pipes *pps, unsigned *count)
 }
 
 static void
-there_is_an_end_and_few_are_kept(void **state)
+pipes_are_bounded_and_few_are_kept(void **state)
 {
 	int before = count_fds();
 	unsigned count, again;
@@ -131,7 +131,7 @@ sends(struct fixture *fx, struct pw_file *file)
 }
 
 static void
-without_descriptors_it_is_sent_all_the_same(void **state)
+without_descriptors_the_file_is_sent(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 700001);
@@ -189,7 +189,7 @@ without_buffers(void)
 }
 
 static void
-a_user_whose_pipes_are_too_many_gets_no_small_ones(void **state)
+a_user_with_too_many_pipes_gets_no_small_ones(void **state)
 {
 	int status;
 	pid_t pid;
@@ -232,13 +232,12 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    STORE(a_pipe_takes_a_share_without_waiting),
-	    STORE(what_was_put_back_is_given_again),
-	    STORE(a_pipe_with_something_in_it_is_closed),
-	    STORE(there_is_an_end_and_few_are_kept),
+	    STORE(a_returned_pipe_is_used_again),
+	    STORE(a_pipe_with_data_is_closed),
+	    STORE(pipes_are_bounded_and_few_are_kept),
 	    SPLICE(pipes_go_back_to_the_store),
-	    SPLICE(without_descriptors_it_is_sent_all_the_same),
-	    cmocka_unit_test(
-		a_user_whose_pipes_are_too_many_gets_no_small_ones),
+	    SPLICE(without_descriptors_the_file_is_sent),
+	    cmocka_unit_test(a_user_with_too_many_pipes_gets_no_small_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ a_job_is_run_once_and_its_result_delivered_once(void **state)
 }
 
 static void
-nothing_is_delivered_but_by_drain(void **state)
+only_drain_delivers_results(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
@@ -126,7 +126,7 @@ nothing_is_delivered_but_by_drain(void **state)
 }
 
 static void
-a_device_whose_threads_are_held_takes_nobody_elses(void **state)
+a_hung_device_uses_only_its_own_threads(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
@@ -172,7 +172,7 @@ jobs_run_side_by_side_up_to_the_quota(void **state)
 }
 
 static void
-a_full_queue_refuses_what_is_new_and_counts_it(void **state)
+a_full_queue_refuses_and_counts_new_jobs(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
@@ -209,7 +209,7 @@ a_full_queue_refuses_what_is_new_and_counts_it(void **state)
  * one flight.
  */
 static void
-those_who_miss_the_same_window_share_one_fetch(void **state)
+misses_of_one_window_share_a_fetch(void **state)
 {
 	static const struct {
 		off_t off;
@@ -561,12 +561,11 @@ main(void)
 	    cmocka_unit_test(a_pool_that_was_never_used_can_be_destroyed),
 	    TEST(destroy_waits_for_jobs_that_run, setup),
 	    TEST(a_job_is_run_once_and_its_result_delivered_once, setup),
-	    TEST(nothing_is_delivered_but_by_drain, setup),
+	    TEST(only_drain_delivers_results, setup),
 	    TEST(jobs_run_side_by_side_up_to_the_quota, setup_two_threads),
-	    TEST(a_device_whose_threads_are_held_takes_nobody_elses,
-		setup_two_threads),
-	    TEST(a_full_queue_refuses_what_is_new_and_counts_it, setup_narrow),
-	    TEST(those_who_miss_the_same_window_share_one_fetch, setup_narrow),
+	    TEST(a_hung_device_uses_only_its_own_threads, setup_two_threads),
+	    TEST(a_full_queue_refuses_and_counts_new_jobs, setup_narrow),
+	    TEST(misses_of_one_window_share_a_fetch, setup_narrow),
 	    TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow),
 	    TEST(another_file_is_another_flight, setup_narrow),
 	    TEST(a_window_is_fetched_again_after_it_has_landed, setup_narrow),

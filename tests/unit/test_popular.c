@@ -53,7 +53,7 @@ expect(const struct popular_path *pp, const struct site *site, const char *path,
 
 /* A request that waited for its disk is counted when that has answered. */
 static void
-what_began_before_the_others_takes_nothing_away(void **state)
+an_earlier_clock_loses_no_counts(void **state)
 {
 	struct popular *po = popular_create(1, &seed, 0);
 	struct popular_path *pp;
@@ -191,7 +191,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_began_before_the_others_takes_nothing_away),
+	    cmocka_unit_test(an_earlier_clock_loses_no_counts),
 	    cmocka_unit_test(counts_are_exact_while_there_are_counters),
 	    cmocka_unit_test(popular_ones_are_found_among_names_that_come_once),
 	    cmocka_unit_test(counts_are_halved_as_time_goes_by),

@@ -293,7 +293,7 @@ range_behind_the_end_is_unsatisfiable(void **state)
 }
 
 static void
-what_is_not_a_range_is_ignored(void **state)
+malformed_ranges_are_ignored(void **state)
 {
 	size_t n = 77;
 	struct range out[RANGE_MOST];
@@ -330,7 +330,7 @@ many(char *value, size_t n, bool backwards)
 }
 
 static void
-set_has_an_end(void **state)
+sets_are_bounded(void **state)
 {
 	static char value[RANGE_MOST * 16];
 	static struct range out[RANGE_MOST];
@@ -404,9 +404,9 @@ main(void)
 	    cmocka_unit_test(overlapping_and_adjacent_ranges_are_merged),
 	    cmocka_unit_test(white_space_and_empty_members_are_skipped),
 	    cmocka_unit_test(range_behind_the_end_is_unsatisfiable),
-	    cmocka_unit_test(what_is_not_a_range_is_ignored),
+	    cmocka_unit_test(malformed_ranges_are_ignored),
 	    cmocka_unit_test(cheap_set_may_have_more_members),
-	    cmocka_unit_test(set_has_an_end),
+	    cmocka_unit_test(sets_are_bounded),
 	    cmocka_unit_test(merged_set_covers_the_same_bytes_once),
 	};
 

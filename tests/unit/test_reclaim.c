@@ -62,14 +62,14 @@ quiet_after_a_look(struct fixture *fx)
 }
 
 static void
-it_is_not_quiet_before_the_counters_were_read(void **state)
+not_quiet_before_the_counters_were_read(void **state)
 {
 	taken = 5;
 	assert_false(quiet(*state));
 }
 
 static void
-it_is_quiet_while_the_counters_stay(void **state)
+quiet_while_the_counters_stay(void **state)
 {
 	taken = 5;
 	assert_true(quiet_after_a_look(*state));
@@ -77,7 +77,7 @@ it_is_quiet_while_the_counters_stay(void **state)
 }
 
 static void
-it_is_not_quiet_once_they_moved(void **state)
+not_quiet_after_the_counters_changed(void **state)
 {
 	taken = 5;
 	assert_true(quiet_after_a_look(*state));
@@ -89,7 +89,7 @@ it_is_not_quiet_once_they_moved(void **state)
 }
 
 static void
-a_fetch_looks_as_well(void **state)
+a_fetch_reads_the_counters(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
@@ -124,7 +124,7 @@ a_fetch_ends_the_quiet(void **state)
 
 /* What was known long ago says nothing of now. */
 static void
-without_a_look_it_is_not_known(void **state)
+without_a_recent_read_the_state_is_unknown(void **state)
 {
 	struct fixture *fx = *state;
 
@@ -134,7 +134,7 @@ without_a_look_it_is_not_known(void **state)
 }
 
 static void
-counters_that_cannot_be_read_say_nothing(void **state)
+unreadable_counters_leave_the_state_unknown(void **state)
 {
 	taken = -EIO;
 	look(*state);
@@ -143,7 +143,7 @@ counters_that_cannot_be_read_say_nothing(void **state)
 
 /* An operator looks at disks; this is none. */
 static void
-its_queue_is_in_no_statistics(void **state)
+the_queue_of_reclaim_is_in_no_statistics(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_device_stats ds[8];
@@ -156,7 +156,7 @@ its_queue_is_in_no_statistics(void **state)
 }
 
 static void
-its_descriptor_is_closed_even_if_it_is_0(void **state)
+descriptor_0_of_reclaim_is_closed(void **state)
 {
 	int saved = dup(STDIN_FILENO);
 	struct reclaim *rc;
@@ -180,15 +180,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(it_is_not_quiet_before_the_counters_were_read),
-	    TEST(it_is_quiet_while_the_counters_stay),
-	    TEST(it_is_not_quiet_once_they_moved),
-	    TEST(a_fetch_looks_as_well),
+	    TEST(not_quiet_before_the_counters_were_read),
+	    TEST(quiet_while_the_counters_stay),
+	    TEST(not_quiet_after_the_counters_changed),
+	    TEST(a_fetch_reads_the_counters),
 	    TEST(a_fetch_ends_the_quiet),
-	    TEST(without_a_look_it_is_not_known),
-	    TEST(counters_that_cannot_be_read_say_nothing),
-	    TEST(its_queue_is_in_no_statistics),
-	    cmocka_unit_test(its_descriptor_is_closed_even_if_it_is_0),
+	    TEST(without_a_recent_read_the_state_is_unknown),
+	    TEST(unreadable_counters_leave_the_state_unknown),
+	    TEST(the_queue_of_reclaim_is_in_no_statistics),
+	    cmocka_unit_test(descriptor_0_of_reclaim_is_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -311,7 +311,7 @@ changed_record_is_refused(void **state)
 }
 
 static void
-other_secrets_and_broken_lines_are_left_out(void **state)
+other_secrets_and_malformed_lines_are_ignored(void **state)
 {
 	static const char *const lines[] = {"", "SERVER_TRAFFIC_SECRET_0",
 	    "CLIENT_TRAFFIC_SECRET_0 00 1234", "CLIENT_RANDOM 00 1234",
@@ -543,7 +543,7 @@ main(void)
 		key_is_replaced_after_many_records_in_tls_1_3_only),
 	    cmocka_unit_test(tls_1_2_has_no_next_key),
 	    cmocka_unit_test(changed_record_is_refused),
-	    cmocka_unit_test(other_secrets_and_broken_lines_are_left_out),
+	    cmocka_unit_test(other_secrets_and_malformed_lines_are_ignored),
 	    cmocka_unit_test(each_record_of_the_client_is_read),
 	    cmocka_unit_test(end_of_the_client_is_read),
 	    cmocka_unit_test(key_of_the_client_is_followed),

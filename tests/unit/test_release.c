@@ -23,7 +23,7 @@ begin(struct fixture *fx, struct release *rl, bool high)
 }
 
 static void
-it_begins_when_most_have_left_or_memory_is_short(void **state)
+release_begins_when_most_clients_left_or_memory_is_short(void **state)
 {
 	struct fixture *fx = *state;
 	struct release rl;
@@ -98,7 +98,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(
-		it_begins_when_most_have_left_or_memory_is_short, setup,
+		release_begins_when_most_clients_left_or_memory_is_short, setup,
 		teardown),
 	    cmocka_unit_test_setup_teardown(the_heap_is_whole, setup, teardown),
 	    cmocka_unit_test_setup_teardown(a_drain_ends_it, setup, teardown),

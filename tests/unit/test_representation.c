@@ -133,7 +133,7 @@ time_of_a_reproducible_build_is_not_announced(void **state)
 }
 
 static void
-rule_of_the_configuration_is_what_counts(void **state)
+rule_of_the_configuration_replaces_the_validator(void **state)
 {
 	struct fixture *fx = *state;
 	const struct representation *rp;
@@ -160,7 +160,8 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		time_of_a_reproducible_build_is_not_announced, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
-		rule_of_the_configuration_is_what_counts, setup, teardown),
+		rule_of_the_configuration_replaces_the_validator, setup,
+		teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,7 +94,7 @@ size_is_rounded_up_to_a_power_of_two_of_pages(void **state)
 
 #ifdef __linux__
 static void
-a_signal_is_no_reason_not_to_have_one(void **state)
+creation_is_repeated_after_a_signal(void **state)
 {
 	struct ring *rg;
 
@@ -107,7 +107,7 @@ a_signal_is_no_reason_not_to_have_one(void **state)
 #endif
 
 static void
-a_size_that_cannot_be_is_refused(void **state)
+an_invalid_size_is_refused(void **state)
 {
 	struct ring *rg = NULL;
 
@@ -350,9 +350,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(size_is_rounded_up_to_a_power_of_two_of_pages),
 #ifdef __linux__
-	    cmocka_unit_test(a_signal_is_no_reason_not_to_have_one),
+	    cmocka_unit_test(creation_is_repeated_after_a_signal),
 #endif
-	    cmocka_unit_test(a_size_that_cannot_be_is_refused),
+	    cmocka_unit_test(an_invalid_size_is_refused),
 	    cmocka_unit_test(destroy_clears_the_pointer_and_takes_null),
 	    cmocka_unit_test(a_record_across_the_end_is_contiguous),
 	    cmocka_unit_test(the_whole_ring_can_be_one_record_from_any_offset),

@@ -131,7 +131,7 @@ run_until_left(struct slow *sl, size_t most)
 }
 
 static void
-who_leaves_in_the_middle_is_an_error(void **state)
+a_peer_that_leaves_midway_is_an_error(void **state)
 {
 	static const size_t reads[] = {0, 1, 100000, MIB + 3};
 	struct fixture *fx = *state;
@@ -174,7 +174,7 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		all_reaches_a_slow_reader, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
-		who_leaves_in_the_middle_is_an_error, setup, teardown),
+		a_peer_that_leaves_midway_is_an_error, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, fill_once, NULL);

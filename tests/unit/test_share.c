@@ -77,7 +77,7 @@ end(struct xfer *xf, struct wire *wr, struct pw_file *file)
 
 /* So that 128 KiB do not take a step more because of the head. */
 static void
-a_head_goes_with_the_share_behind_it(void **state)
+a_head_is_sent_with_the_first_chunk(void **state)
 {
 	static char head[300];
 	struct fixture *fx = *state;
@@ -97,7 +97,7 @@ a_head_goes_with_the_share_behind_it(void **state)
 
 /* Each time the socket is empty: how it counts what it holds is its own affair. */
 static void
-a_share_is_as_large_as_the_socket_takes(void **state)
+a_chunk_adapts_to_the_socket(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 16 * SHARE);
@@ -128,7 +128,7 @@ a_share_is_as_large_as_the_socket_takes(void **state)
 
 /* Nobody knows whether the socket would have taken more. */
 static void
-a_share_that_a_window_cut_does_not_grow(void **state)
+a_chunk_cut_by_its_window_does_not_grow(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -150,7 +150,7 @@ a_share_that_a_window_cut_does_not_grow(void **state)
 
 /* What follows may be on its way. */
 static void
-a_share_ends_where_what_was_fetched_ends(void **state)
+a_chunk_ends_with_the_fetched_data(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -171,7 +171,7 @@ a_share_ends_where_what_was_fetched_ends(void **state)
 
 /* Not more than sendfile(2) takes hold of before it asks for the socket's memory. */
 static void
-where_sockets_evict_a_share_is_what_is_held(void **state)
+a_chunk_is_held_memory_where_sockets_evict(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -199,7 +199,7 @@ where_sockets_evict_a_share_is_what_is_held(void **state)
 
 /* A range that begins within a page; and the head's memory is the socket's as well. */
 static void
-where_sockets_evict_a_head_goes_alone(void **state)
+a_head_is_sent_alone_where_sockets_evict(void **state)
 {
 	static char head[300];
 	struct fixture *fx = *state;
@@ -251,7 +251,7 @@ questions_about_all(struct fixture *fx, struct pw_file *file)
 
 /* The pages that another answer has read again count as present before they are. */
 static void
-what_is_being_read_in_part_is_asked_for_page_by_page(void **state)
+a_partly_read_range_is_checked_page_by_page(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
@@ -287,7 +287,7 @@ what_is_being_read_in_part_is_asked_for_page_by_page(void **state)
 
 /* It is not taken for all missing. */
 static void
-of_a_share_what_is_in_memory_is_sent(void **state)
+the_resident_part_of_a_chunk_is_sent(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -311,7 +311,7 @@ of_a_share_what_is_in_memory_is_sent(void **state)
 
 /* Past the smaller share, that is: the transmission does not wait for it. */
 static void
-if_a_page_is_refused_less_is_asked_for(void **state)
+a_missing_page_reduces_the_chunk(void **state)
 {
 	static const off_t holes[] = {SHARE, 2 * SHARE, SIZE - 1};
 	struct fixture *fx = *state;
@@ -339,7 +339,7 @@ if_a_page_is_refused_less_is_asked_for(void **state)
 
 /* Its read may have been started by the question. */
 static void
-what_was_refused_is_not_asked_for_again_at_once(void **state)
+a_missing_chunk_is_not_checked_again_at_once(void **state)
 {
 	static const off_t holes[] = {0, SHARE / 2};
 	struct fixture *fx = *state;
@@ -376,7 +376,7 @@ sendfile(int out, int in, off_t *off, size_t len)
 
 /* The loop would wait for it: what is gone once may be gone again. */
 static void
-what_is_evicted_again_and_again_is_sent_by_the_pool(void **state)
+a_repeatedly_evicted_chunk_is_sent_by_the_pool(void **state)
 {
 	static const char *const asking[] = {"nodiskio", "uring", "splice"};
 	struct fixture *fx = *state;
@@ -431,7 +431,7 @@ started_without_read_ahead(
 
 /* What a path that waits for the disk, or cannot ask, sends would else be read page by page. */
 static void
-kernel_read_ahead_is_off_only_where_windows_are_asked_for(void **state)
+kernel_read_ahead_is_off_only_for_prefetching_paths(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -450,20 +450,20 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(a_head_goes_with_the_share_behind_it),
-	    TEST(a_share_is_as_large_as_the_socket_takes),
-	    TEST(a_share_that_a_window_cut_does_not_grow),
-	    TEST(a_share_ends_where_what_was_fetched_ends),
-	    TEST(where_sockets_evict_a_share_is_what_is_held),
-	    TEST(where_sockets_evict_a_head_goes_alone),
-	    TEST(of_a_share_what_is_in_memory_is_sent),
+	    TEST(a_head_is_sent_with_the_first_chunk),
+	    TEST(a_chunk_adapts_to_the_socket),
+	    TEST(a_chunk_cut_by_its_window_does_not_grow),
+	    TEST(a_chunk_ends_with_the_fetched_data),
+	    TEST(a_chunk_is_held_memory_where_sockets_evict),
+	    TEST(a_head_is_sent_alone_where_sockets_evict),
+	    TEST(the_resident_part_of_a_chunk_is_sent),
 	    cmocka_unit_test_setup_teardown(
-		what_is_being_read_in_part_is_asked_for_page_by_page,
-		setup_one_thread, teardown),
-	    TEST(if_a_page_is_refused_less_is_asked_for),
-	    TEST(what_was_refused_is_not_asked_for_again_at_once),
-	    TEST(what_is_evicted_again_and_again_is_sent_by_the_pool),
-	    TEST(kernel_read_ahead_is_off_only_where_windows_are_asked_for),
+		a_partly_read_range_is_checked_page_by_page, setup_one_thread,
+		teardown),
+	    TEST(a_missing_page_reduces_the_chunk),
+	    TEST(a_missing_chunk_is_not_checked_again_at_once),
+	    TEST(a_repeatedly_evicted_chunk_is_sent_by_the_pool),
+	    TEST(kernel_read_ahead_is_off_only_for_prefetching_paths),
 	};
 
 	stay_on_one_cpu();

@@ -12,7 +12,7 @@
 #define TICK 250000
 
 static void
-who_computes_and_does_nothing_spins(void **state)
+a_worker_that_computes_without_progress_spins(void **state)
 {
 	static const struct {
 		uint64_t more, cpu;
@@ -45,7 +45,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(who_computes_and_does_nothing_spins),
+	    cmocka_unit_test(a_worker_that_computes_without_progress_spins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ look_twice(struct fixture *fx)
 }
 
 static void
-one_that_stalls_returns_its_part_to_who_waits(void **state)
+a_stalled_transmission_returns_its_budget_to_waiters(void **state)
 {
 	static const char *const names[] = {"nodiskio", "splice", "uring"};
 	struct fixture *fx = *state;
@@ -140,7 +140,7 @@ one_that_stalls_returns_its_part_to_who_waits(void **state)
 }
 
 static void
-one_that_stalls_keeps_its_part_while_nobody_waits(void **state)
+a_stalled_transmission_keeps_its_budget_without_waiters(void **state)
 {
 	struct fixture *fx = *state;
 	struct stalled st;
@@ -171,7 +171,7 @@ read_some(struct stalled *st)
 }
 
 static void
-one_that_reads_slowly_keeps_its_part(void **state)
+a_slow_reader_keeps_its_budget(void **state)
 {
 	struct fixture *fx = *state;
 	struct stalled st;
@@ -192,7 +192,7 @@ one_that_reads_slowly_keeps_its_part(void **state)
 }
 
 static void
-one_that_waits_for_the_disk_does_not_stall(void **state)
+a_wait_for_the_disk_is_no_stall(void **state)
 {
 	struct fixture *fx = *state;
 	struct stalled st;
@@ -217,10 +217,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(one_that_stalls_returns_its_part_to_who_waits),
-	    TEST(one_that_stalls_keeps_its_part_while_nobody_waits),
-	    TEST(one_that_reads_slowly_keeps_its_part),
-	    TEST(one_that_waits_for_the_disk_does_not_stall),
+	    TEST(a_stalled_transmission_returns_its_budget_to_waiters),
+	    TEST(a_stalled_transmission_keeps_its_budget_without_waiters),
+	    TEST(a_slow_reader_keeps_its_budget),
+	    TEST(a_wait_for_the_disk_is_no_stall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

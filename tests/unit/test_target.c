@@ -352,7 +352,7 @@ path_that_climbs_above_the_root_is_refused(void **state)
 }
 
 static void
-what_is_not_a_target_is_refused(void **state)
+malformed_targets_are_refused(void **state)
 {
 	char buf[16];
 	struct target tgt;
@@ -548,7 +548,7 @@ main(void)
 	    cmocka_unit_test(escapes_are_decoded_once),
 	    cmocka_unit_test(slashes_are_merged_and_dot_segments_removed),
 	    cmocka_unit_test(path_that_climbs_above_the_root_is_refused),
-	    cmocka_unit_test(what_is_not_a_target_is_refused),
+	    cmocka_unit_test(malformed_targets_are_refused),
 	    cmocka_unit_test(absolute_form_names_the_host),
 	    cmocka_unit_test(query_is_split_off_and_left_raw),
 	    cmocka_unit_test(asterisk_is_told_from_a_path),

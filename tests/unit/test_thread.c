@@ -30,7 +30,7 @@ work(void *arg)
 }
 
 static void
-a_join_is_given_up_and_asked_again(void **state)
+a_join_can_time_out_and_be_repeated(void **state)
 {
 	struct work wk = {.wk_done = 0};
 	struct thread th;
@@ -48,7 +48,7 @@ a_join_is_given_up_and_asked_again(void **state)
 }
 
 static void
-one_that_has_ended_is_joined_without_waiting(void **state)
+an_ended_thread_is_joined_without_waiting(void **state)
 {
 	struct work wk = {.wk_done = 0};
 	struct thread th;
@@ -66,8 +66,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_join_is_given_up_and_asked_again),
-	    cmocka_unit_test(one_that_has_ended_is_joined_without_waiting),
+	    cmocka_unit_test(a_join_can_time_out_and_be_repeated),
+	    cmocka_unit_test(an_ended_thread_is_joined_without_waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

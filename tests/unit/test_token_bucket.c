@@ -15,7 +15,7 @@
 #define NOW    (1000 * SECOND)
 
 static void
-a_full_one_gives_its_depth_at_once(void **state)
+a_full_bucket_gives_its_depth_at_once(void **state)
 {
 	const struct token_rate tr = {100, 50};
 	struct token_bucket tb = {0};
@@ -31,7 +31,7 @@ a_full_one_gives_its_depth_at_once(void **state)
 }
 
 static void
-it_fills_up_and_no_further(void **state)
+a_bucket_fills_to_its_depth(void **state)
 {
 	const struct token_rate tr = {100, 50};
 	struct token_bucket tb = {0};
@@ -45,7 +45,7 @@ it_fills_up_and_no_further(void **state)
 }
 
 static void
-what_is_given_back_can_be_taken(void **state)
+returned_tokens_can_be_taken_again(void **state)
 {
 	const struct token_rate tr = {100, 50};
 	struct token_bucket tb = {0};
@@ -62,7 +62,7 @@ what_is_given_back_can_be_taken(void **state)
 }
 
 static void
-a_try_takes_all_or_nothing(void **state)
+try_takes_all_tokens_or_none(void **state)
 {
 	const struct token_rate tr = {10, 3};
 	struct token_bucket tb = {0};
@@ -98,7 +98,7 @@ the_largest_fit(void **state)
 }
 
 static void
-what_is_never_earned_overflows_nothing(void **state)
+a_very_slow_rate_overflows_no_counter(void **state)
 {
 	const struct token_rate tr = {1, TOKEN_BURST_MOST};
 	struct token_bucket tb = {0};
@@ -163,12 +163,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_full_one_gives_its_depth_at_once),
-	    cmocka_unit_test(it_fills_up_and_no_further),
-	    cmocka_unit_test(what_is_given_back_can_be_taken),
-	    cmocka_unit_test(a_try_takes_all_or_nothing),
+	    cmocka_unit_test(a_full_bucket_gives_its_depth_at_once),
+	    cmocka_unit_test(a_bucket_fills_to_its_depth),
+	    cmocka_unit_test(returned_tokens_can_be_taken_again),
+	    cmocka_unit_test(try_takes_all_tokens_or_none),
 	    cmocka_unit_test(the_largest_fit),
-	    cmocka_unit_test(what_is_never_earned_overflows_nothing),
+	    cmocka_unit_test(a_very_slow_rate_overflows_no_counter),
 	    cmocka_unit_test(shares_are_worth_a_wakeup),
 	    cmocka_unit_test(threads_lose_nothing),
 	};

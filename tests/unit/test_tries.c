@@ -100,7 +100,7 @@ prefixes_of_one_network_are_not_many_clients(void **state)
 }
 
 static void
-a_thousand_addresses_that_guess_are_no_trouble_of_others(void **state)
+a_thousand_guessing_addresses_delay_no_other_client(void **state)
 {
 	unsigned i, first = 0;
 
@@ -145,8 +145,7 @@ main(void)
 	    cmocka_unit_test_setup(
 		prefixes_of_one_network_are_not_many_clients, setup),
 	    cmocka_unit_test_setup(
-		a_thousand_addresses_that_guess_are_no_trouble_of_others,
-		setup),
+		a_thousand_guessing_addresses_delay_no_other_client, setup),
 	    cmocka_unit_test_setup(users_that_many_guess_come_later, setup),
 	};
 

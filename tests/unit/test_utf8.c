@@ -46,7 +46,7 @@ a_character_is_decoded_with_its_length(void **state)
 }
 
 static void
-what_is_not_utf8_is_0_bytes_long(void **state)
+malformed_utf8_has_length_0(void **state)
 {
 	static const char *const table[] = {"", "\x80", "\xbf", "\xc0\x80",
 	    "\xc1\xbf", "\xc3", "\xc3(", "\xe0\x80\x80", "\xe0\x9f\xbf",
@@ -67,7 +67,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_character_is_decoded_with_its_length),
-	    cmocka_unit_test(what_is_not_utf8_is_0_bytes_long),
+	    cmocka_unit_test(malformed_utf8_has_length_0),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

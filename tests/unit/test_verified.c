@@ -46,7 +46,7 @@ create(uint32_t *file)
 }
 
 static void
-only_what_was_not_found_is_left(void **state)
+only_unverified_pieces_are_left(void **state)
 {
 	uint32_t file;
 	struct verified *vf = create(&file);
@@ -72,7 +72,7 @@ only_what_was_not_found_is_left(void **state)
 }
 
 static void
-what_was_found_too_long_ago_is_left(void **state)
+expired_pieces_are_left(void **state)
 {
 	uint32_t file;
 	struct verified *vf = create(&file);
@@ -107,7 +107,7 @@ a_part_of_a_piece_is_not_remembered(void **state)
 }
 
 static void
-what_was_found_of_a_file_says_nothing_of_another(void **state)
+pieces_of_files_are_kept_apart(void **state)
 {
 	uint32_t file, other;
 	struct verified *vf = create(&file);
@@ -126,7 +126,7 @@ what_was_found_of_a_file_says_nothing_of_another(void **state)
 
 /* However much there is, nothing that was not found is taken for found. */
 static void
-a_large_file_pushes_out_what_was_found_before(void **state)
+a_large_file_evicts_older_pieces(void **state)
 {
 	const off_t large = 100000 * PIECE;
 	uint32_t file;
@@ -153,11 +153,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(only_what_was_not_found_is_left),
-	    cmocka_unit_test(what_was_found_too_long_ago_is_left),
+	    cmocka_unit_test(only_unverified_pieces_are_left),
+	    cmocka_unit_test(expired_pieces_are_left),
 	    cmocka_unit_test(a_part_of_a_piece_is_not_remembered),
-	    cmocka_unit_test(what_was_found_of_a_file_says_nothing_of_another),
-	    cmocka_unit_test(a_large_file_pushes_out_what_was_found_before),
+	    cmocka_unit_test(pieces_of_files_are_kept_apart),
+	    cmocka_unit_test(a_large_file_evicts_older_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

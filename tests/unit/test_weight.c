@@ -29,7 +29,7 @@ after(struct weight *wt, unsigned samples, double part)
 }
 
 static void
-each_thing_that_is_lacking_has_its_formula(void **state)
+each_scarce_resource_has_its_formula(void **state)
 {
 	(void)state;
 	assert_int_equal(percent(weight_of_budget(0, 100)), 100);
@@ -50,7 +50,7 @@ each_thing_that_is_lacking_has_its_formula(void **state)
 }
 
 static void
-nothing_lacking_is_the_whole_share(void **state)
+an_idle_node_has_the_full_weight(void **state)
 {
 	struct weight wt;
 
@@ -61,7 +61,7 @@ nothing_lacking_is_the_whole_share(void **state)
 }
 
 static void
-share_goes_within_two_seconds_but_never_below_1(void **state)
+weight_falls_within_two_seconds_but_not_below_1(void **state)
 {
 	struct weight wt;
 
@@ -73,7 +73,7 @@ share_goes_within_two_seconds_but_never_below_1(void **state)
 }
 
 static void
-share_comes_back_slowly_and_whole(void **state)
+weight_recovers_slowly_and_fully(void **state)
 {
 	struct weight wt;
 
@@ -86,7 +86,7 @@ share_comes_back_slowly_and_whole(void **state)
 }
 
 static void
-one_bad_sample_halves_it_once(void **state)
+one_bad_sample_halves_the_weight_once(void **state)
 {
 	struct weight wt;
 
@@ -97,7 +97,7 @@ one_bad_sample_halves_it_once(void **state)
 }
 
 static void
-small_changes_are_not_said(void **state)
+small_changes_are_not_reported(void **state)
 {
 	struct weight wt;
 	unsigned said, changes = 0;
@@ -118,12 +118,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(each_thing_that_is_lacking_has_its_formula),
-	    cmocka_unit_test(nothing_lacking_is_the_whole_share),
-	    cmocka_unit_test(share_goes_within_two_seconds_but_never_below_1),
-	    cmocka_unit_test(share_comes_back_slowly_and_whole),
-	    cmocka_unit_test(one_bad_sample_halves_it_once),
-	    cmocka_unit_test(small_changes_are_not_said),
+	    cmocka_unit_test(each_scarce_resource_has_its_formula),
+	    cmocka_unit_test(an_idle_node_has_the_full_weight),
+	    cmocka_unit_test(weight_falls_within_two_seconds_but_not_below_1),
+	    cmocka_unit_test(weight_recovers_slowly_and_fully),
+	    cmocka_unit_test(one_bad_sample_halves_the_weight_once),
+	    cmocka_unit_test(small_changes_are_not_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ static const struct size_case cases[] = {
 };
 
 static void
-a_window_is_what_the_client_takes_meanwhile(void **state)
+a_window_has_the_bytes_that_the_client_reads_meanwhile(void **state)
 {
 	const struct size_case *sc;
 
@@ -66,7 +66,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_window_is_what_the_client_takes_meanwhile),
+	    cmocka_unit_test(
+		a_window_has_the_bytes_that_the_client_reads_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
