@@ -37,7 +37,7 @@ def missed(tmp_path):
     return ask
 
 
-def test_lru_evicts_what_was_used_longest_ago(missed):
+def test_lru_evicts_the_least_recently_used_file(missed):
     assert missed("lru", 3, "1 2 3 1 4 2 1") == "1 1 1 0 1 1 0"
     assert missed("lru", 3, "1 2 3 3 2 1 4 1") == "1 1 1 0 0 0 1 0"
 
@@ -46,12 +46,12 @@ def test_second_request_admits(missed):
     assert missed("lru-second", 2, "1 1 1 2 1") == "1 1 0 1 0"
 
 
-def test_second_request_that_is_late_does_not(missed):
+def test_late_second_request_does_not_admit(missed):
     others = " ".join(map(str, range(10, 26)))
     assert missed("lru-second", 2, f"1 {others} 1 1").endswith(" 1 1")
 
 
-def test_large_files_are_hardly_admitted_by_size(missed):
+def test_admission_by_size_seldom_admits_large_files(missed):
     assert missed("size-64", 2000, "1/1600 1/1600") == "1600 1600"
     assert missed("lru", 2000, "1/1600 1/1600") == "1600 0"
 
@@ -61,7 +61,7 @@ def test_sieve_keeps_the_order_of_arrival(missed):
     assert missed("sieve", 3, "1 2 3 3 2 1 4 1") == "1 1 1 0 0 0 1 1"
 
 
-def test_s3_fifo_puts_what_comes_back_into_the_main_queue(missed):
+def test_s3_fifo_moves_a_returning_file_to_the_main_queue(missed):
     first, others = (" ".join(map(str, range(*span))) for span in ((1, 12), (12, 23)))
     assert missed("s3-fifo", 10, f"{first} 1 {others} 1").endswith(" 1 0")
     assert missed("lru", 10, f"{first} 1 {others} 1").endswith(" 1 1")
@@ -73,40 +73,40 @@ def test_gdsf_evicts_large_files_first(missed):
     assert missed("lru", 4, requests) == "4 1 3 1 1 3"
 
 
-def test_lfu_evicts_what_was_asked_for_least(missed):
+def test_lfu_evicts_the_least_requested_file(missed):
     assert missed("lfu-da", 2, "1 1 2 3 1") == "1 0 1 1 0"
 
 
-def test_tinylfu_admits_what_was_asked_for_more_often(missed):
+def test_tinylfu_admits_the_more_requested_file(missed):
     assert missed("tinylfu", 100, "1/50 1/50 2/50 2/50 2/50 2/50 1/50") == "50 0 50 50 50 0 50"
 
 
-def test_belady_never_takes_what_does_not_come_back(missed):
+def test_belady_admits_no_file_without_a_later_request(missed):
     assert missed("belady", 2, "1 2 3 1 2") == "1 1 1 0 0"
 
 
-def test_linux_protects_what_was_used_twice(missed):
+def test_linux_protects_pages_used_twice(missed):
     assert missed("linux", 4, "1 1 2 3 4 5 1") == "1 0 1 1 1 1 0"
     assert missed("linux-large", 4, "1 1 2 3 4 5 1") == "1 0 1 1 1 1 1"
 
 
-def test_linux_activates_what_comes_back_soon(missed):
+def test_linux_activates_pages_that_return_soon(missed):
     """1 and 9 are active.  2 is evicted and comes back two pages later: it is active then, and
     is still there when two more have come."""
     assert missed("linux", 4, "1 1 9 9 2 3 4 2 6 7 2") == "1 0 1 0 1 1 1 1 1 1 0"
 
 
-def test_auto_drops_what_is_asked_for_once(missed):
+def test_auto_drops_files_requested_once(missed):
     popular = " ".join(["1 2 3 4 5 6"] * 16)
     assert missed("auto", 8, f"{popular} 7 8 7 1").endswith(" 1 1 1 0")
     assert missed("linux", 8, f"{popular} 7 8 7 1").endswith(" 1 1 0 0")
 
 
-def test_auto_keeps_no_file_of_more_than_a_quarter_of_its_room(missed):
+def test_auto_keeps_no_file_larger_than_a_quarter_of_the_cache(missed):
     assert missed("auto", 8, "1/2 1/2 2/1 2/1") == "2 2 1 0"
 
 
-def test_a_range_takes_the_pieces_that_it_is_in(missed):
+def test_a_range_uses_the_pieces_that_contain_it(missed):
     assert missed("lru", 100, "1/10/0/3 1/10/2/2 1/10/4/1 1/10/8/2", piece=2) == "4 0 2 2"
 
 

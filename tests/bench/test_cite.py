@@ -102,7 +102,7 @@ def perform(laboratory, args):
 # ------------------------------------------------------------------ the pass
 
 
-def test_every_table_is_measured_and_then_none(laboratory, args, capsys):
+def test_a_pass_measures_each_table_once(laboratory, args, capsys):
     assert perform(laboratory, args()) == ["one", "two", "three"]
     assert "3 tables, 5 rounds each, about 1 minutes" in capsys.readouterr().err
     assert perform(laboratory, args()) == []
@@ -136,7 +136,7 @@ def test_one_table_is_measured_again_and_the_others_are_kept(laboratory, args):
     assert [one.page.name for one in same] == ["one", "two", "three"] and others == []
 
 
-def test_others_of_another_commit_are_told_apart(laboratory, args):
+def test_tables_of_another_commit_are_marked(laboratory, args):
     perform(laboratory, args())
     laboratory.commit = "fedcba9876"
     perform(laboratory, args(only=["two"]))
@@ -145,7 +145,7 @@ def test_others_of_another_commit_are_told_apart(laboratory, args):
     assert [one.page.name for one in others] == ["one", "three"]
 
 
-def test_a_table_that_fails_keeps_no_other_from_being_measured(laboratory, args, capsys):
+def test_a_failed_table_does_not_stop_the_others(laboratory, args, capsys):
     laboratory.fail_at = "two"
     assert perform(laboratory, args()) == ["one", "two", "three"]
     assert "failed: two: status 1, and no results" in capsys.readouterr().err
@@ -153,7 +153,7 @@ def test_a_table_that_fails_keeps_no_other_from_being_measured(laboratory, args,
     assert perform(laboratory, args()) == ["two"]
 
 
-def test_failed_rounds_are_said_and_listed(laboratory, args, tmp_path, capsys):
+def test_failed_rounds_are_printed_and_listed(laboratory, args, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     laboratory.broken = ("nginx",)
     perform(laboratory, args())
@@ -171,7 +171,7 @@ def test_failed_rounds_are_said_and_listed(laboratory, args, tmp_path, capsys):
     assert not cite.whole(args().out, PAGES, "fedcba9876")
 
 
-def test_what_is_there_stays_until_the_new_results_are_complete(laboratory, args):
+def test_old_results_stay_until_the_new_ones_are_complete(laboratory, args):
     perform(laboratory, args())
     laboratory.fail_at = "two"
     _, failed = cite.perform(args(only=["two"]), None)
@@ -201,7 +201,7 @@ def tree(tmp_path):
 @pytest.mark.parametrize("name, dirty", [
     ("lib/a.c", True), ("lib/new.c", True), ("docs/a.md", False), ("docs/results.md", False),
     ("bench/README.md", False)])
-def test_a_tree_is_dirty_where_what_is_measured_differs(tree, name, dirty):
+def test_a_tree_is_dirty_if_measured_files_differ(tree, name, dirty):
     (tree / name).write_text("2\n")
     assert bool(source.changes(tree)) == dirty
     assert source.commit(tree).endswith(source.CHANGED) == dirty
@@ -215,7 +215,7 @@ def test_a_commit_of_documentation_makes_no_other_results(tree, name, same):
     assert (source.commit(tree) == before) == same
 
 
-def test_a_dirty_tree_is_refused_unless_told(monkeypatch):
+def test_a_dirty_tree_is_refused_without_an_option(monkeypatch):
     monkeypatch.setattr(source, "commit", lambda: COMMIT + source.CHANGED)
     monkeypatch.setattr(source, "changes", lambda: ["lib/a.c"])
     with pytest.raises(RuntimeError, match="differs from its commit: lib/a.c; .* --dirty"):
@@ -259,7 +259,7 @@ def test_lines_of_prose_are_short(written):
         assert text.endswith("\n") and "\n\n\n" not in text
 
 
-def test_the_front_page_has_each_table_its_verdict_and_links_that_lead_somewhere(written):
+def test_the_front_page_has_each_table_its_verdict_and_valid_links(written):
     docs = written()
     front = texts(docs)["results.md"]
     assert ("| [One](results/one.md) | pagewise is ahead of the best peer, title of nginx: "
@@ -321,7 +321,7 @@ def test_a_command_is_broken_between_options():
     assert all(not line.rstrip(" \\").endswith("--set") for line in lines)
 
 
-def test_what_is_of_another_commit_is_said_and_not_shown(written, laboratory, args, capsys):
+def test_tables_of_another_commit_are_named_and_not_shown(written, laboratory, args, capsys):
     docs = written()
     laboratory.commit = "fedcba9876"
     perform(laboratory, args(only=["two"]))
@@ -333,7 +333,7 @@ def test_what_is_of_another_commit_is_said_and_not_shown(written, laboratory, ar
     assert f"not shown: one is of commit {COMMIT}" in capsys.readouterr().err
 
 
-def test_few_rounds_and_a_dirty_tree_are_said_on_top(laboratory, args, tmp_path):
+def test_few_rounds_and_a_dirty_tree_are_reported_at_the_top(laboratory, args, tmp_path):
     pytest.importorskip("matplotlib")
     laboratory.commit = COMMIT + source.CHANGED
     perform(laboratory, args(rounds=1, dirty=True))
@@ -356,6 +356,6 @@ def test_nothing_measured_makes_no_pages(laboratory, args, tmp_path):
     (["--write", "--dirty", "--out", "/nowhere"],
      "nothing is measured at commit" if source.commit() else "no repository of git"),
 ])
-def test_what_cannot_be_done_is_said(words, message):
+def test_bad_arguments_are_reported(words, message):
     status, out, err = lab.run("results", *words)
     assert status != 0 and message in err and "Traceback" not in err and out == ""

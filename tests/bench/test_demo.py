@@ -69,7 +69,7 @@ def test_characters_are_those_of_the_terminal(encoding, marks):
     assert demo.marks_of(io.TextIOWrapper(io.BytesIO(), encoding=encoding)) == marks
 
 
-def test_it_says_what_it_needs(monkeypatch):
+def test_missing_requirements_are_reported(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(RuntimeError, match="^demo needs root, .*: make demo calls sudo$"):
         demo.run()

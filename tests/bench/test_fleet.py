@@ -142,7 +142,7 @@ def test_each_path_has_its_node_and_the_clients_address_is_known(fleet, mode):
 
 
 @pytest.mark.parametrize("mode", balancer.MODES)
-def test_signed_link_is_good_by_way_of_the_balancer(fleet, mode):
+def test_signed_link_works_through_the_balancer(fleet, mode):
     f = fleet(mode)
     assert f.get("/v/a").status == 403
     made = Finished("sign", "--key", str(f.keys), "--expires", "1h", "--client", CLIENT,
@@ -155,7 +155,7 @@ def test_signed_link_is_good_by_way_of_the_balancer(fleet, mode):
 
 
 @pytest.mark.parametrize("mode", balancer.MODES)
-def test_killed_nodes_paths_go_to_others_and_only_those(fleet, mode):
+def test_only_the_paths_of_a_killed_node_move(fleet, mode):
     f = fleet(mode)
     if mode == "redirect":
         before = {path: f.home(path) for path in PATHS}

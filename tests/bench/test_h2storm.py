@@ -81,7 +81,7 @@ def test_a_server_that_ends_connections_gets_others_and_no_request_is_lost(start
     assert result["latency_us"]["count"] == 200
 
 
-def test_what_is_not_there_is_told_by_its_status(start):
+def test_missing_files_are_counted_by_status(start):
     url = start()
     result = run(H2STORM, "--hot", 1, "--rate", 10, "--seconds", 0.3, f"{url}/nothing")
     assert set(result["statuses"]) == {"404"}
@@ -100,7 +100,7 @@ def test_cold_streams_alone_go_on_until_a_signal(start, tmp_path):
     assert result["cold_requests"] > 0 == result["requests"] and result["seconds"] < 1000
 
 
-def test_a_range_is_asked_for(start, tmp_path):
+def test_the_client_requests_a_range(start, tmp_path):
     url = start()
     (tmp_path / "urls").write_text("/cold1#5-9\n")
     result = run(H2STORM, "--hot", 0, "--cold", 1, "--urls", tmp_path / "urls", "--seconds", 0.5,
@@ -175,7 +175,7 @@ def test_few_resets_are_no_flood(start):
     assert 0 < result["resets"] <= 30 and (result["connections"], result["calmed"]) == (1, 0)
 
 
-def test_a_server_without_http2_is_said(start):
+def test_a_server_without_http2_is_reported(start):
     url = start("http2 = false")
     status, out, err = ended(H2STORM, "--seconds", 1, f"{url}/hot")
     if url.startswith("https"):
@@ -227,7 +227,7 @@ def goaway(last):
     return raw.frame(raw.GOAWAY, 0, 0, last.to_bytes(4, "big") + bytes(4))
 
 
-def test_a_stream_that_the_server_did_not_look_at_is_asked_again_elsewhere():
+def test_a_stream_that_the_server_did_not_process_is_requested_again():
     """The first connection answers one, and none after that."""
     server = Byhand(lambda conn, stream: (whole(stream) + goaway(1) if stream == 1 else b"")
                     if conn == 1 else whole(stream))
@@ -245,7 +245,7 @@ def test_a_stream_that_is_reset_is_an_error():
     assert result["statuses"] == {"200": 1} and result["errors"] == {"protocol": 4}
 
 
-def test_who_has_no_answer_in_time_has_waited_until_the_end():
+def test_a_request_without_a_response_counts_as_waiting_until_the_end():
     server = Byhand(lambda conn, stream: b"")
     result = run(H2STORM, "--hot", 2, "--rate", 100, "--seconds", 0.1, "--timeout", 0.2,
                  f"{server.url}/f")
@@ -261,12 +261,12 @@ def test_who_has_no_answer_in_time_has_waited_until_the_end():
     (["--rate", "0", "http://127.0.0.1:1/"], "--rate 0: not a number from 0.001"),
     (["/path"], "not a http:// URL"),
 ])
-def test_what_cannot_be_done_is_said(args, message):
+def test_bad_arguments_are_reported(args, message):
     status, out, err = ended(H2STORM, *args)
     assert (status, out) == (2, "") and message in err
 
 
-def test_nobody_there_is_said():
+def test_a_missing_server_is_reported():
     status, out, err = ended(H2STORM, "http://127.0.0.1:1/")
     assert (status, out) == (1, "") and "cannot connect" in err
 

@@ -52,7 +52,7 @@ def wait_until(condition):
         time.sleep(0.01)
 
 
-def test_each_asks_once_and_is_kept():
+def test_each_connection_sends_one_request_and_stays():
     with Server(keep) as server:
         first, last = lines(started("--connections", 40, "--seconds", 0.3, server.url + "/a"))
         assert (server.accepted, server.count()) == (40, {"/a": 40})
@@ -62,7 +62,7 @@ def test_each_asks_once_and_is_kept():
     assert first["first_error"] is None
 
 
-def test_they_stay_until_a_signal_and_go_at_once():
+def test_connections_stay_until_a_signal_closes_them():
     with Server(keep) as server:
         child = started("--connections", 20, server.url)
         assert json.loads(child.stdout.readline())["ready"] == 20
@@ -73,7 +73,7 @@ def test_they_stay_until_a_signal_and_go_at_once():
     assert (last["held"], last["lost"]) == (20, 0)
 
 
-def test_those_that_the_server_closes_later_are_lost():
+def test_connections_that_the_server_closes_later_count_as_lost():
     with Server(keep) as server:
         child = started("--connections", 12, server.url)
         assert json.loads(child.stdout.readline())["ready"] == 12
@@ -86,7 +86,7 @@ def test_those_that_the_server_closes_later_are_lost():
     assert (last["held"], last["lost"]) == (7, 5)
 
 
-def test_one_that_is_closed_after_its_answer_is_no_kept_one():
+def test_a_connection_closed_after_its_response_does_not_count():
     def answer(server, conn, path):
         conn.sendall(ok(fields="Connection: close\r\n"))
         return False
@@ -97,7 +97,7 @@ def test_one_that_is_closed_after_its_answer_is_no_kept_one():
     assert first["errors"] == {"closed": 9}
 
 
-def test_what_is_not_answered_in_time_is_given_up():
+def test_a_late_response_counts_as_an_error():
     def answer(server, conn, path):
         server.done.wait(PATIENCE)
 
@@ -108,12 +108,12 @@ def test_what_is_not_answered_in_time_is_given_up():
     assert first["errors"] == {"timeout": 256, "unsent": 44}
 
 
-def test_the_first_error_is_said():
+def test_the_first_error_is_printed():
     first, _ = lines(started("--connections", 3, "--seconds", 0.1, "http://127.0.0.1:1/"))
     assert first["errors"] == {"connect": 3} and first["first_error"] == "Connection refused"
 
 
-def test_before_they_are_there_a_signal_ends_it_with_what_it_has():
+def test_an_early_signal_prints_the_connections_so_far():
     """Three are told to close, so that it can be seen when their answers were read."""
     answers = itertools.count()
 
@@ -151,7 +151,7 @@ def test_more_than_an_address_has_ports_use_more_addresses():
     (["http://127.0.0.1:1/", "more"], "usage: "),
     (["/path"], "not a http:// URL"),
 ])
-def test_what_cannot_be_done_is_said(args, message):
+def test_bad_arguments_are_reported(args, message):
     done = subprocess.run([IDLE, *args], capture_output=True, text=True, timeout=PATIENCE,
                           check=False)
     assert done.returncode == 2 and message in done.stderr and not done.stdout
@@ -163,7 +163,7 @@ def low_limit():
     ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE, 0, 0, 0)
 
 
-def test_too_low_a_limit_is_said():
+def test_a_low_limit_of_descriptors_is_reported():
     done = subprocess.run([IDLE, "--connections", "100", "http://127.0.0.1:1/"], text=True,
                           capture_output=True, timeout=PATIENCE, check=False,
                           preexec_fn=low_limit)
@@ -187,7 +187,7 @@ def values(_cand, _number):
             "took": 1.0}
 
 
-def test_tables_say_what_one_costs_and_what_becomes_of_the_load():
+def test_tables_have_the_cost_of_a_connection_and_the_rate_of_the_load():
     pytest.importorskip("matplotlib")
     seen = scenarios.view(idle, "idle", values)
     made = ["\n".join(scenarios.tables.markdown(seen, table)) for table in idle.tables(seen)]
@@ -200,7 +200,7 @@ def test_tables_say_what_one_costs_and_what_becomes_of_the_load():
     assert report.svg(figure).startswith("<svg")
 
 
-def test_no_more_are_asked_for_than_the_limit_allows():
+def test_connections_are_bounded_by_the_limit_of_descriptors():
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     assert idle.held(10) == 10
     assert 2 * idle.servers_connections(idle.held(10**9)) <= hard

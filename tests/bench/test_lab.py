@@ -125,7 +125,7 @@ def test_a_congestion_control_that_is_not_there_is_said(data, tmp_path):
     assert status == 1 and "lab: congestion control none-such: " in err
 
 
-def test_an_ordinary_user_gets_what_can_be_had(base, tmp_path):
+def test_a_user_who_is_not_root_gets_a_partial_run(base, tmp_path):
     """In a copy of the tree, which an ordinary user need not be able to enter."""
     lab.needs("wrk", "probe", "replay", "limit")
     tree = os.path.join(base, "tree")
@@ -221,13 +221,13 @@ def wait(condition, child):
     (["run", "download", "--set", "download.memory=new"], "memory: new: recycled or returned"),
     (["run", "download", "--set", "download.protocol=spdy"], "protocol: spdy: http1 or http2"),
 ])
-def test_what_cannot_be_done_is_said(args, message):
+def test_bad_arguments_are_reported(args, message):
     status, out, err = lab.run(*args)
     assert status != 0 and message in err and "Traceback" not in err
     assert out == ""
 
 
-def test_an_out_with_something_in_it_is_refused_before_anything_is_made(tmp_path):
+def test_a_directory_with_files_is_refused_as_output(tmp_path):
     for name in ("run.json", "notes"):
         out, data = tmp_path / f"out-{name}", tmp_path / "data"
         out.mkdir()

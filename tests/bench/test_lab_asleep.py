@@ -28,7 +28,7 @@ def test_a_loop_may_sleep_where_it_waits_for_events_and_nowhere_else(text, call)
     assert asleep.call(text, MACHINE) == call
 
 
-def test_a_stack_is_told_from_within_without_what_all_calls_have():
+def test_a_stack_is_named_without_its_common_frames():
     assert asleep.chain(
         "[<0>] folio_wait_bit_common+0x12f/0x340\n[<0>] filemap_get_pages+0x5a/0x6c0\n"
         "[<0>] do_syscall_64+0x71/0x280\n[<0>] entry_SYSCALL_64_after_hwframe+0x76/0x7e\n"
@@ -75,7 +75,7 @@ def test_a_thread_that_waits_for_events_is_not_asleep_and_one_that_reads_is():
         assert found["seconds"] == found["longest"] > 0
 
 
-def test_what_is_not_watched_is_not_said_to_be_awake():
+def test_unwatched_threads_have_no_figures():
     with asleep.Watch([]) as watch:
         pass
     assert watch.result() is None
@@ -122,7 +122,7 @@ def test_a_helper_of_another_program_is_no_loop():
         child.kill()
 
 
-def test_ours_has_named_loops_and_apache_and_caddy_have_none():
+def test_pagewise_has_named_loops_and_apache_and_caddy_have_none():
     loops = {c.name: c.loop for c in servers.peers()}
     assert all(c.loop == "pw-worker" for c in servers.paths())
     assert loops.pop("apache") is None and loops.pop("caddy") is None
@@ -130,7 +130,7 @@ def test_ours_has_named_loops_and_apache_and_caddy_have_none():
     assert set(loops.values()) == {""}
 
 
-def test_what_is_not_known_is_no_zero_in_a_table():
+def test_an_unknown_figure_is_not_zero_in_a_table():
     columns = tables.loop_columns()
     assert [c.get({"asleep": None, "turn": None}) for c in columns] == [None] * 3
     assert [c.get({"asleep": {"seconds": 1.5, "longest": 0.5}, "turn": 0.25})

@@ -75,7 +75,7 @@ def test_slow_sees_other_bytes(context, tmp_path):
     assert result["errors"].get("verify", 0) >= 1
 
 
-def test_idle_keeps_connections_and_sees_those_that_end(context):
+def test_idle_keeps_connections_and_counts_closed_ones(context):
     with Server(respond, context) as server:
         with subprocess.Popen([IDLE, "--connections", "5", "--seconds", "3", f"{server.url}/"],
                               stdout=subprocess.PIPE, text=True) as child:
@@ -137,7 +137,7 @@ def test_with_resume_all_are_resumed(context):
     assert result["resumed"] == result["handshakes"] > 0 and result["errors"] == {}
 
 
-def test_a_server_without_tickets_is_said(context):
+def test_a_server_without_tickets_is_reported(context):
     context.num_tickets, before = 0, context.num_tickets
     try:
         with Server(respond, context) as server:

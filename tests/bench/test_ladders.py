@@ -32,7 +32,7 @@ def test_ratio_is_how_much_faster_than_the_first(ladder):
     assert ladders.ratios(ladder, "median")[1] == 0.04
 
 
-def test_table_has_both_figures_and_says_what_is_missing(ladder):
+def test_table_has_both_figures_and_names_missing_ones(ladder):
     lines = ladders.table(ladder).splitlines()
     assert lines[3] == "| mirrored | 4 | 2–8 | 25 | 3 | 30 | 3 |"
     assert lines[4] == "| ours | 8 | 4–16 | 12.5 | – | – | 3 |"

@@ -97,7 +97,7 @@ def test_pipelined_requests_are_all_answered(tmp_path, way, number, size):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_who_reads_slowly_gets_all_of_it(tmp_path, way):
+def test_a_slow_reader_gets_the_whole_response(tmp_path, way):
     content = made(tmp_path / "file", 3_000_000)
     with limit("--way", way, tmp_path / "file") as port:
         with connected(port, rcvbuf=4096) as (conn, answers), connected(port) as (other, rest):
@@ -146,7 +146,7 @@ def test_a_head_is_as_long_as_that_of_pagewise(serve, tmp_path, size, mtime):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_who_asks_and_ends_at_once_is_answered_and_the_connection_ends(tmp_path, way):
+def test_a_half_closed_client_gets_its_response(tmp_path, way):
     """Request and end wait in the socket together, and are one event."""
     content = made(tmp_path / "file", 1000)
     with limit("--way", way, tmp_path / "file") as port:
@@ -167,7 +167,7 @@ def test_a_file_that_is_sent_by_sendfile_is_open_once(tmp_path):
     assert opened.count(str(tmp_path / "file")) == 1
 
 
-def test_who_leaves_in_the_middle_of_an_answer_ends_nothing(tmp_path):
+def test_a_client_that_leaves_stops_no_other(tmp_path):
     content = made(tmp_path / "file", 5_000_000)
     with limit(tmp_path / "file") as port:
         for _ in range(20):
@@ -201,7 +201,7 @@ def test_a_head_without_end_closes_the_connection(tmp_path):
     (["--files", "/dev/null"], "/dev/null: names no file"),
     (["--files", "LIST"], "no-such-file: No such file"),
 ])
-def test_bad_arguments_are_said(tmp_path, args, message):
+def test_bad_arguments_are_reported(tmp_path, args, message):
     made(tmp_path / "file", 10)
     (tmp_path / "list").write_text("no-such-file\n")
     words = {"FILE": tmp_path / "file", "LIST": tmp_path / "list"}
@@ -211,7 +211,7 @@ def test_bad_arguments_are_said(tmp_path, args, message):
     assert "Sanitizer" not in done.stderr
 
 
-def test_a_port_that_is_taken_is_said(tmp_path):
+def test_a_port_in_use_is_reported(tmp_path):
     made(tmp_path / "file", 10)
     with limit(tmp_path / "file") as port:
         done = subprocess.run([LIMIT, "--port", str(port), tmp_path / "file"], text=True,

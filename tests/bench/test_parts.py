@@ -60,7 +60,7 @@ def test_all_is_undone_even_if_one_of_it_fails():
     assert done == ["first"]
 
 
-def test_a_child_ends_with_what_it_was_for():
+def test_a_child_ends_with_its_context():
     with undo.Undo() as stack:
         child = undo.spawn(stack, ["sleep", "1000"])
         assert child.poll() is None
@@ -78,7 +78,7 @@ def counters_of(kind, stack):
 
 
 @pytest.mark.parametrize("kind", ["session", "cgroups"])
-def test_what_runs_is_counted_and_ended_with_its_children(kind):
+def test_processes_are_counted_and_ended_with_their_children(kind):
     """The parent sleeps: what is counted is its child, in a session of its own if
     control groups are to find it."""
     busy = ("import os, sys, time\nif os.fork():\n    time.sleep(1000)\n"
@@ -185,7 +185,7 @@ def test_only_the_default_path_has_a_hot_set():
     assert all(servers.hot_set(cand, "1M") == () for cand in servers.peers())
 
 
-def test_a_candidate_that_is_not_there_says_so():
+def test_a_missing_candidate_is_reported():
     assert servers.peer("x", "X", ["no-such-server"], None).unusable().startswith("not installed")
     ours = servers.path("no-such-path")
     assert "no-such-path" in ours.unusable()
@@ -211,7 +211,7 @@ def test_a_program_can_be_that_of_one_peer_alone(monkeypatch):
         "/all/nginx", "/one/nginx")
 
 
-def test_what_is_over_tls_says_so_by_its_name_and_is_measured_if_it_is_named():
+def test_candidates_over_tls_have_names_of_their_own_and_run_only_if_named():
     found = {c.name: c for c in servers.every() if c.tls}
     assert {"nodiskio-tls", "nginx-tls", "h2o-tls", "lighttpd-tls", "caddy-tls"} <= set(found)
     assert all(c.asked for c in found.values())
@@ -239,7 +239,7 @@ def test_a_program_is_given_for_a_peer_that_there_is():
         assert status == 2 and "--peer-binary" in err
 
 
-def test_the_owner_has_the_files_while_it_is_measured_and_nobody_else(tmp_path):
+def test_files_belong_to_the_measured_owner_only_during_the_measurement(tmp_path):
     lab.needs("root")
     (tmp_path / "f").write_bytes(b"")
     here = host.Host(str(tmp_path))
@@ -293,7 +293,7 @@ other_turn_seconds_bucket{worker="1",le="+Inf"} 3
 
 
 @pytest.mark.parametrize("limit, count", [(0.004096, 3), (0.005, 3), (0.002, 5), (9, 3)])
-def test_what_was_above_a_bound(limit, count):
+def test_values_above_a_bound_are_counted(limit, count):
     found = metrics.histogram(TEXT, "turn_seconds")
     assert found == {0.001024: 6, 0.004096: 8, float("inf"): 11}
     assert metrics.above(found, limit) == count

@@ -222,7 +222,7 @@ def test_the_seed_decides_the_order_of_the_targets(tmp_path):
     assert order(7) == first != order(8)
 
 
-def test_an_interrupted_run_tells_what_it_has():
+def test_an_interrupted_run_prints_its_figures():
     with Server(respond) as server:
         probe = subprocess.Popen(
             [PROBE, "--rate", "50", "--seconds", "1000", server.url + "/"],
@@ -242,7 +242,7 @@ def test_an_interrupted_run_tells_what_it_has():
     (["--rate", "fast", "http://127.0.0.1:1/"], 2), (["--nonsense"], 2),
     (["--urls", "/nonexistent", "http://127.0.0.1:1/"], 2),
 ])
-def test_what_cannot_be_done_is_said(args, status):
+def test_bad_arguments_are_reported(args, status):
     done = subprocess.run([PROBE, *args], capture_output=True, timeout=PATIENCE, check=False)
     assert done.returncode == status
     assert done.stderr and not done.stdout

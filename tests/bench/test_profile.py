@@ -116,6 +116,6 @@ def test_without_valgrind_it_says_what_to_install(monkeypatch):
         profile.check(types.SimpleNamespace(missing=lambda needs: []))
 
 
-def test_names_that_are_not_there_are_said():
+def test_unknown_names_are_reported():
     status, out, err = lab.run("profile", "--path", "nonsense")
     assert status != 0 and "--path nonsense: there are " in err and out == ""

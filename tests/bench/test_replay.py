@@ -56,7 +56,7 @@ def test_more_connections_than_one_are_used_and_each_target_is_asked_for_once(ur
     (lambda server, conn, path: conn.sendall(ok()[:-1]) or False, {"closed": 50}, {}),
     (lambda server, conn, path: conn.sendall(ok(status="503 No")), {}, {"503": 50}),
 ])
-def test_what_fails_is_counted_and_not_asked_for_again(urls, answer, errors, statuses):
+def test_a_failed_request_is_counted_and_not_repeated(urls, answer, errors, statuses):
     with Server(answer) as server:
         result = replay(server, urls, "--connections", 3)
         assert server.count() == dict.fromkeys(PATHS, 1)
@@ -74,14 +74,14 @@ def test_a_server_that_closes_after_each_answer_is_connected_to_again(urls):
     assert result["answered"] == len(PATHS) and result["errors"] == {}
 
 
-def test_nobody_there_is_an_error_and_not_forever(urls):
+def test_a_missing_server_is_an_error_after_a_while(urls):
     with Server(respond) as server:
         url = server.url
     result = run(REPLAY, "--urls", urls, "--connections", 2, url)
     assert result["errors"] == {"connect": 2, "unsent": 50}
 
 
-def test_after_its_time_it_tells_what_is_missing(urls):
+def test_a_run_out_of_time_prints_the_missing_requests(urls):
     def hang(server, conn, path):
         server.done.wait(PATIENCE)
 

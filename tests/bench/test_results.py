@@ -47,7 +47,7 @@ def finished(tmp_path):
 # ---------------------------------------------------------------- files
 
 
-def test_what_was_saved_is_read_again(finished):
+def test_saved_results_are_read_again(finished):
     again = results.Run.open(finished.path)
     assert again.about == finished.about
     key = results.Round.file
@@ -82,7 +82,7 @@ def test_a_run_is_not_overwritten(finished):
     (lambda path: lab_write(f"{path}/rounds/x.json", '{"a": 1}'), "not written by"),
     (lambda path: lab_write(f"{path}/run.json", '{"format": 0}'), "another version"),
 ])
-def test_what_cannot_be_read_is_said(finished, damage, message):
+def test_unreadable_results_are_reported(finished, damage, message):
     damage(finished.path)
     with pytest.raises(RuntimeError, match=message):
         results.Run.open(finished.path)
@@ -139,11 +139,11 @@ def test_the_best_are_those_that_cannot_be_told_apart():
 @pytest.mark.parametrize("name, without", [
     ("nginx-pagewise", "nginx"), ("nginx-pagewise-tls", "nginx-tls"), ("nodiskio", "blocking"),
     ("nginx", None), ("nginx-threads", None), ("blocking", None), ("nodiskio-owner", None)])
-def test_which_server_is_the_same_without_the_library(name, without):
+def test_each_server_with_the_library_has_its_pair_without(name, without):
     assert servers.without_library(name) == without
 
 
-def test_each_pair_of_candidates_is_two_that_there_are():
+def test_both_candidates_of_a_pair_exist():
     known = {c.name for c in servers.every()}
     pairs = {name: servers.without_library(name) for name in known}
     pairs = {name: base for name, base in pairs.items() if base}
@@ -191,7 +191,7 @@ def test_the_page_has_the_pairs_too(compared):
 
 @pytest.mark.parametrize("rates", [{"nginx": (1,)}, {"nginx_pagewise": (1,)},
                                    {"nginx": (None,), "nginx_pagewise": (1,)}])
-def test_who_is_alone_has_no_pair(compared, rates):
+def test_a_candidate_without_a_counterpart_has_no_pair(compared, rates):
     assert report.PAIRS not in report.markdown(compared(**rates))
 
 

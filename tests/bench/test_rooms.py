@@ -61,23 +61,23 @@ def test_tree_in_order_is_passed_in_silence(tree):
     says(tree({}))
 
 
-def test_include_that_goes_up_is_told(tree):
+def test_include_that_goes_up_is_reported(tree):
     says(tree({"lib/b.h": '#include "server/c.h"\n', "server/c.h": "int b(void);\n"}),
          "lib/b.h: includes server/c.h: up, from lib/ to server/")
 
 
-def test_call_that_goes_up_is_told(tree):
+def test_call_that_goes_up_is_reported(tree):
     says(tree({"lib/b.c": "int c(void);\nint b(void);\nint b(void) { return c(); }\n",
                "server/c.c": "int c(void);\nint c(void) { return 1; }\n"}),
          "lib/b.c: calls c: up, from lib/ to server/")
 
 
-def test_what_is_named_as_not_yet_cut_is_not_told(tree):
+def test_listed_exception_is_not_reported(tree):
     says(tree({"lib/b.h": '#include "server/c.h"\n', "server/c.h": "int b(void);\n"},
               "\n- `lib/` uses `server/`\n"))
 
 
-def test_headers_in_a_circle_are_told(tree):
+def test_headers_in_a_circle_are_reported(tree):
     says(tree({"lib/b.h": '#include "lib/c.h"\nint b(void);\n',
                "lib/c.h": '#ifndef C\n#define C\n#include "lib/b.h"\n#endif\n'}),
          "a circle of 2 files:",
@@ -85,7 +85,7 @@ def test_headers_in_a_circle_are_told(tree):
          "    lib/c.h: includes lib/b.h (lib/b.h)")
 
 
-def test_calls_in_a_circle_are_told(tree):
+def test_calls_in_a_circle_are_reported(tree):
     says(tree({"lib/b.c": "int c(void);\nint b(void);\nint b(void) { return c(); }\n",
                "lib/c.c": "int b(void);\nint c(void);\nint c(void) { return b(); }\n"}),
          "a circle of 2 files:",
@@ -93,6 +93,6 @@ def test_calls_in_a_circle_are_told(tree):
          "    lib/c.c: calls b (lib/b.c)")
 
 
-def test_folder_that_is_no_room_is_told(tree):
+def test_folder_that_is_no_room_is_reported(tree):
     says(tree({"lib/new/d.h": "int d(void);\n"}),
          "lib/new/d.h: its folder is not a room of docs/design.md")

@@ -75,14 +75,14 @@ def test_with_a_log_it_is_compared_with_logging_peers_and_itself_without():
     assert ours["requests/s, of those without log"].median == 0.95
 
 
-def test_the_first_table_has_all_of_ours_and_nothing_else():
+def test_the_first_table_has_only_the_paths_of_pagewise():
     seen = view(FIGURES)
     first = hot.tables(seen)[0]
     assert [(name, title) for name, title, _, _ in tables.rows(seen, first)] == [
         ("nodiskio", "nodiskio, 1 KiB"), ("nodiskio", "nodiskio, 1 KiB, access logs on")]
 
 
-def test_what_was_not_measured_is_not_compared_with():
+def test_unmeasured_candidates_are_not_compared():
     only = {key: value for key, value in FIGURES.items() if key[0] == "nodiskio"}
     ours = lines(view(only))["1 KiB"]["nodiskio"]
     assert ours["requests/s"].median == 100

@@ -29,13 +29,13 @@ traffic: 2.00MB (2097152) total, 2.14KB (2193) headers (space savings 89.56%), 1
 """
 
 
-def test_what_h2load_says_is_read():
+def test_output_of_h2load_is_parsed():
     assert load.h2load_said(SAID) == {"requests": 87, "bytes": 2_000_000, "errors": 1,
                                       "refused": 3}
 
 
 @pytest.mark.parametrize("line", SAID.splitlines()[1:2] + SAID.splitlines()[4:])
-def test_what_it_does_not_say_is_no_measurement(line):
+def test_incomplete_output_of_h2load_is_no_measurement(line):
     with pytest.raises(RuntimeError, match="h2load: "):
         load.h2load_said(SAID.replace(line, ""))
 
@@ -63,7 +63,7 @@ def test_plain_and_encrypted_ones_are_measured():
     assert "nodiskio-rules" not in chosen(http2)
 
 
-def test_who_speaks_no_http2_is_not_measured():
+def test_a_server_without_http2_is_not_measured():
     assert "apache" not in chosen(http2, peer=["all"]) and "caddy" in chosen(http2, peer=["all"])
 
 
@@ -72,7 +72,7 @@ def test_who_speaks_no_http2_is_not_measured():
     ("1.25.0", "listen 127.0.0.2:@PORT@ ssl http2;", ""),
     ("1.25.1", "listen 127.0.0.2:@PORT@ ssl;", "http2 on;"),
     ("1.31.5", "listen 127.0.0.2:@PORT@ ssl;", "http2 on;")])
-def test_nginx_is_told_in_its_releases_words(release, listen, more):
+def test_nginx_gets_the_directive_of_its_release(release, listen, more):
     said = servers.nginx_http2(types.SimpleNamespace(words={"SSL": "ssl"}, release=lambda: release))
     first, _, rest = said.partition("\n")
     assert (first, rest.strip()) == (listen, more)
@@ -83,7 +83,7 @@ SPEAKING = [c for c in servers.every() if c.http2 is not None and c.name in
 
 
 @pytest.mark.parametrize("cand", SPEAKING, ids=lambda c: c.name)
-def test_each_speaks_it_only_if_it_is_asked_for(cand, base):
+def test_http2_is_on_only_in_its_scenario(cand, base):
     """Ours always does, and who speaks it unasked."""
     lab.needs("h2storm")
     if cand.unusable():
@@ -109,7 +109,7 @@ def test_each_speaks_it_only_if_it_is_asked_for(cand, base):
         assert spoken[False] == cand.http2_unasked
 
 
-def test_a_server_without_it_is_refused(base):
+def test_a_server_without_http2_is_refused(base):
     (apache,) = (c for c in servers.peers() if c.name == "apache")
     with pytest.raises(RuntimeError, match="apache speaks no HTTP/2"):
         servers.Server(None, apache, None, None, base, http2=True)
@@ -130,7 +130,7 @@ def test_large_files_have_streams_of_their_own():
 @pytest.mark.parametrize("setting, why", [
     ({"streams": "0"}, "0 streams: from 1"), ({"large_streams": "1001"}, "1001 streams: from 1"),
     ({"cases": "2K"}, "2K: there are")])
-def test_settings_that_mean_nothing_are_refused(setting, why):
+def test_settings_without_effect_are_refused(setting, why):
     with pytest.raises(ValueError, match=why):
         scenarios.settings(http2, False, setting)
     with pytest.raises(ValueError, match="elsewhere: there are"):
@@ -162,7 +162,7 @@ def http2_values(cand, number):
     return {part: took(part) for part in ("1K, 10", "1M, 10") if http2.measured(cand, part)}
 
 
-def test_ratios_are_of_those_that_do_the_same():
+def test_ratios_compare_candidates_with_equal_work():
     pytest.importorskip("matplotlib")
     seen = view(http2, "http2", http2_values)
     small, large = ("\n".join(tables.markdown(seen, table)) for table in http2.tables(seen))
@@ -186,7 +186,7 @@ def streams_values(cand, _number):
                     "stormy": one(1000, 300), "limit": 40 << 20} for where in streams.WHERE}
 
 
-def test_what_is_kept_and_the_p99_are_of_alone():
+def test_kept_rate_and_p99_are_relative_to_the_quiet_part():
     pytest.importorskip("matplotlib")
     seen = view(streams, "streams", streams_values)
     made = ["\n".join(tables.markdown(seen, table)) for table in streams.tables(seen)]

@@ -117,13 +117,13 @@ def test_cpu_saved_is_the_difference_of_means_of_one_round():
     assert thesis.saving(base, thesis_round(1, 0.3, 0.4, 0.5)) == pytest.approx(20)
 
 
-def test_who_sends_half_as_much_for_half_of_the_time_saves_nothing():
+def test_half_the_bytes_in_half_the_time_saves_nothing():
     base = [thesis_round(1, 0.4, 0.5, 0.6)]
     assert thesis.saving(base, thesis_round(1, 0.2, 0.25, 0.3, sent=GIB // 2)) == \
         pytest.approx(0)
 
 
-def test_nothing_is_saved_against_oneself_or_against_nobody():
+def test_nothing_is_saved_without_another_candidate():
     base = [thesis_round(1, 0.4, 0.5)]
     assert thesis.saving(base, base[0]) is None and thesis.margin(base, base[0]) is None
     assert thesis.saving([], base[0]) is None
@@ -161,7 +161,7 @@ def test_cold_requests_have_the_length_of_the_hot_file_and_their_share():
 
 @pytest.mark.parametrize("key, text", [("loads", "10 10"), ("loads", "20 10"), ("loads", "0 10"),
                                        ("cold", "1"), ("kib", "1025")])
-def test_settings_of_the_knee_that_mean_nothing_are_refused(key, text):
+def test_knee_refuses_settings_without_effect(key, text):
     with pytest.raises(ValueError, match=key):
         scenarios.settings(knee, False, {key: text})
 
@@ -260,7 +260,7 @@ def test_a_crawler_comes_between():
     assert list(crawler.between("abc", "XYZ", 1)) == list("aXbYcZ")
 
 
-def test_what_the_crawler_read_is_not_the_others():
+def test_bytes_of_the_crawler_are_counted_apart():
     """Without: 2 of 4 MiB.  With: 5 of 6, of which 2 of 2 are the crawler's."""
     keep = crawler_values("nginx", 1)["1.0"]["keep"]
     assert (crawler.without(keep), crawler.beside(keep)) == (0.5, 0.75)
@@ -293,7 +293,7 @@ def test_curves_begin_with_all_and_end_with_the_longest():
 # ------------------------------------------------------------- all of them
 
 
-def test_only_who_can_drop_is_measured_dropping():
+def test_only_candidates_that_can_drop_are_measured_dropping():
     paths = {c.name: c for c in servers.paths()}
     settings = types.SimpleNamespace(cache="keep,drop")
     assert cachemodes.modes(paths["nodiskio"], settings) == [

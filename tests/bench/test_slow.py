@@ -34,7 +34,7 @@ def verify(root, answer, urls="urls"):
         return result, server.count()
 
 
-def test_the_right_bytes_pass(root):
+def test_correct_bytes_are_accepted(root):
     result, saw = verify(root, lambda server, conn, path: conn.sendall(ok(content(root, path))))
     assert set(saw) == {"/a", "/b?query", "/dir/c%20d"}
     assert result["errors"] == {} and result["connected"] == 5
@@ -49,7 +49,7 @@ def test_the_right_bytes_pass(root):
     lambda body: body[:-1],
     lambda body: body + b"x",
 ])
-def test_other_bytes_do_not(root, damage):
+def test_wrong_bytes_are_an_error(root, damage):
     (root / "b-only").write_text("/b\n")
     result, saw = verify(
         root, lambda server, conn, path: conn.sendall(ok(damage(content(root, path)))), "b-only")
@@ -91,7 +91,7 @@ def test_a_burst_is_taken_at_once_and_no_credit():
     assert 4 * burst < result["bytes"] <= 4 * (burst + rate * result["seconds"])
 
 
-def test_who_gets_less_than_half_of_the_rate_for_5_s_is_starved():
+def test_a_client_below_half_of_its_rate_for_5_s_is_starved():
     turn = threading.Lock()
 
     def answer(server, conn, path):
@@ -139,7 +139,7 @@ def test_a_server_that_closes_after_each_answer_is_no_error():
     assert result["errors"] == {} and result["completed"] > 4
 
 
-def test_nobody_listens():
+def test_a_missing_server_is_an_error():
     result = run(SLOW, "--clients", 3, "--seconds", 0.3, "http://127.0.0.1:1/")
     assert result["errors"] == {"connect": 3}
     assert (result["connected"], result["ramp_seconds"]) == (0, None)
@@ -173,7 +173,7 @@ def test_descriptors_are_raised_to_what_the_clients_need():
     [], ["--verify", "http://127.0.0.1:1/"], ["--root", "/", "http://127.0.0.1:1/"],
     ["--clients", "0", "http://127.0.0.1:1/"], ["http://127.0.0.1:1/", "more"],
 ])
-def test_what_cannot_be_done_is_said(args):
+def test_bad_arguments_are_reported(args):
     done = subprocess.run([SLOW, *args], capture_output=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2
     assert done.stderr and not done.stdout
@@ -189,14 +189,14 @@ def test_in_order_each_client_takes_the_next_and_parts_are_asked_for(tmp_path):
         assert server.ranges[:4] == ["bytes=0-99", "bytes=5-9"] * 2
 
 
-def test_they_come_evenly_over_the_ramp():
+def test_clients_start_evenly_over_the_ramp():
     with Server(lambda server, conn, path: conn.sendall(ok(b"x" * 100_000))) as server:
         result = run(SLOW, "--clients", 20, "--rate", 1000, "--seconds", 1, "--ramp", 10,
                      server.url)
     assert 1 <= result["connected_max"] <= 3 and result["ramp_seconds"] is None
 
 
-def test_a_server_that_is_busy_is_asked_again_a_second_later():
+def test_a_request_refused_with_503_is_repeated_after_a_second():
     with Server(lambda server, conn, path: conn.sendall(ok(status="503 No"))) as server:
         result = run(SLOW, "--clients", 2, "--rate", 100_000, "--seconds", 2.5, server.url)
     assert 4 <= result["statuses"]["503"] <= 6 and result["errors"] == {}

@@ -58,7 +58,7 @@ def test_interval_of_a_mean():
     assert round(mean - half, 6) == -0.529780 and round(mean + half, 6) == 2.029780
 
 
-def test_a_difference_that_is_there():
+def test_a_real_difference_is_found():
     found = stats.difference([100.0, 101.0, 99.0], [88.0, 89.0, 87.0])
     assert found.significant and found.delta == -12 and found.percent == -12
 

@@ -49,11 +49,11 @@ def summary(low, median, high, number=3):
     ((9, 10, 11), (1, 2, 3), "less", BEHIND), ((1, 2, 3), (9, 10, 11), "less", AHEAD),
     ((1, 5, 9), (9, 10, 11), "more", LEVEL), ((1, 5, 9), (4, 5, 6), "less", LEVEL),
 ])
-def test_who_is_ahead_is_said_only_where_ranges_do_not_meet(mine, other, better, word):
+def test_a_winner_is_named_only_if_ranges_do_not_overlap(mine, other, better, word):
     assert verdicts.relation(summary(*mine), summary(*other), better) == word
 
 
-def test_one_round_tells_nobody_apart():
+def test_one_round_names_no_winner():
     assert verdicts.relation(summary(9, 9, 9, 1), summary(1, 1, 1, 1), "more") == BESIDE
 
 

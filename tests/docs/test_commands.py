@@ -149,7 +149,7 @@ def test_service(do):
                           "journalctl -u pagewise | grep -q serving\nsystemctl stop pagewise\n! systemctl is-active pagewise\n")]) == []
 
 
-def test_output_is_another_one(do):
+def test_different_output_is_a_fault(do):
     said = do("page", [sh("echo a b; seq 3\n"), sh("a ...\n1\n...\n3\n", "text output"), sh("b\n", "text output"), sh("c\n", "text output")])
     assert len(said) == 1 and "another one" in said[0]
 

@@ -148,7 +148,7 @@ def printed_by_c(lines, tmp_path):
     return subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout
 
 
-def test_hot_files_are_sent_on_a_connection_that_stays(example):
+def test_cached_files_are_sent_on_a_kept_connection(example):
     conn = example.connect()
     for path, body in [("/hot", HOT), ("/", b"<p>first"), ("/empty", b""), ("/hot?x", HOT)] * 5:
         assert example.ask(path, conn) == (200, body)
@@ -179,12 +179,12 @@ def test_ranges(example, tmp_path, asked, first, last):
     assert example.ask("/big", Range=f"bytes={asked}") == (206, BIG[first:last + 1])
 
 
-def test_what_is_no_file_is_not_found(example):
+def test_missing_files_and_directories_are_404(example):
     for path in ("/none", "/dir", "/../" + os.path.basename(__file__), "//etc/passwd"):
         assert example.ask(path) == (404, b""), path
 
 
-def test_a_client_that_leaves_in_the_middle_takes_nothing_with_it(example, tmp_path):
+def test_a_client_that_leaves_midway_harms_no_other(example, tmp_path):
     for _ in leave_in_the_middle(example, tmp_path / "big"):
         assert example.ask("/hot") == (200, HOT)
     example.nobody_is_left()
@@ -192,7 +192,7 @@ def test_a_client_that_leaves_in_the_middle_takes_nothing_with_it(example, tmp_p
 
 
 @pytest.mark.parametrize("op", ["lookup", "open", "read"])
-def test_a_disk_that_hangs_holds_up_nobody_else(slow, start, op):
+def test_a_hung_disk_delays_no_other_request(slow, start, op):
     """Its clients leave while they wait, or get their files when it goes on."""
     base = os.path.dirname(slow.dir)
     t.write(os.path.join(base, "hot"), HOT)

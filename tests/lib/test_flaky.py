@@ -49,7 +49,7 @@ def runner(tmp_path, monkeypatch):
     scratch.remove()
 
 
-def test_what_passes_alone_is_flaky_and_both_outputs_are_kept(runner):
+def test_a_test_that_passes_alone_is_flaky_and_both_outputs_are_kept(runner):
     count = runner("""
 def test_a():
     if first("a"):
@@ -68,7 +68,7 @@ def test_b(): pass
         assert "1 passed" in f.read()
 
 
-def test_what_fails_again_is_a_failure(runner):
+def test_a_test_that_fails_again_is_a_failure(runner):
     count = runner("def test_a(): assert False, 'waited in vain'\n")
     assert (count.passed, count.failed, count.flaky) == (0, 1, [])
 

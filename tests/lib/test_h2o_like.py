@@ -63,7 +63,7 @@ def test_cached_and_uncached_files_are_sent_whole(server, tmp_path):
     server.nobody_is_left()
 
 
-def test_a_client_that_leaves_or_resets_takes_nothing_with_it(server, tmp_path):
+def test_a_client_that_leaves_or_resets_harms_no_other(server, tmp_path):
     for _ in range(5):
         evict(tmp_path / "big")
         with server.client(auto=False) as c:

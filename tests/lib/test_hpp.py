@@ -62,7 +62,7 @@ def test_files_are_sent_from_memory_and_from_the_disk(start, tmp_path):
     example.nobody_is_left()
 
 
-def test_clients_that_leave_in_the_middle_leave_nothing_behind(start, tmp_path):
+def test_clients_that_leave_midway_leave_no_descriptor(start, tmp_path):
     t.write(tmp_path / "big", BIG)
     example = start(tmp_path)
     for _ in test_examples.leave_in_the_middle(example, tmp_path / "big"):

@@ -123,7 +123,7 @@ def compared(stored):
                           capture_output=True, text=True, check=False, timeout=300)
 
 
-def test_a_change_of_what_programs_were_built_with_is_seen(tmp_path):
+def test_an_abi_change_is_detected(tmp_path):
     """lint-abi, with what a release had promised if its pw_send had been smaller."""
     stored = os.path.join(harness.TREE, f"lib/abi/libpagewise-{os.uname().machine}.abi")
     if not shutil.which("abidiff") or not os.path.exists(stored):

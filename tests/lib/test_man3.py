@@ -35,7 +35,7 @@ def example(name):
     return html.unescape(re.sub(r"<[^>]*>", "", found))
 
 
-def test_pages_are_as_the_header_and_the_examples_have_it():
+def test_pages_match_header_and_examples():
     subprocess.run([sys.executable, os.path.join(harness.TREE, "conf/man3.py"), "--check"], check=True)
 
 

@@ -69,7 +69,7 @@ def test_files_are_sent_from_memory_and_from_the_disk(start, tmp_path):
     test_examples.send_from_memory_and_disk(start, tmp_path)
 
 
-def test_clients_that_leave_take_nothing_with_them(start, tmp_path):
+def test_clients_that_leave_harm_no_other(start, tmp_path):
     t.write(tmp_path / "big", BIG)
     example = start(tmp_path)
     for _ in test_examples.leave_in_the_middle(example, tmp_path / "big"):
@@ -77,7 +77,7 @@ def test_clients_that_leave_take_nothing_with_them(start, tmp_path):
 
 
 @pytest.mark.parametrize("op", ["open", "read"])
-def test_a_disk_that_hangs_holds_up_nobody_else(slow, start, op):
+def test_a_hung_disk_delays_no_other_request(slow, start, op):
     base = os.path.dirname(slow.dir)
     t.write(os.path.join(base, "hot"), HOT)
     example = start(base)

@@ -14,7 +14,7 @@ LOSSLESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lossless.py
 
 @pytest.mark.once  # with each sanitizer: test_reload.py, test_upgrade.py, test_systemd.py
 @pytest.mark.parametrize("options", [[], ["--tls"], ["--http2"]], ids=["plain", "tls", "http2"])
-def test_a_short_one_loses_nothing(options):
+def test_a_short_run_loses_no_request(options):
     done = subprocess.run(
         [sys.executable, LOSSLESS, "--seconds", "2", "--every", "0.5", "--binary", PAGEWISE,
          *options],

@@ -81,7 +81,7 @@ def numbers(text):
 
 
 @pytest.mark.parametrize("options", [[], ["--tls", "--http2"]], ids=["plain", "all"])
-def test_a_short_one_finds_nothing(soaking, options):
+def test_a_short_run_finds_no_fault(soaking, options):
     status, text = soaking(0.15, *options).end()
     assert status == 0, text
     said = numbers(text)
@@ -93,7 +93,7 @@ def test_a_short_one_finds_nothing(soaking, options):
 
 
 @pytest.mark.once
-def test_an_interrupt_ends_it_with_what_was_found_until_then(soaking):
+def test_an_interrupt_prints_the_faults_found_so_far(soaking):
     one = soaking(10)
     one.all_serving()
     os.kill(one.process.pid, signal.SIGINT)
@@ -105,7 +105,7 @@ def test_an_interrupt_ends_it_with_what_was_found_until_then(soaking):
 @pytest.mark.parametrize("name, number, said", [
     ("pw-server", signal.SIGABRT, "killed by"), ("pagewise", signal.SIGABRT, "the server ended"),
     ("pagewise", signal.SIGKILL, "the server ended")])
-def test_a_process_of_the_server_that_dies_ends_it_and_is_a_failure(soaking, name, number, said):
+def test_a_dead_server_process_ends_the_run_as_a_failure(soaking, name, number, said):
     one = soaking(10)
     one.all_serving()
     os.kill(one.named(name), number)
@@ -135,7 +135,7 @@ def failures_of(tmp_path, monkeypatch, kind):
 
 
 @pytest.mark.once
-def test_what_no_one_expects_of_a_client_is_a_failure(tmp_path, monkeypatch):
+def test_an_unexpected_exception_of_a_client_is_a_failure(tmp_path, monkeypatch):
     whys = failures_of(tmp_path, monkeypatch, broken)
     assert len(whys) >= report.SHOWN and all("KeyError" in why for why in whys)
 
@@ -175,7 +175,7 @@ def soaked(tmp_path):
 
 
 @pytest.mark.once
-def test_what_was_done_is_counted(soaked):
+def test_completed_actions_are_counted(soaked):
     soaked.reload()
     soaked.upgrade()
     assert soaked.counts["reloads"] == soaked.counts["upgrades"] == 1
@@ -183,7 +183,7 @@ def test_what_was_done_is_counted(soaked):
 
 
 @pytest.mark.once
-def test_what_was_not_done_is_not_counted(soaked, tmp_path):
+def test_failed_actions_are_not_counted(soaked, tmp_path):
     soaked.binary = tmp_path / "fails"
     soaked.binary.write_text("#!/bin/sh\nexit 1\n")
     soaked.binary.chmod(0o755)
@@ -207,7 +207,7 @@ def test_flat_means_not_above_the_second_fifth():
 
 
 @pytest.mark.once
-def test_what_grows_is_said_where_it_may_not():
+def test_forbidden_growth_is_reported():
     samples = [{("all", "PSS"): 1, ("serving", "PSS"): n << 20} for n in range(report.ENOUGH)]
     told = {name: dict(report.rows(name, samples)) for name in report.FLAT}
     assert [list(lines.values()) for lines in told.values()] == [[True, True], [True, False]]

@@ -82,7 +82,7 @@ def two_versions(journal):
     return [content(NAME, n, SIZE) for n in (0, 1)]
 
 
-def test_each_version_that_may_be_seen_is_right(journal):
+def test_each_visible_version_is_accepted(journal):
     for body in two_versions(journal):
         client = asks(journal, NAME, body)
         assert client.bytes == SIZE
@@ -131,7 +131,7 @@ def test_a_version_that_was_replaced_long_ago_is_noticed(journal):
         history.check_version(states, NAME, SIZE, [Piece(0, new)])
 
 
-def test_a_version_that_is_still_to_come_is_noticed(journal):
+def test_a_future_version_is_noticed(journal):
     journal.becomes(NAME, 0, SIZE, time.monotonic())
     with pytest.raises(Fault):
         asks(journal, NAME, content(NAME, 1, SIZE))
@@ -230,7 +230,7 @@ def test_a_range_is_the_one_that_was_asked_for(journal):
             ranged(journal, specs, right[5:10], said)
 
 
-def test_a_range_that_is_there_is_demanded(journal):
+def test_an_existing_range_must_be_sent(journal):
     right = two_versions(journal)[1]
     with pytest.raises(Fault, match="was asked for"):
         ranged(journal, ["5-9"], right, [], "200 OK")
