@@ -43,7 +43,7 @@ def read_while_it_hangs(server, slow):
 
 
 @pytest.mark.parametrize("path_name", CALLS)
-def test_loop_that_waits_for_a_disk_is_counted_and_told_with_the_call(serve_slow, slow, path_name):
+def test_loop_that_waits_for_a_disk_is_counted_and_logged_with_the_call(serve_slow, slow, path_name):
     server = serve_slow(send_path=path_name, stall_log=60000, admin="127.0.0.1:0")
     admin = Admin(server)
     read_while_it_hangs(server, slow)
@@ -58,7 +58,7 @@ def test_loop_that_waits_for_a_disk_is_counted_and_told_with_the_call(serve_slow
     server.stop(messages=True)
 
 
-def test_without_stall_log_it_is_counted_and_not_told(serve_slow, slow):
+def test_without_stall_log_a_sleep_is_counted_and_not_logged(serve_slow, slow):
     server = serve_slow(send_path="blocking", stall_log=0, admin="127.0.0.1:0")
     admin = Admin(server)
     read_while_it_hangs(server, slow)
@@ -71,7 +71,7 @@ def test_without_stall_log_it_is_counted_and_not_told(serve_slow, slow):
 
 @pytest.mark.once
 @pytest.mark.parametrize("path_name", WAITING)
-def test_loop_that_has_others_wait_for_a_disk_is_not_counted(serve_slow, slow, path_name):
+def test_waits_of_disk_threads_are_not_counted(serve_slow, slow, path_name):
     server = serve_slow(send_path=path_name, stall_log=60000, admin="127.0.0.1:0",
                         binary=harness.RELEASE)
     admin = Admin(server)

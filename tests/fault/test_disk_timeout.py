@@ -49,7 +49,7 @@ def test_cold_file_of_a_disk_that_hangs_is_503(serve_disk, disk, path_name, tmp_
 
 
 @pytest.mark.parametrize("path_name", ["nodiskio", "pool"])
-def test_clients_of_a_disk_that_hangs_take_nobodys_place(serve_disk, disk, path_name):
+def test_clients_of_a_hung_disk_do_not_use_up_connections(serve_disk, disk, path_name):
     """Of max_connections_per_address; what they wait for stays until it answers."""
     server = serve_disk(path_name, disk_timeout=1, max_connections_per_address=2)
     (c,) = hangs(disk, server, 1)
@@ -113,7 +113,7 @@ def test_trace_names_the_wait_that_took_too_long(serve_slow, slow):
 
 
 @pytest.mark.parametrize("path_name", WAITING)
-def test_answer_that_has_begun_is_cut(serve_disk, disk, path_name):
+def test_response_that_has_begun_is_aborted(serve_disk, disk, path_name):
     server = serve_disk(path_name, disk_timeout=1)
     disk.cold(1)
     disk.hang(1, LATE)
@@ -152,7 +152,7 @@ def test_lookup_open_and_listing_that_hang_are_503(serve_slow, slow, op, target)
     server.stop(messages=GAVE_UP)
 
 
-def test_disk_that_is_only_slow_is_waited_for(serve_disk, disk):
+def test_requests_wait_for_a_slow_disk(serve_disk, disk):
     """The time is that of one wait, not of the request."""
     server = serve_disk("nodiskio", disk_timeout=2, readahead="64K")
     disk.cold(1)
@@ -179,7 +179,7 @@ def test_head_and_pipelined_requests(serve_disk, disk):
     server.stop(messages=GAVE_UP)
 
 
-def test_disk_that_is_busy_is_waited_for(serve_disk, disk):
+def test_requests_wait_for_a_busy_disk(serve_disk, disk):
     """One thread, and six files before it in the queue: none takes as long as all."""
     server = serve_disk("nodiskio", disk_timeout=2, threads=1)
     disk.cold(*range(MANY))

@@ -34,7 +34,7 @@ def connect(server):
 
 
 @pytest.mark.parametrize("path_name", WAITING)
-def test_streams_beside_one_that_waits_are_answered(serve_disk, disk, path_name):
+def test_a_waiting_stream_does_not_delay_others(serve_disk, disk, path_name):
     server = serve_disk(path_name)
     with connect(server) as c:
         numbers = range(MANY)
@@ -65,7 +65,7 @@ def test_stream_whose_disk_hangs_is_503_and_the_connection_goes_on(serve_disk, d
 
 
 @pytest.mark.parametrize("path_name", WAITING)
-def test_answer_that_has_begun_is_reset(serve_disk, disk, path_name):
+def test_response_that_has_begun_is_reset(serve_disk, disk, path_name):
     """In its middle: nobody takes it for whole."""
     server = serve_disk(path_name, disk_timeout=1)
     with connect(server) as c:
@@ -129,7 +129,7 @@ def test_server_that_ends_answers_a_stream_that_waits(serve_disk, disk):
 
 
 @pytest.mark.parametrize("op, target", [("lookup", "/dir/file.bin"), ("open", "/cold2.bin"), ("readdir", "/dir/")])
-def test_lookup_open_and_listing_hold_up_no_stream(serve_slow, slow, op, target):
+def test_hung_lookup_open_and_listing_delay_no_other_stream(serve_slow, slow, op, target):
     server = serve_slow(disk_timeout=1)
     slow.hang(op, target.strip("/"))
     with connect(server) as c:

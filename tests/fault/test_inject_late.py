@@ -8,7 +8,7 @@ from test_reload_late import Clients, refused
 
 
 @pytest.mark.parametrize("thread", [0, 1, 2, 3])
-def test_thread_that_cannot_be_started_loses_nobody(tmp_path, site, thread):
+def test_a_failed_thread_start_loses_no_request(tmp_path, site, thread):
     (site / "name").write_text("one")
     plan = injection.Plan(tmp_path / "plan")
     args = ["--root", site, "--workers", "2", "--admin", "127.0.0.1:0"]

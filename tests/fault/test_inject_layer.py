@@ -47,7 +47,7 @@ def test_every_import_is_wrapped_or_left_alone_with_a_reason(imported):
     assert not unknown, "in neither inject_*.c nor imports.py: %s" % sorted(unknown)
 
 
-def test_what_is_left_alone_is_listed_once_and_not_wrapped():
+def test_exceptions_are_listed_once_and_not_wrapped():
     names = left_alone()
     assert len(names) == len(set(names))
     assert not set(names) & wrapped()

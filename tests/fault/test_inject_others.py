@@ -55,7 +55,7 @@ def cold(server):
 
 
 @pytest.mark.parametrize("path", ["nodiskio", "splice", "mlock", "pool"])
-def test_without_a_thread_to_fetch_it_is_503_until_there_is_one(start, plan, path):
+def test_requests_get_503_until_a_disk_thread_starts(start, plan, path):
     server = start(path)
     plan.fail(("pthread_create", "EAGAIN"), times=1000)
     assert cold(server) == 503
@@ -66,7 +66,7 @@ def test_without_a_thread_to_fetch_it_is_503_until_there_is_one(start, plan, pat
 
 @pytest.mark.parametrize("path", ["uring", "aio"])
 @pytest.mark.parametrize("call", ["io_uring_queue_init_params", "io_uring_register_eventfd"])
-def test_without_a_ring_a_worker_has_its_files_fetched_by_the_pool(start, plan, path, call):
+def test_disk_threads_fetch_for_a_worker_without_a_ring(start, plan, path, call):
     server = start(path)
     plan.fail((call, "ENOMEM"), times=1000)
     assert cold(server) == 200
@@ -123,7 +123,7 @@ def log_write(plan):
 
 @pytest.mark.parametrize("effect, why", [("ENOSPC", "No space left on device"),
                                          ("EIO", "Input/output error")])
-def test_a_line_that_a_log_does_not_take_is_counted_and_told(logged, plan, effect, why):
+def test_a_line_that_cannot_be_written_is_counted_and_logged(logged, plan, effect, why):
     server, path = logged
     plan.fail((log_write(plan), effect))
     assert server.get("/small?1").status == 200
@@ -134,7 +134,7 @@ def test_a_line_that_a_log_does_not_take_is_counted_and_told(logged, plan, effec
 
 
 @pytest.mark.parametrize("effect", ["one", "half", "EINTR"])
-def test_lines_that_are_taken_in_pieces_are_whole(logged, plan, effect):
+def test_lines_written_in_pieces_are_whole(logged, plan, effect):
     server, path = logged
     plan.fail(("write", effect), times=300)
     for n in range(1, 20):
@@ -154,7 +154,7 @@ def lose_the_rest_of_a_line(server, path, plan, *faults):
         "pagewise: access log: 1 records lost: %s: No space left on device\n" % path)
 
 
-def test_a_line_of_which_a_log_takes_half_is_cut_off(logged, plan):
+def test_half_a_written_line_is_removed(logged, plan):
     server, path = logged
     lose_the_rest_of_a_line(server, path, plan)
     assert numbers(path) == [0]
@@ -162,7 +162,7 @@ def test_a_line_of_which_a_log_takes_half_is_cut_off(logged, plan):
     wait_until(lambda: numbers(path) == [0, 2], "the line after it")
 
 
-def test_behind_half_a_line_that_cannot_be_cut_off_the_next_stands_alone(logged, plan):
+def test_after_half_a_line_that_cannot_be_removed_the_next_starts_a_line(logged, plan):
     server, path = logged
     lose_the_rest_of_a_line(server, path, plan, ("ftruncate", "EPERM"))
     half = path.read_bytes().splitlines()[1]
@@ -183,7 +183,7 @@ def test_accepting_pauses_and_goes_on(start, plan, effect):
 
 
 @pytest.mark.parametrize("effect", ["EMFILE", "ENFILE"])
-def test_without_descriptors_for_files_it_is_503_until_there_are(start, plan, effect):
+def test_requests_get_503_until_descriptors_are_free(start, plan, effect):
     server = start()
     plan.fail(("openat2", effect), times=1000)
     assert server.get("/small").status == 503
@@ -197,7 +197,7 @@ LITTLE = ("pagewise: %s: Cannot allocate memory; give the server more memory, or
           "hot_set\n")
 
 
-def test_want_of_memory_for_lookups_is_told_once(start, plan, site):
+def test_lack_of_memory_for_lookups_is_logged_once(start, plan, site):
     server = start()
     for n in range(20):
         t.write(site / ("f%d" % n), b"x")
@@ -211,7 +211,7 @@ def test_want_of_memory_for_lookups_is_told_once(start, plan, site):
 
 
 @pytest.mark.parametrize("path", ["nodiskio", "pool"])
-def test_want_of_memory_for_a_window_is_told_once(start, plan, site, path):
+def test_lack_of_memory_for_a_window_is_logged_once(start, plan, site, path):
     server = start(path)
     for n in range(4):
         assert server.get("/small?%d" % n).status == 200
@@ -227,7 +227,7 @@ def test_want_of_memory_for_a_window_is_told_once(start, plan, site, path):
 
 
 @pytest.mark.parametrize("effect", ["EIO", "ENOMEM", "ENODATA", "EOPNOTSUPP"])
-def test_attribute_that_cannot_be_read_costs_the_digest_alone(plan, site, tmp_path, effect):
+def test_an_unreadable_attribute_omits_only_the_digest(plan, site, tmp_path, effect):
     t.write(site / "small", t.content(8, 100))
     conf = tmp_path / "digest.conf"
     conf.write_text(harness.configuration({"workers": 1}, [("s", {"root": site, "digest": True}, {})]))
@@ -241,7 +241,7 @@ def test_attribute_that_cannot_be_read_costs_the_digest_alone(plan, site, tmp_pa
     server.stop()
 
 
-def test_without_memory_for_a_trace_there_is_none(serve_conf, site, plan):
+def test_a_request_without_memory_for_its_trace_is_not_traced(serve_conf, site, plan):
     """The response is the same; the next request is traced."""
     t.write(site / "small", t.content(8, 100))
     server = serve_conf({"workers": 1, "trace_clients": ["127.0.0.1"]}, [("s", {"root": site}, {})],

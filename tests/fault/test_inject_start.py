@@ -200,7 +200,7 @@ ALLOW = "; allow CAP_SETUID and CAP_SETGID, or start as that user"
         ("seccomp_load", "ECANCELED", 0, "cannot enter the sandbox: seccomp filter: Operation canceled" + REPORT),
     ],
 )
-def test_a_start_that_cannot_give_a_right_up_ends(start, call, effect, skip, why):
+def test_a_start_that_cannot_drop_a_right_fails(start, call, effect, skip, why):
     if skip == LAST or isinstance(skip, str):
         assert outcome(as_nobody(start)) == "served"
     if skip == LAST:
@@ -234,7 +234,7 @@ NO_LANDLOCK = (": a compromised process can read and write all files that its us
         ("seccomp", "EPERM", "no seccomp filter (Operation not permitted)"),
     ],
 )
-def test_a_kernel_without_a_wall_is_warned_of(start, call, effect, why):
+def test_a_kernel_without_landlock_or_seccomp_is_warned_of(start, call, effect, why):
     # What this kernel's Landlock lacks itself comes first, in the same line.
     if call == "seccomp" and landlock.WARNING:
         why = landlock.NO_TRUNCATE + "; " + why

@@ -64,7 +64,7 @@ def directories(server, slow):
     return descriptors(server, slow.dir + "/large")
 
 
-def test_directory_that_hangs_in_the_midst_hangs_nobody_else(server, large):
+def test_directory_that_hangs_midway_delays_no_other_client(server, large):
     large.hang("readdir", "large", MIDDLE)
     c = ask(server)
     large.wait_held("readdir")
@@ -78,7 +78,7 @@ def test_directory_that_hangs_in_the_midst_hangs_nobody_else(server, large):
     finishes(ask(server))
 
 
-def test_names_that_hang_in_the_midst_hang_nobody_else(server, large):
+def test_names_that_hang_midway_delay_no_other_client(server, large):
     """To look at a name may wait as well."""
     large.hang("lookup", "large/0019")
     c = ask(server)
@@ -88,7 +88,7 @@ def test_names_that_hang_in_the_midst_hang_nobody_else(server, large):
     finishes(c)
 
 
-def test_eio_in_the_midst_ends_that_connection_only(server, large):
+def test_eio_midway_aborts_only_that_connection(server, large):
     large.fail("readdir", errno.EIO, "large", MIDDLE)
     other = server.connect()
     assert other.ask("/hot.bin", host="fast").status == 200
@@ -109,7 +109,7 @@ def test_eio_at_the_beginning_is_500(server, large):
 
 
 @pytest.mark.parametrize("how", ["reset", "close", "half"])
-def test_client_that_leaves_in_the_midst(server, large, how):
+def test_client_leaves_midway(server, large, how):
     large.hang("readdir", "large", MIDDLE)
     c = ask(server)
     large.wait_held("readdir")
@@ -162,7 +162,7 @@ def test_small_directory_of_a_slow_disk_is_streamed_at_last(serve_slow, slow, ti
     c.finish()
 
 
-def test_shutdown_in_the_midst_waits_for_a_reader(serve_slow, large):
+def test_shutdown_midway_waits_for_a_reader(serve_slow, large):
     server = serve_slow(shutdown_timeout=600)
     large.hang("readdir", "large", MIDDLE)
     c = ask(server)
@@ -188,7 +188,7 @@ def test_shutdown_does_not_wait_for_a_block_for_ever(serve_slow, large):
     server.stop(codes=(0, 1), messages=r"(pagewise: [^\n]*\n)*")
 
 
-def test_shutdown_with_a_reader_that_takes_nothing(serve_slow, large):
+def test_shutdown_with_a_client_that_reads_nothing(serve_slow, large):
     """What is open is closed by the pool, and that is waited for."""
     server = serve_slow(shutdown_timeout=1)
     c = ask(server, rcvbuf=4096)
@@ -227,7 +227,7 @@ def test_clients_share_one_listing(serve_slow, slow):
     assert reads(slow) - before == each
 
 
-def test_client_that_leaves_does_not_take_the_listing_of_others_with_it(server, slow):
+def test_client_that_leaves_does_not_end_a_shared_listing(server, slow):
     slow.hang("readdir", "dir")
     clients = [ask_slow(server, "/dir/") for _ in range(3)]
     slow.wait_held("readdir")

@@ -55,13 +55,13 @@ def test_requests_for_a_missing_name_share_the_lookup(server, slow):
     assert slow.command("seen", "lookup") == before + 1
 
 
-def test_file_that_is_made_is_served_soon(server, slow):
+def test_created_file_is_served_soon(server, slow):
     assert server.get("/new", host="slow").status == 404
     slow.add("new", b"new")
     wait_until(lambda: server.get("/new", host="slow").status == 200, "the file", 3)
 
 
-def test_scan_does_not_push_out_open_files(serve_slow, slow):
+def test_scan_of_missing_names_evicts_no_open_file(serve_slow, slow):
     """As few files as can be remembered, and a hundred times as many names."""
     server = serve_slow(open_files=16)
     assert server.get("/hot.bin", host="slow").body == t.content(3, HOT)

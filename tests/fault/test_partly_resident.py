@@ -90,7 +90,7 @@ def start(serve, disk, may_filter):
 @pytest.mark.once
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("send_path", ["nodiskio", "splice", "uring"])
-def test_loop_never_sleeps_for_a_page_that_is_gone(start, disk, send_path, way):
+def test_loop_never_sleeps_for_an_evicted_page(start, disk, send_path, way):
     server = start(send_path, way)
     admin = Admin(server)
     ask_with_holes(server, disk)  # memory and threads: to get them is to wait for the process' map
@@ -100,7 +100,7 @@ def test_loop_never_sleeps_for_a_page_that_is_gone(start, disk, send_path, way):
 
 
 @pytest.mark.once
-def test_loop_that_does_not_ask_sleeps(start, disk):
+def test_loop_without_a_residency_check_sleeps(start, disk):
     server = start("blocking", "cachestat")
     admin = Admin(server)
     ask_with_holes(server, disk)

@@ -88,7 +88,7 @@ def descriptors(server, kind):
 
 
 @pytest.mark.parametrize("path_name", WAITING)
-def test_requests_are_answered_while_the_disk_hangs(serve_disk, disk, path_name):
+def test_cached_files_are_served_while_the_disk_hangs(serve_disk, disk, path_name):
     """Those of the same disk as well, if their data is in memory."""
     server = serve_disk(path_name)
     (c,) = hangs(disk, server, 1)
@@ -100,7 +100,7 @@ def test_requests_are_answered_while_the_disk_hangs(serve_disk, disk, path_name)
 
 
 @pytest.mark.parametrize("path_name", ["blocking", "copy"])
-def test_blocking_paths_are_seen_to_hang(serve_disk, disk, path_name):
+def test_blocking_paths_hang(serve_disk, disk, path_name):
     """That the test above can fail."""
     server = serve_disk(path_name)
     (c,) = hangs(disk, server, 1)
@@ -114,7 +114,7 @@ def test_blocking_paths_are_seen_to_hang(serve_disk, disk, path_name):
 
 
 @pytest.mark.parametrize("path_name", [p for p in WAITING if p != "aio"])
-def test_disk_that_takes_all_its_threads_takes_nobody_elses(serve_disk, disk, path_name):
+def test_a_hung_disk_uses_only_its_own_threads(serve_disk, disk, path_name):
     """aio is not here: the kernel's workers are one pool for all disks."""
     server = serve_disk(path_name, threads=2)
     clients = hangs(disk, server, *range(MANY))
@@ -126,7 +126,7 @@ def test_disk_that_takes_all_its_threads_takes_nobody_elses(serve_disk, disk, pa
 
 @pytest.mark.parametrize("path_name", WAITING)
 @pytest.mark.parametrize("how", ["reset", "close", "half"])
-def test_client_that_leaves_while_it_waits(serve_disk, disk, path_name, how):
+def test_client_leaves_while_its_request_waits(serve_disk, disk, path_name, how):
     """Its socket stays until the read has ended: a number that was given to a new
     client would bring that one the rest of this answer."""
     server = serve_disk(path_name)
@@ -172,7 +172,7 @@ def test_timeouts_do_not_count_while_the_disk_is_waited_for(serve_disk, disk, pa
 
 
 @pytest.mark.parametrize("path_name", WAITING)
-def test_disk_that_hangs_in_mid_answer(serve_disk, disk, path_name):
+def test_disk_hangs_in_the_middle_of_a_response(serve_disk, disk, path_name):
     server = serve_disk(path_name)
     disk.cold(1)
     disk.hang(1, LATE)
@@ -188,7 +188,7 @@ def test_disk_that_hangs_in_mid_answer(serve_disk, disk, path_name):
 
 
 @pytest.mark.parametrize("path_name", WAITING)
-def test_client_that_resets_in_mid_answer_while_it_waits(serve_disk, disk, path_name):
+def test_client_resets_while_its_response_waits(serve_disk, disk, path_name):
     server = serve_disk(path_name)
     before = descriptors(server, "socket:")
     disk.cold(1)
@@ -206,7 +206,7 @@ def test_client_that_resets_in_mid_answer_while_it_waits(serve_disk, disk, path_
 
 @pytest.mark.parametrize("read_ahead", [128, 4096])
 @pytest.mark.parametrize("path_name", WAITING)
-def test_read_error_of_a_cold_file_is_500_and_in_mid_answer_the_end(serve_disk, disk, path_name, read_ahead):
+def test_read_error_is_500_before_the_response_and_aborts_it_later(serve_disk, disk, path_name, read_ahead):
     disk.read_ahead(read_ahead)
     server = serve_disk(path_name)
     disk.cold(1, 2)
@@ -226,7 +226,7 @@ def test_read_error_of_a_cold_file_is_500_and_in_mid_answer_the_end(serve_disk, 
 
 
 @pytest.mark.parametrize("path_name", WAITING)
-def test_end_within_its_timeout_waits_for_the_disk(serve_disk, disk, path_name):
+def test_shutdown_waits_for_the_disk_within_its_timeout(serve_disk, disk, path_name):
     server = serve_disk(path_name)
     (c,) = hangs(disk, server, 1)
     server.terminate()
@@ -238,7 +238,7 @@ def test_end_within_its_timeout_waits_for_the_disk(serve_disk, disk, path_name):
 
 
 @pytest.mark.parametrize("path_name", WAITING)
-def test_end_does_not_wait_for_a_disk_for_ever(serve_disk, disk, path_name):
+def test_shutdown_does_not_wait_for_a_disk_for_ever(serve_disk, disk, path_name):
     server = serve_disk(path_name, shutdown_timeout=1)
     (c,) = hangs(disk, server, 1)
     server.terminate()
@@ -249,7 +249,7 @@ def test_end_does_not_wait_for_a_disk_for_ever(serve_disk, disk, path_name):
 
 
 @pytest.mark.parametrize("path_name", WAITING)
-def test_read_that_ends_after_its_connection_was_cut(serve_disk, disk, path_name):
+def test_read_ends_after_its_connection_was_aborted(serve_disk, disk, path_name):
     """What it uses is still there.  With bad luck the server is gone by then."""
     server = serve_disk(path_name, shutdown_timeout=1)
     clients = hangs(disk, server, 1, 2)
@@ -262,7 +262,7 @@ def test_read_that_ends_after_its_connection_was_cut(serve_disk, disk, path_name
 
 
 @pytest.mark.parametrize("path_name", WAITING)
-def test_hangup_while_the_disk_is_waited_for(serve_disk, disk, path_name):
+def test_reload_while_a_request_waits_for_the_disk(serve_disk, disk, path_name):
     """Another process serves; what waits is not disturbed."""
     server = serve_disk(path_name)
     (c,) = hangs(disk, server, 1)
@@ -293,7 +293,7 @@ def serve_fuse(slow, fast, serve_conf):
 
 @pytest.mark.parametrize("slow", [[], [0, "direct"]], indirect=True, ids=["cached", "direct"])
 @pytest.mark.parametrize("path_name", WAITING)
-def test_file_of_fuse_that_hangs_hangs_nobody_else(serve_fuse, slow, path_name):
+def test_hung_file_on_fuse_delays_no_other_client(serve_fuse, slow, path_name):
     server = serve_fuse(path_name)
     slow.hang("read", "cold.bin", t.MIB)
     c = server.connect()
@@ -334,13 +334,13 @@ def asked_for(traced, root, name, path_name):
 
 @pytest.mark.parametrize("slow", [[], [0, "direct"]], indirect=True, ids=["cached", "direct"])
 @pytest.mark.parametrize("path_name", WAITING)
-def test_loop_never_touches_a_file_that_cannot_be_asked_about(slow, traced, path_name):
+def test_loop_never_reads_a_file_without_a_residency_check(slow, traced, path_name):
     """With direct_io it would wait although the file was fetched: the server of
     the file system is asked once more."""
     assert asked_for(traced, slow.dir, "cold.bin", path_name) == (set(), False)
 
 
-def test_blocking_path_is_seen_to_touch_it(slow, traced):
+def test_blocking_path_reads_a_file_without_a_residency_check(slow, traced):
     """That the test above can fail."""
     assert asked_for(traced, slow.dir, "cold.bin", "blocking") == ({"sendfile", "preadv2"}, False)
 

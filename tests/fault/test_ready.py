@@ -18,7 +18,7 @@ def told(server):
     return answer.status, answer.body.decode().splitlines()
 
 
-def test_root_that_hangs_is_told_of_until_it_answers(serve_slow, slow):
+def test_hung_root_is_reported_until_it_responds(serve_slow, slow):
     server = serve_slow(live="/live", ready="/ready")
     assert told(server) == (200, ["ready", "fast: ok", "slow: ok"])
     slow.hang("lookup", ".pagewise-ready")
@@ -32,7 +32,7 @@ def test_root_that_hangs_is_told_of_until_it_answers(serve_slow, slow):
     wait_until(lambda: told(server)[0] == 200, "it to be well again")
 
 
-def test_root_that_fails_is_told_of(serve_slow, slow):
+def test_failing_root_is_reported(serve_slow, slow):
     server = serve_slow(ready="/ready")
     slow.fail("lookup", errno.EIO, ".pagewise-ready")
     wait_until(lambda: told(server) == (503, ["not ready", "fast: ok", "slow: Input/output error"]),
@@ -41,7 +41,7 @@ def test_root_that_fails_is_told_of(serve_slow, slow):
     wait_until(lambda: told(server)[0] == 200, "it to be well again")
 
 
-def test_end_does_not_wait_for_a_root_that_hangs(serve_slow, slow):
+def test_shutdown_does_not_wait_for_a_hung_root(serve_slow, slow):
     server = serve_slow(ready="/ready")
     slow.hang("lookup", ".pagewise-ready")
     slow.wait_held("lookup")
@@ -51,7 +51,7 @@ def test_end_does_not_wait_for_a_root_that_hangs(serve_slow, slow):
 
 
 @pytest.mark.waits
-def test_local_disk_of_which_no_thread_is_left_is_told_of(serve_disk, disk):
+def test_local_disk_without_a_free_thread_is_reported(serve_disk, disk):
     """The name is found missing in memory; but nothing could be fetched."""
     server = serve_disk("nodiskio", threads=1, ready="/ready")
     assert told(server)[0] == 200
@@ -70,7 +70,7 @@ def said(server):
         return f.read()
 
 
-def test_agent_is_down_while_a_root_does_not_answer(serve_slow, slow):
+def test_agent_is_down_while_a_root_does_not_respond(serve_slow, slow):
     server = serve_slow(agent="127.0.0.1:0")
     assert said(server).startswith("up ")
     slow.hang("lookup", ".pagewise-ready")
@@ -83,7 +83,7 @@ def test_agent_is_down_while_a_root_does_not_answer(serve_slow, slow):
 
 
 @pytest.mark.waits
-def test_agent_asks_for_less_while_a_disk_does_nothing(serve_disk, disk):
+def test_agent_reports_a_lower_weight_while_a_disk_hangs(serve_disk, disk):
     """Threads are left, so that its root is not down."""
     server = serve_disk("nodiskio", agent="127.0.0.1:0")
     (c,) = hangs(disk, server, 1)

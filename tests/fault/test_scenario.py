@@ -66,7 +66,7 @@ def judged(raw, close=True, statuses=(200,), patience=PATIENCE):
     ],
     ids=lambda raw: "%d-bytes" % len(raw),
 )
-def test_what_is_right_as_far_as_it_goes_is_accepted(raw):
+def test_a_correct_part_of_a_response_is_accepted(raw):
     judged(raw)
 
 
@@ -85,7 +85,7 @@ def test_what_is_right_as_far_as_it_goes_is_accepted(raw):
     ],
     ids=lambda value: "%d-bytes" % len(value) if isinstance(value, bytes) else str(value[0]),
 )
-def test_what_is_wrong_is_found(raw, statuses):
+def test_a_wrong_response_is_found(raw, statuses):
     with pytest.raises((scenario.Wrong, AssertionError)):
         judged(raw, statuses=statuses)
 

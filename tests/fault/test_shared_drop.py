@@ -55,7 +55,7 @@ def ask_at_once(server, made):
 @pytest.mark.once
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("send_path", ["nodiskio", "splice", "uring"])
-def test_loop_never_sleeps_for_what_another_answer_gave_back(serve, files, send_path, workers):
+def test_loop_never_sleeps_for_pages_that_another_response_dropped(serve, files, send_path, workers):
     root, made = files
     # What is read past the page cache need not be given back: windows that are too small for that.
     small = ["--readahead", "128K"] if send_path == "nodiskio" else []

@@ -55,7 +55,7 @@ def switch(server, links, slow, tmp_path):
     slow.wait_held("lookup")
 
 
-def test_root_that_hangs_holds_up_the_reload_and_nobody_else(serve_links, links, slow, tmp_path):
+def test_hung_root_delays_only_the_reload(serve_links, links, slow, tmp_path):
     server = serve_links()
     switch(server, links, slow, tmp_path)
     for _ in range(20):
@@ -67,7 +67,7 @@ def test_root_that_hangs_holds_up_the_reload_and_nobody_else(serve_links, links,
     assert server.get("/new", host=OTHER).status == 200
 
 
-def test_root_that_hangs_does_not_hold_up_the_end(serve_links, links, slow, tmp_path):
+def test_hung_root_does_not_delay_the_shutdown(serve_links, links, slow, tmp_path):
     server = serve_links(shutdown_timeout=1)
     switch(server, links, slow, tmp_path)
     server.terminate()

@@ -213,7 +213,7 @@ def test_requests_are_answered_while_a_cold_file_hangs(server, slow, op):
 
 
 @pytest.mark.parametrize("path_name", ["blocking", "copy"])
-def test_blocking_paths_are_seen_to_hang(serve_slow, slow, path_name):
+def test_blocking_paths_hang(serve_slow, slow, path_name):
     """That the test above can fail: these paths wait on the loop."""
     server = serve_slow(send_path=path_name)
     slow.hang("read", "cold.bin")
@@ -229,7 +229,7 @@ def test_blocking_paths_are_seen_to_hang(serve_slow, slow, path_name):
 
 
 @pytest.mark.parametrize("slow", [[], [4096]], indirect=True, ids=["128K", "4K"])
-def test_read_that_hangs_in_the_middle_of_a_window_hangs_nobody_else(server, slow):
+def test_read_that_hangs_within_a_window_delays_no_other_client(server, slow):
     """The end of a window being there does not prove that its middle is,
     whatever the size of a read."""
     middle = t.MIB + 300 * 1024
@@ -243,7 +243,7 @@ def test_read_that_hangs_in_the_middle_of_a_window_hangs_nobody_else(server, slo
 
 
 @pytest.mark.parametrize("op", ["lookup", "readdir"])
-def test_listing_that_hangs_hangs_nobody_else(server, slow, op):
+def test_hung_listing_delays_no_other_client(server, slow, op):
     slow.hang(op, "dir")
     c = ask_slow(server, "/dir/")
     slow.wait_held(op)
@@ -331,7 +331,7 @@ def test_two_clients_of_one_window_share_the_read(server, slow):
         finishes(c, t.content(1, SIZE))
 
 
-def test_delay_is_waited_for(server, slow):
+def test_requests_wait_for_a_delayed_disk(server, slow):
     slow.delay("read", 20, "cold.bin")
     slow.delay("open", 20, "cold.bin")
     assert server.get("/cold.bin", host="slow").body == t.content(1, SIZE)
@@ -442,7 +442,7 @@ def test_shutdown_does_not_wait_for_a_hung_disk_for_ever(serve_slow, slow, op):
 
 
 @pytest.mark.parametrize("op", ["lookup", "open", "read"])
-def test_request_that_is_cut_while_it_waits_is_logged(serve_slow, slow, tmp_path, op):
+def test_request_aborted_while_it_waits_is_logged(serve_slow, slow, tmp_path, op):
     log = tmp_path / "access.log"
     server = serve_slow(shutdown_timeout=1, access_log=str(log))
     slow.hang(op, "cold.bin")

@@ -89,20 +89,20 @@ def test_random_reads_take_seek_rotation_and_transfer(disk):
     assert took["busy"] / 100 == pytest.approx(12700, rel=0.15)
 
 
-def test_what_follows_on_the_platter_is_transfer_alone(disk):
+def test_the_next_sectors_need_only_the_transfer_time(disk):
     took = disk.moved([i * MIB for i in range(30)], MIB)
     assert took["bytes"] == 30 * MIB and took["seeks"] == 0
     assert took["busy"] == pytest.approx(30 * MIB / RATE, abs=5)
 
 
-def test_what_is_queued_is_read_in_a_better_order(disk):
+def test_queued_requests_are_reordered(disk):
     offsets = places(300)
     one = disk.moved(offsets[:50], PAGE)
     many = disk.moved(offsets, PAGE, at_once=32)
     assert many["busy"] / 300 < 0.7 * one["busy"] / 50
 
 
-def test_it_keeps_what_is_written_and_no_zeros(disk):
+def test_written_data_is_kept_without_blocks_of_zeros(disk):
     before = disk.head()
     with open(os.path.join(disk.dir, "disk"), "r+b", buffering=0) as f:
         for data, off in ((b"a" * PAGE, 5 * MIB), (bytes(MIB), 6 * MIB)):

@@ -31,7 +31,7 @@ def stall(server, slow, ms):
     finishes(c, t.content(1, SIZE))
 
 
-def test_turn_that_took_too_long_is_told_with_what_it_was_at(stalling, slow):
+def test_slow_iteration_is_logged_with_its_work(stalling, slow):
     stall(stalling, slow, 300)
     match = wait_until(lambda: STALLED.search(stalling.messages), "the message")
     turn, answers = int(match.group(1)), int(match.group(2))
@@ -39,7 +39,7 @@ def test_turn_that_took_too_long_is_told_with_what_it_was_at(stalling, slow):
     stalling.stop(messages=True)
 
 
-def test_turn_that_took_too_long_is_counted(stalling, slow):
+def test_slow_iteration_is_counted(stalling, slow):
     admin = Admin(stalling)
     stall(stalling, slow, 300)
     wait_until(lambda: admin.value("pagewise_loop_stalls_total") >= 1, "the count")
@@ -52,7 +52,7 @@ def test_turn_that_took_too_long_is_counted(stalling, slow):
     stalling.stop(messages=True)
 
 
-def test_admin_answers_while_the_only_worker_stands_still(stalling, slow):
+def test_admin_responds_while_the_only_worker_hangs(stalling, slow):
     admin = Admin(stalling)
     slow.hang("read", "cold.bin")
     c = ask_slow(stalling)
@@ -83,7 +83,7 @@ def test_waiting_for_a_disk_is_no_stall(serve_slow, slow):
     assert admin.value("pagewise_requests_disk_wait_seconds_total") >= 2
 
 
-def test_request_given_up_for_a_disk_is_counted(serve_slow, slow):
+def test_request_aborted_for_a_hung_disk_is_counted(serve_slow, slow):
     server = serve_slow(admin="127.0.0.1:0", disk_timeout=1)
     admin = Admin(server)
     slow.hang("open", "cold.bin")

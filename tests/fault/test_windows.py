@@ -62,7 +62,7 @@ def pages(first, end):
         (SIZE - 1, SIZE),
     ],
 )
-def test_a_range_brings_in_its_own_pages(start, big, path_name, first, end):
+def test_a_range_fetches_only_its_own_pages(start, big, path_name, first, end):
     """Asked for more than once: what was left behind must not make anybody read more.
     Fewer pages are left only where the kernel has taken some back at once."""
     server = start(path_name)

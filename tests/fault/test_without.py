@@ -76,7 +76,7 @@ def test_uring_of_a_location_without_io_uring_is_refused_at_the_start(may_filter
 
 
 @pytest.mark.parametrize("path_name", [p for p in harness.FILE_PATHS if p != "uring"])
-def test_others_do_without_io_uring(may_filter, serve, public, path_name):
+def test_other_send_paths_work_without_io_uring(may_filter, serve, public, path_name):
     server = serve("--root", public, "--workers", "1", "--send-path", path_name, wrapper=WRAPPER)
     for _ in range(2):
         assert server.get("/file.bin").body == t.content(1, SIZE)
@@ -84,7 +84,7 @@ def test_others_do_without_io_uring(may_filter, serve, public, path_name):
 
 # A filter that forbids it hides whether the kernel has it.
 @pytest.mark.parametrize("error", [None, "EPERM", "ENOSYS"])
-def test_log_says_which_call_of_this_kernel_tells_what_is_in_memory(may_filter, serve, disk, error):
+def test_log_names_the_residency_check_of_this_kernel(may_filter, serve, disk, error):
     t.write(os.path.join(disk.files, "f"), b"it")
     wrapper = forbid.wrapper("%d:%s" % (mounts.CACHESTAT, error)) if error else []
     server = serve("--root", disk.dir, wrapper=wrapper)
@@ -95,7 +95,7 @@ def test_log_says_which_call_of_this_kernel_tells_what_is_in_memory(may_filter, 
     harness.wait_until(lambda: expected in server.output, expected)
 
 
-def test_mlock_without_memory_to_lock_sends_all_the_same(serve, public):
+def test_mlock_sends_without_lockable_memory(serve, public):
     if os.geteuid() != 0:
         pytest.skip("only root can become an ordinary user")
     server = serve(
@@ -125,7 +125,7 @@ def room_for_one(pid):
     return [n for n in range(len(used) + 2) if n not in used][1]
 
 
-def test_splice_without_descriptors_sends_all_the_same(serve, public):
+def test_splice_sends_without_free_descriptors(serve, public):
     server = serve("--root", public, "--workers", "1", "--send-path", "splice")
     with server.connect() as c, server.connect() as d:
         assert c.ask("/file.bin").status == 200
