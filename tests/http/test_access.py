@@ -98,7 +98,7 @@ def test_a_neighbour_without_rules_stays_ready_for_all(site):
     ("/v/.dot", ()),
 ])
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
-def test_refused_for_whatever_is_there(lend_conf, module_root, target, fields, method):
+def test_refused_paths_reveal_nothing_about_files(lend_conf, module_root, target, fields, method):
     server = lend_conf({}, [("s", {"root": module_root, "autoindex": True, "index": []}, {"/v/": {"deny": [OTHER]}})])
     assert ask(server, target, method=method, fields=fields).status != 403
     answer = ask(server, target, OTHER, method, fields=fields)
@@ -106,7 +106,7 @@ def test_refused_for_whatever_is_there(lend_conf, module_root, target, fields, m
     assert "ETag" not in answer and "Last-Modified" not in answer and "Location" not in answer
 
 
-def test_no_way_of_writing_a_path_leads_around_it(site):
+def test_no_spelling_of_a_path_bypasses_the_rules(site):
     server = site({}, {"/v/": {"deny": [OTHER]}})
     for target in ("/v/a.txt", "//v//a.txt", "/./v/a.txt", "/x/../v/a.txt", "/%76/a.txt",
                    "/v%2fa.txt", "http://localhost/v/a.txt"):
@@ -123,7 +123,7 @@ def test_reload_takes_new_rules(serve_conf, root, tmp_path):
     assert statuses(server) == [403, 200]
 
 
-def test_of_one_connection_each_request_is_asked(site):
+def test_each_request_of_a_connection_is_checked(site):
     server = site({}, {"/v/": {"deny": ["127.0.0.1"]}})
     with server.connect() as c:
         for _ in range(3):
@@ -133,14 +133,14 @@ def test_of_one_connection_each_request_is_asked(site):
 @pytest.mark.parametrize("key", ["allow", "deny"])
 @pytest.mark.parametrize("value", ["", "localhost", "10.0.0.0/33", "10.0.0.0/",
                                    "10.0.0", "::1/129", "fe80::1%eth0", "127.0.0.1:80"])
-def test_what_is_no_address_is_an_error(tmp_path, key, value):
+def test_invalid_address_is_an_error(tmp_path, key, value):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\n%s = {"10.0.0.0/8",\n"%s"}\n}\n' % (key, value))
     run = Finished("-t", "-c", str(conf))
     assert run.code == 1 and f':4: {key}: "{value}" is not an address: write' in run.err, run.err
 
 
-def test_block_with_bits_behind_its_length_is_an_error(tmp_path):
+def test_block_with_bits_after_its_prefix_is_an_error(tmp_path):
     conf = tmp_path / "p.conf"
     for value in ("10.0.0.1/8", "2001:db8::1/32"):
         conf.write_text('allow = {"%s"}\nsite "s" { root = "/" }\n' % value)
@@ -167,7 +167,7 @@ def private(serve_conf, tmp_path):
 CLOSED = {"allow": ["192.0.2.0/24"]}
 
 
-def test_step_of_try_does_not_open_what_is_closed(private):
+def test_step_of_try_does_not_open_a_restricted_path(private):
     server = private({"try": ["$path", "$path/index.html", "/private/index.html", "/index.html"]},
                      {"/private/": CLOSED})
     for target in ("/private", "/nope"):
@@ -176,7 +176,7 @@ def test_step_of_try_does_not_open_what_is_closed(private):
     assert server.get("/private/index.html").status == 403
 
 
-def test_index_file_that_is_closed_is_none(private):
+def test_restricted_index_file_is_skipped(private):
     server = private({"index": ["hidden.html", "index.html"]}, {"= /hidden.html": CLOSED})
     assert server.get("/").body == b"index.html"
     assert server.get("/hidden.html").status == 403
@@ -193,7 +193,7 @@ def test_step_below_an_alias_has_the_settings_of_its_path(private, tmp_path):
     ("*.mp4", True), ("/priv*", True), ("/private/*.mp4", True), ("/private/x/*", True),
     ("/public/*", False), ("/privat?", True),
 ])
-def test_glob_that_opens_what_is_closed_is_warned_of(tmp_path, glob, warned):
+def test_glob_that_opens_a_restricted_path_is_warned_of(tmp_path, glob, warned):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\nlocation "%s" { expires = 1h }\n'
                     'location "/private/" { deny = {"192.0.2.1"} }\n}\n' % glob)
@@ -203,7 +203,7 @@ def test_glob_that_opens_what_is_closed_is_warned_of(tmp_path, glob, warned):
     assert (text in run.err) == warned and bool(run.err) == warned
 
 
-def test_glob_that_is_closed_itself_is_not_warned_of(tmp_path):
+def test_restricted_glob_is_not_warned_of(tmp_path):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\nlocation "*.mp4" { allow = {"all"} }\n'
                     'location "/private/" { deny = {"192.0.2.1"} }\n}\n')

@@ -77,7 +77,7 @@ def acme_is_here():
 
 
 @pytest.mark.slow
-def test_certificate_is_issued_and_renewed_while_clients_ask(serve, base, tmp_path):
+def test_certificate_is_issued_and_renewed_under_load(serve, base, tmp_path):
     site = Site(base, tmp_path)
     site.write(with_tls=False)
     server = serve("-c", site.conf, drops=True)

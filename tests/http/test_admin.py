@@ -78,7 +78,7 @@ def serve_admin(serve, tree):
 
 
 @pytest.mark.once
-def test_the_page_has_every_metric_as_the_server_says():
+def test_the_page_has_every_metric_of_the_server():
     done = subprocess.run([sys.executable, os.path.join(harness.TREE, "conf/metrics.py"), "--check", harness.PAGEWISE],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -212,7 +212,7 @@ def test_time_outs_are_counted_by_kind(serve_conf, tree):
     assert admin.value("pagewise_timeouts_total") == 2
 
 
-def test_what_comes_from_the_disk_is_counted(serve, site):
+def test_disk_reads_are_counted(serve, site):
     path = str(site / "cold.bin")
     size = 3 * t.MIB
     t.write(path, t.content(1, size))
@@ -289,7 +289,7 @@ def test_process_is_described(serve_admin):
 # ------------------------------------------------------------------- answers
 
 
-def test_page_needs_nothing_from_elsewhere(serve_admin):
+def test_page_loads_nothing_from_other_hosts(serve_admin):
     _, admin = serve_admin()
     response = admin.ask("/")
     assert response.status == 200
@@ -358,7 +358,7 @@ def test_head_is_get_without_the_body(serve_admin, path, host):
         ("x" * 200, 403),
     ],
 )
-def test_host_that_a_browser_was_led_by_is_refused(serve_admin, host, status):
+def test_host_with_a_name_is_refused(serve_admin, host, status):
     """DNS rebinding: the page is from elsewhere, and so is the name."""
     _, admin = serve_admin()
     for path in ("/metrics", "/"):
@@ -379,7 +379,7 @@ def test_garbage_does_not_stop_it(serve_admin):
     assert admin.ask().status == 200
 
 
-def test_it_comes_back_when_there_are_descriptors_again(tree):
+def test_admin_responds_when_descriptors_are_free_again(tree):
     server = harness.Server("--root", tree.root, "--admin", "127.0.0.1:0", "--workers", "1",
                             wrapper=["sh", "-c", 'ulimit -n 64; exec "$0" "$@"'])
     server.wrapped = False  # the shell has become the server
@@ -405,11 +405,11 @@ def test_it_comes_back_when_there_are_descriptors_again(tree):
         server.stop(messages=r"(pagewise: warning: (cannot accept connections: |closed a )[^\n]*\n)+")
 
 
-def test_it_is_off_unless_it_was_asked_for(plain):
+def test_admin_is_off_by_default(plain):
     assert not ADMIN.search(plain.output)
 
 
-def test_many_may_ask_and_after_a_reload_the_new_process_answers(serve_admin):
+def test_many_clients_are_served_and_a_reload_switches_processes(serve_admin):
     server, admin = serve_admin()
     server.get("/1.bin")
     waiting = [admin.connect() for _ in range(20)]

@@ -41,7 +41,7 @@ def points(browser, id):
 
 
 @pytest.mark.parametrize("width, dark", [(1280, False), (360, True)])
-def test_page_draws_what_is_going_on(load, width, dark):
+def test_page_draws_the_load(load, width, dark):
     with Browser() as browser:
         browser.open(load.url, width, dark=dark)
         wait_until(lambda: points(browser, "requests").count("L") >= 2, "three points")
@@ -62,7 +62,7 @@ def test_page_draws_what_is_going_on(load, width, dark):
         assert browser.errors == []
 
 
-def test_page_says_when_the_server_is_gone_and_goes_on_when_it_is_back(serve, tree):
+def test_page_reports_a_stopped_server_and_continues_later(serve, tree):
     server = serve("--root", tree.root, "--admin", "127.0.0.1:0")
     url = Admin(server).url
     with Browser() as browser:

@@ -69,12 +69,12 @@ def test_line_is_one_word_of_health_and_the_share_in_percent(node):
         assert said(where, sent).startswith(b"up ")
 
 
-def test_it_asks_for_all_of_its_share_while_it_lacks_nothing(node):
+def test_weight_is_100_percent_on_an_idle_node(node):
     server = node()
     wait_until(lambda: said(address(server)).endswith(b" 100%\n"), "the whole share")
 
 
-def test_who_does_not_close_holds_up_nobody(node):
+def test_client_that_does_not_close_delays_no_other(node):
     server = node()
     where = address(server)
     held = [socket.create_connection(where) for _ in range(300)]
@@ -84,7 +84,7 @@ def test_who_does_not_close_holds_up_nobody(node):
         s.close()
 
 
-def test_replacement_does_not_cancel_what_balancers_were_told_by_others(node):
+def test_replaced_process_does_not_cancel_a_drain_or_maint(node):
     """"ready" ends their own maintenance as well: it is said after a start, not after a reload."""
     server = node()
     assert said(address(server)).startswith(b"up ready ")
@@ -92,7 +92,7 @@ def test_replacement_does_not_cancel_what_balancers_were_told_by_others(node):
     wait_until(lambda: re.fullmatch(rb"up \d+%\n", said(address(server))), "the new process")
 
 
-def test_order_to_drain_is_told_and_nobody_is_cut(controlled):
+def test_drain_is_reported_and_aborts_no_response(controlled):
     server, order = controlled()
     where = address(server)
     with server.connect() as kept:
@@ -109,7 +109,7 @@ def test_order_to_drain_is_told_and_nobody_is_cut(controlled):
     server.stop(messages=DRAINS)
 
 
-def test_order_to_drain_outlives_the_process_that_heard_it(controlled):
+def test_drain_survives_the_server_process(controlled):
     server, order = controlled()
     where = address(server)
     order("drain")
@@ -123,7 +123,7 @@ def test_order_to_drain_outlives_the_process_that_heard_it(controlled):
     server.stop(messages=DRAINS)
 
 
-def test_end_is_told_until_the_last_answer_has_ended(controlled, site):
+def test_shutdown_is_reported_until_the_last_response_ends(controlled, site):
     (site / "big").write_bytes(b"x" * 32 * t.MIB)
     server, _ = controlled(shutdown_timeout=600)
     where = address(server)
@@ -139,7 +139,7 @@ def test_end_is_told_until_the_last_answer_has_ended(controlled, site):
         said(where)
 
 
-def test_orders_come_by_a_unix_socket_alone(controlled, tmp_path):
+def test_commands_need_a_unix_socket(controlled, tmp_path):
     server, order = controlled()
     url = re.search(r"^pagewise: admin at http://(\S+):(\d+)/$", server.output, re.M)
     post = b"POST /drain HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -152,7 +152,7 @@ def test_orders_come_by_a_unix_socket_alone(controlled, tmp_path):
     assert said(address(server)).startswith(b"up ")
 
 
-def test_order_that_nobody_would_hear_is_refused(serve_conf, site, tmp_path):
+def test_drain_without_ready_and_agent_is_refused(serve_conf, site, tmp_path):
     serve_conf({"admin": str(tmp_path / "a")}, [("s", {"root": site}, {})])
     done = Finished("drain", str(tmp_path / "a"))
     assert (done.code, done.out) == (1, "")
@@ -171,7 +171,7 @@ def test_command_line_that_is_wrong(args, code, said_so):
     assert done.err.startswith("pagewise %s: " % args[0])
 
 
-def test_help_of_the_orders():
+def test_help_of_drain_and_undrain():
     for name in ("drain", "undrain"):
         done = Finished(name, "-h")
         assert done.code == 0 and done.out.startswith("usage: pagewise drain [SOCKET]\n")

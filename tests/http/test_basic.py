@@ -166,17 +166,17 @@ def test_yescrypt_takes_no_more_than_a_second(tmp_path, users, parameters, cause
     "Basic " + base64.b64encode(b"y:secret\0").decode(), "Basic " + base64.b64encode(b"y:secret\n").decode(),
     "Basic " + base64.b64encode(b"y:secret" + b"x" * 600).decode(),
     "Basic " + base64.b64encode(b"y" * 510 + b":x").decode()])
-def test_what_is_no_password_of_a_user(lend_conf, module_site, value):
+def test_wrong_passwords_are_refused(lend_conf, module_site, value):
     server = lend_conf({}, module_site)
     assert statuses(server, [("Authorization", value)], 2) == [401] * 2
     assert statuses(server, [("Authorization", "bAsIc  eTpzZWNyZXQ=")]) == [200] * 4
 
 
-def test_two_fields_are_none(start):
+def test_two_authorization_fields_are_refused(start):
     assert statuses(start(), Y + Y) == [401] * 4
 
 
-def test_every_answer_needs_it(start):
+def test_every_response_needs_the_password(start):
     server = start()
     for target, fields, status in (
             ("/v/a.txt", [("Range", "bytes=0-1")], 206), ("/v/a.txt", [("If-None-Match", "*")], 304),
@@ -205,7 +205,7 @@ def test_realm_and_caches(start):
     assert answer.status == 200 and "Cache-Control" not in answer
 
 
-def test_with_addresses_and_signed_links_all_are_asked(start, tmp_path):
+def test_address_link_and_password_are_all_checked(start, tmp_path):
     keys = tmp_path / "keys"
     keys.write_text("k" * 64)
     keys.chmod(0o600)
@@ -218,7 +218,7 @@ def test_with_addresses_and_signed_links_all_are_asked(start, tmp_path):
         assert c.ask(link, fields=Y).status == 403
 
 
-def test_requests_behind_it_wait_for_their_turn(start):
+def test_pipelined_requests_wait_for_the_password(start):
     """The first is verified meanwhile; answers come in order."""
     server = start()
 
@@ -228,7 +228,7 @@ def test_requests_behind_it_wait_for_their_turn(start):
         assert [c.response().status for _ in range(4)] == [200, 200, 401, 200]
 
 
-def test_others_are_served_meanwhile(start):
+def test_other_clients_are_served_meanwhile(start):
     server = start(workers=1)
     with server.connect() as slow, server.connect() as other:
 
@@ -308,7 +308,7 @@ def test_first_try_of_a_client_goes_before_those_of_many_that_guess(start):
 
 
 @pytest.mark.slow
-def test_who_goes_away_is_forgotten(start):
+def test_password_of_a_client_that_left_is_dropped(start):
 
     server = start(workers=1)
     for i in range(60):

@@ -69,7 +69,7 @@ def test_an_idle_server_sleeps(start, us):
 
 
 @pytest.mark.parametrize("us, polls", [(0, False), (10000, True)])
-def test_it_looks_without_sleeping_only_if_told_to(start, release, tmp_path, us, polls):
+def test_polling_needs_the_key(start, release, tmp_path, us, polls):
     reason = strace.why_not()
     if reason:
         pytest.skip(reason)

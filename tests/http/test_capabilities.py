@@ -104,7 +104,7 @@ def noted(path):
 
 
 @pytest.mark.parametrize("user, keep", [("nobody", True), ("root", True), ("nobody", False)])
-def test_time_of_access_is_not_noted_where_that_is_permitted(serve_conf, public, user, keep):
+def test_access_time_is_not_updated_if_permitted(serve_conf, public, user, keep):
     """It might wait for a journal."""
     files = [os.path.join(public[0], name) for name in ("noted", "control")]
     for path in files:
@@ -137,7 +137,7 @@ def test_io_uring_and_the_capability_exclude_each_other(serve_conf, release, pub
     ("PAGEWISE_SECCOMP", "0", re.escape(NO_FILTER)),
     ("PAGEWISE_SECCOMP_IDLE", "1", r"no seccomp filter \(the kernel does not enforce it\)"),
 ])
-def test_without_a_filter_that_holds_it_is_given_up(start, debug, variable, value, why):
+def test_without_a_filter_the_capability_is_dropped(start, debug, variable, value, why):
     """However it comes that there is none."""
     server = start(binary=debug, env={variable: value, "PAGEWISE_STRICT": None})
     assert capabilities(server) == NONE
@@ -145,17 +145,17 @@ def test_without_a_filter_that_holds_it_is_given_up(start, debug, variable, valu
     server.stop(messages="pagewise: warning: %s.*%s\n" % (re.escape(kernel.NOT_ALL), why))
 
 
-def test_without_the_sandbox_there_is_none(start):
+def test_without_the_sandbox_there_is_no_capability(start):
     server = start("--sandbox", "off")
     assert capabilities(server) == {**NONE, "CapBnd": own()["CapBnd"]}
 
 
-def test_user_who_was_given_it_keeps_it_and_nothing_else(start):
+def test_granted_capability_is_kept_and_no_other(start):
     server = start(becomes=as_nobody_with("fowner", "chown"))
     assert capabilities(server) == {**ONE, "CapBnd": own()["CapBnd"]}
 
 
-def test_bounding_set_is_emptied_by_whoever_may(start):
+def test_bounding_set_is_emptied_if_permitted(start):
     assert capabilities(start(becomes=as_nobody_with("fowner", "setpcap"))) == ONE
     assert capabilities(start(becomes=as_nobody_with("setpcap"))) == NONE
 
@@ -164,7 +164,7 @@ def test_bounding_set_is_emptied_by_whoever_may(start):
     ["--bounding-set", "-fowner"],
     ["--securebits", "+keep_caps_locked"],
 ], ids=["bounding", "locked"])
-def test_root_that_cannot_keep_it_says_so(start, started):
+def test_root_without_the_capability_is_warned(start, started):
     server = start(becomes=setpriv(*started))
     assert capabilities(server) == NONE
     assert SAID + "root lacks this capability" in server.output
@@ -178,7 +178,7 @@ THEIRS = [name for name in FREE if name.endswith("_theirs")]
 
 @has_landlock
 @pytest.mark.parametrize("sandbox", ["on", "off"])
-def test_the_filter_refuses_all_that_it_is_good_for_but_to_ask(inside, sandbox):
+def test_the_filter_refuses_all_uses_except_residency_checks(inside, sandbox):
     """Without the sandbox it does permit all of it."""
     server = inside("--sandbox", sandbox, becomes=as_nobody_with("fowner"), drops=True)
     expected = CONFINED if sandbox == "on" else FREE
@@ -190,7 +190,7 @@ def test_the_filter_refuses_all_that_it_is_good_for_but_to_ask(inside, sandbox):
 
 @pytest.mark.skipif(ASKED_BY_NOBODY != "EPERM", reason="no cachestat, or one for everybody")
 @pytest.mark.parametrize("keep, answer", [(True, "0"), (False, "-1 EPERM")])
-def test_nobody_may_ask_about_files_of_root(serve_conf, release, public, tmp_path, keep, answer):
+def test_user_nobody_can_check_files_of_root(serve_conf, release, public, tmp_path, keep, answer):
     if strace.why_not():
         pytest.skip(strace.why_not())
     root, data = public

@@ -218,7 +218,7 @@ def cases(table):
 
 
 @cases(REFUSED + DOUBTFUL)
-def test_pair_that_is_of_no_use_is_refused_with_its_file_and_the_cause(
+def test_unusable_pair_is_refused_with_file_and_cause(
         place, site, good, issuer, spoil, text):
     assert said_by_test(place, site) == ""
     spoil(place, good, issuer)
@@ -228,7 +228,7 @@ def test_pair_that_is_of_no_use_is_refused_with_its_file_and_the_cause(
 @pytest.mark.parametrize("spoil,more", [
     (binary, ()), (binary_key, ()), (pkcs12, ("-passin", "pass:secret"))],
     ids=lambda x: getattr(x, "__name__", ""))
-def test_what_is_no_pem_is_mended_as_it_is_told(place, site, good, issuer, spoil, more):
+def test_the_suggested_command_converts_to_pem(place, site, good, issuer, spoil, more):
     spoil(place, good, issuer)
     said = said_by_test(place, site)
     command = re.search(r"openssl (.*) PEMFILE\n", said).group(1).split()
@@ -239,7 +239,7 @@ def test_what_is_no_pem_is_mended_as_it_is_told(place, site, good, issuer, spoil
     assert said_by_test(place, site, keys=spoil is not pkcs12) == ""
 
 
-def test_both_in_one_file_are_taken_in_any_order(place, site, good):
+def test_key_and_certificate_of_one_file_may_be_in_any_order(place, site, good):
     for text in (good.cert + good.chain + good.key, good.key + good.cert + good.chain):
         put(place / "a.pem", text)
         assert said_by_test(place, site, keys=False) == ""
@@ -253,7 +253,7 @@ def test_both_in_one_file_are_taken_in_any_order(place, site, good):
         "a.pem: other users can read or write it: chmod 600 it\n")
 
 
-def test_authorities_of_clients_are_looked_at(place, site, good):
+def test_authorities_of_client_ca_are_checked(place, site, good):
     def said():
         return said_by_test(place, site, verify_client="require", client_ca=str(place / "ca"))
 
@@ -344,7 +344,7 @@ def fetch(server):
 
 
 @cases(DOUBTFUL)
-def test_start_uses_what_clients_may_refuse_with_a_warning(
+def test_start_uses_a_doubtful_certificate_with_a_warning(
         tls, place, good, issuer, spoil, text):
     spoil(place, good, issuer)
     server = tls(place)
@@ -360,7 +360,7 @@ def test_start_uses_what_clients_may_refuse_with_a_warning(
 
 
 @cases([REFUSED[0], REFUSED[5]])
-def test_start_ends_with_what_is_of_no_use(place, site, good, issuer, spoil, text):
+def test_start_fails_with_an_unusable_certificate(place, site, good, issuer, spoil, text):
     spoil(place, good, issuer)
     conf = place / "t.conf"
     conf.write_text(harness.configuration(settings(place), [("s", {"root": site}, {})]))

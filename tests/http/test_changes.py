@@ -92,7 +92,7 @@ def test_file_rewritten_in_place(server, site):
     wait_until(right, "the new entity tag", NOTICED)
 
 
-def test_log_says_why_responses_of_a_file_that_is_rewritten_fail(server, site):
+def test_log_has_the_cause_if_a_rewritten_file_aborts_responses(server, site):
     """About one in a hundred meets a change between its lookup and its last check."""
     path, end = site / "f", time.monotonic() + 20
     path.write_bytes(b"x" * 64)
@@ -312,7 +312,7 @@ def test_change_in_place_is_noticed_at_once(server, site, size):
 
 @pytest.mark.parametrize("how", ["rename", "unlink"])
 @pytest.mark.slow
-def test_file_that_goes_in_mid_transfer_is_sent_to_its_end(server, site, how):
+def test_file_removed_in_mid_transfer_is_sent_to_its_end(server, site, how):
     data = t.content(11, BIG)
     path = site / "f"
     path.write_bytes(data)

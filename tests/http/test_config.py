@@ -22,14 +22,14 @@ def check(tmp_path, text, *args):
 SITE = 'site "s" {\n\troot = "@ROOT@"\n}\n'
 
 
-def test_good_file_passes_and_nothing_is_started(tmp_path):
+def test_check_of_a_valid_file_starts_nothing(tmp_path):
     text = 'listen = {"127.0.0.1:1"}\nworkers = 2\n' + SITE
     path, run = check(tmp_path, text)
     assert (run.code, run.err) == (0, "")
     assert str(path) in run.out
 
 
-def test_byte_order_mark_is_no_part_of_a_file(tmp_path):
+def test_byte_order_mark_is_skipped(tmp_path):
     mark = b"\xef\xbb\xbf"
     (tmp_path / "types").write_bytes(mark + b"text/x-first one\n")
     (tmp_path / "more.conf").write_bytes(mark + b"threads = 0\n")
@@ -173,7 +173,7 @@ def test_error_in_a_site_names_its_line(tmp_path, text, line, word):
     assert word in run.err
 
 
-def test_option_takes_the_place_of_a_line(tmp_path):
+def test_option_overrides_a_line(tmp_path):
     _, run = check(tmp_path, 'admin = "127.0.0.1:1"\n' + SITE, "--listen", "127.0.0.1:2",
                    "--admin", "127.0.0.1:2")
     assert run.code == 1 and run.err.startswith("pagewise: admin: 127.0.0.1:2 is already"), run.err
@@ -343,7 +343,7 @@ def test_two_servers_cannot_share_a_port(serve, site):
 
 
 @pytest.mark.skipif(not harness.PROC, reason="a bound socket cannot begin to share its port there")
-def test_servers_that_start_at_the_same_time_cannot_either(site, release):
+def test_servers_that_start_together_cannot_share_a_port(site, release):
     """Each takes its time between the calls of its sockets."""
     if strace.why_not():
         pytest.skip(strace.why_not())
@@ -396,7 +396,7 @@ def test_address_of_another_machine_is_named(site):
     assert "192.0.2.1:0" in run.err
 
 
-def test_configuration_helper_writes_what_the_server_reads(tmp_path):
+def test_written_configuration_is_read_back(tmp_path):
     """The suite's own servers depend on it."""
     text = configuration({"workers": 1}, [("s", {"root": '@ROOT@'}, {"/a/": {"autoindex": True}})])
     path, run = check(tmp_path, text)

@@ -158,7 +158,7 @@ def test_pipelining_behind_a_large_file_with_a_slow_reader(server, tree):
         c.finish()
 
 
-def test_many_pipelined_requests_whose_answers_nobody_reads_yet(server, tree):
+def test_many_pipelined_requests_of_a_client_that_does_not_read(server, tree):
     """More requests than any buffer holds: written in full before reading."""
     count = 3000
     raw = request("/4097.bin") * count
@@ -342,7 +342,7 @@ def test_half_close_within_a_head_ends_the_connection(plain):
         assert rest == b"" or rest.startswith(b"HTTP/1.1 400 ")
 
 
-def test_client_that_says_nothing_and_leaves(plain):
+def test_client_that_sends_nothing_and_leaves(plain):
     with plain.connect() as c:
         c.finish()
 

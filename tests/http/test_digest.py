@@ -84,7 +84,7 @@ def test_answers_have_the_digest_of_the_whole_file(site):
     assert sent(server.get("/empty")) == digest(b"")
 
 
-def test_other_answers_have_none(site):
+def test_other_responses_have_no_digest(site):
     server = site(autoindex=True)
     tag = server.get("/data.bin").get("ETag")
     for status, fields in ((304, ("If-None-Match", tag)), (412, ("If-Match", '"x"')), (416, ("Range", "bytes=9999-"))):
@@ -110,7 +110,7 @@ def test_two_sites_of_one_root_open_the_same_file(serve_conf, root):
         assert sent(server.get("/data.bin", host=host)) == want
 
 
-def test_at_the_same_moment_as_well(serve_conf, root):
+def test_two_sites_open_the_file_at_the_same_moment(serve_conf, root):
     """Some wait for an open without the attribute, and want it."""
     for i in range(40):
         put(root / ("many/%d" % i), b"%d" % i)
@@ -141,7 +141,7 @@ def test_at_the_same_moment_as_well(serve_conf, root):
     (None, True), ("sha-256=10", True), ("sha-256=1, sha-512=10", True), ("sha-512=3, sha-256=0", False),
     ("sha-256=0", False), ("sha-512=5", False), ("", False), ("sha-256", False), ("sha-256=11", False),
 ])
-def test_wish_is_honoured(site, want, gets):
+def test_want_repr_digest_is_honoured(site, want, gets):
     server = site()
     fields = [] if want is None else [("Want-Repr-Digest", want)]
     expected = digest(DATA) if gets else None
@@ -153,7 +153,7 @@ def test_wish_is_honoured(site, want, gets):
     assert sent(server.get("/data.bin", fields=two)) == digest(DATA)
 
 
-def test_nobody_gets_anothers_answer_from_the_hot_set(site):
+def test_cached_responses_with_and_without_digest_are_kept_apart(site):
     server = site(top={"workers": 1}, args=("--admin", "127.0.0.1:0"))
     wants = {None: digest(DATA), "sha-256=0": None, "sha-256=3": digest(DATA), "md5=1": None}
     with Hot(server).connect("/data.bin") as c:
@@ -167,7 +167,7 @@ def test_nobody_gets_anothers_answer_from_the_hot_set(site):
         assert sent(answer) == (digest(b"index") if want is None else None)
 
 
-def test_digest_that_is_not_of_the_file_as_it_is_counts_for_nothing(site, root):
+def test_outdated_digest_is_ignored(site, root):
     server = site()
     values = {name: os.getxattr(root / "data.bin", NAME) for name in ("a", "b", "c", "d", "e")}
     put(root / "a", DATA[:-1])  # size
@@ -201,7 +201,7 @@ def test_change_of_the_file_or_the_attribute_is_seen_within_a_second(site, root)
         wait_until(lambda: sent(c.ask("/data.bin")) == digest(DATA[::-1]), "the new one")
 
 
-def test_sibling_has_its_own(site):
+def test_sibling_has_a_digest_of_its_own(site):
     server = site(precompressed=("zst", "br", "gz"))
     codings = {"": "", "gzip": ".gz", "br": ".br", "zstd": ".zst"}
     with server.connect() as c:
@@ -212,7 +212,7 @@ def test_sibling_has_its_own(site):
         c.finish(answer)
 
 
-def test_etag_is_made_of_it(site, root):
+def test_etag_is_made_of_the_digest(site, root):
     put(root / "copy.bin", DATA, OLD + 99)
     write_digests(root)
     server = site(digest=False, etag="digest", precompressed=("gz",))
@@ -239,7 +239,7 @@ def listed(server, target):
 
 
 @pytest.mark.parametrize("many", [0, 1500])
-def test_listing_in_json_has_it(site, root, many):
+def test_listing_in_json_has_the_digest(site, root, many):
     for i in range(many):
         put(root / ("list/%04d%s" % (i, "y" * 200)), b"")
     (root / "list").mkdir(exist_ok=True)
@@ -258,7 +258,7 @@ def test_listing_in_json_has_it(site, root, many):
     assert all(rows[name] == digest(b"") for name in rows if name[0] == "0")
 
 
-def test_listing_elsewhere_has_none(serve_conf, root):
+def test_other_listings_have_no_digest(serve_conf, root):
     server = serve_conf({"autoindex": True}, [("with", {"root": root, "names": "with", "digest": True}, {}),
                                               ("without", {"root": root, "names": "without"}, {})])
     for _ in range(2):

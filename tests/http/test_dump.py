@@ -46,7 +46,7 @@ def test_every_key_of_the_sample_reads_back(tmp_path):
     assert known - {"names", "root", "alias", "expires"} == set(re.findall(r"^(?:# )?(\w+)(?: =|:)", said, re.M))
 
 
-def test_texts_stay_what_they_are(tmp_path):
+def test_texts_are_quoted_correctly(tmp_path):
     conf = tmp_path / "p.conf"
     odd = [text for text in ODD if text]
     conf.write_text("realm = %s\ncors = {}\nsite %s { root = \"/\" location %s { error_page = {%s} } }\n" % (
@@ -61,7 +61,7 @@ def test_texts_stay_what_they_are(tmp_path):
 
 @pytest.mark.parametrize("first,second,wins", [("expires = 10m", "cache_control = private", "expires"),
                                                ("cache_control = private", "expires = 10m", "cache_control")])
-def test_of_two_keys_for_one_field_the_one_that_counts_is_printed(tmp_path, first, second, wins):
+def test_the_effective_one_of_two_keys_is_printed(tmp_path, first, second, wins):
     (tmp_path / "more.conf").write_text(second + "\n")
     (tmp_path / "p.conf").write_text('include = {"more.conf"}\n%s\nsite "a" { root = "/" }\n' % first)
     said = read_back(tmp_path, "-c", tmp_path / "p.conf")
@@ -109,14 +109,14 @@ def test_root_in_place_of_the_sites(tmp_path):
     assert said.endswith('\nsite "default" {\n\troot = "%s/."\n}\n' % tmp_path)
 
 
-def test_what_is_wrong_is_not_printed(tmp_path):
+def test_faulty_configuration_is_not_printed(tmp_path):
     (tmp_path / "p.conf").write_text('threads = 0\nsite "a" { root = "." }\n')
     run = Finished("-T", "-c", tmp_path / "p.conf")
     assert run.code == 1 and run.out == "" and "p.conf:1: threads: 0 is out of range" in run.err
 
 
 @pytest.mark.parametrize("option", ["-t", "-T"])
-def test_output_that_is_lost_is_an_error(tmp_path, option):
+def test_unwritable_output_is_an_error(tmp_path, option):
     with open("/dev/full", "w", encoding="ascii") as full:
         run = subprocess.run([harness.PAGEWISE, option, "--root", "/"], stdout=full, text=True, check=False,
                                      stderr=subprocess.PIPE, timeout=harness.PATIENCE)
@@ -128,7 +128,7 @@ PLAN = re.compile(r"memory: \d+ MiB of the (?:machine|control group)\n    hot_se
                   r"(?:    ulimit -l \(LimitMEMLOCK\) permits this user \d+ MiB .*\n)?")
 
 
-def test_the_check_says_what_is_served_where(tmp_path):
+def test_the_check_prints_what_is_served_where(tmp_path):
     conf = tmp_path / "p.conf"
     for name in "www", "video":
         (tmp_path / name).mkdir()
@@ -157,7 +157,7 @@ site "b": b.example
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/usr/bin/setpriv"), reason="needs root and setpriv")
-def test_the_check_says_that_too_little_memory_may_be_locked():
+def test_the_check_warns_of_a_low_limit_of_locked_memory():
     run = subprocess.run(["prlimit", "--memlock=1048576:1048576", "setpriv", "--bounding-set=-sys_resource",
                           "--inh-caps=-sys_resource", harness.PAGEWISE, "-t", "--root", "/"],
                          capture_output=True, text=True, check=False, timeout=harness.PATIENCE)
@@ -165,7 +165,7 @@ def test_the_check_says_that_too_little_memory_may_be_locked():
     assert "\n    ulimit -l (LimitMEMLOCK) permits this user 1 MiB of locked memory: " in run.stdout
 
 
-def test_the_check_says_that_the_response_caches_need_all_memory():
+def test_the_check_warns_of_response_caches_that_need_all_memory():
     run = Finished("-t", "--root", "/", "--hot-set", "64G", "--workers", "64")
     assert run.code == 0 and "\n    hot_set needs all of this memory: lower hot_set or workers\n" in run.out
 
@@ -182,7 +182,7 @@ def test_the_check_of_very_many_sites_is_short(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_check_of_very_many_names_ends_a_line_before_it_says_that_there_is_more(tmp_path):
+def test_the_check_cuts_very_many_names_at_the_end_of_a_line(tmp_path):
     conf = tmp_path / "p.conf"
     conf.write_text("".join('site "s%d" { root = "." names = {%s} }\n' % (
         n, ", ".join('"n%d-%d.example"' % (n, i) for i in range(100))) for n in range(100)))

@@ -82,7 +82,7 @@ def test_pages_one_after_the_other_on_a_connection(site, tmp_path):
     ("600 x", "write"), ("404 /nope/x", "/nope/x: No such file"), ("404 /", "/: "),
     ("404 /dev/zero", "/dev/zero: "), ("404 text: ", "the text is empty"), ("404 empty", "empty is empty"),
 ])
-def test_page_that_is_none_is_an_error(tmp_path, page, cause):
+def test_invalid_error_page_is_an_error(tmp_path, page, cause):
     (tmp_path / "empty").touch()
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\nerror_page = {"%s"}\n}\n' % page)

@@ -119,7 +119,7 @@ def test_error_that_names_no_site_has_the_fields_of_the_top_level(site):
     ("always +last-modified: 2025-01-01", "is not a date"),
     ("X-A: " + "x" * 3000, "longer than"),
 ])
-def test_rule_that_is_none_or_would_break_answers_is_an_error(tmp_path, rule, cause):
+def test_invalid_or_harmful_rule_is_an_error(tmp_path, rule, cause):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\nheader = {"%s"}\n}\n' % rule)
     run = Finished("-t", "-c", str(conf))
@@ -181,7 +181,7 @@ def test_entity_tag_that_a_rule_sets_is_the_one_of_conditions(site, etag):
 
 
 @pytest.mark.parametrize("when, etag", [(0, "auto"), (1, "inode")])
-def test_time_of_a_reproducible_build_says_nothing(site, root, when, etag):
+def test_time_of_a_reproducible_build_is_no_validator(site, root, when, etag):
     """All versions have it: the Nix store, OSTree, images."""
     server = site({"etag": etag}, top={"workers": 1})
     name = root / "a.txt"
@@ -231,7 +231,7 @@ def test_expires_is_a_time(tmp_path, value):
     assert run.code == 1 and ":3: expires: " in run.err and "30d" in run.err, run.err
 
 
-def test_listing_is_not_cached_unless_said_otherwise(site):
+def test_listing_is_not_cached_by_default(site):
     server = site({"autoindex": True}, {"/v/": {"expires": "5m"}})
     assert server.get("/").all("Cache-Control") == ["no-cache"]
     assert server.get("/v/").all("Cache-Control") == ["max-age=300"]
@@ -255,7 +255,7 @@ def test_security_headers_are_on_errors_too(site):
     ("-X-Frame-Options", [], ["SAMEORIGIN"]),
     ("always -X-Frame-Options", [], []),
 ])
-def test_rule_leaves_errors_alone_unless_it_says_always(site, rule, below, errors):
+def test_only_rules_with_always_apply_to_errors(site, rule, below, errors):
     server = site({"security_headers": True, "header": [rule]})
     assert server.get("/a.txt").all("X-Frame-Options") == below
     for fields in ([("If-Match", '"x"')], [("Range", "bytes=99-")]):
@@ -275,7 +275,7 @@ def test_cors_for_all(site):
     assert server.get("/none").get("Access-Control-Allow-Origin") == "*"
 
 
-def test_cors_for_some_is_never_anothers_answer(site):
+def test_cors_for_listed_origins_sends_no_other_origin(site):
     server = site({"cors": ["https://a.example", "https://b.example:8443"]})
     for _ in range(3):
         for origin in ("https://a.example", "https://b.example:8443", "https://c.example",
@@ -334,7 +334,7 @@ def test_preflight_is_answered(site):
 
 @pytest.mark.parametrize("value", ['"a.example"', '"https://"', '"https://a.example/"', '{"*", "https://a.example"}',
                                    '{"https://a.example", "*"}', '"https://a b"', '""'])
-def test_origin_that_is_none_is_an_error(tmp_path, value):
+def test_invalid_origin_is_an_error(tmp_path, value):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\ncors = %s\n}\n' % value)
     run = Finished("-t", "-c", str(conf))
@@ -371,7 +371,7 @@ def test_location_has_types_of_its_own_also_for_parts(site):
     ("types", "nonsense foo"), ("types", "a/b .foo"), ("types", "a/b; foo"), ("default_type", "nonsense"),
     ("default_type", ""), ("default_type", "a/b c"), ("charset", "a b"), ("charset", ""), ("etag", "md5"),
 ])
-def test_type_that_is_none_is_an_error(tmp_path, key, value):
+def test_invalid_media_type_is_an_error(tmp_path, key, value):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\n%s = "%s"\n}\n' % (key, value))
     run = Finished("-t", "-c", str(conf))

@@ -71,7 +71,7 @@ def test_a_trusted_peer_names_its_client(start):
     assert start().remote(x("192.0.2.1")) == "192.0.2.1"
 
 
-def test_what_others_say_is_ignored(start):
+def test_fields_of_untrusted_peers_are_ignored(start):
     logged = start()
     assert logged.remote(x("192.0.2.1"), source=OTHER) == OTHER
     assert logged.remote(x("127.0.0.1"), source=OTHER) == OTHER
@@ -126,7 +126,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("list, client", ROWS, ids=[row[0] or "empty" for row in ROWS])
-def test_the_last_that_is_not_trusted(start, list, client):
+def test_the_last_untrusted_address_is_the_client(start, list, client):
     assert start().remote(x(list)) == client
 
 
@@ -146,7 +146,7 @@ def test_its_name_is_compared_without_case(start):
 # ------------------------------------------------------------------ which answers
 
 
-def test_every_answer_has_it(start):
+def test_every_log_line_has_the_client_address(start):
     logged = start()
     fields = x("192.0.2.1")
     for status, kw in ((200, {}), (404, {"target": "/none"}), (405, {"method": "POST"}),
@@ -208,7 +208,7 @@ def test_the_same_bytes_from_a_trusted_peer_and_from_another(start):
         assert logged.lines(3) == [("/small", expected)] * 3
 
 
-def test_an_answer_that_is_ready_and_not_taken_at_once(start, site):
+def test_a_cached_response_to_a_slow_reader(start, site):
     """It goes on as every other; the block of fields may be forgotten by then."""
     big = bytes(range(256)) * 200
     (site / "big").write_bytes(big)
@@ -293,7 +293,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("text, message", BAD, ids=range(len(BAD)))
-def test_what_is_wrong_is_told(tmp_path, text, message):
+def test_configuration_errors_are_reported(tmp_path, text, message):
     conf = tmp_path / "p.conf"
     conf.write_text(text + ("" if "site" in text else SITE))
     run = Finished("-t", "-c", conf)

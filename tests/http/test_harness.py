@@ -36,6 +36,6 @@ def test_a_server_process_that_ended_badly_is_a_failure(site):
         server.stop(messages=True)
 
 
-def test_what_a_server_says_itself_is_none():
+def test_messages_of_the_server_are_no_finding():
     harness.judge("pagewise: server process 7 was killed by signal 9 (Killed)\n"
                   "pagewise: cannot read d62/cold: Input/output error\n")

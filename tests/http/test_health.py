@@ -21,7 +21,7 @@ def site(serve_conf, tmp_path):
     return start
 
 
-def test_what_is_told(site):
+def test_responses_of_live_and_ready(site):
     server = site()
     for host in ("one", "two", "nobody"):
         for _ in range(3):
@@ -39,7 +39,7 @@ def test_what_is_told(site):
     assert server.get("/ready/").status == 404
 
 
-def test_rules_for_files_do_not_let_anybody_keep_them(serve_conf, tmp_path):
+def test_rules_for_files_do_not_make_health_checks_cacheable(serve_conf, tmp_path):
     server = serve_conf({"live": "/live", "ready": "/ready"}, [
         ("s", {"root": tmp_path, "cache_control": "max-age=60", "header": ["X-A: 1", "always X-B: 2"]}, {})])
     for path in ("/live", "/ready"):
@@ -48,7 +48,7 @@ def test_rules_for_files_do_not_let_anybody_keep_them(serve_conf, tmp_path):
         assert (answer.all("X-A"), answer.all("X-B")) == ([], ["2"])
 
 
-def test_off_it_is_a_file_like_others(site):
+def test_without_the_keys_the_paths_are_files(site):
     server = site(ready="off")
     assert server.get("/ready").body == b"a file"
     assert server.get("/live").body == b"live\n"
@@ -56,7 +56,7 @@ def test_off_it_is_a_file_like_others(site):
     assert server.get("/live").status == 404
 
 
-def test_path_that_is_none_is_an_error(tmp_path):
+def test_invalid_path_is_an_error(tmp_path):
     conf = tmp_path / "p.conf"
     for value in ("ready", "", "/a?b", "/%zz", "on"):
         for key in ("live", "ready"):
@@ -65,14 +65,14 @@ def test_path_that_is_none_is_an_error(tmp_path):
             assert run.code == 1 and f':1: {key}: "{value}" is not a path' in run.err, run.err
 
 
-def test_they_are_two_paths(tmp_path):
+def test_equal_paths_are_an_error(tmp_path):
     conf = tmp_path / "p.conf"
     conf.write_text('live = "/up"\nready = "/%75p"\nsite "s" { root = "/" }\n')
     run = Finished("-t", "-c", str(conf))
     assert run.code == 1 and "ready: /up is already used by live" in run.err, run.err
 
 
-def test_it_goes_on_after_a_reload(site):
+def test_health_checks_work_after_a_reload(site):
     server = site(workers=2)
     server.reload()
     assert server.get("/ready").status == 200

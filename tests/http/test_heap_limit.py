@@ -72,7 +72,7 @@ def short(server, process, yes=True):
 
 
 @pytest.mark.http1("heads are HTTP/1's")
-def test_a_request_gets_503_and_the_end(server, process):
+def test_a_request_gets_503_and_its_connection_closes(server, process):
     with server.connect() as c:
         assert c.ask("/big", "HEAD").status == 200
         short(server, process)
@@ -104,7 +104,7 @@ def test_a_large_head_is_refused_before_its_end(server, process):
     server.stop(messages=WARNING)
 
 
-def test_what_has_begun_goes_on(server, process):
+def test_responses_that_have_begun_continue(server, process):
     with server.connect(rcvbuf=4096) as c:
         c.send(request("/big"))
         response = c.read_head()
@@ -168,7 +168,7 @@ def many(server, count, **kw):
     return client
 
 
-def test_a_connection_that_takes_nothing_ends(server, process):
+def test_a_client_that_reads_nothing_is_closed(server, process):
     """While memory is only high, none with few responses."""
     with server.connect(rcvbuf=4096) as c, many(server, 7, window=0) as few, \
             many(server, 20, window=0) as lot, many(server, 9, window=1 << 30, rcvbuf=4096) as full:
@@ -189,7 +189,7 @@ def test_a_connection_that_takes_nothing_ends(server, process):
 
 
 @pytest.mark.parametrize("protocol", ["HTTP/1", "HTTP/2"])
-def test_a_connection_that_takes_its_responses_slowly_stays(server, process, protocol):
+def test_a_slow_reader_stays(server, process, protocol):
     """Some in each second, though its socket is full all the time."""
     with many(server, 20, window=0) as lot:
         if protocol == "HTTP/2":
@@ -212,7 +212,7 @@ def test_a_connection_that_takes_its_responses_slowly_stays(server, process, pro
 
 
 @pytest.mark.slow
-def test_a_new_client_takes_the_place_of_an_idle_one(server, process):
+def test_a_new_client_evicts_an_idle_connection(server, process):
     """So that idle connections do not add up meanwhile."""
     clients = [server.connect() for _ in range(3)]
     for c in clients:

@@ -113,7 +113,7 @@ def full(start, site):  # noqa: F811
 @pytest.mark.parametrize("says", [b"", b"G"], ids=["nothing", "begun"])
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("limit", ["max_connections", "descriptors"])
-def test_one_address_keeps_nobody_out(full, limit, workers, says):
+def test_one_address_cannot_keep_out_other_clients(full, limit, workers, says):
     server = full(limit, workers)
     hoarder = Hoarder(server, says)
     wait_until(lambda: hoarder.closed > 0, "the limit")
@@ -128,7 +128,7 @@ def test_one_address_keeps_nobody_out(full, limit, workers, says):
 
 
 @pytest.mark.parametrize("limit, workers", [("max_connections", 2), ("max_connections", 4), ("descriptors", 2)])
-def test_many_addresses_keep_nobody_out(full, limit, workers):
+def test_many_addresses_cannot_keep_out_other_clients(full, limit, workers):
     """Each has one connection, so workers ask each other.  A slot costs no fixed time.
 
     With a wait of 0.2 s for each slot this took more than a minute.
@@ -153,7 +153,7 @@ def test_many_addresses_keep_nobody_out(full, limit, workers):
     pytest.param(request("/f0", fields={"Content-Length": "60000"}), id="withholds"),
 ])
 @pytest.mark.slow
-def test_one_that_stays_when_it_was_answered_keeps_nobody_out(full, workers, says):
+def test_clients_with_responses_cannot_keep_out_others(full, workers, says):
     server = full("max_connections", workers)
     hoarder = Hoarder(server, says, keeps=3000)
     wait_until(lambda: connections(server) >= 90, "the limit")
@@ -222,7 +222,7 @@ def test_slow_client_that_is_alone_with_its_worker_stays(start):  # noqa: F811
     server.stop(messages=TOLD)
 
 
-def test_who_goes_first(start):  # noqa: F811
+def test_order_of_eviction(start):  # noqa: F811
     """Of the address that has most what has sent nothing, then the oldest."""
     server = start({"max_connections": 6})
     alone = silent(server, "127.0.0.3")
@@ -245,7 +245,7 @@ def test_who_goes_first(start):  # noqa: F811
 
 @pytest.mark.plain("its clients of TLS are made by hand")
 @pytest.mark.http1("the same")
-def test_handshake_that_has_begun_goes_last(start, site, free_port, tmp_path):  # noqa: F811
+def test_a_begun_handshake_is_evicted_last(start, site, free_port, tmp_path):  # noqa: F811
     """A client of TLS is longer without a request than one that sends a byte and is closed."""
     tls.make_pair(tmp_path / "pair")
     port = free_port()
@@ -275,7 +275,7 @@ def test_handshake_that_has_begun_goes_last(start, site, free_port, tmp_path):  
 
 
 @pytest.mark.slow
-def test_connections_of_a_trusted_proxy_are_not_one_clients(start):  # noqa: F811
+def test_connections_of_a_trusted_proxy_count_apart(start):  # noqa: F811
     server = start({"max_connections": 5, "trusted_proxies": ["127.0.0.2"]})
     theirs = [silent(server, "127.0.0.2") for _ in range(3)]
     old, young = silent(server, "127.0.0.3"), silent(server, "127.0.0.3")
@@ -287,7 +287,7 @@ def test_connections_of_a_trusted_proxy_are_not_one_clients(start):  # noqa: F81
     server.stop(messages=CLOSED)
 
 
-def test_idle_connection_goes_before_one_that_has_asked_for_nothing(start):  # noqa: F811
+def test_idle_connection_is_evicted_before_one_without_a_request(start):  # noqa: F811
     """It can be opened again for the next request."""
     server = start({"max_connections": 3})
     first, second = silent(server, "127.0.0.2"), silent(server, "127.0.0.2")
@@ -302,7 +302,7 @@ def test_idle_connection_goes_before_one_that_has_asked_for_nothing(start):  # n
 
 
 @pytest.mark.slow
-def test_client_whose_request_is_there_is_not_closed(start):  # noqa: F811
+def test_client_with_a_received_request_is_not_closed(start):  # noqa: F811
     """It was not read yet; the one that was opened later goes in its place."""
     server = start({"max_connections": 2})
     first, second = silent(server, "127.0.0.2"), silent(server, "127.0.0.2")
@@ -322,7 +322,7 @@ def test_client_whose_request_is_there_is_not_closed(start):  # noqa: F811
     server.stop(messages=CLOSED)
 
 
-def test_young_client_is_left_alone_for_a_moment(start):  # noqa: F811
+def test_young_connection_is_not_evicted_at_once(start):  # noqa: F811
     """There is one place: each takes it when the one before has had its time."""
     server = start({"max_connections": 1})
     many = [server.connect(source="127.0.0.2") for _ in range(20)]
@@ -334,7 +334,7 @@ def test_young_client_is_left_alone_for_a_moment(start):  # noqa: F811
     server.stop(messages=TOLD)
 
 
-def test_place_of_a_silent_one_of_another_worker_is_had(start):  # noqa: F811
+def test_slot_of_a_silent_client_of_another_worker_is_freed(start):  # noqa: F811
     """Half of the clients come to the worker that has no connection."""
     server = start({"max_connections": 1, "workers": 2})
     held = []

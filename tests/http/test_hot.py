@@ -32,7 +32,7 @@ def hot(shared):
 
 
 @pytest.mark.parametrize("size", [0, 1, 4095, 4096, 4097, 65535, 65536])
-def test_answer_is_that_of_the_file(hot, cold, size):
+def test_cached_response_is_that_of_the_file(hot, cold, size):
     target = "/%d.bin" % size
     with hot.connect(target) as c:
         before = hot.count()
@@ -77,7 +77,7 @@ def test_date_goes_on_while_an_answer_is_hot(hot):
         assert asked - len(dates) <= hot.count() - before <= asked
 
 
-def test_nothing_is_hot_at_size_0(serve, tree):
+def test_nothing_is_cached_at_size_0(serve, tree):
     hot = Hot(serve("--root", tree.root, "--hot-set", "0", "--admin", "127.0.0.1:0"))
     with hot.server.connect() as c:
         for _ in range(10):
@@ -88,7 +88,7 @@ def test_nothing_is_hot_at_size_0(serve, tree):
 
 
 @pytest.mark.skipif(http2.ON, reason="HTTP/1: a connection that ends with its answer")
-def test_nothing_is_hot_where_connections_do_not_stay(serve_conf, tree):
+def test_nothing_is_cached_without_keep_alive(serve_conf, tree):
     server = serve_conf({"keepalive_timeout": 0, "admin": "127.0.0.1:0"},
                         [("s", {"root": tree.root}, {})])
     for _ in range(5):
@@ -101,7 +101,7 @@ def test_nothing_is_hot_where_connections_do_not_stay(serve_conf, tree):
 
 
 @pytest.mark.slow
-def test_small_hot_set_stays_in_its_bounds(serve, site):
+def test_small_hot_set_stays_within_its_size(serve, site):
     sizes = [0, 100, 3000, 9000, 30000, 65536]
     data = [t.content(i, sizes[i % 6]) for i in range(120)]
     for i in range(120):
@@ -197,7 +197,7 @@ def test_hot_answers_beside_others(hot, cold, beside):
 
 
 @pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
-def test_what_was_asked_once_changes_no_hot_answer(hot, cold, beside):
+def test_requests_with_other_fields_change_no_cached_response(hot, cold, beside):
     """Fields that are sent again and again: none is taken for plain ones."""
     data = beside * 3 + request(PAGE)
     with hot.connect(PAGE) as c:
@@ -269,7 +269,7 @@ def variants(data):
         yield data[:i] + data[i:i + 1] + data[i:]
 
 
-def test_one_byte_of_difference_is_seen(hot, cold):
+def test_one_different_byte_is_noticed(hot, cold):
     """Behind the very request that is known, on the same connection."""
     known = request("/1.bin", fields={"Range2": "bytes=0-"})
     hot.connect("/1.bin", fields={"Range2": "bytes=0-"}).finish()
@@ -294,7 +294,7 @@ def logged(path, count):
 
 
 @pytest.mark.parametrize("form", ["combined", "json"])
-def test_log_does_not_tell_where_an_answer_came_from(serve, tree, tmp_path, form):
+def test_log_lines_of_cached_responses_are_equal(serve, tree, tmp_path, form):
     fields = {"Referer": 'http://a/"b', "User-Agent": "agent \\ 1"}
     mix = [request("/%d.bin" % n, fields=fields) for n in (0, 1, 4097, 65536, 65536, 1)]
     mix.insert(3, request("/missing", fields=fields))

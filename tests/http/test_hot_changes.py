@@ -145,7 +145,7 @@ class Watch:
 
 
 @pytest.mark.slow
-def test_every_change_is_noticed_while_somebody_asks_all_the_time(serve, base):
+def test_every_change_is_noticed_under_load(serve, base):
     root = os.path.join(base, "changes")
     watches = [Watch(Place(root, i), change) for i, change in enumerate(CHANGES)]
     hot = Hot(serve("--root", root, "--workers", "1", "--admin", "127.0.0.1:0",
@@ -187,7 +187,7 @@ def test_root_that_is_a_link_is_followed_again_after_sighup(serve, tmp_path):
     hot.server.stop()
 
 
-def test_what_has_just_changed_is_not_hot(serve, site):
+def test_file_that_has_just_changed_is_not_cached(serve, site):
     hot = Hot(serve("--root", site, "--workers", "1", "--admin", "127.0.0.1:0"))
     t.write(site / "f", OLD)
     changed = os.stat(site / "f").st_ctime
@@ -272,7 +272,7 @@ def test_file_that_is_replaced_while_it_is_sent(big, versions):
         c.finish()
 
 
-def test_clients_that_go_in_the_middle(big):
+def test_clients_leave_midway(big):
     rng = random.Random(4)
     big.connect("/a", "/b", "/c").finish()
     for _ in range(100):
@@ -289,7 +289,7 @@ def test_clients_that_go_in_the_middle(big):
     wait_until(lambda: 3 * BIG < big.bytes() < 5 * BIG, "the three of them")
 
 
-def test_end_of_the_server_in_the_middle(big):
+def test_shutdown_midway(big):
     """What was begun is finished, and for a second also what has come; the last one says so."""
     with big.connect("/a", "/b", rcvbuf=16384) as c:
         targets = ["a", "b"] * 120

@@ -70,7 +70,7 @@ def over_tls(start, **top):
 # -------------------------------------------------------------- how it begins
 
 
-def test_alpn_chooses_it_and_prior_knowledge_does(start, files):
+def test_alpn_or_prior_knowledge_selects_http2(start, files):
     for server, secure in ((start(), False), (over_tls(start), True)):
         with Client(server, over_tls=secure) as c:
             answer = c.ask("/small")
@@ -111,13 +111,13 @@ def test_preface_comes_in_parts(lent, size):
 
 @pytest.mark.parametrize("begin", [
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\rX", b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", b"PRI * HTTP/2.0\r\nHost: x\r\n\r\n"])
-def test_preface_that_is_none_ends_the_connection(lent, begin):
+def test_invalid_preface_closes_the_connection(lent, begin):
     with raw.Client(lent.address, begin=False) as c:
         c.send(begin + raw.get(1))
         assert c.goaway()[1] in (None, PROTOCOL_ERROR)
 
 
-def test_preface_behind_a_request_is_none(start):
+def test_preface_after_a_request_is_invalid(start):
     with Connection(start().address) as c:
         assert c.ask("/small").body == b"small"
         c.send(raw.PREFACE)
@@ -304,7 +304,7 @@ def test_ready_answer_is_that_of_the_file(hot, start, files, secure):
 
 
 @pytest.mark.slow
-def test_ready_answer_goes_as_far_as_its_window(hot, files):
+def test_cached_response_stops_at_its_window(hot, files):
     server = hot()
     with Client(server.server, window=10, connection=1 << 24, auto=False) as c:
         with Client(server.server) as other:
@@ -346,7 +346,7 @@ def test_ready_answer_is_logged_as_any(hot):
 
 
 @pytest.mark.slow
-def test_other_fields_are_looked_at_again(hot, files):
+def test_requests_with_other_fields_are_parsed(hot, files):
     """What was asked with the same fields but for one is answered by that one."""
     server = hot()
     with Client(server.server) as c:
@@ -501,7 +501,7 @@ def test_body_is_discarded_and_longer_than_a_window(start):
 
 
 @pytest.mark.parametrize("length", [65537, 1 << 40])
-def test_body_that_is_too_long_is_413_and_not_wanted(start, length):
+def test_too_long_body_is_413_and_reset(start, length):
     with Client(start()) as c:
         stream = c.begin("/small", fields=[("content-length", str(length))], end=False)
         answer = c.answer(stream)
@@ -675,7 +675,7 @@ def test_nothing_is_lost_when_the_server_ends(start, files, how, secure):
 
 
 @pytest.mark.parametrize("how", ["terminate", "reload", "upgrade"])
-def test_idle_connection_hears_the_last_streams_number_at_once(start, how):
+def test_idle_connection_gets_the_last_streams_number_at_once(start, how):
     """httpx takes a notice (2^31-1) for the end of the request that it sends next."""
     server = start()
     with raw.Client(server.address) as c, raw.Client(server.address) as unused:
@@ -700,7 +700,7 @@ def test_idle_connection_hears_the_last_streams_number_at_once(start, how):
 
 
 @pytest.mark.slow
-def test_client_that_never_stops_asking_hears_the_last_goaway(start, files):
+def test_client_that_never_pauses_gets_the_last_goaway(start, files):
     """Its socket was full when the server's end came, and is again and again."""
     server = start(shutdown_timeout=600)
     with raw.Client(server.address, window=MOST) as c:
@@ -730,7 +730,7 @@ def test_clients_goaway_ends_it_behind_the_answers(start, files):
 # ---------------------------------------------------------------- the others
 
 
-def test_rate_is_of_the_stream_and_others_do_not_wait(start, site, files):
+def test_rate_of_a_stream_delays_no_other_stream(start, site, files):
     server = start([("s", {"root": site}, {"/middle": {"rate": "64K"}})])
     with Client(server) as c:
         paced = c.begin("/middle")

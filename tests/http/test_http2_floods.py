@@ -69,7 +69,7 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("data", FLOODS.values(), ids=FLOODS)
-def test_flood_of_frames_that_ask_for_nothing(server, data):
+def test_flood_of_frames_without_requests(server, data):
     with Client(server.address) as c:
         c.send(get(1) + get(3))
         error = send_all(c, data, MANY)[1]
@@ -193,7 +193,7 @@ def test_head_that_is_too_long_is_431(server):
 
 
 @pytest.mark.parametrize("by,stream", [(0, 0), (0, 1), ((1 << 31) - 1, 0), ((1 << 31) - 1, 1)])
-def test_update_that_is_none_or_too_large(server, by, stream):
+def test_window_update_of_zero_or_too_large(server, by, stream):
     with Client(server.address, window=1) as c:
         c.send(get(1, b"/big"))
         c.until(raw.DATA)
@@ -214,7 +214,7 @@ def test_update_that_is_none_or_too_large(server, by, stream):
     server.stop()
 
 
-def test_client_without_a_window_has_streams_and_no_more(start):  # noqa: F811
+def test_streams_without_a_window_end_after_send_timeout(start):  # noqa: F811
     """They end after send_timeout; who takes a byte now and then is too slow."""
     server = start({"send_timeout": 1, "min_send_rate": 1000, "http2_max_streams": 20})
     with Client(server.address, window=0) as c:
@@ -233,7 +233,7 @@ def test_client_without_a_window_has_streams_and_no_more(start):  # noqa: F811
     server.stop()
 
 
-def test_window_of_a_byte_gets_all_of_it_byte_by_byte(server):
+def test_window_of_a_byte_gets_the_response_byte_by_byte(server):
     with Client(server.address, window=1) as c:
         c.send(get(1))
         got = b""
@@ -266,7 +266,7 @@ def test_streams_of_a_slow_link_share_what_min_send_rate_asks(start):  # noqa: F
 
 
 @pytest.mark.slow
-def test_stream_that_trickles_ends_whatever_all_take_together(start):  # noqa: F811
+def test_each_stream_must_keep_min_send_rate(start):  # noqa: F811
     """The client has taken all that was sent: each stream has to keep min_send_rate by itself."""
     server = start({"send_timeout": 2, "min_send_rate": 1000})
     ids, ended, over, got = range(1, 100, 2), set(), threading.Event(), 0
@@ -298,7 +298,7 @@ def test_stream_that_trickles_ends_whatever_all_take_together(start):  # noqa: F
 # -------------------------------------------------------------------- disconnects
 
 
-def test_what_was_under_way_to_a_stream_that_was_reset_harms_no_other(server):
+def test_frames_of_a_reset_stream_harm_no_other(server):
     """RFC 9113, 5.1: libnghttp2 has reset it for its head."""
     with Client(server.address) as c:
         c.send(get(1, flags=raw.END_HEADERS, more=[(b"Upper", b"case")]))
@@ -308,7 +308,7 @@ def test_what_was_under_way_to_a_stream_that_was_reset_harms_no_other(server):
     server.stop()
 
 
-def test_clients_that_leave_in_the_middle(server):
+def test_clients_leave_midway(server):
     for n in range(40):
         c = Client(server.address)
         c.send(streams(1, 10, lambda id: get(id, b"/big")))
@@ -338,7 +338,7 @@ def test_clients_that_reset_all_streams_and_then_the_connection(server):
     server.stop()
 
 
-def test_what_is_no_http2_is_refused(server):
+def test_invalid_http2_is_refused(server):
     for begin in (raw.PREFACE[:-1] + b"x", raw.PREFACE + b"GET / HTTP/1.1\r\n\r\n",
                   raw.PREFACE + frame(raw.DATA, 0, 0, b"x"), raw.PREFACE + frame(raw.PING, 0, 0, b"x")):
         with Client(server.address, begin=False) as c:

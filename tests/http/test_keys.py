@@ -43,7 +43,7 @@ def keys():
     return found
 
 
-def test_what_it_prints_is_a_configuration(tmp_path):
+def test_printed_keys_are_a_configuration(tmp_path):
     lines = Finished("--keys").out.split("# In site ")[0]
     conf = tmp_path / "p.conf"
     conf.write_text(lines + 'site "a" { root = "/" }\n')
@@ -124,7 +124,7 @@ def test_an_option_behind_help_is_no_key():
 
 
 @pytest.mark.once
-def test_what_is_made_from_the_table_and_the_pages_is_current():
+def test_generated_files_are_current():
     done = subprocess.run([sys.executable, TOP / "conf/keys.py", "--check", harness.PAGEWISE], capture_output=True,
                           text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -170,7 +170,7 @@ def test_many_requests_at_once(start, site, version):
 
 
 @versions
-def test_end_is_said(start, site, version):
+def test_close_notify_is_sent(start, site, version):
     data = write(site, "f", 200_000)
     with opened(start(), version) as s:
         s.sendall(request("/f", fields=[("Connection", "close")]))

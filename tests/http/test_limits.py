@@ -58,7 +58,7 @@ def is_open(c):
 
 
 @pytest.mark.slow
-def test_new_client_takes_the_place_of_the_one_that_was_idle_longest(server):
+def test_new_client_evicts_the_longest_idle_connection(server):
     old = idle(server, 20)
     free = no_more_descriptors(server)
     # Of the oldest, the first is idle since a moment ago only.
@@ -75,7 +75,7 @@ def test_new_client_takes_the_place_of_the_one_that_was_idle_longest(server):
 
 
 @pytest.mark.slow
-def test_files_that_nobody_reads_make_room_for_others(server):
+def test_unused_open_files_are_closed_for_connections(server):
     """Before any connection: they can be opened again."""
     old = idle(server, 4)
     for i in range(8):
@@ -90,7 +90,7 @@ def test_files_that_nobody_reads_make_room_for_others(server):
 
 
 @pytest.mark.slow
-def test_file_takes_the_place_of_an_idle_connection_as_well(server):
+def test_opening_a_file_evicts_an_idle_connection(server):
     """Else a new client would be accepted, and told 503."""
     old = idle(server, 20)
     free = no_more_descriptors(server)
@@ -104,7 +104,7 @@ def test_file_takes_the_place_of_an_idle_connection_as_well(server):
 
 
 @pytest.mark.slow
-def test_idle_connection_whose_request_is_there_is_not_closed(server):
+def test_idle_connection_with_a_received_request_is_not_closed(server):
     old = idle(server, 10)
     free = no_more_descriptors(server)
     held = idle(server, free)
@@ -124,7 +124,7 @@ def test_idle_connection_whose_request_is_there_is_not_closed(server):
 
 
 @pytest.mark.slow
-def test_client_waits_while_nobody_is_idle_and_that_is_told_once(server):
+def test_client_waits_while_no_connection_is_idle_and_one_message_is_logged(server):
     busy = [server.connect(rcvbuf=4096) for _ in range(5)]
     for c in busy:
         c.send(request("/big"))
@@ -194,7 +194,7 @@ def accept_fails(server, error):
         ("ENOBUFS", "No buffer space available: %s"),
     ],
 )
-def test_accept_that_fails_for_want_of_something_is_tried_again(server, error, text):
+def test_accept_is_repeated_after_a_lack_of_resources(server, error, text):
     with accept_fails(server, error):
         waiting = [server.connect() for _ in range(3)]
         for c in waiting:
@@ -213,7 +213,7 @@ def test_accept_that_fails_for_want_of_something_is_tried_again(server, error, t
 
 @pytest.mark.skipif(bool(strace.why_not()), reason="strace is needed")
 @pytest.mark.parametrize("error", ["ECONNABORTED", "EPROTO", "EINTR", "EPERM"])
-def test_accept_that_fails_for_one_client_is_no_trouble(server, error):
+def test_failed_accept_of_one_client_is_ignored(server, error):
     """accept(2): errors of the new connection itself, or of a firewall."""
     with accept_fails(server, error + ":when=1+2"):
         for _ in range(5):

@@ -95,7 +95,7 @@ def test_as_many_as_max_connections_are_served(start, workers):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_one_more_waits_until_one_of_them_ends(start, workers):
+def test_further_client_waits_until_a_connection_closes(start, workers):
     server = start({"max_connections": 5, "workers": workers})
     held = [busy(server) for _ in range(5)]
     waiting = server.connect()
@@ -112,7 +112,7 @@ def test_one_more_waits_until_one_of_them_ends(start, workers):
     server.stop(messages=FULL % 5 + ("(%s)?" % (FULL % 5) if workers > 1 else ""))
 
 
-def test_new_client_takes_the_place_of_the_one_that_was_idle_longest(start):
+def test_new_client_evicts_the_longest_idle_connection(start):
     server = start({"max_connections": 6})
     idle = []
     for _ in range(9):
@@ -126,7 +126,7 @@ def test_new_client_takes_the_place_of_the_one_that_was_idle_longest(start):
 
 
 @pytest.mark.slow
-def test_place_of_an_idle_one_of_another_worker_is_had_as_well(start):
+def test_slot_of_an_idle_connection_of_another_worker_is_freed(start):
     """One place, two workers: half of the clients come to the other one."""
     server = start({"max_connections": 1, "workers": 2})
     held = []
@@ -137,7 +137,7 @@ def test_place_of_an_idle_one_of_another_worker_is_had_as_well(start):
 
 
 @pytest.mark.parametrize("idle", [True, False], ids=["idle", "busy"])
-def test_place_of_another_worker_is_had_at_once(start, idle):
+def test_slot_of_another_worker_is_freed_at_once(start, idle):
     """Half of the clients come to the other worker: that it looks four times a second
     would be too slow for all of them."""
     server = start({"max_connections": 1, "workers": 2, "send_timeout": 60})
@@ -156,7 +156,7 @@ def test_place_of_another_worker_is_had_at_once(start, idle):
 
 
 @pytest.mark.plain("a client whose handshake takes 20 ms gives up its place, and these take turns")
-def test_place_that_is_free_is_taken_at_once(start):
+def test_free_slot_is_used_at_once(start):
     """A quarter of a second each, which is when a clock would say so, is too long for all."""
     server = start({"max_connections": 1})
     os.kill(server.pid, signal.SIGSTOP)  # else the first would be silent for too long
@@ -183,7 +183,7 @@ def stuck(server):
     return c
 
 
-def test_place_of_one_that_has_its_answer_is_taken_first(start, site):
+def test_slot_of_a_client_with_its_response_is_freed_first(start, site):
     """Though the other has been idle for longer."""
     (site / "tail").write_bytes(bytes(60000))
     server = start({"max_connections": 2})
@@ -198,7 +198,7 @@ def test_place_of_one_that_has_its_answer_is_taken_first(start, site):
     first.finish()
 
 
-def test_what_is_reclaimed_leaves_nothing_in_the_kernel(start, site):
+def test_evicted_connection_leaves_nothing_in_the_kernel(start, site):
     (site / "tail").write_bytes(bytes(60000))
     server = start({"max_connections": 1})
     first = stuck(server)
@@ -211,7 +211,7 @@ def test_what_is_reclaimed_leaves_nothing_in_the_kernel(start, site):
     server.stop(messages="(%s)?" % (FULL % 1))  # a response in flight has a second
 
 
-def test_answer_that_is_under_way_is_not_cut_for_another(start, site):
+def test_response_in_flight_is_not_aborted_for_another(start, site):
     """All of it is in the kernel."""
     (site / "tail").write_bytes(bytes(300000))
     server = start({"max_connections": 1})
@@ -239,7 +239,7 @@ def test_sigterm_ends_a_server_that_is_full(start):
 # ------------------------------------------------------------ of an address
 
 
-def test_address_that_has_its_number_gets_no_more_and_others_do(start):
+def test_only_an_address_at_its_limit_is_refused(start):
     server = start({"max_connections_per_address": 3, "workers": 2})
     held = [busy(server, source="127.0.0.2") for _ in range(3)]
     assert limited(server, "max_connections_per_address") == 0
@@ -255,7 +255,7 @@ def test_address_that_has_its_number_gets_no_more_and_others_do(start):
     server.stop(messages="(%s){1,2}" % (REFUSED % ("127.0.0.2", 3)))
 
 
-def test_place_of_an_address_is_free_again_when_a_connection_ends(start):
+def test_closed_connection_frees_the_slot_of_its_address(start):
     server = start({"max_connections_per_address": 2})
     for _ in range(3):
         held = [server.connect(source="127.0.0.2") for _ in range(2)]
@@ -395,7 +395,7 @@ def closed_by(server, limit):
 @pytest.mark.parametrize("target", ["/big", "/big?ranges", "/"],
                          ids=["file", "multipart", "listing"])
 @pytest.mark.slow
-def test_client_that_sips_is_closed(serve_conf, site, tmp_path, target):
+def test_client_below_min_send_rate_is_closed(serve_conf, site, tmp_path, target):
     """It takes something all the time, so send_timeout alone would let it be."""
     (site / "big").write_bytes(bytes(range(256)) * (64 << 10))
     names = site / "dir"
@@ -464,7 +464,7 @@ def test_client_that_takes_nothing_is_closed_after_send_timeout(start):
 
 @pytest.mark.slow
 @pytest.mark.waits
-def test_time_of_the_server_is_not_the_clients(start):
+def test_waits_of_the_server_do_not_count_for_the_rate(start):
     """The socket was full when the server stopped; the client has emptied it since."""
     server = start({"send_timeout": 1, "min_send_rate": "1M"})
     c = busy(server)
@@ -486,7 +486,7 @@ def test_time_of_the_server_is_not_the_clients(start):
 
 @pytest.mark.slow
 @pytest.mark.waits
-def test_with_rate_0_a_client_may_sip(start):
+def test_with_rate_0_a_client_may_read_slowly(start):
     """What it has acknowledged is progress, though no room in the socket has come of it."""
     server = start({"send_timeout": 1, "min_send_rate": 0})
     sipper = sip(server, 2000, 0.1)
@@ -505,7 +505,7 @@ def test_with_rate_0_a_client_may_sip(start):
 ], ids=["in the middle", "idle", "lingering"])
 @pytest.mark.slow
 @pytest.mark.waits
-def test_nothing_stays_in_the_kernel_for_a_client_that_is_given_up(start, site, target, fields):
+def test_closed_slow_client_leaves_nothing_in_the_kernel(start, site, target, fields):
     """What it has not taken would be sent as long as it asks for a byte now and then."""
     (site / "middle").write_bytes(bytes(200000))
     server = start({"send_timeout": 1, "keepalive_timeout": 1, "min_send_rate": "20K"})

@@ -57,7 +57,7 @@ def mode(path):
 @pytest.mark.parametrize("key, value, status", [
     ("allow", "all", 200), ("allow", "unix:", 200), ("allow", "::/0", 403),
     ("deny", "all", 403), ("deny", "unix:", 403), ("deny", "::/0", 200)])
-def test_a_client_without_an_address_is_one_of_all(start, path, key, value, status):
+def test_rules_all_and_unix_match_a_client_of_a_socket(start, path, key, value, status):
     start(top={key: [value]})
     with Connection(path) as c:
         response = c.ask("/name")
@@ -65,7 +65,7 @@ def test_a_client_without_an_address_is_one_of_all(start, path, key, value, stat
         assert response.status == status
 
 
-def test_it_answers_and_says_where(start, path):
+def test_socket_serves_and_its_path_is_printed(start, path):
     server = start()
     assert server.address == path
     assert answers(path)
@@ -114,7 +114,7 @@ def test_small_answers_that_are_ready(start, send_path):
 
 
 @LINUX
-def test_a_client_that_takes_nothing_is_closed(start, site):
+def test_a_client_that_reads_nothing_is_closed(start, site):
     t.write(str(site / "file"), t.content(7, SIZE))
     server = start(top={"send_timeout": 1})
     with server.connect() as c:
@@ -125,7 +125,7 @@ def test_a_client_that_takes_nothing_is_closed(start, site):
 
 
 @pytest.mark.slow
-def test_a_client_that_goes_on_reading_is_not(start, site):
+def test_a_client_that_reads_is_not_closed(start, site):
     """What is not acknowledged is asked of the socket, which has no TCP_INFO."""
     data = t.content(7, SIZE)
     t.write(str(site / "file"), data)
@@ -176,7 +176,7 @@ def test_workers_share_it(start, path):
     server.stop()
 
 
-def test_beside_an_address(start, path):
+def test_socket_and_address_serve_together(start, path):
     server = start(listen=["127.0.0.1:0", "unix:" + path])
     assert answers(path) and answers(server.address)
 
@@ -185,7 +185,7 @@ def test_beside_an_address(start, path):
 
 
 @pytest.mark.parametrize("format", ["combined", "json"])
-def test_the_log_says_unix(start, tmp_path, path, format):
+def test_log_has_unix_as_address(start, tmp_path, path, format):
     start(top={"access_log": tmp_path / "log", "log_format": format})
     with Connection(path) as c:
         for _ in range(4):
@@ -235,7 +235,7 @@ def test_max_connections_counts_them(start):
 
 @pytest.mark.parametrize("option, expected", [("", 0o666), (" mode=0660", 0o660),
                                               (" mode=600", 0o600)])
-def test_its_mode(start, path, option, expected):
+def test_mode_of_the_socket(start, path, option, expected):
     before = os.umask(0o077)
     try:
         start(listen=["unix:" + path + option])
@@ -261,7 +261,7 @@ def test_it_is_removed_at_the_end(start, path):
     assert not os.path.exists(path)
 
 
-def test_one_that_was_left_behind_is_replaced(start, path):
+def test_leftover_socket_is_replaced(start, path):
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(path)
         s.listen()
@@ -286,7 +286,7 @@ def fails_to_start(site, path, message):
         server.discard()
 
 
-def test_one_in_use_is_left_alone(site, path):
+def test_socket_in_use_is_left_alone(site, path):
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(path)
         s.listen()
@@ -304,7 +304,7 @@ def test_a_file_of_another_kind_is_left_alone(site, path):
     assert open(path).read() == "precious"
 
 
-def test_its_directory_has_to_be_there(site, path):
+def test_missing_directory_is_an_error(site, path):
     fails_to_start(site, path + "/x",
                    r"cannot listen on .*: its directory does not exist; create it")
 
@@ -358,7 +358,7 @@ def test_a_reload_changes_its_mode(reloaded, path):
     assert mode(path) == 0o600 and os.stat(path).st_ino == first
 
 
-def test_one_that_was_removed_is_made_again(reloaded, path):
+def test_removed_socket_is_created_again(reloaded, path):
     reloaded.reload("127.0.0.1:0", "unix:" + path)
     os.unlink(path)
     reloaded.reload("127.0.0.1:0", "unix:" + path)
@@ -378,7 +378,7 @@ def test_a_reload_that_fails_leaves_all_as_it_was(reloaded, path):
     reloaded.server.stop(messages=STAYS)
 
 
-def test_whoever_waits_while_it_reloads_is_answered(reloaded, path):
+def test_clients_that_wait_during_a_reload_are_served(reloaded, path):
     """One queue for all: nobody is refused, nobody is lost."""
     reloaded.reload("unix:" + path)
     failed, over = [], threading.Event()
@@ -402,7 +402,7 @@ def test_whoever_waits_while_it_reloads_is_answered(reloaded, path):
     assert not failed
 
 
-def test_an_upgrade_keeps_it(start, path):
+def test_an_upgrade_keeps_the_socket(start, path):
     server = start()
     first = os.stat(path).st_ino
     held = Connection(path)
@@ -426,7 +426,7 @@ def given(serve, path, *args):
                      pass_fds=[s.fileno()])
 
 
-def test_one_that_was_given_is_used_and_not_removed(serve, site, path, tmp_path):
+def test_passed_socket_is_used_and_not_removed(serve, site, path, tmp_path):
     (site / "name").write_text("one")
     conf = tmp_path / "given.conf"
     conf.write_text('stall_log = 0\nworkers = 2\nsite "s" { root = "%s" }\n' % site)
@@ -439,7 +439,7 @@ def test_one_that_was_given_is_used_and_not_removed(serve, site, path, tmp_path)
     assert os.path.exists(path)
 
 
-def test_one_that_was_chosen_and_given(serve, site, path, tmp_path):
+def test_configured_and_passed_socket(serve, site, path, tmp_path):
     (site / "name").write_text("one")
     server = given(serve, path, "--root", site, "--listen", "unix:" + path)
     assert answers(path)
@@ -485,7 +485,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("value, message", BAD, ids=[value[:20] for value, _ in BAD])
-def test_what_is_wrong_is_told_with_line_and_cure(tmp_path, value, message):
+def test_errors_have_line_and_cure(tmp_path, value, message):
     conf = tmp_path / "p.conf"
     conf.write_text('\nlisten = {"%s"}\nsite "s" { root = "/" }\n' % value)
     run = Finished("-t", "-c", conf)
@@ -506,7 +506,7 @@ def test_the_path_of_admin(tmp_path):
     assert run.code == 1 and "/run/x is already used by the sites" in run.err
 
 
-def test_t_makes_no_file(site, path):
+def test_check_creates_no_socket(site, path):
     run = Finished("-t", "--root", site, "--listen", "unix:" + path)
     assert (run.code, run.err) == (0, "")
     assert not os.path.exists(path)

@@ -115,7 +115,7 @@ DIRS = ["a9/", "a10/", "b/"]
     ("?order=desc&sort=size", DIRS + ["v2", "v152", "v16", "p", "l"]),
     ("?sort=colour&order=up&format=pdf&x", DIRS + ["l", "p", "v2", "v16", "v152"]),
 ])
-def test_rows_are_in_the_order_that_was_asked_for(listed, query, expected):
+def test_rows_are_in_the_requested_order(listed, query, expected):
     for _ in range(2):
         assert names(listed, "/" + query) == expected
 
@@ -209,7 +209,7 @@ def test_json_has_name_type_size_and_time(listed):
     assert biggest["name"] == "v2"
 
 
-def test_a_link_is_what_it_leads_to(serve, site, tmp_path):
+def test_a_link_is_shown_as_its_target(serve, site, tmp_path):
     """A directory with its '/', so that a program that reads listings goes into it."""
     (site / "d" / "e").mkdir(parents=True)
     make(site / "d" / "f", 30)
@@ -229,7 +229,7 @@ def test_a_link_is_what_it_leads_to(serve, site, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_link_in_a_large_listing_is_what_it_leads_to(serve, site):
+def test_a_link_in_a_large_listing_is_shown_as_its_target(serve, site):
     (site / "d").mkdir()
     for n in range(6000):
         (site / ("%05d" % n)).symlink_to("d")

@@ -82,7 +82,7 @@ def test_pipelined_requests_are_logged_in_order(logged, log):
     assert [m["line"].split()[1] for m in log.lines(len(targets))] == targets
 
 
-def test_time_is_the_requests_and_fields_are_the_clients(logged, log):
+def test_time_and_fields_are_those_of_the_request(logged, log):
     before = int(time.time())
     logged.get("/4097.bin", fields={"Referer": "http://a/b?c", "User-Agent": "curl/8 (x; y)"})
     (m,) = log.lines(1)
@@ -145,7 +145,7 @@ def test_long_fields_are_cut(logged, log):
     assert m["referer"] == "\\x22" * 2048
 
 
-def test_download_that_was_cut_is_logged_with_what_was_sent(logged, log):
+def test_aborted_download_is_logged_with_the_bytes_sent(logged, log):
     with logged.connect(rcvbuf=4096) as c:
         c.send(request("/huge.bin"))
         c.read_head()
@@ -191,7 +191,7 @@ def test_sighup_in_the_middle_of_a_download_changes_nothing(logged, log, tree):
     log.lines(1)
 
 
-def test_log_is_appended_to_and_not_for_everybody(serve, tree, log):
+def test_log_is_appended_to_and_not_world_readable(serve, tree, log):
     log.path.write_text("what was there\n")
     server = serve("--root", tree.root, "--access-log", log.path)
     server.get("/1.bin")
@@ -254,7 +254,7 @@ def test_every_kind_of_response_has_every_field(serve, tree, json_log):
         assert line["time"] and 0 <= line["disk_wait_us"] <= line["duration_us"]
 
 
-def test_json_line_says_what_happened(json_logged, json_log):
+def test_json_line_describes_the_request(json_logged, json_log):
     before = int(time.time())
     response = json_logged.get("/4097.bin?q", fields={"User-Agent": "curl/8"}, host="a.example:1")
     (line,) = json_log.objects(1)
@@ -268,7 +268,7 @@ def test_json_line_says_what_happened(json_logged, json_log):
     }
 
 
-def test_json_of_hostile_fields_is_what_was_sent(json_logged, json_log):
+def test_json_of_hostile_fields_keeps_their_bytes(json_logged, json_log):
     """Every byte that the server lets through, in any order."""
     rng = random.Random(4)
     allowed = [9, *range(0x20, 0x7F), *range(0x80, 0x100)]
@@ -295,7 +295,7 @@ def test_json_of_hostile_fields_is_what_was_sent(json_logged, json_log):
         (b"\xc3\xa9 \x80\r\n\r\n", (None, b"\xc3\xa9 \x80", None)),
     ],
 )
-def test_json_of_a_refused_line_is_what_was_sent(json_logged, json_log, raw, line):
+def test_json_of_a_refused_line_keeps_its_bytes(json_logged, json_log, raw, line):
     with json_logged.connect() as c:
         c.send(raw)
         assert c.response().status == 400
@@ -357,7 +357,7 @@ def test_log_that_cannot_be_written_does_not_stop_the_server(serve, tree):
     server.stop(messages=r"(pagewise: access log: [0-9]+ records lost[^\n]*\n)+")
 
 
-def test_log_that_nobody_reads_does_not_stop_the_server(serve, tree, tmp_path):
+def test_log_without_a_reader_does_not_stop_the_server(serve, tree, tmp_path):
     """A FIFO that is full: records are dropped, counted, and reported."""
     path = tmp_path / "fifo"
     os.mkfifo(path)

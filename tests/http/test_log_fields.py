@@ -52,7 +52,7 @@ def logged(serve_conf, site, tmp_path):
 # ------------------------------------------------------------------ fields
 
 
-def test_members_of_json_are_those_that_were_chosen_in_their_order(logged):
+def test_json_has_the_configured_members_in_their_order(logged):
     names = ["status", "target", "time", "host", "referer"]
     server, lines = logged(log_format="json", log_fields=names)
     server.get("/a.txt?q", fields=[("User-Agent", "curl/8")])
@@ -121,7 +121,7 @@ def test_line_of_longest_fields_has_room(logged):
     ('{""}', "\"\" is not a log field"),
     ("{}", "the list is empty"),
 ])
-def test_field_that_is_none_is_an_error(tmp_path, value, cause):
+def test_unknown_field_is_an_error(tmp_path, value, cause):
     conf = tmp_path / "p.conf"
     conf.write_text('workers = 1\nlog_fields = %s\nsite "s" {\nroot = "/"\n}\n' % value)
     run = Finished("-t", "-c", str(conf))
@@ -152,7 +152,7 @@ def test_excluded_paths_and_statuses_are_not_logged_and_are_counted(logged, site
     assert {code: int(n) for code, n in counts if int(n)} == {"200": 3, "301": 1, "304": 1, "404": 2}
 
 
-def test_excluded_path_is_not_logged_either_when_its_answer_is_ready(logged):
+def test_excluded_path_of_a_cached_response_is_not_logged(logged):
     server, lines = logged(log_exclude=["/static/*"])
     with server.connect() as c:
         for _ in range(5):
@@ -163,7 +163,7 @@ def test_excluded_path_is_not_logged_either_when_its_answer_is_ready(logged):
     assert targets(lines(5)) == ["/a.txt"] * 5
 
 
-def test_excluded_status_is_not_logged_either_when_the_answer_is_ready(logged):
+def test_excluded_status_of_a_cached_response_is_not_logged(logged):
     server, lines = logged(log_exclude=["2xx"])
     with server.connect() as c:
         for _ in range(5):
@@ -174,7 +174,7 @@ def test_excluded_status_is_not_logged_either_when_the_answer_is_ready(logged):
 
 
 @pytest.mark.parametrize("target", ["/static/../a.txt", "/static/%2e%2e/a.txt", "//a.txt", "/%61.txt"])
-def test_path_is_compared_as_it_was_understood(logged, target):
+def test_decoded_path_is_compared(logged, target):
     server, lines = logged(log_exclude=["/static/*", "/b.txt"])
     assert server.get(target).status == 200
     assert server.get("//%62.txt").status == 200
@@ -200,7 +200,7 @@ def test_refused_request_has_no_path_but_a_status(logged):
     ('{"6xx"}', "\"6xx\" is not"), ('{"99"}', "\"99\" is not"), ('{"600"}', "\"600\" is not"),
     ('{""}', "\"\" is not"), ('{"/%s*"}' % ("x" * 200), "at most 128"),
 ])
-def test_exclusion_that_is_none_is_an_error(tmp_path, value, cause):
+def test_invalid_exclusion_is_an_error(tmp_path, value, cause):
     conf = tmp_path / "p.conf"
     conf.write_text('workers = 1\nlog_exclude = %s\nsite "s" {\nroot = "/"\n}\n' % value)
     run = Finished("-t", "-c", str(conf))
@@ -287,7 +287,7 @@ def test_error_notice_and_warning_differ(messages):
 
 @pytest.mark.parametrize("level, notices, warnings", [
     ("notice", True, True), ("warning", False, True), ("error", False, False)])
-def test_level_leaves_out_what_is_less_grave(messages, level, notices, warnings):
+def test_level_omits_less_severe_messages(messages, level, notices, warnings):
     out, err = messages(log_level=level)
     assert "stays in use" in err and "unknown key" in err
     assert ("serving" in out, "warning: " in err) == (notices, warnings)

@@ -128,7 +128,7 @@ def target(rng):
     return b"/" + text(rng, [piece.replace(b" ", b"") for piece in PIECES], CUT + 60)
 
 
-def test_fields_at_random_are_what_was_sent(logged, log):
+def test_random_fields_keep_their_bytes(logged, log):
     rng = random.Random(SEED)
     expected = []
     for _ in range(300):
@@ -145,7 +145,7 @@ def test_fields_at_random_are_what_was_sent(logged, log):
         assert entry == wanted, (SEED, i)
 
 
-def test_refused_lines_at_random_are_what_was_sent(logged, log):
+def test_random_refused_lines_keep_their_bytes(logged, log):
     """Bytes that no request may have, and so no line of the log."""
     rng = random.Random(SEED)
     pieces = VALUE_PIECES + [b"\x1b[2J", b"\x1b]0;x\x07", b"\x00", b"\x01", b"\x08", b"\x0b", b"\x0c", b"\x7f", b"\x85"]
@@ -164,7 +164,7 @@ def test_refused_lines_at_random_are_what_was_sent(logged, log):
 HOSTS = [b"h", b"h'(x);=,+$&!*~", b"h%22%0a%5c", b"%7b%22status%22", b"[::1]:80", b"h" * 3000, b"a_b.c-d:0080"]
 
 
-def test_host_is_what_was_sent(serve, site, tmp_path):
+def test_host_keeps_its_bytes(serve, site, tmp_path):
     log = Json(tmp_path / "host.log")
     (site / "a").write_bytes(b"a")
     server = serve("--root", site, "--access-log", log.path, "--log-format", "json", "--workers", "1")

@@ -93,7 +93,7 @@ def test_links_in_a_circle_are_refused(site, logs):
 
 
 @pytest.mark.parametrize("name", ["/dev/fd/%d", "/proc/self/fd/%d"])
-def test_links_of_proc_lead_to_what_is_open(serve, site, name):
+def test_links_of_proc_open_the_descriptor(serve, site, name):
     ends = os.pipe()
     try:
         server = serve("--root", site, "--access-log", name % ends[1], pass_fds=ends[1:])
@@ -104,7 +104,7 @@ def test_links_of_proc_lead_to_what_is_open(serve, site, name):
             os.close(fd)
 
 
-def test_only_the_master_keeps_what_it_inherits(serve, site):
+def test_only_the_master_keeps_inherited_descriptors(serve, site):
     """A log may be there; clients have nothing to do with the rest."""
     ends = os.pipe()
     try:
@@ -120,7 +120,7 @@ def test_only_the_master_keeps_what_it_inherits(serve, site):
             os.close(fd)
 
 
-def test_log_that_nobody_reads_is_refused(site, logs):
+def test_fifo_without_a_reader_is_refused(site, logs):
     os.mkfifo(logs / "log")
     server = harness.Server("--root", site, "--access-log", logs / "log")
     assert server.wait() == 1

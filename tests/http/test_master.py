@@ -91,7 +91,7 @@ def test_starts_that_fail_after_a_death_are_not_deaths(leased):
     server.stop(messages=True)
 
 
-def test_death_during_an_upgrade_is_made_good_before_its_test_ends(serve_conf, site, program):
+def test_process_that_dies_during_an_upgrade_is_replaced_at_once(serve_conf, site, program):
     (site / "name").write_text("one")
     server = serve_conf({"workers": 1}, [("s", {"root": site}, {})], binary=program)
     first = server.pid
@@ -155,7 +155,7 @@ def test_process_that_does_not_end_is_killed_after_its_shutdown_timeout(leased):
 
 @pytest.mark.slow
 @pytest.mark.waits
-def test_old_process_that_hangs_does_not_hold_up_the_report(leased):
+def test_hung_old_process_does_not_delay_the_report(leased):
     server = leased.server
     old = server.pid
     os.kill(old, signal.SIGSTOP)
@@ -230,7 +230,7 @@ def test_next_one_is_not_started_before_the_killed_one_has_ended(leased, ends):
 
 
 @pytest.mark.slow
-def test_reload_that_gave_way_to_an_upgrade_that_fails_is_made_good(
+def test_reload_replaced_by_a_failed_upgrade_is_done(
     serve, site, program, tmp_path
 ):
     (site / "name").write_text("one")

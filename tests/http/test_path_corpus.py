@@ -54,7 +54,7 @@ def test_no_target_leaves_the_root(server):
     check(server, CORPUS)
 
 
-def test_nor_the_second_time(server):
+def test_no_target_leaves_the_root_when_repeated(server):
     """From whatever is remembered: open files, names that are not there, ready answers."""
     rows = [row for row in CORPUS if "links" in row[0] or row[1] == {200}]
     assert len(rows) > 80
@@ -68,7 +68,7 @@ def test_listings_do_not_name_what_is_outside(listing):
         assert response.status != 200 or b"<title>Index of /outside" not in response.body
 
 
-def test_listing_does_not_say_what_a_link_leads_to_outside(listing):
+def test_listing_does_not_describe_targets_outside(listing):
     """Neither its size nor its date, nor whether it is a directory; the row of a file has both."""
     text = listing.get("/links/").body.decode("utf-8", "surrogateescape")
     rows = dict(re.findall(r'<a href="([^"]*)" dir=auto>[^<]*</a>(.*)\n', text))
@@ -80,7 +80,7 @@ def test_listing_does_not_say_what_a_link_leads_to_outside(listing):
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_names_are_bytes_that_nobody_normalises(serve, site, form):
+def test_names_are_bytes_and_not_normalised(serve, site, form):
     """Two ways to write one text are two names."""
     name = unicodedata.normalize(form, "\u00e9\u00fc.txt")
     other = unicodedata.normalize({"NFC": "NFD", "NFD": "NFC"}[form], name)
@@ -103,7 +103,7 @@ def test_dotfiles_that_are_served_open_no_way_out(serve_conf, tree, dots):
         no_canary(target, response)
 
 
-def test_fields_do_not_matter(plain):
+def test_request_fields_open_no_way_out(plain):
     """Names of paths in fields that proxies and frameworks obey are nothing here."""
     for field in ["X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Prefix", "X-Accel-Redirect", "X-Sendfile", "Destination",
                   "Referer", "Content-Location"]:

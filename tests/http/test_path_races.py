@@ -95,7 +95,7 @@ class Client(threading.Thread):
 
 
 @pytest.mark.slow
-def test_what_is_outside_is_never_sent(serve, site, places, send_path):
+def test_files_outside_the_root_are_never_sent(serve, site, places, send_path):
     server = serve("--root", site, "--send-path", send_path, "--workers", "1", "--autoindex")
     with Swapper(*places) as swapper:
         clients = [Client(server, time.monotonic() + SECONDS) for _ in range(CLIENTS)]
@@ -115,7 +115,7 @@ def test_what_is_outside_is_never_sent(serve, site, places, send_path):
 
 
 @pytest.mark.slow
-def test_ready_answer_goes_when_a_link_outside_takes_its_place(serve, site, places, send_path):
+def test_cached_response_is_dropped_when_a_link_outside_replaces_the_file(serve, site, places, send_path):
     """What was asked for often enough to be kept in memory, and to be open."""
     (f, link), *_ = places
     server = serve("--root", site, "--send-path", send_path, "--workers", "1")

@@ -214,7 +214,7 @@ def test_index_that_is_a_directory_is_no_index(serve, site):
         "/list/.well-known/x",
     ],
 )
-def test_dotfiles_are_not_there(plain, target):
+def test_dotfiles_are_404(plain, target):
     assert plain.get(target).status == 404
 
 

@@ -57,7 +57,7 @@ def test_workers_are_added_up(counting):
     assert map_of(admin) == ["/a 20", "/b 20"]
 
 
-def test_what_is_not_there_and_other_methods_do_not_count(counting):
+def test_missing_files_and_other_methods_do_not_count(counting):
     server, admin = counting()
     for method, path in (("GET", "/missing"), ("HEAD", "/a"), ("OPTIONS", "/a"), ("POST", "/a")):
         server.get(path, method)
@@ -66,7 +66,7 @@ def test_what_is_not_there_and_other_methods_do_not_count(counting):
     assert paths(admin) == [("s", "/a", 1)]
 
 
-def test_map_has_nothing_that_haproxy_would_take_for_more(counting, site):
+def test_map_has_no_text_that_haproxy_interprets(counting, site):
     names = ["a;quit", "a\\b", "a'$(b)", "%41", 'a"', "a<b", "é"]
     for name in ["a;quit", "a\\b", "a'$(b)", "A", 'a"', "a<b"]:
         (site / name).write_text("x")
@@ -78,14 +78,14 @@ def test_map_has_nothing_that_haproxy_would_take_for_more(counting, site):
     assert map_of(admin) == ["/%41 1", "/a'$(b) 1"]
 
 
-def test_off_there_is_no_list(counting):
+def test_without_the_key_there_is_no_list(counting):
     _, admin = counting(popular=0)
     assert admin.ask("/popular").status == admin.ask("/popular.map").status == 404
     assert "popular" not in admin.ask("/metrics").text
 
 
 @pytest.mark.parametrize("value, cause", [("1001", "1001 is not between 0 and 1000"), ("-1", "-1"), ("x", '"x"')])
-def test_number_that_is_none_is_an_error(tmp_path, value, cause):
+def test_invalid_number_is_an_error(tmp_path, value, cause):
     conf = tmp_path / "p.conf"
     conf.write_text('popular = "%s"\nsite "s" { root = "/" }\n' % value)
     run = Finished("-t", "-c", str(conf))

@@ -83,7 +83,7 @@ def wanted(module_path):
 
 
 @pytest.mark.parametrize("number", range(len(WANTS)), ids=["%s-%s" % row for row in WANTS])
-def test_client_gets_what_it_wants_most(lend_conf, wanted, number):
+def test_client_gets_its_preferred_coding(lend_conf, wanted, number):
     server = lend_conf({}, [("s", {"root": wanted, "precompressed": ["zst", "br", "gz"]}, {})])
     accept, suffix = WANTS[number]
     want = ("all.js" + suffix, SUFFIXES.get(suffix[1:]))
@@ -91,7 +91,7 @@ def test_client_gets_what_it_wants_most(lend_conf, wanted, number):
         assert ask(server, "/%d.js" % number, accept) == want
 
 
-def test_servers_order_decides_where_the_client_does_not(site):
+def test_servers_order_decides_between_equal_weights(site):
     assert ask(site(["gz", "br"]), "/all.js", "br, gzip, zstd") == ("all.js.gz", "gzip")
 
 
@@ -101,7 +101,7 @@ def test_two_lists_of_one_client_are_one(site):
     assert answer.get("Content-Encoding") == "br"
 
 
-def test_no_client_gets_anothers_answer(site):
+def test_clients_get_only_codings_that_they_accept(site):
     """All of them in turn, on connections that stay, from the hot set as well."""
     server = site()
     wants = {"": "", "gzip": ".gz", "br": ".br", "gzip, br, zstd": ".zst", "identity, gzip;q=0.1": ""}
@@ -165,7 +165,7 @@ def part(server, target, accept, *fields):
 
 
 @pytest.mark.parametrize("accept", [None, "gzip", "gzip, deflate, br, zstd", "br;q=1, identity;q=0.1", "*", "", "gzip;q=0"])
-def test_part_is_one_of_the_file_as_it_is(site, accept):
+def test_range_is_a_part_of_the_original(site, accept):
     """Programs that send Accept-Encoding by default decode what they get, and cannot decode a part."""
     server = site()
     for _ in range(3):
@@ -178,12 +178,12 @@ def test_part_is_one_of_the_file_as_it_is(site, accept):
 
 
 @pytest.mark.parametrize("accept, suffix", [("gzip, identity;q=0", ".gz"), ("br, *;q=0", ".br")])
-def test_part_is_the_siblings_for_clients_that_refuse_the_file_as_it_is(site, accept, suffix):
+def test_range_is_a_part_of_the_sibling_if_the_client_refuses_identity(site, accept, suffix):
     want = ("all.js" + suffix).encode()[-3:]
     assert part(site(), "/all.js", accept) == (206, want, SUFFIXES[suffix[1:]])
 
 
-def test_part_is_the_siblings_where_there_is_nothing_else(site):
+def test_range_is_a_part_of_the_sibling_without_an_original(site):
     server = site()
     assert part(server, "/alone.css", "gzip") == (206, b".gz", "gzip")
     assert part(server, "/alone.css", "br")[0] == 404
@@ -196,7 +196,7 @@ def test_head_has_no_parts(site):
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("name", ["If-Range", "If-Match"])
-def test_part_is_the_siblings_if_the_client_names_it(site, suffix, name):
+def test_range_is_a_part_of_the_sibling_if_the_client_names_its_tag(site, suffix, name):
     """Whatever the client would rather have for a new download."""
     server = site()
     tag, plain = (server.get("/all.js", "HEAD", fields=[("Accept-Encoding", a)]).get("ETag")
@@ -214,7 +214,7 @@ def test_part_is_the_siblings_if_the_client_names_it(site, suffix, name):
     assert part(server, "/all.js", "gzip, br, zstd", (name, "*"))[2] is None
 
 
-def test_date_that_two_representations_have_names_neither(site, root):
+def test_date_of_two_representations_identifies_neither(site, root):
     """A client that has the beginning of one must not get the end of the other."""
     put(root / "two.js", b"two.js", OLD)
     put(root / "two.js.gz", b"two.js.gz", OLD + 60)
@@ -247,7 +247,7 @@ def test_whole_seconds_are_compared(site, root, original, sibling, used):
     server.stop(messages="" if used else UNUSED)
 
 
-def test_sibling_that_is_not_used_is_counted_and_told_of(site, root):
+def test_unused_sibling_is_counted_and_logged(site, root):
     (root / "loop.txt.gz").symlink_to("loop.txt.gz")
     put(root / "loop.txt", b"loop.txt")
     server = site(workers=1, admin="127.0.0.1:0")
@@ -282,7 +282,7 @@ def test_sibling_that_is_older_is_not_used(site, root):
     server.stop(messages=UNUSED)
 
 
-def test_sibling_without_its_original_is_for_those_who_take_it(site):
+def test_sibling_without_its_original_is_sent_to_clients_that_accept_it(site):
     server = site()
     assert ask(server, "/alone.css", "gzip") == ("alone.css.gz", "gzip")
     assert server.get("/alone.css", fields=[("Accept-Encoding", "gzip")]).get("Content-Type") == (
@@ -299,7 +299,7 @@ def test_index_files_have_siblings_too(site):
     assert server.get("/lone/").status == 403
 
 
-def test_what_is_no_file_is_no_sibling_and_a_sibling_is_a_file(site):
+def test_only_regular_files_are_siblings(site):
     server = site()
     assert ask(server, "/odd.txt", "gzip") == ("odd.txt", None)
     assert ask(server, "/none.txt", "gzip, br, zstd") == ("none.txt", None)
@@ -313,13 +313,13 @@ def test_what_is_no_file_is_no_sibling_and_a_sibling_is_a_file(site):
     server.stop(messages=UNUSED)
 
 
-def test_location_without_siblings_says_nothing_of_them(site, root):
+def test_location_without_siblings_sends_no_vary(site, root):
     server = site(locations={"/dir/": {"precompressed": []}})
     answer = server.get("/dir/", fields=[("Accept-Encoding", "br")])
     assert answer.body == b"dir/index.html" and "Vary" not in answer
 
 
-def test_siblings_come_and_go(site, root):
+def test_new_and_removed_siblings_are_noticed(site, root):
     server = site()
     for _ in range(3):
         assert ask(server, "/none.txt", "gzip") == ("none.txt", None)

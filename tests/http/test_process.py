@@ -53,7 +53,7 @@ def test_table_of_descriptors_does_not_have_to_grow(server):
     assert status(server, "FDSize") >= min(65536, limit)
 
 
-def test_start_without_the_permission_to_lock_says_so(serve):
+def test_start_without_the_right_to_lock_is_logged(serve):
     """And goes on."""
     if os.geteuid() != 0:
         pytest.skip("not root: cannot become somebody who may lock nothing")

@@ -73,7 +73,7 @@ def expressions():
 
 
 @needs("promtool")
-def test_rules_are_good_and_say_what_they_should(tmp_path):
+def test_rules_are_valid_and_alert_as_expected(tmp_path):
     shutil.copy(RULES, tmp_path)
     shutil.copy(os.path.join(HERE, "rules.test.yml"), tmp_path)
     for words in (("check", "rules", "rules.yml"), ("test", "rules", "rules.test.yml")):

@@ -73,14 +73,14 @@ def test_good_headers_of_a_trusted_peer(start):
         assert logged.remote(header) == (client or "127.0.0.1"), name
 
 
-def test_good_headers_of_others_are_read_and_ignored(start):
+def test_headers_of_untrusted_peers_are_read_and_ignored(start):
     logged = start()
     for name, header, _ in GOOD:
         assert logged.remote(header, source=OTHER) == OTHER, name
 
 
 @pytest.mark.parametrize("name, header", BROKEN, ids=[name for name, _ in BROKEN])
-def test_broken_headers_close(start, name, header):
+def test_malformed_headers_close_the_connection(start, name, header):
     logged = start()
     for source in (OTHER, None):
         with logged.connect(source=source) as c:
@@ -98,7 +98,7 @@ def test_a_trusted_peer_without_a_header_is_closed(start):
     logged.server.stop(messages=MISSING % "127.0.0.1")
 
 
-def test_others_need_none(start):
+def test_untrusted_peers_need_no_header(start):
     """What an untrusted peer says does not matter, so it may as well say nothing."""
     logged = start()
     assert logged.remote(b"", source=OTHER) == OTHER
@@ -107,7 +107,7 @@ def test_others_need_none(start):
         assert c.response().status == 405
 
 
-def test_peers_that_connect_and_go_are_nothing_to_tell(start):
+def test_peers_that_connect_and_leave_are_not_logged(start):
     logged = start()
     for text in (b"", b"PROX", b"PROXY TCP4 192.0.2.1", v2("192.0.2.1")[:20]):
         with logged.connect(text) as c:
@@ -116,7 +116,7 @@ def test_peers_that_connect_and_go_are_nothing_to_tell(start):
     assert logged.remote(v1("192.0.2.1")) == "192.0.2.1"
 
 
-def test_a_listener_without_the_word_reads_none(start):
+def test_a_listener_without_proxy_reads_no_header(start):
     logged = start(listen=["127.0.0.1:0"])
     with logged.connect(v1("192.0.2.1") + request("/small")) as c:
         assert c.response().status == 400
@@ -156,7 +156,7 @@ def test_in_pieces_of_any_size(start, header, source, client):
         assert logged.remotes(1) == [client]
 
 
-def test_requests_after_it_are_all_of_that_client(start):
+def test_all_requests_after_the_header_are_of_its_client(start):
     logged = start(hot_set="16M")
     clients = ["192.0.2.1", "192.0.2.2", "2001:db9::1"]
     held = {who: logged.connect(v2(who)) for who in clients}
@@ -185,7 +185,7 @@ def test_a_second_header_is_no_request(start):
 @pytest.mark.parametrize("text", [b"", b"PROXY TCP4 ", v2("192.0.2.1")[:-1], b"\r\n"],
                          ids=["nothing", "v1", "v2", "either"])
 @pytest.mark.parametrize("source", [None, OTHER], ids=["trusted", "other"])
-def test_it_has_to_come_within_head_timeout(start, text, source):
+def test_header_must_arrive_within_head_timeout(start, text, source):
     logged = start(head_timeout=1)
     with logged.connect(text, source=source) as c:
         assert c.drain() == b""
@@ -194,7 +194,7 @@ def test_it_has_to_come_within_head_timeout(start, text, source):
 
 
 @pytest.mark.slow
-def test_header_and_head_have_it_together(start):
+def test_header_and_head_share_head_timeout(start):
     logged = start(head_timeout=1)
     with logged.connect(v1("192.0.2.1")) as c:
         assert c.drain() == b""
@@ -261,7 +261,7 @@ def test_the_proxy_itself_is_not_counted(start):
         c.finish()
 
 
-def test_others_are_counted_by_their_own_address(start):
+def test_untrusted_peers_are_counted_by_their_own_address(start):
     logged = start(max_connections_per_address=1)
     first = logged.connect(v1("192.0.2.1") + request("/small"), source=OTHER)
     assert first.response().status == 200
@@ -274,7 +274,7 @@ def test_others_are_counted_by_their_own_address(start):
     logged.server.stop(messages=REFUSED % (re.escape(OTHER), 1))
 
 
-def test_the_client_that_hoards_gives_up_its_place(start):
+def test_the_client_with_many_connections_loses_one(start):
     """Those without a request are counted by who they are, not by the proxy they come through."""
     logged = start(max_connections=4, head_timeout=600)
     honest = logged.connect(v1("192.0.2.1") + b"GET /small HT")
@@ -340,7 +340,7 @@ def test_on_a_socket_of_the_service_manager(serve, site, tmp_path):
         given.close()
 
 
-def test_a_reload_adds_and_removes_the_word(start, tmp_path):
+def test_a_reload_adds_and_removes_proxy(start, tmp_path):
     logged = start()
     path = tmp_path / "pagewise.conf"
     text = path.read_text()
@@ -381,7 +381,7 @@ def test_many_at_a_time(start):
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="no curl")
-def test_curl_sends_one(start):
+def test_curl_sends_a_header(start):
     logged = start()
     url = "http://%s:%d/small" % logged.server.address
     text = subprocess.run(["curl", "-s", "--haproxy-protocol", url], stdout=subprocess.PIPE,
@@ -393,7 +393,7 @@ def test_curl_sends_one(start):
 # --------------------------------------------------------------------- bad values
 
 
-def test_the_word_needs_proxies_that_are_trusted(tmp_path):
+def test_proxy_without_trusted_proxies_is_an_error(tmp_path):
     conf = tmp_path / "p.conf"
     conf.write_text('listen = {"*:8080 proxy"}\nsite "s" { root = "/" }\n')
     run = Finished("-t", "-c", conf)
@@ -402,7 +402,7 @@ def test_the_word_needs_proxies_that_are_trusted(tmp_path):
             "the addresses of your proxies") in run.err
 
 
-def test_other_words_are_errors(tmp_path):
+def test_unknown_options_of_an_address_are_errors(tmp_path):
     conf = tmp_path / "p.conf"
     conf.write_text('\nlisten = {"*:8080 proxi"}\nsite "s" { root = "/" }\n')
     run = Finished("-t", "-c", conf)

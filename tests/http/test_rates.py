@@ -105,7 +105,7 @@ def test_both_rates(site, root):
     assert len(bodies(download(server, ["/512.bin"], 128 * K))[0]) == 512 * K
 
 
-def test_a_client_takes_nothing_from_another(site):
+def test_rate_of_one_client_does_not_slow_another(site):
     """The first would take more than an hour, and so would the second after it."""
     server = site({"client_rate": "1K", "burst": "600K"})
     with server.connect() as c:
@@ -188,7 +188,7 @@ def sockets(server):
     return count
 
 
-def test_what_a_client_leaves_goes_back(site):
+def test_unsent_bytes_of_reset_connections_return_to_the_rate(site):
     """What was taken by connections that are reset would hold others up for minutes."""
     server = site({"client_rate": "1K"}, {"/v/": {"client_rate": "0"}}, workers=1)
     before = sockets(server)
@@ -237,7 +237,7 @@ def ask(server, target="/a.txt", source="127.0.0.1", method="GET"):
 
 
 @pytest.mark.parametrize("rate, most", [("1/h", 3600), ("2/m", 30), ("1/m", 60)])
-def test_429_after_just_so_many(site, rate, most):
+def test_429_after_the_burst(site, rate, most):
     server = site({"request_rate": rate, "request_burst": 3}, workers=4)
     answers = [ask(server) for _ in range(5)]
     assert [answer.status for answer in answers] == [200] * 3 + [429] * 2
@@ -252,14 +252,14 @@ def test_of_one_connection_each_request_counts(site):
         assert [c.response().status for _ in range(8)] == [200] * 5 + [429] * 3
 
 
-def test_whatever_is_asked_counts(site):
+def test_every_kind_of_request_counts(site):
     server = site({"request_rate": "1/h", "request_burst": 5})
     found = [ask(server, *args).status for args in (
         ("/none",), ("/v/",), ("/v",), ("/a.txt", "127.0.0.1", "HEAD"), ("/a.txt", "127.0.0.1", "OPTIONS"), ("/a.txt",))]
     assert found == [404, 200, 301, 200, 204, 429]
 
 
-def test_other_locations_do_not(site):
+def test_requests_of_other_locations_do_not_count(site):
     server = site({}, {"/v/": {"request_rate": "1/h", "request_burst": 1}})
     assert [ask(server, "/v/a.txt").status for _ in range(3)] == [200, 429, 429]
     assert [ask(server).status for _ in range(5)] == [200] * 5
@@ -273,7 +273,7 @@ def test_locations_that_inherit_share_and_others_do_not(site):
     assert [ask(server, "/512.bin").status for _ in range(5)] == [200] * 5
 
 
-def test_after_a_while_it_may_ask_again(site):
+def test_requests_are_accepted_again_after_a_while(site):
     server = site({"request_rate": "2/s", "request_burst": 1})
     begin, good = time.monotonic(), 0
     while good < 4:

@@ -76,7 +76,7 @@ def test_list_of_a_location_replaces_that_of_its_site(site):
     assert where(server, "/other/z") == (404, None)
 
 
-def test_host_is_the_requests_if_it_is_one_of_the_site(site, tmp_path):
+def test_host_variable_is_the_requests_host_if_the_site_has_it(site, tmp_path):
     server = site(["/* https://$host/*"], settings={"names": ["*.a.example", "a.example"]},
                   more=[("t", {"root": tmp_path, "redirect": ["/* https://www.$host:8443/*"]}, {})])
     assert where(server, "/x", "a.example:8080") == (302, "https://a.example/x")
@@ -86,7 +86,7 @@ def test_host_is_the_requests_if_it_is_one_of_the_site(site, tmp_path):
     assert where(server, "http://a.example/x", "evil.example") == (302, "https://a.example/x")
 
 
-def test_without_names_it_is_what_was_asked_for(site):
+def test_host_variable_is_the_requests_host_without_names(site):
     server = site(["/* https://$host/*"])
     assert where(server, "/x", "b.example:80") == (302, "https://b.example/x")
     assert where(server, "/x", "[::1]:80") == (302, "https://[::1]/x")
@@ -188,7 +188,7 @@ def test_ten_thousand_rules(site):
     ("/a https://$host$host/", "$host"), ("/a $host/", "one '/'"),
     ("/a /a", "redirects to itself"), ("/%61 /a", "redirects to itself"),
 ])
-def test_rule_that_is_none_is_an_error(tmp_path, rule, cause):
+def test_invalid_rule_is_an_error(tmp_path, rule, cause):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\nredirect = {"%s"}\n}\n' % rule)
     run = Finished("-t", "-c", str(conf))

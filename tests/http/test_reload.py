@@ -152,7 +152,7 @@ def refused(configured, **top):
     return configured.server.messages
 
 
-def test_mistake_in_the_file_is_told_with_its_place(configured):
+def test_error_in_the_file_is_reported_with_its_line(configured):
     pid = configured.server.pid
     text = refused(configured, threads=0)
     assert re.search(r"pagewise\.conf:\d+: threads: 0 is out of range", text)
@@ -176,14 +176,14 @@ def test_address_of_another_server_with_a_port_of_ours_is_refused(configured, se
     configured.server.stop(messages=STAYS)
 
 
-def test_log_that_cannot_be_opened_is_refused_and_later_all_is_well(configured, tmp_path):
+def test_reload_is_refused_until_the_log_can_be_opened(configured, tmp_path):
     refused(configured, access_log=tmp_path / "no" / "log")
     (tmp_path / "no").mkdir()
     configured.server.reload()
     configured.server.stop(messages=STAYS)
 
 
-def test_socket_of_a_refused_reload_goes_and_the_old_one_stays(configured, tmp_path):
+def test_refused_reload_closes_its_new_socket_only(configured, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     server, no_log = configured.server, tmp_path / "no" / "log"
     configured.reload(admin=one)
@@ -279,7 +279,7 @@ def test_reloads_lose_nothing(loaded, send_path):
 
 
 @pytest.mark.slow
-def test_end_loses_nothing_that_was_begun(loaded):
+def test_shutdown_loses_no_request_that_has_begun(loaded):
     """SIGTERM: who has connected has a right answer, who comes later is told that nobody is there."""
     server, data = loaded()
     with Traffic(server.address, ("/small", b"small"), ("/big", data), rate=24 << 20) as traffic:
@@ -306,7 +306,7 @@ def test_server_process_that_dies_is_replaced(configured):
 
 
 @pytest.mark.slow
-def test_server_process_that_dies_again_and_again_is_given_up(configured):
+def test_master_exits_after_repeated_deaths(configured):
     server = configured.server
 
     def given_up():
@@ -336,7 +336,7 @@ def test_signals_from_outside_do_not_reach_the_server_process(configured):
     assert server.processes() == [pid]
 
 
-def test_signals_that_mean_nothing_do_not_end_the_master(configured):
+def test_ignored_signals_do_not_end_the_master(configured):
     server = configured.server
     for number in (signal.SIGUSR1, signal.SIGXFSZ, signal.SIGPIPE):
         server.signal(number)

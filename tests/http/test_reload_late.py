@@ -127,7 +127,7 @@ def refused(server):
     wait_until(lambda: len(server.processes()) == 1, "its end")
 
 
-def test_workers_of_a_reload_that_fails_take_nobody(leased, tmp_path):
+def test_workers_of_a_failed_reload_accept_no_client(leased, tmp_path):
     server = leased.server
     leased.write(workers=8, access_log=tmp_path / "no" / "log")
     with Clients(server.address) as clients:
@@ -138,7 +138,7 @@ def test_workers_of_a_reload_that_fails_take_nobody(leased, tmp_path):
     server.stop(messages=True)
 
 
-def test_process_accepts_nobody_before_the_master_lets_it(leased):
+def test_process_accepts_no_client_before_the_master_permits(leased):
     server = leased.server
     leased.hold()
     server.signal(signal.SIGHUP)

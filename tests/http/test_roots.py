@@ -118,7 +118,7 @@ def test_download_is_finished_from_the_old_root(serve, tmp_path, send_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
-def test_nobody_notices_a_switch_under_load(serve, tmp_path, workers):
+def test_switch_under_load_loses_no_request(serve, tmp_path, workers):
     one, two = releases(tmp_path)
     server = serve("--root", tmp_path / "current", "--workers", str(workers))
     stop, wrong, seen = threading.Event(), [], set()
@@ -165,7 +165,7 @@ def test_all_workers_have_the_new_root(serve, tmp_path):
         assert serves(server, "two")
 
 
-def test_root_that_is_gone_stays_in_use_and_the_cause_is_told(deployed, tmp_path):
+def test_removed_root_stays_in_use_and_the_cause_is_logged(deployed, tmp_path):
     server, one, two = deployed
     os.unlink(tmp_path / "current")
     server.signal(signal.SIGHUP)
@@ -203,7 +203,7 @@ def test_all_roots_are_switched_or_none(serve_conf, tmp_path):
     server.stop(messages=REFUSED)
 
 
-def test_old_process_and_all_that_it_had_open_go(deployed):
+def test_old_process_closes_everything(deployed):
     server, _, two = deployed
     with server.connect() as c:
         assert c.ask("/name").body == b"one"

@@ -47,7 +47,7 @@ def asleep(env):
     return process
 
 
-def test_a_process_that_is_left_is_told_and_ended(scratch, capfd):
+def test_a_leftover_process_is_reported_and_killed(scratch, capfd):
     with asleep(scratch.env(PYTEST_CURRENT_TEST="a test of ours (call)")) as left:
         assert scratch.end() == 1
         assert left.wait() == -9
@@ -55,7 +55,7 @@ def test_a_process_that_is_left_is_told_and_ended(scratch, capfd):
     assert scratch.end() == 0
 
 
-def test_a_process_of_others_is_left_alone(run, scratch):
+def test_a_process_of_another_run_is_left_alone(run, scratch):
     theirs = run.Scratch()
     with asleep(theirs.env()) as process:
         assert scratch.end() == 0
@@ -71,7 +71,7 @@ def counted(run, scratch, build, script):
     return str(run.run_pytest(os.fspath(build), [], scratch))
 
 
-def test_what_is_left_fails_the_run(run, scratch, tmp_path):
+def test_a_leftover_process_fails_the_run(run, scratch, tmp_path):
     assert counted(run, scratch, tmp_path, "true") == "1 passed, 0 failed"
     assert sorted(os.listdir(scratch.dir)) == ["removed", "tmp"]
     assert counted(run, scratch, tmp_path, "setsid sleep 1000 &") == "1 passed, 1 failed"

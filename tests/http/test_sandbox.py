@@ -144,7 +144,7 @@ STARTS = [
 
 @has_landlock
 @pytest.mark.parametrize("started, expected", STARTS)
-def test_what_serving_does_not_need_fails(inside, started, expected):
+def test_unneeded_actions_fail(inside, started, expected):
     server = inside(**started)
     for kind in KINDS:
         assert trials(server, kind) == expected, kind
@@ -157,7 +157,7 @@ def test_what_serving_does_not_need_fails(inside, started, expected):
                        "setuid"]),  # the master is root's
     ({"user": "nobody"}, ["setuid"]),
 ])
-def test_without_the_sandbox_the_same_succeeds(inside, started, refused):
+def test_without_the_sandbox_these_actions_succeed(inside, started, refused):
     server = inside("--sandbox", "off", **started)
     for kind in KINDS:
         assert trials(server, kind) == {
@@ -247,7 +247,7 @@ def test_old_kernel_with_a_gap_is_warned_of_and_it_goes_on(inside, environment, 
 
 @has_landlock
 @pytest.mark.parametrize("sandbox", ["on", "off"])
-def test_what_this_kernel_lacks_is_warned_of_by_each_process_that_is_confined(serve, public,
+def test_each_server_process_reports_what_the_kernel_lacks(serve, public,
                                                                               sandbox):
     """All that the harness takes for no fault."""
     server = serve("--root", public[0], "--sandbox", sandbox)
@@ -343,7 +343,7 @@ def test_every_thread_is_nobody_and_confined(serve, release, public, send_path):
 
 
 @as_root
-def test_root_becomes_nobody_and_says_so(serve, public):
+def test_root_becomes_nobody_with_a_message(serve, public):
     server = serve("--root", public[0], drops=True)
     server.reload()
     assert server.output.count("started as root: switching to user nobody") == 1
@@ -390,7 +390,7 @@ def test_groups_are_those_of_the_user(serve, public):
     (["--user", "daemon"], "user: cannot switch to daemon: not started as root"),
     (["--user", "nobody", "--group", "tty"], "group: cannot switch to tty: not started as root"),
 ])
-def test_who_is_not_root_cannot_become_another(public, args, message):
+def test_only_root_can_change_the_user(public, args, message):
     server = harness.Server("--root", public[0], *args, user="nobody")
     with pytest.raises(AssertionError, match="ended with 1") as error:
         server.start()
@@ -399,7 +399,7 @@ def test_who_is_not_root_cannot_become_another(public, args, message):
 
 
 @as_root
-def test_who_is_not_root_may_be_named(serve, public):
+def test_user_may_name_the_current_user(serve, public):
     server = serve("--root", public[0], "--user", "nobody", user="nobody")
     assert server.get("/small").status == 200
 
@@ -418,7 +418,7 @@ def test_root_that_the_user_cannot_read_is_an_error(base):
 
 @as_root
 @pytest.mark.parametrize("option", ["-t", "-T"])
-def test_a_check_sees_that_the_user_cannot_read_a_root(base, option):
+def test_a_check_finds_a_root_that_the_user_cannot_read(base, option):
     path = os.path.join(base, "private-too")
     os.makedirs(path, exist_ok=True)
     os.chmod(path, 0o700)
@@ -502,7 +502,7 @@ def test_chroot_is_entered(serve_conf, release, public, base):
 
 
 @as_root
-def test_who_is_not_root_has_no_chroot(public):
+def test_only_root_can_use_chroot(public):
     path = os.path.join(os.path.dirname(public[0]), "chroot.conf")
     with open(path, "w") as f:
         f.write(harness.configuration({"chroot": "/"}, [("s", {"root": public[0]}, {})]))
@@ -514,7 +514,7 @@ def test_who_is_not_root_has_no_chroot(public):
 
 
 @as_root
-def test_large_pages_are_read_by_nobody_as_well(serve, release, public, tmp_path):
+def test_large_pages_are_read_as_user_nobody(serve, release, public, tmp_path):
     """os_fetch_folio opens files again by way of /proc."""
     trace = os.path.join(str(tmp_path), "trace")
     server = serve("--root", public[0], "--send-path", "nodiskio", "--workers", "1", drops=True,

@@ -53,7 +53,7 @@ def test_bytes_are_right_with_every_setting(serve_conf, site, file, send_path, s
         c.finish()
 
 
-def test_dropping_gives_back_what_was_brought_in(serve, site, file):
+def test_dropping_evicts_only_fetched_pages(serve, site, file):
     pages = -(-SIZE // 4096)
     mounts.drop(file)
     if mounts.resident(file):
@@ -65,7 +65,7 @@ def test_dropping_gives_back_what_was_brought_in(serve, site, file):
 
 
 @pytest.mark.parametrize("cache", ["keep", "drop"])
-def test_pages_that_were_there_before_are_left_alone(serve, site, file, cache):
+def test_dropping_keeps_pages_that_were_resident_before(serve, site, file, cache):
     with open(file, "rb") as f:
         f.read()
     pages = mounts.resident(file)
@@ -99,7 +99,7 @@ def open_files(server, suffix):
     return sum(os.readlink(os.path.join(where, n)).endswith(suffix) for n in os.listdir(where))
 
 
-def test_residency_of_a_device_is_told_once(serve, site, file):
+def test_residency_check_of_a_device_is_logged_once(serve, site, file):
     server = serve("--root", site, "--workers", "2")
     for _ in range(5):
         server.get("/file.bin")

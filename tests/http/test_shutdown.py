@@ -105,7 +105,7 @@ def test_download_beyond_the_timeout_is_cut(start, big, send_path):
     ids=["error", "close"],
 )
 @pytest.mark.slow
-def test_client_that_does_not_close_after_the_last_answer_is_not_waited_for(
+def test_shutdown_does_not_wait_for_a_client_to_close(
     start, big, last
 ):
     # Less than a client may take to close after its last answer.
@@ -120,7 +120,7 @@ def test_client_that_does_not_close_after_the_last_answer_is_not_waited_for(
 
 
 @pytest.mark.slow
-def test_second_signal_at_once_cuts_nothing(start, big):
+def test_second_signal_at_once_is_ignored(start, big):
     """timeout(1) and shells signal twice."""
     server = start(timeout=60)
     with server.connect(rcvbuf=65536) as c:
@@ -135,7 +135,7 @@ def test_second_signal_at_once_cuts_nothing(start, big):
 
 
 @pytest.mark.slow
-def test_second_signal_later_cuts_what_is_being_sent(start, big):
+def test_later_second_signal_aborts_responses(start, big):
     server = start(timeout=60)
     with server.connect(rcvbuf=4096) as c:
         c.send(request("/big"))

@@ -63,7 +63,7 @@ def ask(server, target, source="127.0.0.1", method="GET", **kw):
         return answer
 
 
-def test_a_signed_link_is_good_until_it_expires(server):
+def test_a_signed_link_is_valid_until_it_expires(server):
     for _ in range(3):
         assert server.get("/v/a.txt").status == 403
         answer = server.get(link("/v/a.txt"))
@@ -82,7 +82,7 @@ def test_it_expires_between_two_requests(server):
     assert server.get(target).status == 410
 
 
-def test_every_answer_needs_it(server):
+def test_every_response_needs_a_signed_link(server):
     for fields, status in (((), 200), ([("Range", "bytes=0-1")], 206),
                            ([("If-None-Match", "*")], 304), ([("Range", "bytes=99-")], 416)):
         assert server.get(link("/v/a.txt"), fields=fields).status == status
@@ -94,11 +94,11 @@ def test_every_answer_needs_it(server):
     assert ask(server, "/v/a.txt", method="HEAD").status == 403
 
 
-def test_options_needs_none(server):
+def test_options_needs_no_signed_link(server):
     assert ask(server, "/v/a.txt", method="OPTIONS").status == 204
 
 
-def test_old_keys_are_good_and_others_are_not(server):
+def test_only_listed_keys_are_valid(server):
     assert server.get(link("/v/a.txt", key=KEYS[1])).status == 200
     assert server.get(link("/v/a.txt", key=KEYS[2])).status == 403
 
@@ -109,7 +109,7 @@ def test_keys_with_a_byte_order_mark(keys, server):
     assert server.get(link("/v/a.txt", key=KEYS[2])).status == 200
 
 
-def test_what_was_signed_is_the_decoded_path(server):
+def test_the_decoded_path_is_signed(server):
     target = link("/v/b c é.txt")
     assert "%20c%20" in target
     assert server.get(target).status == 200
@@ -126,7 +126,7 @@ def test_the_rest_of_a_query_is_not_signed(server):
     assert server.get(link("/v/a.txt").replace("?", "?a=b&")).status == 200
 
 
-def test_nothing_in_it_can_be_changed(server):
+def test_changed_links_are_refused(server):
     good = link("/v/a.txt", client="127.0.0.0/8")
     assert server.get(good).status == 200
     where = good.index("?") + 1
@@ -165,7 +165,7 @@ def test_a_link_for_some_clients(server):
     assert ask(server, link("/v/a.txt", 1, client="10.0.0.1")).status == 403
 
 
-def test_caches_of_others_are_told(serve_conf, root, keys):
+def test_shared_caches_get_private(serve_conf, root, keys):
     site = {"root": root, "signed_links": keys}
     server = serve_conf({}, [("s", site, {"/v/dir/": {"expires": "1h"}})])
     assert server.get(link("/a.txt")).get("Cache-Control") == "private"
@@ -187,7 +187,7 @@ def test_reload_takes_new_keys_and_keeps_the_old_ones_if_they_are_bad(server, ke
     server.stop(messages=True)
 
 
-def test_off_is_none(serve_conf, root, keys):
+def test_off_turns_the_key_off(serve_conf, root, keys):
     server = serve_conf({"signed_links": keys}, [("s", {"root": root}, {"/v/": {"signed_links": "off"}})])
     assert (server.get("/a.txt").status, server.get("/v/a.txt").status) == (403, 200)
 
@@ -225,7 +225,7 @@ def test_a_file_that_others_can_read_is_an_error(tmp_path, keys):
 
 @pytest.mark.parametrize("value, cause", [("", "the path is empty"), ("none", "No such file"),
                                           (".", "Is a directory")])
-def test_no_file_is_an_error(tmp_path, value, cause):
+def test_a_missing_file_of_keys_is_an_error(tmp_path, value, cause):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\nsigned_links = "%s"\n}\n' % value)
     run = Finished("-t", "-c", str(conf))
@@ -241,7 +241,7 @@ def signed(keys, *args):
     return run.out.splitlines()
 
 
-def test_sign_prints_what_is_good(server, keys):
+def test_sign_prints_valid_links(server, keys):
     at = "@%d" % LATER
     assert signed(keys, "--expires", at, "/v/a.txt") == [link("/v/a.txt")]
     assert signed(keys, "--expires", at, "--client", "127.0.0.0/8", "/v/a.txt") == [
@@ -254,7 +254,7 @@ def test_sign_prints_what_is_good(server, keys):
     assert origin == "https://example.org/"
 
 
-def test_sign_expires_when_it_says(keys):
+def test_sign_sets_the_expiry(keys):
     for text, seconds in (((), 3600), (("--expires", "90"), 90), (("--expires", "2d"), 172800)):
         before = int(time.time())
         expires = int(re.search(r"expires=(\d+)", signed(keys, *text, "/a")[0]).group(1))
@@ -278,7 +278,7 @@ def test_sign_expires_when_it_says(keys):
     (("--key", "KEYS", "--client", "10.0.0.1/8", "/a"), 1,
      'sign: "10.0.0.1/8" has bits set after the prefix length: write'),
 ])
-def test_sign_says_what_is_wrong(keys, args, code, cause):
+def test_sign_reports_errors(keys, args, code, cause):
     run = Finished("sign", *(str(keys) if a == "KEYS" else a for a in args))
     assert (run.code, run.out) == (code, "") and cause in run.err, run.err
 

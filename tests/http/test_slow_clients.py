@@ -119,7 +119,7 @@ def withstood(server, mode, before):
 
 @pytest.mark.parametrize("mode", list(MODES))
 @pytest.mark.slow
-def test_others_are_served_while_a_thousand_are_slow(server, mode):
+def test_other_clients_are_served_beside_a_thousand_slow_ones(server, mode):
     before = fds(server)
     probe = Probe(server)
     most = withstood(server, mode, before)

@@ -34,7 +34,7 @@ def test_the_page_has_each_status_that_the_server_can_write(page):
     assert documented == {int(number): (reason, ends == "true") for number, reason, _, ends in written}
 
 
-def test_each_status_that_is_answered_is_one_that_can_be_written(page):
+def test_each_status_in_the_sources_has_a_reason_phrase(page):
     """Another number would become 500."""
     known = {int(number) for number in re.findall(r"^\| (\d{3})", page[0], re.M)}
     answered = set()
@@ -101,7 +101,7 @@ def provoked(serve_conf, site, tmp_path):
         "/%d /a %d" % (n, n) for n in (301, 302, 303, 307, 308)]}, locations)])
 
 
-def test_each_status_of_the_page_is_answered(provoked, page):
+def test_each_status_of_the_page_is_sent(provoked, page):
     ends = {int(n): e == "yes" for n, e in re.findall(r"^\| (\d{3}) [^|]+ \| (yes|no) ", page[0], re.M)}
     provoked.get("/slow/a")
     seen = set()

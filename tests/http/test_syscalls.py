@@ -138,7 +138,7 @@ def test_resident_file_goes_by_sendfile_and_never_through_user_space(traced, sit
     assert [c for c in run.of("pw-fetch") if "<%s>" % file in c.args] == []
 
 
-def test_copying_path_is_seen_to_read(traced, site, file):
+def test_copying_path_reads(traced, site, file):
     """That the test above can fail."""
     run = traced("--root", site, "--send-path", "copy")
     run.begin()
@@ -154,7 +154,7 @@ def evict(path):
         pytest.skip("this file system keeps everything in memory")
 
 
-def test_hot_answers_that_are_asked_for_together_go_by_one_call(traced, site):
+def test_pipelined_cached_responses_are_sent_by_one_call(traced, site):
     t.write(site / "f", t.content(1, 100))
     run = traced("--root", site, "--admin", "127.0.0.1:0")
     with Hot(run.server).connect("/f") as c:

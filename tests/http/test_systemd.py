@@ -54,7 +54,7 @@ def notified(serve, site, manager):
     return start
 
 
-def test_start_reload_and_end_are_told(notified, manager):
+def test_start_reload_and_shutdown_are_notified(notified, manager):
     server = notified()
     server.signal(signal.SIGHUP)
     assert re.fullmatch(r"\d+", expect(manager, "RELOADING")["MONOTONIC_USEC"])
@@ -66,7 +66,7 @@ def test_start_reload_and_end_are_told(notified, manager):
     expect(manager, "STOPPING")
 
 
-def test_reload_that_was_refused_ends_too(notified, manager, site):
+def test_refused_reload_is_notified_as_ended(notified, manager, site):
     server = notified()
     os.rename(site, str(site) + ".gone")
     server.signal(signal.SIGHUP)
@@ -153,7 +153,7 @@ def test_address_that_was_chosen_and_given_is_used(serve, give, conf):
     assert get(given.ports[0]).body == b"small"
 
 
-def test_socket_that_nobody_listens_on_is_told(serve, give, conf):
+def test_unused_socket_is_reported(serve, give, conf):
     given = give(1)
     server = given.start(serve, "-c", conf, "--listen", "127.0.0.1:0")
     assert server.address[1] != given.ports[0]
@@ -163,7 +163,7 @@ def test_socket_that_nobody_listens_on_is_told(serve, give, conf):
 
 
 @pytest.mark.slow
-def test_restarts_lose_nothing_while_somebody_holds_the_socket(serve, give, conf, site):
+def test_restarts_with_a_held_socket_lose_no_request(serve, give, conf, site):
     data = t.content(34, 16 * t.MIB)
     (site / "large").write_bytes(data)
     given = give(1)

@@ -100,7 +100,7 @@ def test_two_masters_have_keys_of_their_own(tls, client):
     assert not resumes(client, tls())
 
 
-def test_nothing_is_resumed_without_tickets(tls, client):
+def test_without_tickets_no_session_is_resumed(tls, client):
     server = tls(more={"session_tickets": False}.items())
     assert not resumes(client, server)
     assert client.session is None or not client.session.has_ticket
@@ -273,7 +273,7 @@ def test_master_has_no_keys_without_tls(serve, site):
 @LINUX
 @pytest.mark.skipif(os.geteuid() != 0, reason="starts a server as nobody")
 @pytest.mark.parametrize("with_tls", [True, False])
-def test_who_has_the_servers_user_cannot_look_into_it_with_tls(serve, base, pair, with_tls):
+def test_the_servers_user_cannot_trace_a_server_with_tls(serve, base, pair, with_tls):
     directory = pathlib.Path(tempfile.mkdtemp(dir=base))
     directory.chmod(0o755)
     conf = directory / "pagewise.conf"

@@ -46,7 +46,7 @@ def test_second_head_that_stays_unfinished_is_408(conf, tree):
 
 
 @pytest.mark.http1("a head in parts")
-def test_head_that_trickles_in_is_cut_all_the_same(conf):
+def test_slow_head_is_408_despite_progress(conf):
     """The timeout is for the whole head, not for each byte."""
     server = conf(**{**PATIENT, "head_timeout": 1})
     with server.connect() as c:
@@ -59,7 +59,7 @@ def test_head_that_trickles_in_is_cut_all_the_same(conf):
         c.eof()
 
 
-def test_connection_that_never_says_anything_is_closed(conf):
+def test_silent_connection_is_closed(conf):
     server = conf(**QUICK)
     with server.connect() as c:
         answer = c.drain()
@@ -98,7 +98,7 @@ def test_empty_lines_do_not_keep_a_connection(conf, tree):
 
 @pytest.mark.http1("empty lines")
 @pytest.mark.parametrize("pieces", [[2, 2, 2], [4, 2], [2, 4], [6], [1] * 6])
-def test_third_empty_line_is_one_too_many_however_they_come(conf, pieces):
+def test_third_empty_line_is_an_error(conf, pieces):
     """As in one piece: head.h."""
     server = conf(**PATIENT)
     with server.connect() as c:
@@ -136,7 +136,7 @@ def test_without_keepalive_every_answer_closes(conf, tree):
         c.eof()
 
 
-def test_request_body_that_does_not_come_is_given_up(conf):
+def test_missing_request_body_closes_the_connection(conf):
     server = conf(**QUICK)
     with server.connect() as c:
         c.send(request("/1.bin", fields={"Content-Length": "10"}))

@@ -137,7 +137,7 @@ def test_versions(start):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_modern_speaks_the_newest_one_alone(start):
+def test_modern_accepts_only_tls_1_3(start):
     server = start(tls_profile="modern")
     for version in (*OLD, ssl.TLSVersion.TLSv1_2):
         with pytest.raises(ssl.SSLError, match="PROTOCOL_VERSION|protocol version"):
@@ -195,14 +195,14 @@ def test_groups(start, version):
     end(server)
 
 
-def test_a_group_that_was_not_guessed_is_asked_for(start):
+def test_a_group_without_a_key_share_is_requested(start):
     """HelloRetryRequest: the client's first share is of a group that the server has not."""
     server = start()
     assert "ECDH" in agreed(server, "-tls1_3", "-groups", "P-521:P-384")[2]
     end(server)
 
 
-def test_what_is_off(start):
+def test_disabled_features(start):
     """Compression, renegotiation, early data."""
     server = start()
     _, text = s_client(server, "-tls1_2", "-legacy_renegotiation")
@@ -290,7 +290,7 @@ def test_names(named, pairs):
     end(named)
 
 
-def test_a_client_of_no_name_asks_for_no_host(start, site):
+def test_a_client_without_sni_may_request_any_host(start, site):
     """Neither SNI nor Host: the default answers."""
     server = start()
     peer = tls_peer.Native(raw(server))
@@ -336,7 +336,7 @@ def test_two_certificates_for_one_name(start, version):
 # ---------------------------------------------------------- plain, PROXY, ends
 
 
-def test_plain_http_is_told_so(start):
+def test_plain_http_gets_400(start):
     server = start()
     for text in (request("/small"), b"G", b"POST / HTTP/1.1\r\n\r\n" + b"x" * 100000):
         with raw(server) as sock:
@@ -408,7 +408,7 @@ def send_cut(sock, data, cut):
     sock.sendall(data)
 
 
-def test_curl_sees_no_cut(start, site):
+def test_curl_reports_no_truncation(start, site):
     """Its TLS tells the end of an answer without a length from one that was cut."""
     (site / "big").write_bytes(b"x" * 3000000)
     server = start()
@@ -426,7 +426,7 @@ def test_curl_sees_no_cut(start, site):
     request("/small", "HEAD", fields={"Connection": "close"})],
     ids=["close", "1.0", "broken", "404", "head"])
 @pytest.mark.parametrize("version", ["1.2", None])
-def test_the_end_is_told(start, text, version):
+def test_close_notify_ends_a_connection(start, text, version):
     server = start()
     with shake(server, tls.client_context(version)) as s:
         s.sendall(text)
@@ -435,7 +435,7 @@ def test_the_end_is_told(start, text, version):
     end(server)
 
 
-def test_the_end_of_an_idle_connection_is_told(start):
+def test_close_notify_ends_an_idle_connection(start):
     server = start(keepalive_timeout=1)
     with server.connect() as c:
         assert c.ask("/small").body == b"small"
@@ -484,7 +484,7 @@ def test_a_close_notify_beside_the_request_is_an_end(start, version):
     end(server)
 
 
-def test_a_client_that_goes_without_a_word(start):
+def test_a_client_leaves_without_close_notify(start):
     server = start()
     for text in (b"", b"GET /sm", request("/small")):
         with server.connect() as c:
@@ -517,7 +517,7 @@ def test_big_answers_to_slow_readers(start, site, content, send_path, version):
 
 
 @pytest.mark.parametrize("version", [0x0303, 0x0304])
-def test_a_client_that_takes_short_records_alone(start, site, content, version):
+def test_a_client_with_a_record_size_limit(start, site, content, version):
     """max_fragment_length, RFC 6066: longer ones are an error to it."""
     (site / "big").write_bytes(content[:1 << 20])
     server = start()
@@ -640,7 +640,7 @@ def test_a_head_in_one_segment_of_many_records(start):
 # --------------------------------------------------------------- hostile peers
 
 
-def test_clients_that_leave_in_mid_handshake(start):
+def test_clients_leave_in_mid_handshake(start):
     server = start(head_timeout=60)
     whole = tls_peer.record(22, tls_peer.hello_13())
     for text in (b"", whole[:1], whole[:5], whole[:100], whole, whole + whole):
@@ -662,7 +662,7 @@ def test_clients_that_leave_in_mid_handshake(start):
     end(server)
 
 
-def test_clients_with_a_part_of_a_hello_keep_nobody_out(start):
+def test_clients_with_a_part_of_a_hello_cannot_keep_out_others(start):
     """It lies in the socket until its rest is there, as bytes do that were not read yet."""
     server = start(max_connections=4, head_timeout=600)
     held = [raw(server, "127.0.0.2") for _ in range(4)]
@@ -752,7 +752,7 @@ def hasty(lend_conf, module_path, pairs):
 
 
 @pytest.mark.parametrize("text, ends", [row[1:] for row in LIES], ids=[row[0] for row in LIES])
-def test_lies(hasty, text, ends):
+def test_malformed_records_end_the_handshake(hasty, text, ends):
     """An alert or an end; who is not finished has until head_timeout."""
     with raw(hasty) as sock:
         try:
@@ -763,7 +763,7 @@ def test_lies(hasty, text, ends):
     end(hasty)
 
 
-def test_what_is_wrong_is_said_even_if_more_comes(start):
+def test_alert_is_sent_although_more_bytes_arrive(start):
     """The alert is not lost in a reset because of what was not read."""
     server = start()
     for _ in range(10):

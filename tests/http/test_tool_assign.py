@@ -139,7 +139,7 @@ def test_paths_are_those_of_the_depth_and_encoded_as_in_links(files):
 
 
 @pytest.mark.slow
-def test_only_what_the_new_node_gets_moves(files):
+def test_only_paths_of_the_new_node_move(files):
     before = assigned("-d", "0", "a,b,c,d", str(files))
     after = assigned("-d", "0", "a,b,c,d,e", str(files))
     moved = assigned("-d", "0", "--add", "e", "a,b,c,d", str(files))
@@ -147,7 +147,7 @@ def test_only_what_the_new_node_gets_moves(files):
     assert 20 <= len(moved) <= 120  # of 320, a fifth on average
 
 
-def test_sums_are_told(files):
+def test_sums_are_printed(files):
     done = run("--add", "c", "a,b", str(files))
     lines = done.err.splitlines()
     assert [line.split(":")[0] for line in lines] == ["a", "b", "c", "moves"]

@@ -70,7 +70,7 @@ def site(tmp_path):
     return tmp_path / "site"
 
 
-def test_each_file_gets_what_sha256sum_says_and_its_size_and_time(site):
+def test_each_file_gets_the_hash_of_sha256sum_size_and_time(site):
     files = [put(site / "a.txt", b"hello\n"), put(site / "b/c.bin", os.urandom(3_000_000)),
              put(site / "empty", b""), put(site / "a.txt.gz", b"sibling"), put(site / "old", b"x", -1_500_000_000)]
     times = [f.stat().st_mtime_ns for f in files]
@@ -82,7 +82,7 @@ def test_each_file_gets_what_sha256sum_says_and_its_size_and_time(site):
     assert attribute(site / "old").endswith(" 1 -2.500000000")
 
 
-def test_what_is_current_is_not_read(site):
+def test_files_with_current_digests_are_not_read(site):
     file = put(site / "a", b"one")
     put(site / "b", b"two")
     run(site)
@@ -111,7 +111,7 @@ def test_links_and_dotfiles_are_left_out(site, tmp_path):
     assert (site / ".pagewise-0123456789abcdef.tmp").exists()
 
 
-def test_check_finds_what_differs_and_writes_nothing(site):
+def test_check_finds_differences_and_writes_nothing(site):
     bad, good, changed, none = (put(site / name, name.encode()) for name in ("bad", "good", "changed", "none"))
     run(site)
     os.removexattr(none, NAME)
@@ -129,7 +129,7 @@ def test_check_finds_what_differs_and_writes_nothing(site):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root becomes another user")
-def test_file_that_is_not_writable_is_told_of_and_not_read():
+def test_unwritable_file_is_reported_and_not_read():
     place = pathlib.Path(tempfile.mkdtemp(prefix="pagewise-tool-"))
     try:
         place.chmod(0o755)
@@ -150,7 +150,7 @@ def test_file_that_is_not_writable_is_told_of_and_not_read():
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/sys/fs"), reason="no file system without attributes is at hand")
-def test_file_system_without_attributes_is_told_of_once():
+def test_file_system_without_attributes_is_reported_once():
     done = run("-j", "1", "/proc/sys/fs", code=1)
     assert done.err.count("digests need user extended attributes") == 1 == done.err.count("\n")
 
@@ -202,7 +202,7 @@ def test_file_that_changes_while_it_is_read_gets_no_digest(site):
 
 
 @pytest.mark.slow
-def test_file_that_was_written_just_now_is_waited_for(site):
+def test_a_file_that_was_just_written_is_read_later(site):
     """Two writes of one clock tick have one time: a digest between them would be trusted."""
     rng = random.Random(3)
     file = put(site / "a", b"0")
@@ -234,7 +234,7 @@ def test_help():
 
 
 @pytest.mark.slow
-def test_tree_without_a_bottom_is_walked_to_its_bound(site):
+def test_very_deep_tree_is_walked_to_the_limit(site):
     put(site / "top", b"top")
     fd = nest(site, 2100)
     os.close(os.open("bottom", os.O_WRONLY | os.O_CREAT, dir_fd=fd))
@@ -252,7 +252,7 @@ def test_tree_without_a_bottom_is_walked_to_its_bound(site):
     subprocess.run(["rm", "-rf", site], check=True)
 
 
-def test_names_reach_no_terminal_as_they_are(site):
+def test_names_are_escaped_on_a_terminal(site):
     evil = "\x1b]0;x\x07\npagewise: forged\\\xfc"
     escaped = r"\x1B]0;x\x07\x0Apagewise: forged\x5C\xC3\xBC"
     path = put(site / evil / (evil + ".txt"), b"a")

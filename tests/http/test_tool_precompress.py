@@ -153,7 +153,7 @@ def test_group_that_cannot_be_kept_gets_no_more_than_others(open_place):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root becomes another user")
-def test_directory_that_is_not_writable_is_told_of(open_place):
+def test_unwritable_directory_is_reported(open_place):
     put(open_place / "a.txt")
     open_place.chmod(0o755)
     done = subprocess.run([harness.PAGEWISE, "precompress", "-c", "gz", str(open_place)], user=65534, group=65533,
@@ -162,7 +162,7 @@ def test_directory_that_is_not_writable_is_told_of(open_place):
     assert done.stderr == f"pagewise precompress: {open_place}/a.txt.gz: cannot write this sibling: Permission denied\n"
 
 
-def test_what_is_current_is_left_alone_and_what_is_older_is_made_anew(tmp_path):
+def test_only_outdated_siblings_are_made_again(tmp_path):
     file = put(tmp_path / "a.txt")
     run(tmp_path)
     before = {s: os.stat(str(file) + s).st_ino for s in UNDO}
@@ -177,7 +177,7 @@ def test_what_is_current_is_left_alone_and_what_is_older_is_made_anew(tmp_path):
     assert undone(file, ".br", len(TEXT)) == TEXT
 
 
-def test_what_does_not_get_smaller_has_no_sibling_and_an_older_one_goes(tmp_path):
+def test_incompressible_file_has_no_sibling_and_loses_an_older_one(tmp_path):
     put(tmp_path / "noise.txt", os.urandom(5000))
     put(tmp_path / "noise.txt.gz", b"of another one", OLD - 1)
     put(tmp_path / "noise.txt.br", b"current", OLD)
@@ -188,7 +188,7 @@ def test_what_does_not_get_smaller_has_no_sibling_and_an_older_one_goes(tmp_path
     assert "1 current, 5 not smaller, 2 removed; 0 errors" in done.out
 
 
-def test_only_what_compresses_and_no_link_dotfile_or_sibling(tmp_path):
+def test_only_compressible_files_get_siblings(tmp_path):
     site, outside = tmp_path / "site", tmp_path / "outside"
     put(outside / "secret.txt")
     for name in ("pic.png", "pic.svgz", "v.mp4", "x.zip", "no_suffix", ".hidden.txt", ".dir/a.txt", "a.txt.gz", "b.css.br"):
@@ -262,7 +262,7 @@ def test_signal_ends_it_and_leaves_nothing(slow, number, code):
 
 
 @pytest.mark.slow
-def test_killed_one_leaves_what_the_next_removes_and_nobodys_work_is_removed(slow, tmp_path):
+def test_next_run_removes_files_of_a_killed_run_and_no_others(slow, tmp_path):
     with running("-c", "br", slow) as p:
         wait_until(lambda: temporaries(slow), "the work")
         p.kill()
@@ -306,7 +306,7 @@ def test_full_disk_ends_it_with_one_message_and_nothing_of_a_sibling_stays():
         assert sorted(os.listdir(top)) == before
 
 
-def test_what_has_the_name_and_is_no_file_stays(tmp_path):
+def test_sibling_that_is_no_regular_file_stays(tmp_path):
     put(tmp_path / "a.txt")
     (tmp_path / "a.txt.gz").mkdir()
     (tmp_path / "a.txt.br").symlink_to("/etc/passwd")
@@ -334,7 +334,7 @@ def test_many_files_in_a_deep_tree(tmp_path):
     assert len(names(tmp_path)) == 800 and "200 files;" in done.out
 
 
-def test_progress_is_for_terminals_and_for_nobody_else(slow):
+def test_progress_is_shown_only_on_terminals(slow):
     main, other = pty.openpty()
     with running("-c", "br", slow, stdin=other) as p:
         wait_until(lambda: temporaries(slow), "the work")
@@ -379,7 +379,7 @@ def test_help_and_directories_that_are_not_there(tmp_path):
     assert names(tmp_path) == {"is/a.txt", "is/a.txt.gz"}
 
 
-def test_server_without_the_tool_says_where_it_looked(tmp_path):
+def test_missing_tool_is_reported_with_its_places(tmp_path):
     program = tmp_path / "sbin/pagewise"
     program.parent.mkdir()
     shutil.copy(harness.PAGEWISE, program)
@@ -394,7 +394,7 @@ def test_server_without_the_tool_says_where_it_looked(tmp_path):
     assert " 1 made" in done.stdout
 
 
-def test_server_sends_what_was_made(serve_conf, tmp_path):
+def test_server_sends_the_siblings(serve_conf, tmp_path):
     root = tmp_path / "www"
     put(root / "a.html")
     run(root)

@@ -126,7 +126,7 @@ def test_connection_that_ends_between_two_requests_is_a_failure():
     assert traffic.total("right") > 0
 
 
-def test_nobody_there_is_a_failure_unless_an_end_was_announced():
+def test_missing_server_is_a_failure_unless_announced():
     with plain_server() as listener:
         address = listener.getsockname()
     with Traffic(address, SMALL, late=0.5) as traffic:

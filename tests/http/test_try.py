@@ -106,7 +106,7 @@ def test_last_step_may_be_a_status(site):
     assert body(server, "/both") == "both"
 
 
-def test_listing_is_a_step_that_is_there(site):
+def test_listing_counts_as_an_existing_step(site):
     server = site(["$path", "/fall.html"], autoindex=True)
     assert 'href="x"' in body(server, "/empty/")
     assert body(server, "/nope/") == "fall.html"
@@ -159,7 +159,7 @@ def test_answer_is_another_one_when_an_earlier_step_comes_and_goes(site, root):
     "", "path", "$pat", "$path.html/", "/dir/", "/", "//x", "/../x", "/.x",
     "/$path", "$path$path", "200", "4040", "40", "=200", "400", "==404", "599",
 ])
-def test_step_that_is_none_is_an_error(tmp_path, step):
+def test_invalid_step_is_an_error(tmp_path, step):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\ntry = {"%s"}\n}\n' % step)
     run = Finished("-t", "-c", str(conf))
@@ -179,7 +179,7 @@ def test_steps_in_one_string_are_an_error_that_has_the_right_form(tmp_path, step
         1, 'pagewise: %s:3: try: "%s": a step must not contain a space: write {%s}\n' % (conf, step, form))
 
 
-def test_nothing_comes_after_a_status(tmp_path):
+def test_step_after_a_status_is_an_error(tmp_path):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\ntry = {"$path", "404", "/x"}\n}\n')
     run = Finished("-t", "-c", str(conf))

@@ -64,7 +64,7 @@ def test_program_that_was_replaced_serves_in_the_same_process(server, program):
 
 
 @pytest.mark.slow
-def test_script_that_becomes_the_program_will_do(server, program):
+def test_script_that_executes_the_program_works(server, program):
     script(program, 'exec %s "$@"\n' % harness.PAGEWISE)
     upgrade(server)
     assert server.get("/small").body == b"small"
@@ -96,7 +96,7 @@ def test_program_that_cannot_be_run_is_refused(server, program, change):
 
 
 @pytest.mark.slow
-def test_program_that_hangs_is_tried_again(server, program):
+def test_hung_program_is_tested_again(server, program):
     script(program, "exec sleep 1000\n")
     server.signal(signal.SIGUSR2)
     # Before that the shell may still have to read its script.
@@ -114,7 +114,7 @@ def test_program_that_hangs_is_tried_again(server, program):
 
 @pytest.mark.once  # 20 seconds
 @pytest.mark.slow
-def test_reload_waits_for_a_program_that_hangs_and_no_longer(server, program):
+def test_reload_waits_for_a_hung_program_within_the_limit(server, program):
     script(program, "exec sleep 1000\n")
     server.signal(signal.SIGUSR2)
     wait_until(lambda: "sleep" in map(name, server.processes()), "the test")
