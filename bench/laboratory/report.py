@@ -22,6 +22,11 @@ DARK = {"ink": "#e4e8ec", "line": "#333b44", "ours": "#4fb3d3", "peer": "#8f98a3
         "reference": "#c9b27a", "paper": "#14181d"}
 SUBTITLE = "Every way to send a file, measured side by side"
 PAIRS = "With and without libpagewise"
+# The scenarios whose first figure the report opens with: question -> the first that was run.
+OPENING = {"Does a cached file notice others that are not?": ("storm",),
+           "Up to which load?": ("knee",),
+           "How fast are downloads from the disk?": ("download",),
+           "How many bytes does the disk read for each that is sent?": ("zipf", "clients", "slow")}
 PART = "This run was stopped or is not finished: the report is partial."
 
 
@@ -151,6 +156,23 @@ def figures_html(module, view):
                f"<figcaption>{escape(caption)}</figcaption></figure>")
 
 
+def opening_html(parts, drawn):
+    """One figure for each question, above all tables; its scenario shows it no more."""
+    there = {name_of(module): figures for (module, _), figures in zip(parts, drawn) if figures}
+    chosen = [(text, name) for text, names in OPENING.items()
+              if (name := next((one for one in names if one in there), None))]
+    if not chosen:
+        return
+    yield "<section class=opening>"
+    for text, name in chosen:
+        yield f"<div><h2><a href='#{name}'>{escape(text)}</a></h2>{there[name].pop(0)}</div>"
+    yield "</section>"
+
+
+def name_of(module):
+    return module.__name__.rpartition(".")[2]
+
+
 def details(summary_text, lines):
     yield f"<details><summary>{escape(summary_text)}</summary>"
     yield from lines
@@ -171,7 +193,7 @@ def commands_html(view):
 
 
 def scenario_html(module, view, figures):
-    yield f"<section><h2>{escape(module.TITLE)}</h2>"
+    yield f"<section id={name_of(module)}><h2>{escape(module.TITLE)}</h2>"
     yield from figures
     yield f"<p>{escape(module.WHAT)}</p>"
     if view.names:
@@ -206,7 +228,7 @@ def host_html(about):
 
 
 def page(run):
-    """The first figure of all stands on top."""
+    """The figures that answer the main questions are on top."""
     about, parts = run.about, list(views(run))
     drawn = [list(figures_html(m, v)) if v.names else [] for m, v in parts]
     state = "" if about["finished"] else (
@@ -221,6 +243,7 @@ def page(run):
                     if key in about["host"])
     yield (f"<header><h1>pagewise</h1><p>{SUBTITLE}</p><p class=of>{of}</p>{state}</header>"
            "<main>")
+    yield from opening_html(parts, drawn)
     for i, (module, view) in enumerate(parts):
         yield from scenario_html(module, view, drawn[i])
     yield from host_html(about)
@@ -268,7 +291,7 @@ def markdown(run):
 def pictures(run):
     """NAME-N.svg, the Nth figure of a scenario, and its contents."""
     for module, view in views(run):
-        name = module.__name__.rpartition(".")[2]
+        name = name_of(module)
         if view.names:
             for n, (_, figure) in enumerate(module.figures(view), 1):
                 yield f"{name}-{n}.svg", svg(figure)
