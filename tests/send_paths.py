@@ -15,7 +15,7 @@ VARIABLE = "PAGEWISE_TEST_PATHS"
 MODES = ("all", "pairs", "default")
 NAMES = {"server", "send_path", "path_name", "path"}  # of the parameters
 DEFAULT = {"nodiskio", "hot"}
-COMPARISON = ("uring", "splice", "mlock", "aio", "pool", "blocking", "copy")
+COMPARISON = ("uring", "ring", "splice", "mlock", "aio", "pool", "blocking", "copy")
 
 
 def mode():

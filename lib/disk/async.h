@@ -29,6 +29,7 @@ struct async;
 struct async_op {
 	struct pw_waiter *ao_waiter;
 	size_t ao_result;
+	int ao_sent;	  /* bytes sent by async_read_send, or -errno */
 	unsigned ao_left; /* number of completions in flight */
 	int ao_error;
 };
@@ -43,6 +44,14 @@ int async_probe(const char **why);
  */
 int async_read(struct pw_loop *, struct async_op *, struct pw_waiter *, int fd,
     void *buf, size_t len, off_t off);
+
+/*
+ * As async_read, and sends the bytes on the socket `sock` without the loop, as os_send does.  When wt_done
+ * is called, ao_sent has the number of bytes sent, which may be less than `len`, or -errno: -EAGAIN if the
+ * socket was full, or -ECANCELED if fewer than `len` bytes were read.  Fails with -ENOSYS on FreeBSD.
+ */
+int async_read_send(struct pw_loop *, struct async_op *, struct pw_waiter *,
+    int fd, void *buf, size_t len, off_t off, int sock, bool more);
 
 /*
  * Starts to read a range into the page cache: submits an advice for each `step` bytes, then reads the

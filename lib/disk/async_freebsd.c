@@ -51,6 +51,15 @@ async_queue_open(int wake)
 	return error;
 }
 
+int
+async_read_send(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
+    int fd, void *buf, size_t len, off_t off, int sock, bool more)
+{
+	(void)lp, (void)op, (void)w, (void)fd, (void)buf, (void)len, (void)off;
+	(void)sock, (void)more;
+	return -ENOSYS;
+}
+
 static int
 async_of_event(struct pw_loop *lp, struct async **out)
 {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <liburing.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "lib/disk/async.h"
 #include "lib/disk/completion.h"
@@ -14,7 +15,10 @@
 
 #define RING_ENTRIES 256 /* entries of a ring; a step of a fetch needs two */
 #define RING_WORKERS 16	 /* most kernel workers of a ring */
-#define BYTE	     1	 /* bit of user_data, set if the entry reads one byte */
+
+/* Bits of user_data: the entry reads one byte, or sends. */
+#define BYTE UINT64_C(1)
+#define SEND UINT64_C(2)
 
 struct async {
 	struct io_uring as_ring;
@@ -145,6 +149,35 @@ async_read(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w, int fd,
 	return 0;
 }
 
+int
+async_read_send(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
+    int fd, void *buf, size_t len, off_t off, int sock, bool more)
+{
+	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0), error;
+	struct io_uring_sqe *sqe;
+	struct async *as;
+
+	error = async_make_room(lp, 2, &as);
+	if (error != 0)
+		return error;
+	sqe = io_uring_get_sqe(&as->as_ring);
+	io_uring_prep_read(sqe, fd, buf, (unsigned)len, (uint64_t)off);
+	io_uring_sqe_set_flags(sqe, IOSQE_ASYNC | IOSQE_IO_LINK);
+	io_uring_sqe_set_data(sqe, op);
+	sqe = io_uring_get_sqe(&as->as_ring);
+	io_uring_prep_send(sqe, sock, buf, len, flags);
+	io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
+	io_uring_sqe_set_data64(sqe, (uintptr_t)op | SEND);
+	async_op_begin(lp, op, w, 2);
+	async_submit(as);
+	/* A link ends with the submission: a later one would send before the read has ended. */
+	if (io_uring_sq_ready(&as->as_ring) > 0) {
+		io_uring_prep_nop(sqe);
+		io_uring_sqe_set_data64(sqe, (uintptr_t)op | SEND);
+	}
+	return 0;
+}
+
 static void
 async_prep_advice(
     struct io_uring *ring, struct async_op *op, int fd, off_t off, size_t len)
@@ -196,13 +229,16 @@ async_fetch(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
  * error of the request that failed replaces -ECANCELED of the requests behind it.
  */
 static void
-async_complete(struct pw_loop *lp, struct async_op *op, int result, bool byte)
+async_complete(
+    struct pw_loop *lp, struct async_op *op, int result, uint64_t bits)
 {
 	struct pw_waiter *w = op->ao_waiter;
 
-	if (byte && result == 0)
+	if ((bits & BYTE) && result == 0)
 		result = -ESTALE;
-	if (result >= 0)
+	if (bits & SEND)
+		op->ao_sent = result;
+	else if (result >= 0)
 		op->ao_result = (size_t)result;
 	else if (op->ao_error == 0 || op->ao_error == -ECANCELED)
 		op->ao_error = result;
@@ -238,8 +274,8 @@ async_drain(struct pw_loop *lp)
 		result = cqe->res;
 		io_uring_cqe_seen(&as->as_ring, cqe);
 		async_complete(lp,
-		    (struct async_op *)(uintptr_t)(data & ~(uint64_t)BYTE),
-		    result, (data & BYTE) != 0);
+		    (struct async_op *)(uintptr_t)(data & ~(BYTE | SEND)),
+		    result, data & (BYTE | SEND));
 	}
 }
 

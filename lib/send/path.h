@@ -67,6 +67,7 @@ extern const struct pw_send_path send_mlock;
 extern const struct pw_send_path send_native;
 extern const struct pw_send_path send_nodiskio;
 extern const struct pw_send_path send_pool;
+extern const struct pw_send_path send_ring;
 extern const struct pw_send_path send_splice;
 extern const struct pw_send_path send_uring;
 

@@ -1,7 +1,12 @@
 /*
- * path_aio: reads asynchronously into a buffer, then sends the buffer by send(2) (thesis 2.3.2).
- * The loop never waits, and all data is copied twice, resident or not.  If there is no io_uring, a
- * disk thread reads.
+ * path_aio: the paths aio and ring.  aio reads asynchronously into its own buffer, then calls
+ * send(2) from it (thesis 2.3.2).  The loop never waits, and all data is copied twice, resident or
+ * not.  If there is no io_uring, a disk thread reads.
+ *
+ * ring does the same, but the ring also sends (thesis 2.3.5): a read and a send are linked, and the
+ * loop only accounts for both.  The loop itself sends what needs it between the read and the send:
+ * the first bytes, which follow a head, the last bytes, before which it calls file_check, and what a
+ * full socket did not accept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,11 +19,26 @@
 struct aio {
 	struct async_op ai_op;
 	bool ai_ring; /* true if the ring reads, false if a disk thread does */
-	off_t ai_off; /* offset of ai_data in the file */
+	bool ai_linked; /* true if the ring also sends */
+	off_t ai_off;	/* offset of ai_data in the file */
 	size_t ai_len;
 	size_t ai_room;
 	char ai_data[];
 };
+
+/* Accounts for what the ring sent.  A full socket is no error: the loop sends the rest. */
+static void
+aio_account(struct pw_send *s, struct aio *ai)
+{
+	int sent = ai->ai_op.ao_sent;
+
+	__atomic_store_n(&send_priv(s)->ss_lent, LENT_NOT, __ATOMIC_SEQ_CST);
+	ai->ai_linked = false;
+	if (sent > 0)
+		account_sent(s, 0, (uint64_t)sent);
+	else if (sent < 0 && sent != -ECANCELED)
+		account_sent(s, sent, 0);
+}
 
 static void
 aio_read_done(struct pw_waiter *w)
@@ -34,6 +54,8 @@ aio_read_done(struct pw_waiter *w)
 		send_fetch_end(s, ai->ai_off, ai->ai_off + (off_t)ai->ai_len);
 	else if (s->snd_error == 0)
 		s->snd_error = -ESTALE;
+	if (ai->ai_linked)
+		aio_account(s, ai);
 	s->snd_done(s);
 }
 
@@ -76,6 +98,31 @@ aio_pool_run(struct pw_send *s)
 	return n > 0 ? send_check(s, (size_t)n) : 0;
 }
 
+/* Returns true if the ring may send the chunk: it follows a head, and precedes the last bytes. */
+static bool
+aio_may_link(const struct pw_send *s)
+{
+	return s->snd_path == &send_ring && !sink_copies(s) &&
+	       s->snd_mem_len == 0 && (off_t)aio_chunk(s) < s->snd_len;
+}
+
+static int
+aio_link(struct pw_send *s, struct aio *ai)
+{
+	int error;
+
+	__atomic_store_n(
+	    &send_priv(s)->ss_lent, LENT_CLAIMED, __ATOMIC_SEQ_CST);
+	error = async_read_send(s->snd_loop, &ai->ai_op,
+	    &send_priv(s)->ss_waiter, s->snd_file->fil_fd, ai->ai_data,
+	    aio_chunk(s), s->snd_off, s->snd_sock, true);
+	ai->ai_linked = error == 0;
+	if (error != 0)
+		__atomic_store_n(
+		    &send_priv(s)->ss_lent, LENT_NOT, __ATOMIC_SEQ_CST);
+	return error;
+}
+
 /*
  * Starts a read by the ring.  Fails with -ENOSYS for other paths that read for a pw_sink, as a ring may
  * be forbidden there, and for the last chunk of a remote file, since file_check may wait for its
@@ -84,9 +131,12 @@ aio_pool_run(struct pw_send *s)
 static int
 aio_read_by_ring(struct pw_send *s, struct aio *ai)
 {
-	if (s->snd_path != &send_aio || (file_priv(s->snd_file)->fp_remote &&
-					    (off_t)aio_chunk(s) == s->snd_len))
+	if ((s->snd_path != &send_aio && s->snd_path != &send_ring) ||
+	    (file_priv(s->snd_file)->fp_remote &&
+		(off_t)aio_chunk(s) == s->snd_len))
 		return -ENOSYS;
+	if (aio_may_link(s))
+		return aio_link(s, ai);
 	return async_read(s->snd_loop, &ai->ai_op, &send_priv(s)->ss_waiter,
 	    s->snd_file->fil_fd, ai->ai_data, aio_chunk(s), s->snd_off);
 }
@@ -154,6 +204,14 @@ path_aio_finish(struct pw_send *s)
 
 const struct pw_send_path send_aio = {
     .path_name = "aio",
+    .path_step = path_aio_step,
+    .path_finish = path_aio_finish,
+    .path_reads = true,
+};
+
+const struct pw_send_path send_ring = {
+    .path_name = "ring",
+    .path_probe = async_probe,
     .path_step = path_aio_step,
     .path_finish = path_aio_finish,
     .path_reads = true,

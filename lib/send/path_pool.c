@@ -22,14 +22,6 @@
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 
-/* States of ss_lent.  Disk thread and loop compete to leave LENT_OUT; one of them succeeds. */
-enum {
-	LENT_NOT,     /* no job uses the socket */
-	LENT_OUT,     /* the job is queued, or its thread reads */
-	LENT_CLAIMED, /* the thread may be sending */
-	LENT_BACK,    /* the loop took the socket; the thread must not send */
-};
-
 static bool
 pool_path_take(struct pw_send *s, int state)
 {

@@ -22,6 +22,7 @@ static const struct pw_send_path *const paths[] = {
     &send_native,
     &send_nodiskio,
     &send_uring,
+    &send_ring,
     &send_splice,
     &send_mlock,
     &send_aio,
@@ -33,7 +34,7 @@ static const struct pw_send_path *const paths[] = {
 #define NPATHS (sizeof(paths) / sizeof(paths[0]))
 
 static const char *const names[NPATHS + 1] = {"native", "nodiskio", "uring",
-    "splice", "mlock", "aio", "pool", "blocking", "copy", NULL};
+    "ring", "splice", "mlock", "aio", "pool", "blocking", "copy", NULL};
 
 const char *const *
 pw_send_path_names(void)

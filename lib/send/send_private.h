@@ -14,6 +14,14 @@ struct ahead;
 struct holder;
 struct pin;
 
+/* States of ss_lent.  Disk thread and loop compete to leave LENT_OUT; one of them succeeds. */
+enum {
+	LENT_NOT,     /* nobody but the loop uses the socket */
+	LENT_OUT,     /* the job is queued, or its thread reads */
+	LENT_CLAIMED, /* a thread or the ring may be sending */
+	LENT_BACK,    /* the loop took it back: the thread must not send */
+};
+
 struct send_private {
 	struct pw_waiter ss_waiter;
 	size_t ss_window;  /* bytes of the next window */
@@ -65,7 +73,7 @@ struct send_private {
 	off_t ss_dropped;     /* end of the dropped part of that stretch */
 	void *ss_own;	      /* state of the path, or NULL */
 	unsigned ss_fetches;  /* fetches since the last progress */
-	int ss_lent;	      /* owner of the socket (path_pool.c), atomic */
+	int ss_lent;	      /* who uses the socket (LENT_NOT), atomic */
 	size_t ss_took;	      /* bytes that a disk thread's call sent */
 	int ss_result;	      /* result of the last send call, 0 or -errno */
 	int ss_next; /* outcome of a disk thread's call, an enum account_next */

@@ -253,7 +253,7 @@ conf_tls_check_send_path(
     const struct conf *conf, const struct settings *set, struct conf_why *why)
 {
 	static const char *const names[] = {
-	    "splice", "mlock", "uring", "native"};
+	    "splice", "mlock", "uring", "ring", "native"};
 
 	if (!conf_has_tls(conf) || conf->conf_ktls == TLS_KTLS_ON ||
 	    set->set_send_path == pw_send_default())

@@ -136,6 +136,7 @@ static int
 sandbox_is_async(const struct settings *set)
 {
 	return set->set_send_path == pw_send_path("uring") ||
+	       set->set_send_path == pw_send_path("ring") ||
 	       set->set_send_path == pw_send_path("aio");
 }
 

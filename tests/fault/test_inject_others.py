@@ -64,7 +64,7 @@ def test_requests_get_503_until_a_disk_thread_starts(start, plan, path):
     assert cold(server) == 200
 
 
-@pytest.mark.parametrize("path", ["uring", "aio"])
+@pytest.mark.parametrize("path", ["uring", "ring", "aio"])
 @pytest.mark.parametrize("call", ["io_uring_queue_init_params", "io_uring_register_eventfd"])
 def test_disk_threads_fetch_for_a_worker_without_a_ring(start, plan, path, call):
     server = start(path)

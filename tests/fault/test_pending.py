@@ -113,9 +113,9 @@ def test_blocking_paths_hang(serve_disk, disk, path_name):
     finishes(c, 1)
 
 
-@pytest.mark.parametrize("path_name", [p for p in WAITING if p != "aio"])
+@pytest.mark.parametrize("path_name", [p for p in WAITING if p not in ("aio", "ring")])
 def test_a_hung_disk_uses_only_its_own_threads(serve_disk, disk, path_name):
-    """aio is not here: the kernel's workers are one pool for all disks."""
+    """aio and ring are not here: the kernel's workers are one pool for all disks."""
     server = serve_disk(path_name, threads=2)
     clients = hangs(disk, server, *range(MANY))
     hot_requests(server, hosts=("fast",))
@@ -353,6 +353,7 @@ def test_blocking_path_reads_a_file_without_a_residency_check(slow, traced):
         ("splice", {"splice"}),
         ("mlock", {"sendfile"}),
         ("aio", set()),
+        ("ring", set()),
         ("pool", set()),
     ],
 )

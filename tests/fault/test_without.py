@@ -64,6 +64,11 @@ def test_uring_without_io_uring_is_refused_at_the_start(may_filter, site):
     assert (code, err) == (2, "pagewise: --send-path: " + WHY)
 
 
+def test_ring_without_io_uring_is_refused_at_the_start(may_filter, site):
+    code, err = refused("--root", str(site), "--send-path", "ring")
+    assert (code, err) == (2, "pagewise: --send-path: ring" + WHY.removeprefix("uring"))
+
+
 def test_uring_of_a_location_without_io_uring_is_refused_at_the_start(may_filter, site, tmp_path):
     conf = tmp_path / "pagewise.conf"
     conf.write_text(
@@ -75,7 +80,7 @@ def test_uring_of_a_location_without_io_uring_is_refused_at_the_start(may_filter
     assert err.endswith(": send_path: " + WHY)
 
 
-@pytest.mark.parametrize("path_name", [p for p in harness.FILE_PATHS if p != "uring"])
+@pytest.mark.parametrize("path_name", [p for p in harness.FILE_PATHS if p not in ("uring", "ring")])
 def test_other_send_paths_work_without_io_uring(may_filter, serve, public, path_name):
     server = serve("--root", public, "--workers", "1", "--send-path", path_name, wrapper=WRAPPER)
     for _ in range(2):

@@ -30,7 +30,7 @@ DEBUG = os.environ.get("PAGEWISE_DEBUG", os.path.join(TREE, "build/debug/pagewis
 SLOWFS = os.environ.get("SLOWFS", os.path.join(TREE, "build/tests/slowfs"))
 SPINDLE = os.environ.get("SPINDLE", os.path.join(TREE, "build/tests/spindle"))
 
-FILE_PATHS = ["nodiskio", "uring", "splice", "mlock", "aio", "pool", "blocking",
+FILE_PATHS = ["nodiskio", "uring", "ring", "splice", "mlock", "aio", "pool", "blocking",
               "copy"]
 
 # The debug build's responses go into a pw_sink (tests/inside/sink.h), and so do those over TLS,

@@ -122,7 +122,7 @@ def test_access_time_is_not_updated_if_permitted(serve_conf, public, user, keep)
     server.stop(messages=True)
 
 
-@pytest.mark.parametrize("path", ["uring", "aio"])
+@pytest.mark.parametrize("path", ["uring", "ring", "aio"])
 def test_io_uring_and_the_capability_exclude_each_other(serve_conf, release, public, path):
     """Also if only a location uses it."""
     root, data = public

@@ -181,7 +181,7 @@ def test_root_without_the_sandbox_may_do_everything(inside):
 
 
 @has_landlock
-@pytest.mark.parametrize("path", ["uring", "aio"])
+@pytest.mark.parametrize("path", ["uring", "ring", "aio"])
 def test_io_uring_is_allowed_only_where_it_is_used(inside, path):
     server = inside("--send-path", path)
     for kind in KINDS:

@@ -228,7 +228,7 @@ def test_a_socket_is_given_more_when_there_is_memory_again(start, kernel):
         c.finish()
 
 
-@pytest.mark.parametrize("path", ["nodiskio", "copy", "splice", "uring", "aio", "pool"])
+@pytest.mark.parametrize("path", ["nodiskio", "copy", "splice", "uring", "ring", "aio", "pool"])
 def test_answers_are_the_same_under_pressure(start, site, kernel, path):
     server = start(send_path=path)
     kernel.has(MOST + PAGE)

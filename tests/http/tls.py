@@ -22,7 +22,7 @@ ON = "PAGEWISE_TLS" in os.environ
 VERSION = os.environ.get("PAGEWISE_TLS")
 SCHEME = "https" if ON else "http"
 
-REFUSED = ("uring", "splice", "mlock")  # send paths: they send files, not memory
+REFUSED = ("uring", "ring", "splice", "mlock")  # send paths: they send files, not memory
 TICKETS = 1  # that a server of TLS 1.3 sends after a full handshake
 
 # In seconds: a server that is full, or stopped, does not take part in a handshake, nor in the next.

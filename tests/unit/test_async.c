@@ -1,5 +1,5 @@
 /*
- * Reads and fetches by io_uring, and what becomes of the paths uring and aio where
+ * Reads, fetches and sends by io_uring, and what becomes of the paths uring, ring and aio where
  * there is none: the tests run a second time under a seccomp filter, as in a
  * container.
  */
@@ -262,7 +262,7 @@ sends(struct fixture *fx, const char *path, struct pw_file *file)
 }
 
 static void
-uring_and_aio_send_what_they_should(void **state)
+their_paths_send_the_whole_file(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -271,13 +271,14 @@ uring_and_aio_send_what_they_should(void **state)
 	file = new_file(fx, "f", SIZE);
 	sends(fx, "uring", file);
 	sends(fx, "aio", file);
+	sends(fx, "ring", file);
 	pw_file_unref(&file);
 }
 
 static void
-a_file_that_shrank_is_stale_on_both(void **state)
+a_file_that_shrank_is_stale_on_all(void **state)
 {
-	static const char *const paths[] = {"uring", "aio"};
+	static const char *const paths[] = {"uring", "aio", "ring"};
 	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
@@ -300,6 +301,96 @@ a_file_that_shrank_is_stale_on_both(void **state)
 	}
 }
 
+/* Starts a read of `len` bytes at `off`, and a send to the wire; waits until both have ended. */
+static void
+reads_and_sends(struct fixture *fx, struct op *op, struct wire *wr, int fd,
+    char *buf, size_t len, off_t off)
+{
+	op_init(op);
+	assert_int_equal(
+	    async_read_send(fx->fx_loop, &op->op_async, &op->op_waiter, fd, buf,
+		len, off, wr->wr_sock, false),
+	    0);
+	assert_int_equal(ended(fx, op), 0);
+	wire_read(wr);
+}
+
+static void
+a_send_follows_its_read(void **state)
+{
+	static char buf[SIZE], expected[SIZE];
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct wire wr;
+	struct op op;
+
+	wire_wide(&wr);
+	reads_and_sends(fx, &op, &wr, file->fil_fd, buf, STEP, 100);
+	assert_int_equal(op.op_async.ao_result, STEP);
+	assert_int_equal(op.op_async.ao_sent, STEP);
+	fill(expected, 100, STEP);
+	assert_int_equal(wr.wr_len, STEP);
+	assert_memory_equal(wr.wr_data, expected, STEP);
+	wire_close(&wr);
+	pw_file_unref(&file);
+}
+
+/* A short read, and a read that fails. */
+static void
+without_all_bytes_nothing_is_sent(void **state)
+{
+	static char buf[SIZE];
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct wire wr;
+	struct op op;
+
+	wire_wide(&wr);
+	reads_and_sends(fx, &op, &wr, file->fil_fd, buf, STEP, SIZE - 3);
+	assert_int_equal(op.op_async.ao_result, 3);
+	assert_int_equal(op.op_async.ao_sent, -ECANCELED);
+	op_init(&op);
+	assert_int_equal(
+	    async_read_send(fx->fx_loop, &op.op_async, &op.op_waiter, -1, buf,
+		STEP, 0, wr.wr_sock, false),
+	    0);
+	assert_int_equal(ended(fx, &op), -EBADF);
+	assert_int_equal(op.op_async.ao_sent, -ECANCELED);
+	wire_read(&wr);
+	assert_int_equal(wr.wr_len, 0);
+	wire_close(&wr);
+	pw_file_unref(&file);
+}
+
+static void
+a_full_socket_takes_what_fits(void **state)
+{
+	static char buf[SIZE];
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct wire wr;
+	struct op op;
+	size_t sent = 0;
+
+	wire_narrow(&wr);
+	do {
+		op_init(&op);
+		assert_int_equal(
+		    async_read_send(fx->fx_loop, &op.op_async, &op.op_waiter,
+			file->fil_fd, buf, SIZE, 0, wr.wr_sock, false),
+		    0);
+		assert_int_equal(ended(fx, &op), 0);
+		assert_int_equal(op.op_async.ao_result, SIZE);
+		if (op.op_async.ao_sent > 0)
+			sent += (size_t)op.op_async.ao_sent;
+	} while (op.op_async.ao_sent == (int)SIZE);
+	assert_true(op.op_async.ao_sent > 0 || op.op_async.ao_sent == -EAGAIN);
+	wire_read(&wr);
+	assert_true(wr.wr_len <= sent);
+	wire_close(&wr);
+	pw_file_unref(&file);
+}
+
 static void
 without_a_ring_the_cause_is_reported(void **state)
 {
@@ -313,6 +404,7 @@ without_a_ring_the_cause_is_reported(void **state)
 	assert_int_equal(async_probe(&why), -EPERM);
 	assert_non_null(strstr(why, "seccomp"));
 	assert_int_equal(pw_send_probe(pw_send_path("uring"), &why), -EPERM);
+	assert_int_equal(pw_send_probe(pw_send_path("ring"), &why), -EPERM);
 	assert_int_equal(pw_send_probe(pw_send_path("aio"), &why), 0);
 	assert_int_equal(async_read(fx->fx_loop, &op.op_async, &op.op_waiter,
 			     file->fil_fd, &byte, 1, 0),
@@ -356,13 +448,16 @@ main(void)
 	    TEST(the_longest_fetch_succeeds),
 	    TEST(a_range_beyond_the_end_is_stale),
 	    TEST(errors_are_reported),
-	    TEST(uring_and_aio_send_what_they_should),
-	    TEST(a_file_that_shrank_is_stale_on_both),
+	    TEST(a_send_follows_its_read),
+	    TEST(without_all_bytes_nothing_is_sent),
+	    TEST(a_full_socket_takes_what_fits),
+	    TEST(their_paths_send_the_whole_file),
+	    TEST(a_file_that_shrank_is_stale_on_all),
 	};
 	const struct CMUnitTest without[] = {
 	    TEST(without_a_ring_the_cause_is_reported),
-	    TEST(uring_and_aio_send_what_they_should),
-	    TEST(a_file_that_shrank_is_stale_on_both),
+	    TEST(their_paths_send_the_whole_file),
+	    TEST(a_file_that_shrank_is_stale_on_all),
 	};
 	const char *why;
 	int failed = 0;

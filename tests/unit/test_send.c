@@ -149,7 +149,7 @@ a_file_is_not_needed(void **state)
 
 #ifdef __FreeBSD__
 #define DEFAULT "native"
-static const char *const refused[] = {"uring", "splice"};
+static const char *const refused[] = {"uring", "ring", "splice"};
 #else
 #define DEFAULT "nodiskio"
 static const char *const refused[] = {"native"};
@@ -548,7 +548,7 @@ after_cancel_nothing_is_sent(void **state)
 /* ----------------------------------------------------------- while pending */
 
 static const char *const waiting[] = {
-    "nodiskio", "uring", "splice", "mlock", "aio", "pool"};
+    "nodiskio", "uring", "ring", "splice", "mlock", "aio", "pool"};
 
 /* Their threads can be held by a gate; the kernel's cannot. */
 static const char *const pooled[] = {"nodiskio", "splice", "mlock", "pool"};
