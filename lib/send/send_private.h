@@ -16,7 +16,7 @@ struct pin;
 
 /* States of ss_lent.  Disk thread and loop compete to leave LENT_OUT; one of them succeeds. */
 enum {
-	LENT_NOT,     /* nobody but the loop uses the socket */
+	LENT_NOT,     /* only the loop uses the socket */
 	LENT_OUT,     /* the job is queued, or its thread reads */
 	LENT_CLAIMED, /* a thread or the ring may be sending */
 	LENT_BACK,    /* the loop took it back: the thread must not send */
