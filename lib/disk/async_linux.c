@@ -14,7 +14,7 @@
 #include "lib/util/offset.h"
 
 #define RING_ENTRIES 256 /* entries of a ring; a step of a fetch needs two */
-#define RING_WORKERS 16	 /* most kernel workers of a ring */
+#define RING_WORKERS 16	 /* maximum number of kernel workers of a ring */
 
 /* Bits of user_data: the entry reads one byte, or sends. */
 #define BYTE UINT64_C(1)

@@ -54,9 +54,10 @@ struct pw_loop {
 	struct verified *lp_verified;
 	struct async *lp_async; /* created at its first use, or NULL */
 	uint64_t lp_rate; /* estimate of the clients' median rate, bytes/s */
-	uint64_t lp_iteration;	 /* number of calls of pw_loop_rest */
-	_Atomic size_t lp_bound; /* most bytes per call, or 0 (pw_loop_bound) */
-	struct noted lp_noted;	 /* files with requests not counted yet */
+	uint64_t lp_iteration; /* number of calls of pw_loop_rest */
+	_Atomic size_t
+	    lp_bound; /* maximum bytes per call, or 0 (pw_loop_bound) */
+	struct noted lp_noted; /* files with requests not counted yet */
 	_Atomic uint64_t lp_stats[COUNTED];
 	struct meter lp_meter;
 

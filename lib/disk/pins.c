@@ -9,7 +9,8 @@
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
 
-#define PINS_MOST 8192 /* most mappings; a process may have 65530 */
+#define PINS_MOST \
+	8192 /* maximum number of mappings; a process may have 65530 */
 
 _Static_assert(offsetof(struct pins, ps_count) == 0, "pins_any");
 

@@ -23,7 +23,8 @@
 #define POOL_ROOM    3 /* 1/POOL_ROOM of memory is the budget */
 #define POOL_PINS    8 /* 1/POOL_PINS of memory is for pins */
 #define POOL_NEW     4 /* JOB_NEW jobs in a row before a JOB_LONG */
-#define POOL_LONG    ((size_t)16 << 20) /* most bytes of JOB_LONG jobs in flight */
+#define POOL_LONG \
+	((size_t)16 << 20) /* maximum bytes of JOB_LONG jobs in flight */
 
 static struct pw_device *
 pool_device_create(struct pw_pool *pl, dev_t id, enum pool_queue kind)

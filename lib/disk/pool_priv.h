@@ -57,7 +57,7 @@ struct pw_device {
 	uint64_t dv_bytes;
 	uint64_t dv_refused;
 	struct pw_histogram dv_wait;
-	/* most bytes of one advice; 0 before device_step */
+	/* maximum bytes of one advice; 0 before device_step */
 	atomic_size_t dv_step;
 	atomic_bool dv_folios;	    /* result of os_folios, set with dv_step */
 	atomic_size_t dv_readahead; /* read-ahead in bytes, set with dv_step */

@@ -32,7 +32,7 @@ struct tier;
 struct tier_conf {
 	const char *tc_dir;
 	uint64_t tc_size; /* bytes of windows */
-	/* most bytes written in a day, or 0 without a limit */
+	/* maximum bytes written in a day, or 0 without a limit */
 	uint64_t tc_writes;
 	unsigned tc_age; /* least age of a version that is written, seconds */
 };

@@ -17,7 +17,7 @@
 #include "lib/util/offset.h"
 
 #define TIER_CHAINS 64
-#define TIER_WRITES 8 /* most windows that wait to be written */
+#define TIER_WRITES 8 /* maximum number of windows that wait to be written */
 #define TIER_WIDEN \
 	4 /* a window is fetched whole if 1/TIER_WIDEN of it is needed */
 

@@ -22,7 +22,7 @@
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
 #define TRASH		  16384 /* buffer of linux_fetch_read_all, bytes */
 #define WAITS		  32 /* single pages to wait for before the whole window is read */
-#define FOLIO_PIPES	  256 /* most pipes that keep folios */
+#define FOLIO_PIPES	  256 /* maximum number of pipes that keep folios */
 #define HUGE_SIZE	  "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
 /* Advises in steps, since the kernel silently truncates a longer range to os_advice_limit. */

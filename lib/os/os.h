@@ -120,10 +120,7 @@ bool os_share_late(void);
 /* Delays accept(2) until a request has arrived.  Call after listen(2).  Returns 0 or -errno. */
 int os_accept_filter(int sock);
 
-/*
- * Look up a path below dirfd.  Paths that lead outside and magic links (/proc/PID/fd) are refused.
- * os_lookup returns an O_PATH descriptor, for fstat(2) only; it does not open the file itself.
- */
+/* Modes of os_lookup and os_open. */
 enum os_resolve {
 	/*
 	 * never waits for a disk: fails with -EAGAIN if a wait is necessary, or for another mount, where
@@ -144,6 +141,11 @@ enum os_resolve {
 #define OS_ALL_LINKS 16 /* all links are followed, also outside of dirfd */
 #define OS_RESOLVE   3	/* mask of enum os_resolve */
 
+/*
+ * os_lookup and os_open look up a path below dirfd.  Both refuse magic links (/proc/PID/fd) and, without
+ * OS_ALL_LINKS, paths that lead outside.  os_lookup returns an O_PATH descriptor, for fstat(2) only, and
+ * does not open the file itself.
+ */
 int os_lookup(int dirfd, const char *path, int resolve);
 int os_open(int dirfd, const char *path, int resolve);
 /*

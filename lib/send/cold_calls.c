@@ -52,7 +52,7 @@ cold_calls_read(struct pw_waiter *w)
 	cold_calls_remove((struct cold_call *)w);
 }
 
-/* Has a disk thread wait for the call.  If the pool is full, the next check tries again. */
+/* Has a disk thread wait for the reads of the call.  If the pool is full, the next check tries again. */
 static void
 cold_calls_await(struct cold_call *cc)
 {

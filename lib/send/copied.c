@@ -13,7 +13,7 @@
 #include "lib/send/piped.h"
 #include "lib/send/sink.h"
 
-#define COPY ((size_t)64 << 10) /* most bytes of a call: four TLS records */
+#define COPY ((size_t)64 << 10) /* maximum bytes of a call, four TLS records */
 
 int
 send_check(const struct pw_send *s, size_t len)

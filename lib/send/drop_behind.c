@@ -16,7 +16,8 @@
 #include "lib/send/drop_behind.h"
 #include "lib/util/clock.h"
 
-#define TICK_BATCH 64 /* most drops of a list in one tick, 2 us each */
+#define TICK_BATCH \
+	64 /* maximum number of drops of a list in one tick, 2 us each */
 
 struct drop {
 	struct pw_waiter dr_waiter;

@@ -17,7 +17,7 @@ struct drops;
 struct drops *drop_behind_create(void);
 void drop_behind_destroy(struct drops **);
 
-/* Most tries of a drop.  A try fails while a loop sends the file, and is repeated after DROP_SOON. */
+/* Maximum number of tries of a drop.  A try fails while a loop sends the file, and is repeated after DROP_SOON. */
 #define DROP_TRIES 8
 
 /*

@@ -14,7 +14,7 @@
 #include "lib/send/window_size.h"
 #include "lib/util/offset.h"
 
-/* Most bytes that one search passes over: data, and holes of less than FILE_HOLE. */
+/* Maximum bytes that one search passes over: data, and holes of less than FILE_HOLE. */
 #define HOLES_SPAN (8 * WINDOW_MOST)
 
 /*

@@ -18,7 +18,7 @@
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
 
-/* most fetches of a copy, since the first may join a fetch that makes no copy */
+/* maximum number of fetches of a copy, since the first may join a fetch that makes no copy */
 #define TRIES 2
 
 struct lend_private {
@@ -85,7 +85,11 @@ lend_wants_memory(const struct pw_fetch *ft)
 	return ft->ft_want == PW_FETCH_MEMORY;
 }
 
-/* Returns true if the window can be a folio: it is whole, or the rest of the file if that is large. */
+/*
+ * Returns true if the window can be locked as one folio.  The window must begin at a multiple of OS_FOLIO,
+ * and have OS_FOLIO bytes, or at least POOL_LARGE bytes if the file ends there.  The device must not mark
+ * folios (device_marks).
+ */
 static bool
 lend_can_lock(struct pw_fetch *ft)
 {

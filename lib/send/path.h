@@ -25,7 +25,7 @@
  * file.
  */
 #define SEND_HEAD	((size_t)16 << 10)
-/* Most bytes at the end of a range that are copied (copied.c). */
+/* Maximum bytes at the end of a range that are copied (copied.c). */
 #define SEND_TAIL	((size_t)16 << 10)
 
 struct pw_send_path {

@@ -9,7 +9,7 @@
 #include "lib/send/pipes.h"
 
 #define PIPES_KEPT 64
-#define PIPES_MAX  512 /* most pipes, of two descriptors each */
+#define PIPES_MAX  512 /* maximum number of pipes, of two descriptors each */
 
 struct pipes {
 	SLIST_HEAD(, pipe) pps_free;

@@ -12,7 +12,8 @@
 #include "lib/send/holder.h"
 #include "lib/send/path.h"
 
-#define READAHEAD_DEPTH 4 /* most windows in flight, if they are pinned */
+#define READAHEAD_DEPTH \
+	4 /* maximum number of windows in flight, if they are pinned */
 
 struct ahead {
 	/* first member, since the callback casts it */

@@ -8,7 +8,7 @@
 #include "lib/send/send_private.h"
 #include "lib/send/stalled.h"
 
-/* most transmissions that a tick examines, in less than 1 ms */
+/* maximum number of transmissions that a tick examines; this takes less than 1 ms */
 #define LOOKS 256
 
 void

@@ -134,7 +134,8 @@ send_room_settle(struct pw_send *s, bool full)
 	size_t unsent = left > 0 ? (size_t)left : 0;
 
 	/*
-	 * Returns all: a client that does not read would hold the budget while other transmissions wait.
+	 * If the socket is full, returns the whole budget of the transmission.  Otherwise a client that does
+	 * not read would hold it while other transmissions wait.
 	 */
 	if (full && send_bound(s) > 0) {
 		unsent = 0;

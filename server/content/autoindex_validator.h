@@ -3,9 +3,9 @@
  * text and its rows.  Pure.
  *
  * A change of a file's size or time does not change the times of the directory, so both validators
- * include each row.  The tag is a sum of hashes.  So the order of the rows does not matter, and no
- * row must stay in memory.  The date is the newest change (st_ctim) of the directory and of all
- * names in it.
+ * include each row.  The tag is a sum of hashes.  So the order of the rows does not matter, and the
+ * server need not keep the rows in memory.  The date is the newest change (st_ctim) of the directory
+ * and of all names in it.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_VALIDATOR_H
 #define SERVER_CONTENT_AUTOINDEX_VALIDATOR_H

@@ -326,8 +326,8 @@ response_cache_insert(struct response_cache *rch, struct cached_response *rsp)
 }
 
 /*
- * Makes a response with a copy of the file.  Call before a response is evicted, because the copy
- * fails if the file is not resident.
+ * Makes a response with a copy of the file.  Returns NULL if memory is short or the file is not
+ * resident.  So the caller evicts other responses only after this call has succeeded.
  */
 static struct cached_response *
 response_cache_make(struct response_cache *rch, struct cached_key key,

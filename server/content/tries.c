@@ -31,8 +31,8 @@ tries_minutes(const struct tries_cell *tc, uint32_t now_s)
 }
 
 /*
- * Returns the count of a key; tries of earlier minutes are halved.  Sets *recent to the count if
- * the last try was in this minute, else to 0.
+ * Returns the count of a key, halved once for each minute since the last try.  Sets *recent to the
+ * count if the last try was less than a minute ago, else to 0.
  */
 static uint32_t
 tries_count(const struct tries *tr, unsigned salt, uint64_t key, uint32_t now_s,

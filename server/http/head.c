@@ -136,7 +136,10 @@ head_scan_target(struct scan *sc)
 	return 0;
 }
 
-/* Reads "HTTP/1.1" and a CR; any digits are allowed. */
+/*
+ * Reads "HTTP/", a version of the form DIGIT.DIGIT, and a CR.  Returns 400 for other bytes, and 505
+ * for a major version other than 1.
+ */
 static int
 head_scan_version(struct scan *sc)
 {

@@ -40,7 +40,7 @@ void handshaker_destroy(struct handshaker **);
 
 /*
  * Queues a step.  `client` is the client's network (client_key.h).  Returns false, without a call
- * of wt_done, if HANDSHAKER_EACH steps of this part wait.  Call on the loop's thread.
+ * of wt_done, if HANDSHAKER_EACH steps of the client's part wait.  Call on the loop's thread.
  */
 bool handshaker_submit(
     struct handshaker *, struct pw_loop *, struct handshake *, uint64_t client);

@@ -32,7 +32,7 @@ static const char precompress_help[] =
     "    -l, --level CODING=N,...   zst=1 to 22 (19), br=0 to 11 (11), gz=1 to "
     "9 (9)\n"
     "    -m, --min-size BYTES       skip smaller files (256)\n"
-    "    -s, --suffixes LIST        select files by suffix, as in html,js, not "
+    "    -s, --suffixes LIST        select files by suffix (html,js), not "
     "by media type\n"
     "    -j, --jobs N               process N files in parallel (number of "
     "processors)\n"

@@ -15,8 +15,11 @@ stalled_tell(struct worker *wk, const struct sched_item *it, unsigned responses)
 		&wk->wk_told_stalled, clock_now(), it->it_ops->peer(it), text))
 		return;
 	log_warn(wk->wk_service.svc_log,
-	    "aborted a connection from %s whose client read nothing of its %u "
-	    "responses: connections use too much memory",
+	    "connections use too much memory: aborted a connection from %s "
+	    "whose "
+	    "client read nothing of its %u responses; lower max_connections, "
+	    "or "
+	    "add memory",
 	    text, responses);
 }
 
