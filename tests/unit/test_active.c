@@ -2,7 +2,7 @@
  * What the transmission of a file on trial leaves on its pages: Linux makes a page active at
  * its second use, and reading it for the first answer has to count as one.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #define SMALL	   ((size_t)300 * KIB)
 #define LARGE	   ((size_t)8 << 20) /* windows of 2 MiB */

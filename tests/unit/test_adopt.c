@@ -1,7 +1,7 @@
 /*
  * Files from descriptors of the caller (lib/file/adopt.c).
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #define SIZE ((size_t)300 * KIB)
 

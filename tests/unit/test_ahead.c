@@ -2,7 +2,7 @@
  * The next window is fetched while the last one is sent (lib/send/readahead.c), within
  * the budget (lib/send/window.c).
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include "lib/disk/pool.h"
 #include "lib/send/window_size.h"

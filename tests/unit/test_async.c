@@ -3,7 +3,7 @@
  * there is none: the tests run a second time under a seccomp filter, as in a
  * container.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include <sys/prctl.h>
 

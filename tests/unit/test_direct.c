@@ -2,7 +2,7 @@
  * Windows that are read past the page cache (lib/os/linux_direct.c, fetch_direct), for what would be
  * given back: what is sent, what is left in the page cache, and when it is not done.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include "lib/disk/pins.h"
 #include "lib/disk/pool.h"

@@ -2,7 +2,7 @@
  * PW_CACHE_DROP (lib/send/drop_behind.h): pages that a transmission brought in leave with
  * it, pages that were there before stay.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include "lib/disk/admission.h"
 #include "lib/disk/completion.h"

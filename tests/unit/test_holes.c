@@ -2,7 +2,7 @@
  * Holes of sparse files (lib/send/holes.c): their zeros are sent without a window, without budget and
  * without pages of the file; islands of data between them are sent as of any file.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include "lib/disk/pool.h"
 

@@ -2,7 +2,7 @@
  * Windows on a device with a long read-ahead, for a server that may not ask what is resident: sent windows
  * are kept until they prove that their read-ahead marks can be removed (lib/disk/fetch.c).
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include "lib/disk/pins.h"
 #include "lib/disk/pool_priv.h"

@@ -1,7 +1,7 @@
 /*
  * pw_fetch, pw_unpin and pw_resident (lib/send/lend.c): what is lent, who shares it, and what is refused.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include "lib/disk/budget.h"
 #include "lib/os/os.h"

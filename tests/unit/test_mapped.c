@@ -2,7 +2,7 @@
  * Transmissions of pinned mappings, also where vmsplice(2) or splice(2) is refused, or the file is written
  * meanwhile.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include "lib/os/os.h"
 

@@ -2,7 +2,7 @@
  * What a caller must not do (lib/pagewise.h): -EINVAL, and nothing has changed; or, where
  * memory would be ruined, the program ends with a sentence.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include <sys/wait.h>
 

@@ -3,7 +3,7 @@
  * random scripts of results.  What the fake kernel took is what a client would get.
  * The file that calls it there, lib/os/freebsd_native.c, is built into this test.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include <sys/ioctl.h>
 #include <sys/uio.h>

@@ -2,7 +2,7 @@
  * Sums of offsets near 2^31, 2^32, 2^48 and 2^63: under UBSan none overflows, and every send path
  * ends at the end of the file, however it asks what is in memory.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include "lib/file/verified.h"
 #include "lib/util/offset.h"

@@ -2,7 +2,7 @@
  * The store of pipes: what is given back is given again, and where the limit of
  * descriptors or of the user's pipe buffers is reached, splice sends without.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>

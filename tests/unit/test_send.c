@@ -4,7 +4,7 @@
  */
 #include <sys/eventfd.h>
 
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 #include "lib/util/clock.h"
 
 #define WINDOW	((off_t)64 * KIB)

@@ -4,7 +4,7 @@
  * where it likes.  What may be answered when is lib/pagewise.h's to say.
  */
 #include "fake_socket.h"
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include "lib/os/os.h"
 #include "lib/util/clock.h"

@@ -2,7 +2,7 @@
  * Transmissions of many shares on every send path, to real clients that take them more slowly
  * than they come, or leave.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #define ALL UINT64_MAX
 #define MIB ((size_t)1 << 20)

@@ -2,7 +2,7 @@
  * What one step of a transmission sends (lib/send/transfer.c, prefetch.c): how large a
  * share is, where it ends, and how it is asked whether it is in memory.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include <sys/sendfile.h>
 #include <sys/uio.h>

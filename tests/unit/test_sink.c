@@ -2,7 +2,7 @@
  * Tests of lib/send/sink.c: a pw_sink is full, fails, and is never given what would have to be
  * waited for.  That every path sends the same bytes into one: test_send.c.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include "lib/send/path.h"
 #include "lib/os/meter.h"

@@ -2,7 +2,7 @@
  * Clients that read nothing return their part of the budget while others wait for it
  * (lib/send/stalled.h).
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include "lib/disk/budget.h"
 #include "lib/send/holder.h"
