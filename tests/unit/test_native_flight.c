@@ -1,0 +1,396 @@
+/*
+ * Reads in flight on the path native (native_fixture.h): which calls of sendfile(2) are counted,
+ * and what is sent at the limit.
+ */
+#include "native_fixture.h"
+
+static unsigned
+counted(const struct fixture *fx)
+{
+	return pool_cold(fx->fx_pool)->co_calls;
+}
+
+/* Sends a file of two calls; of the bytes that it has sent, some are not ready. */
+static void
+send_cold(struct shot *sh, struct fixture *fx, struct pw_file *file)
+{
+	begin(sh, fx, file, 10, 0, SIZE);
+	script(NULL, 0);
+	fake.fk_unready = 4096;
+	assert_int_equal(run(sh), PW_SEND_DONE);
+	assert_int_equal(sh->sh_xfer.xf_pending, 0);
+	assert_int_equal(fake.fk_calls, 2);
+}
+
+static void
+the_limit_is_half_of_the_buffers(void **state)
+{
+	struct fixture *fx = *state;
+
+	assert_int_equal(pool_cold(fx->fx_pool)->co_most, 256);
+	assert_int_equal(counted(fx), 0);
+	vnode_pbufs = -EPERM;
+	assert_int_equal(os_native_reads(), 32);
+	vnode_pbufs = 512;
+}
+
+static void
+a_call_is_counted_until_its_socket_waits_for_no_disk(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	unsigned long before = device_ended(file_priv(file)->fp_device);
+	struct shot sh;
+
+	send_cold(&sh, fx, file);
+	assert_int_equal(counted(fx), 2);
+	pw_loop_tick(fx->fx_loop, clock_now());
+	assert_int_equal(counted(fx), 2);
+	fake.fk_unready = 0;
+	pw_loop_tick(fx->fx_loop, clock_now());
+	assert_int_equal(counted(fx), 0);
+	/* No disk thread was needed for that. */
+	assert_int_equal(device_ended(file_priv(file)->fp_device), before);
+	end(&sh);
+	pw_file_unref(&file);
+}
+
+/* The kernel goes on reading for it, and a read of the same page waits for that. */
+static void
+a_call_of_a_closed_socket_is_counted_until_a_disk_thread_has_read(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct shot sh;
+	struct latch la;
+
+	send_cold(&sh, fx, file);
+	end(&sh);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
+	fake.fk_unready = 0;
+	pw_loop_tick(fx->fx_loop, clock_now());
+	pw_loop_tick(fx->fx_loop, clock_now());
+	assert_int_equal(counted(fx), 2);
+	pw_file_unref(&file);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_int_equal(counted(fx), 0);
+}
+
+static void
+nothing_is_counted_if_nothing_is_sent(void **state)
+{
+	static const struct result results[] = {
+	    {EAGAIN, 0}, {EAGAIN, 10}, {EBUSY, 0}, {ENOBUFS, 0}, {EIO, 0}};
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct shot sh;
+	size_t i;
+
+	for (i = 0; i < COUNT(results); i++) {
+		begin(&sh, fx, file, 10, 0, SIZE);
+		script(&results[i], 1);
+		fake.fk_unready = 4096;
+		step(&sh);
+		assert_int_equal(counted(fx), 0);
+		settle(fx->fx_loop);
+		end(&sh);
+	}
+	pw_file_unref(&file);
+}
+
+/* A popular file: the second call knows from the first that its pages are there. */
+static void
+what_was_sent_a_moment_ago_is_not_counted(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct shot sh;
+
+	fake.fk_unready = 0;
+	begin(&sh, fx, file, 10, 0, SIZE);
+	script(NULL, 0);
+	fake.fk_looks = 0;
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_int_equal(fake.fk_looks, 2);
+	end(&sh);
+	begin(&sh, fx, file, 10, 0, SIZE);
+	pool_cold(fx->fx_pool)->co_most = 0;
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_int_equal(sh.sh_xfer.xf_pending, 0);
+	assert_int_equal(fake.fk_looks, 2);
+	end(&sh);
+	pw_file_unref(&file);
+}
+
+/* The kernel frees the pages that are dropped. */
+static void
+what_was_dropped_is_counted_again(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct shot sh;
+	int i;
+
+	fake.fk_unready = 0;
+	fake.fk_looks = 0;
+	for (i = 0; i < 2; i++) {
+		begin(&sh, fx, file, 10, 0, SIZE);
+		sh.sh_xfer.xf_send.snd_cache = PW_CACHE_DROP;
+		pw_send_finish(&sh.sh_xfer.xf_send);
+		sh.sh_xfer.xf_send.snd_file = file;
+		pw_send_start(&sh.sh_xfer.xf_send);
+		script(NULL, 0);
+		assert_int_equal(run(&sh), PW_SEND_DONE);
+		end(&sh);
+	}
+	assert_int_equal(fake.fk_looks, 4);
+	pw_file_unref(&file);
+}
+
+/* All calls of the process count, and so none of a slow disk hold up the loop. */
+static void
+at_the_limit_a_disk_thread_reads_first(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)4 << 20);
+	struct cold *co = pool_cold(fx->fx_pool);
+	struct shot sh;
+	struct latch la;
+
+	co->co_most = 3;
+	co->co_calls = 2; /* of another loop */
+	begin(&sh, fx, file, 10, 0, (off_t)4 << 20);
+	script(NULL, 0);
+	fake.fk_unready = 4096;
+	assert_int_equal(step(&sh), PW_SEND_AGAIN);
+	assert_int_equal(counted(fx), 3);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
+	assert_int_equal(step(&sh), PW_SEND_PENDING);
+	assert_int_equal(fake.fk_calls, 1);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	/* Bytes that a disk thread has read are sent, although the limit is still reached. */
+	assert_int_equal(step(&sh), PW_SEND_PENDING);
+	assert_int_equal(fake.fk_calls, 2);
+	settle(fx->fx_loop);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_true(sh.sh_xfer.xf_pending >= 7);
+	assert_int_equal(counted(fx), 3);
+	fake.fk_unready = 0;
+	pw_loop_tick(fx->fx_loop, clock_now());
+	assert_int_equal(counted(fx), 2);
+	co->co_calls = 0;
+	end(&sh);
+	pw_file_unref(&file);
+}
+
+/* Without waiting for a tick. */
+static void
+at_the_limit_calls_that_have_ended_are_found(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE),
+		       *other = new_file(fx, "g", SIZE);
+	struct shot sh, next;
+
+	pool_cold(fx->fx_pool)->co_most = 2;
+	send_cold(&sh, fx, file);
+	free(fake.fk_taken);
+	fake.fk_taken = NULL;
+	fake.fk_unready = 0;
+	begin(&next, fx, other, 10, 0, SIZE);
+	assert_int_equal(run(&next), PW_SEND_DONE);
+	assert_int_equal(next.sh_xfer.xf_pending, 0);
+	assert_int_equal(counted(fx), 0);
+	end(&next);
+	pw_send_finish(&sh.sh_xfer.xf_send);
+	wire_close(&sh.sh_wire);
+	free(sh.sh_expected);
+	pw_file_unref(&file);
+	pw_file_unref(&other);
+}
+
+/* One that is found by a tick to be resident is remembered for longer than a second. */
+static void
+above_the_limit_bytes_once_resident_are_sent(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE),
+		       *other = new_file(fx, "g", SIZE);
+	struct verified *vf = fx->fx_loop->lp_verified;
+	struct cold *co = pool_cold(fx->fx_pool);
+	uint32_t number = file_priv(file)->fp_number;
+	uint64_t since = clock_now();
+	off_t off = 0, size = SIZE;
+	struct shot sh;
+
+	send_cold(&sh, fx, file);
+	verified_trim(vf, number, &off, &size, since);
+	assert_true(off < size);
+	fake.fk_unready = 0;
+	pw_loop_tick(fx->fx_loop, clock_now());
+	verified_trim(vf, number, &off, &size, since);
+	assert_int_equal(off, size);
+	end(&sh);
+	/* As if a minute had passed. */
+	verified_note(vf, number, 0, SIZE, SIZE, 1);
+	co->co_most = 2;
+	co->co_calls = 2;
+	begin(&sh, fx, file, 10, 0, SIZE);
+	script(NULL, 0);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_int_equal(sh.sh_xfer.xf_pending, 0);
+	end(&sh);
+	begin(&sh, fx, other, 10, 0, SIZE);
+	script(NULL, 0);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_true(sh.sh_xfer.xf_pending > 0);
+	end(&sh);
+	verified_note(vf, number, 0, SIZE, SIZE, 1);
+	co->co_calls = 3;
+	begin(&sh, fx, file, 10, 0, SIZE);
+	script(NULL, 0);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_true(sh.sh_xfer.xf_pending > 0);
+	end(&sh);
+	co->co_calls = 0;
+	pw_file_unref(&file);
+	pw_file_unref(&other);
+}
+
+/* A loop that ends gives its calls back, and the files with them. */
+static void
+a_loop_forgets_its_calls(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct shot sh;
+
+	send_cold(&sh, fx, file);
+	end(&sh);
+	pw_file_unref(&file);
+	assert_int_equal(counted(fx), 2);
+}
+
+/* Byte by byte as without a limit: each chunk is read, and then sent. */
+static void
+without_any_buffer_everything_is_read_first(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	unsigned i;
+	struct shot sh;
+	size_t mem;
+	off_t off, len;
+
+	pool_cold(fx->fx_pool)->co_most = 0;
+	for (i = 0; i < 500; i++) {
+		/* As if the file were another one, of which nothing is known. */
+		file_priv(file)->fp_number =
+		    verified_number(fx->fx_loop->lp_verified);
+		mem = below(3) == 0 ? 0 : below(2000);
+		off = below(SIZE);
+		len = 1 + below(SIZE - (uint32_t)off);
+		begin(&sh, fx, file, mem, off, len);
+		script((struct result[]){{EAGAIN, below((uint32_t)len)}}, 1);
+		assert_int_equal(run(&sh), PW_SEND_DONE);
+		assert_int_equal(fake.fk_len, sh.sh_len);
+		assert_true(sh.sh_xfer.xf_pending > 0);
+		end(&sh);
+	}
+	assert_int_equal(counted(fx), 0);
+	pw_file_unref(&file);
+}
+
+/* The number of its descriptor stands for another connection, which waits for no disk. */
+static void
+a_call_does_not_end_with_another_connection(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct shot sh;
+	struct latch la;
+
+	send_cold(&sh, fx, file);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
+	connection++;
+	fake.fk_unready = 0;
+	pw_loop_tick(fx->fx_loop, clock_now());
+	assert_int_equal(counted(fx), 2);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_int_equal(counted(fx), 0);
+	end(&sh);
+	pw_file_unref(&file);
+}
+
+/* Its bytes are in the queue of the peer, and so none of its own is unready. */
+static void
+a_call_on_a_unix_socket_ends_with_a_read(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct shot sh;
+	int i;
+
+	connection = 0;
+	fake.fk_looks = 0;
+	send_cold(&sh, fx, file);
+	assert_int_equal(counted(fx), 2);
+	pw_loop_tick(fx->fx_loop, clock_now());
+	settle(fx->fx_loop);
+	assert_int_equal(counted(fx), 0);
+	end(&sh);
+	/* At the limit only the first transmission waits for a disk thread. */
+	pool_cold(fx->fx_pool)->co_most = 0;
+	for (i = 0; i < 2; i++) {
+		begin(&sh, fx, file, 10, 0, SIZE);
+		script(NULL, 0);
+		assert_int_equal(run(&sh), PW_SEND_DONE);
+		assert_int_equal(sh.sh_xfer.xf_pending > 0, i == 0);
+		end(&sh);
+	}
+	assert_int_equal(fake.fk_looks, 0);
+	connection = 80;
+	pw_file_unref(&file);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		the_limit_is_half_of_the_buffers, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_call_is_counted_until_its_socket_waits_for_no_disk, setup,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_call_of_a_closed_socket_is_counted_until_a_disk_thread_has_read,
+		setup_one_thread, teardown),
+	    cmocka_unit_test_setup_teardown(
+		nothing_is_counted_if_nothing_is_sent, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		what_was_sent_a_moment_ago_is_not_counted, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		what_was_dropped_is_counted_again, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		at_the_limit_a_disk_thread_reads_first, setup_one_thread,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		at_the_limit_calls_that_have_ended_are_found, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		above_the_limit_bytes_once_resident_are_sent, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_loop_forgets_its_calls, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		without_any_buffer_everything_is_read_first, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_call_does_not_end_with_another_connection, setup_one_thread,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_call_on_a_unix_socket_ends_with_a_read, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,339 @@
+/*
+ * Indirect blocks on the path native (native_fixture.h): disk threads read them before the loop
+ * sends the data behind them.
+ */
+#include "native_fixture.h"
+
+#define BLOCK	 ((off_t)4096)
+#define DIRECT	 (12 * BLOCK)
+#define INDIRECT (512 * BLOCK) /* of the file, by one indirect block */
+#define LARGE	 ((size_t)(DIRECT + 2 * INDIRECT + 5 * BLOCK))
+
+static struct pw_file *
+large_file(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", LARGE);
+
+	if (file_priv(file)->fp_indirect == NULL) /* it may be the cache's */
+		file_priv(file)->fp_indirect =
+		    calloc(1, sizeof(*file_priv(file)->fp_indirect));
+	assert_non_null(file_priv(file)->fp_indirect);
+	*file_priv(file)->fp_indirect = (struct indirect){.in_block = BLOCK};
+	file_priv(file)->fp_device->dv_fs.fs_block = BLOCK;
+	fake.fk_block = BLOCK;
+	fake.fk_indirect = 0;
+	fake.fk_bmaps = fake.fk_seeks = 0;
+	fake.fk_bmap_error = fake.fk_seek_error = 0;
+	script(NULL, 0);
+	return file;
+}
+
+static void
+count_done(struct pw_waiter *w)
+{
+	assert_int_equal(w->wt_error, 0);
+}
+
+static void
+large_done(struct pw_file **file)
+{
+	fake.fk_block = 0;
+	pw_file_unref(file);
+}
+
+/* Each step has what was asked for before. */
+static void
+run_slowly(struct shot *sh)
+{
+	struct pw_send *s = &sh->sh_xfer.xf_send;
+	enum pw_send_status status;
+
+	do {
+		settle(s->snd_loop);
+		status = step(sh);
+	} while (status == PW_SEND_AGAIN || status == PW_SEND_PENDING);
+	assert_int_equal(status, PW_SEND_DONE);
+}
+
+/* Each is read once, by the pool, and by the time it is needed. */
+static void
+indirect_blocks_are_read_by_the_pool_before_what_they_lead_to(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	struct pw_device *dv = file_priv(file)->fp_device;
+	unsigned long before = device_ended(dv);
+	struct shot sh;
+
+	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	/* The first twelve blocks wait for nothing. */
+	assert_int_equal(step(&sh), PW_SEND_AGAIN);
+	assert_int_equal(fake.fk_len, 10 + DIRECT);
+	do {
+		settle(fx->fx_loop);
+	} while (step(&sh) == PW_SEND_AGAIN);
+	assert_int_equal(sh.sh_xfer.xf_send.snd_sent, sh.sh_len);
+	assert_int_equal(sh.sh_xfer.xf_pending, 0);
+	assert_int_equal(device_ended(dv) - before, 3);
+	end(&sh);
+	/* And not for the next client. */
+	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_int_equal(device_ended(dv) - before, 3);
+	end(&sh);
+	large_done(&file);
+}
+
+/* A client that is faster than the disk waits for it, and the loop does not. */
+static void
+what_is_not_read_in_time_is_waited_for(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	struct shot sh;
+	struct latch la;
+
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
+	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
+	assert_int_equal(step(&sh), PW_SEND_AGAIN);
+	assert_int_equal(step(&sh), PW_SEND_PENDING);
+	assert_int_equal(fake.fk_len, DIRECT);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_int_equal(sh.sh_xfer.xf_send.snd_sent, LARGE);
+	end(&sh);
+	large_done(&file);
+}
+
+static void
+a_range_reads_what_leads_to_it_and_no_more(void **state)
+{
+	static const struct {
+		off_t off, len;
+		unsigned long reads;
+	} ranges[] = {
+	    {0, DIRECT, 0},
+	    {DIRECT - 1, 1, 0},
+	    {DIRECT - 1, 2, 1},
+	    {DIRECT + INDIRECT - 1, 1, 1},
+	    {DIRECT + INDIRECT, 1, 1},
+	    {DIRECT + INDIRECT - 1, 2, 2},
+	    {(off_t)LARGE - 1, 1, 1},
+	};
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	unsigned long before;
+	struct shot sh;
+	size_t i;
+
+	for (i = 0; i < COUNT(ranges); i++) {
+		file = large_file(fx);
+		before = device_ended(file_priv(file)->fp_device);
+		begin(&sh, fx, file, 0, ranges[i].off, ranges[i].len);
+		do {
+			settle(fx->fx_loop);
+		} while (sh.sh_xfer.xf_send.snd_len > 0 &&
+			 step(&sh) != PW_SEND_ERROR);
+		assert_int_equal(fake.fk_len, ranges[i].len);
+		assert_int_equal(
+		    device_ended(file_priv(file)->fp_device) - before,
+		    ranges[i].reads);
+		end(&sh);
+		large_done(&file);
+	}
+}
+
+/* Nothing was sent yet: it can still become another answer. */
+static void
+an_indirect_block_that_cannot_be_read_is_an_error(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	struct shot sh;
+
+	fake.fk_bmap_error = EIO;
+	begin(&sh, fx, file, 10, DIRECT, BLOCK);
+	assert_int_equal(run(&sh), PW_SEND_ERROR);
+	assert_int_equal(sh.sh_xfer.xf_send.snd_error, -EIO);
+	assert_int_equal(fake.fk_calls, 0);
+	assert_int_equal(fake.fk_seeks, 0);
+	end(&sh);
+	large_done(&file);
+}
+
+/* The kernel has evicted it since, while the pages that it leads to are cached. */
+static void
+an_indirect_block_is_read_again_behind_cached_pages(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	struct shot sh;
+
+	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	run_slowly(&sh);
+	assert_int_equal(fake.fk_bmaps, 3);
+	end(&sh);
+	fake.fk_indirect = 0;
+	file_priv(file)->fp_indirect->in_since -= INDIRECT_HOLDS;
+	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	run_slowly(&sh);
+	assert_int_equal(fake.fk_bmaps, 6);
+	assert_int_equal(fake.fk_seeks, 0);
+	end(&sh);
+	large_done(&file);
+}
+
+/* Such as nullfs, whose VOP_BMAP fails. */
+static void
+data_is_sought_where_there_is_no_bmap(void **state)
+{
+	static const int errors[] = {EOPNOTSUPP, ENOTTY, ENOTCAPABLE};
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct shot sh;
+	size_t i;
+
+	for (i = 0; i < COUNT(errors); i++) {
+		file = large_file(fx);
+		fake.fk_bmap_error = errors[i];
+		begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+		run_slowly(&sh);
+		assert_int_equal(fake.fk_seeks, 3);
+		end(&sh);
+		large_done(&file);
+	}
+}
+
+/* A hole up to the end has no data, and its indirect blocks were read all the same. */
+static void
+a_hole_has_no_indirect_blocks_to_wait_for(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+
+	fake.fk_bmap_error = EOPNOTSUPP;
+	fake.fk_seek_error = ENXIO;
+	assert_int_equal(os_native_map(file->fil_fd, DIRECT, BLOCK), 0);
+	large_done(&file);
+}
+
+/* The pool sends what has neither, and the loop none of it. */
+static void
+a_file_without_bmap_is_sent_by_the_pool(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	struct shot sh;
+
+	fake.fk_bmap_error = EOPNOTSUPP;
+	fake.fk_seek_error = EINVAL;
+	begin(&sh, fx, file, 10, DIRECT, 2 * BLOCK);
+	assert_int_equal(
+	    xfer_run(&sh.sh_xfer, &sh.sh_wire, (uint64_t)-1), PW_SEND_DONE);
+	assert_int_equal(fake.fk_calls, 0);
+	assert_int_equal(file_priv(file)->fp_ask, OS_ASK_FETCH);
+	assert_int_equal(sh.sh_wire.wr_len, sh.sh_len);
+	assert_memory_equal(sh.sh_wire.wr_data, sh.sh_expected, sh.sh_len);
+	pw_send_finish(&sh.sh_xfer.xf_send);
+	wire_close(&sh.sh_wire);
+	free(sh.sh_expected);
+	free(fake.fk_taken);
+	large_done(&file);
+}
+
+/* A read of the data that is queued already does not bring in the indirect block. */
+static void
+a_read_of_data_does_not_stand_for_the_indirect_block(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	struct pw_waiter w = {.wt_done = count_done};
+	struct shot sh;
+	struct latch la;
+
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
+	assert_int_equal(
+	    pool_fetch(file, 0, LARGE, FETCH_PAGES, ADMIT_NEW, &w), 0);
+	begin(&sh, fx, file, 0, DIRECT, BLOCK);
+	assert_int_equal(step(&sh), PW_SEND_PENDING);
+	assert_true(pool_mapping(file, DIRECT));
+	assert_false(pool_mapping(file, DIRECT + INDIRECT));
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_int_equal(fake.fk_bmaps, 1);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	end(&sh);
+	large_done(&file);
+}
+
+/* The transmission that asked for it early is gone when it comes. */
+static void
+an_early_read_outlives_its_transmission(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	const struct indirect *in = file_priv(file)->fp_indirect;
+	struct shot sh;
+	struct latch la;
+
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
+	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
+	assert_int_equal(step(&sh), PW_SEND_AGAIN);
+	assert_int_equal(step(&sh), PW_SEND_PENDING);
+	pw_send_cancel(&sh.sh_xfer.xf_send);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_int_equal(step(&sh), PW_SEND_ERROR);
+	assert_int_equal(sh.sh_xfer.xf_send.snd_error, -ECANCELED);
+	assert_int_equal(fake.fk_len, DIRECT);
+	assert_int_equal(
+	    indirect_missing(in, 0, DIRECT + INDIRECT, clock_now()),
+	    DIRECT + INDIRECT);
+	end(&sh);
+	/* With nobody left at all. */
+	file_priv(file)->fp_indirect->in_known = 0;
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
+	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
+	assert_int_equal(step(&sh), PW_SEND_AGAIN);
+	end(&sh);
+	large_done(&file);
+	latch_open(&la);
+	settle(fx->fx_loop);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		indirect_blocks_are_read_by_the_pool_before_what_they_lead_to,
+		setup_one_thread, teardown),
+	    cmocka_unit_test_setup_teardown(
+		what_is_not_read_in_time_is_waited_for, setup_one_thread,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_range_reads_what_leads_to_it_and_no_more, setup_one_thread,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		an_indirect_block_that_cannot_be_read_is_an_error, setup,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		an_indirect_block_is_read_again_behind_cached_pages, setup,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		data_is_sought_where_there_is_no_bmap, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_hole_has_no_indirect_blocks_to_wait_for, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_file_without_bmap_is_sent_by_the_pool, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_read_of_data_does_not_stand_for_the_indirect_block,
+		setup_one_thread, teardown),
+	    cmocka_unit_test_setup_teardown(
+		an_early_read_outlives_its_transmission, setup_one_thread,
+		teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
