@@ -1,0 +1,154 @@
+/*
+ * The path nodiskio: it waits for a disk thread only if bytes are not in memory.
+ */
+#include "send_fixture.h"
+
+static void
+nodiskio_waits_for_a_file_that_is_not_in_memory(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+
+	skip_unless(fx, NEED_EVICTION);
+	file = new_file(fx, "f", (size_t)WINDOW);
+	assert_true(evict(file->fil_fd, (size_t)WINDOW));
+	wire_wide(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	assert_int_equal(wire_read(&wr), 0);
+	settle(fx->fx_loop);
+	assert_int_equal(xf.xf_done, 1);
+	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+	assert_int_equal(wr.wr_len, WINDOW);
+	pw_send_finish(&xf.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+static void
+nodiskio_does_not_wait_for_a_file_that_is_in_memory(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+	void *held;
+
+	skip_unless(fx, NEED_EXACT | NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	wire_narrow(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+	assert_int_equal(xf.xf_pending, 0);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+	let_go(held, (size_t)SIZE);
+	pw_send_finish(&xf.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+/* The first of four windows. */
+static bool
+first_window_is_fetched(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct wire wr;
+	struct xfer xf;
+	size_t first, rest;
+
+	wire_wide(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	settle(fx->fx_loop);
+	first = pages_resident(file->fil_fd, 0, (size_t)WINDOW);
+	rest = pages_resident(file->fil_fd, WINDOW, (size_t)(SIZE - WINDOW));
+	assert_int_equal(rest, 0);
+	pw_send_finish(&xf.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+	return first == pages_in((size_t)WINDOW);
+}
+
+static void
+the_missing_window_is_fetched_and_no_more(void **state)
+{
+	skip_unless(*state, NEED_EVICTION);
+	assert_true(holds_in_one_of(5, first_window_is_fetched, *state));
+}
+
+/* What was in memory when the socket became full may have gone since. */
+static void
+nodiskio_asks_again_after_the_socket_was_full(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+	void *held;
+
+	skip_unless(fx, NEED_EVICTION | NEED_LOCK);
+	file = new_file(fx, "f", (size_t)WINDOW);
+	wire_narrow(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	held = hold(file->fil_fd, (size_t)WINDOW);
+	if (xfer_step(&xf) == PW_SEND_PENDING) {
+		settle(fx->fx_loop);
+		xfer_step(&xf);
+	}
+	assert_int_equal(xf.xf_full, 1);
+	wire_flush(&wr);
+	let_go(held, (size_t)WINDOW);
+	assert_true(evict(file->fil_fd, (size_t)WINDOW));
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	settle(fx->fx_loop);
+	pw_send_finish(&xf.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+static void
+a_file_that_cannot_be_asked_is_sent_by_the_pool(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct wire wr;
+	struct xfer xf;
+
+	file_priv(file)->fp_ask = OS_ASK_FETCH;
+
+	wire_wide(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+	assert_int_equal(xf.xf_full, 0);
+	assert_int_equal(xf.xf_pending, 4);
+	assert_int_equal(wr.wr_len, SIZE);
+	pw_send_finish(&xf.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(nodiskio_waits_for_a_file_that_is_not_in_memory, setup),
+	    TEST(nodiskio_does_not_wait_for_a_file_that_is_in_memory, setup),
+	    TEST(the_missing_window_is_fetched_and_no_more, setup),
+	    TEST(nodiskio_asks_again_after_the_socket_was_full, setup),
+	    TEST(a_file_that_cannot_be_asked_is_sent_by_the_pool, setup),
+	    /* The same into a sink. */
+	    TEST(nodiskio_waits_for_a_file_that_is_not_in_memory, setup_sinks),
+	    TEST(nodiskio_does_not_wait_for_a_file_that_is_in_memory,
+		setup_sinks),
+	    TEST(the_missing_window_is_fetched_and_no_more, setup_sinks),
+	    TEST(nodiskio_asks_again_after_the_socket_was_full, setup_sinks),
+	    TEST(a_file_that_cannot_be_asked_is_sent_by_the_pool, setup_sinks),
+	};
+
+	stay_on_one_cpu();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
