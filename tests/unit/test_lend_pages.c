@@ -1,0 +1,249 @@
+/*
+ * pw_fetch, pw_unpin and pw_resident (lib/send/lend.c) with PW_FETCH_PAGES: which pages are resident
+ * and locked, and when they are dropped.
+ */
+#include "lend_fixture.h"
+
+static void
+pages_are_resident_afterwards(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = cold_file(fx);
+	struct fetch fe;
+
+	assert_int_equal(pw_resident(file, 5, SIZE - 5), 0);
+	assert_int_equal(
+	    start(&fe, file, 5, (size_t)WINDOW - 5, PW_FETCH_PAGES),
+	    -EINPROGRESS);
+	settle(fx->fx_loop);
+	assert_int_equal(fe.fe_fetch.ft_waiter.wt_error, 0);
+	assert_int_equal(fe.fe_fetch.ft_have, WINDOW - 5);
+	assert_int_equal(budget_taken(fx), WINDOW - 5);
+	assert_int_equal(
+	    pages_resident(file->fil_fd, 0, (size_t)WINDOW), WINDOW / 4096);
+	assert_int_equal(pw_resident(file, 5, (size_t)WINDOW - 5), 1);
+	pw_unpin(&fe.fe_fetch);
+	/* A part of a window, which cannot be locked, needs no disk thread now. */
+	assert_int_equal(start(&fe, file, 5, 100, PW_FETCH_PAGES), 0);
+	assert_int_equal(budget_taken(fx), 0);
+	pw_unpin(&fe.fe_fetch);
+	pw_file_unref(&file);
+}
+
+static bool small_readahead; /* true if the device's read-ahead is 128 KiB */
+
+bool __real_os_folios(dev_t, size_t *);
+bool __wrap_os_folios(dev_t, size_t *);
+
+bool
+__wrap_os_folios(dev_t dev, size_t *readahead)
+{
+	bool folios = __real_os_folios(dev, readahead);
+
+	if (small_readahead)
+		*readahead = (size_t)128 * KIB;
+	return folios;
+}
+
+static void
+whole_windows_are_locked(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct fetch a, b;
+
+	small_readahead = true;
+	file = cold_file(fx);
+	assert_int_equal(fetch(fx, &a, file, 0, SIZE, PW_FETCH_PAGES), 0);
+	if (a.fe_fetch.ft_mem == NULL) {
+		pw_unpin(&a.fe_fetch);
+		pw_file_unref(&file);
+		small_readahead = false;
+		print_message("%s: no locked folios here\n", fx->fx_dir);
+		skip();
+	}
+	assert_lends(&a, (size_t)WINDOW);
+	assert_int_equal(fetch(fx, &b, file, WINDOW, REST, PW_FETCH_PAGES), 0);
+	assert_lends(&b, REST);
+	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_DONTNEED);
+	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), pages_in(SIZE));
+	pw_unpin(&b.fe_fetch);
+	/* The mapping is there: no other is made. */
+	assert_int_equal(start(&b, file, 4096, 10, PW_FETCH_PAGES), 0);
+	assert_ptr_equal(b.fe_fetch.ft_mem, a.fe_fetch.ft_mem + 4096);
+	pw_unpin(&b.fe_fetch);
+	pw_unpin(&a.fe_fetch);
+	small_readahead = false;
+	pw_file_unref(&file);
+}
+
+/* A pin of a part of the range is of no use, and is released. */
+static void
+a_pin_that_ends_too_early_is_not_lent(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct fetch a, b;
+
+	assert_int_equal(fetch(fx, &a, file, 0, 100, PW_FETCH_MEMORY), 0);
+	assert_int_equal(
+	    fetch(fx, &b, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
+	assert_lends(&b, (size_t)WINDOW);
+	pw_unpin(&a.fe_fetch);
+	pw_unpin(&b.fe_fetch);
+	pw_loop_tick(fx->fx_loop, clock_now() + PINS_FRESH_US + 1);
+	pw_loop_tick(
+	    fx->fx_loop, clock_now() + PINS_FRESH_US + PINS_SPARE_US + 2);
+	settle(fx->fx_loop);
+	for (int ms = 0; pw_pool_pinned(fx->fx_pool) > 0 && ms < PATIENCE; ms++)
+		usleep(1000);
+	assert_int_equal(pw_pool_pinned(fx->fx_pool), 0);
+	pw_file_unref(&file);
+}
+
+/* So its blocks are known to be in memory, as to a file of another owner they must be. */
+static void
+a_mapping_that_ends_too_early_is_not_lent(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pins *ps = pool_pins(fx->fx_pool);
+	struct pins_key key = pins_key(file);
+	struct fetch fe;
+	void *map;
+
+	assert_true(pins_reserve(ps, 4096));
+	map = os_map(file->fil_fd, 0, 4096);
+	assert_non_null(map);
+	add_mapping(ps, &key, map, 4096);
+	assert_int_equal(fetch(fx, &fe, file, 100, 3996, PW_FETCH_PAGES), 0);
+	assert_lends(&fe, 3996);
+	pw_unpin(&fe.fe_fetch);
+	map = os_map(file->fil_fd, 0, 4096);
+	assert_non_null(map);
+	assert_true(pins_reserve(ps, 4096));
+	add_mapping(ps, &key, map, 4096);
+	assert_int_equal(fetch(fx, &fe, file, 100, 3997, PW_FETCH_PAGES), 0);
+	assert_null(fe.fe_fetch.ft_mem);
+	pw_unpin(&fe.fe_fetch);
+	pw_file_unref(&file);
+}
+
+static void
+fetched_pages_of_another_owner_are_found_resident(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = cold_file(fx);
+	struct fetch fe;
+
+	as_another_owner(file);
+	assert_int_equal(fetch(fx, &fe, file, 5, 256 * KIB, PW_FETCH_PAGES), 0);
+	assert_int_equal(pw_resident(file, 5, 256 * KIB), 1);
+	pw_unpin(&fe.fe_fetch);
+	pw_file_unref(&file);
+}
+
+static void
+without_pins_pages_are_lent_unlocked_and_no_memory(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = cold_file(fx);
+	struct fetch fe;
+
+	leave_no_room_for_pins(fx);
+	assert_int_equal(
+	    fetch(fx, &fe, file, 0, SIZE, PW_FETCH_MEMORY), -ENOBUFS);
+	assert_null(fe.fe_fetch.ft_mem);
+	assert_int_equal(budget_taken(fx), 0);
+	assert_int_equal(fetch(fx, &fe, file, 0, SIZE, PW_FETCH_PAGES), 0);
+	assert_null(fe.fe_fetch.ft_mem);
+	assert_int_equal(pw_resident(file, 0, (size_t)WINDOW), 1);
+	pw_unpin(&fe.fe_fetch);
+	pw_file_unref(&file);
+}
+
+/* With one thread the two drops cannot get in each other's way. */
+static void
+pages_that_were_fetched_are_dropped(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = cold_file(fx);
+	struct fetch fe = {.fe_fetch = {.ft_waiter.wt_done = fetch_done,
+			       .ft_file = file,
+			       .ft_len = 256 * KIB,
+			       .ft_cache = PW_CACHE_DROP}};
+	int tries;
+
+	assert_int_equal(pw_fetch(&fe.fe_fetch), -EINPROGRESS);
+	settle(fx->fx_loop);
+	assert_int_equal(pages_resident(file->fil_fd, 0, 256 * KIB), 64);
+	pw_unpin(&fe.fe_fetch);
+	for (tries = 0;
+	     tries < 100 && pages_resident(file->fil_fd, 0, 256 * KIB) > 0;
+	     tries++) {
+		pw_loop_tick(fx->fx_loop, clock_now() + 2 * DROP_LATER);
+		settle(fx->fx_loop);
+		usleep(10000);
+	}
+	assert_int_equal(pages_resident(file->fil_fd, 0, 256 * KIB), 0);
+	/* Pages that others read stay. */
+	read_in(file->fil_fd, 0, 256 * KIB);
+	assert_int_equal(pw_fetch(&fe.fe_fetch), 0);
+	pw_unpin(&fe.fe_fetch);
+	pw_loop_tick(fx->fx_loop, clock_now() + 2 * DROP_LATER);
+	settle(fx->fx_loop);
+	assert_int_equal(pages_resident(file->fil_fd, 0, 256 * KIB), 64);
+	pw_file_unref(&file);
+}
+
+static void
+residency_is_asked_without_a_read(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = cold_file(fx);
+
+	assert_int_equal(pw_resident(file, 0, SIZE), 0);
+	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 0);
+	read_in(file->fil_fd, 0, 128 * KIB);
+	assert_int_equal(pw_resident(file, 0, 128 * KIB), 1);
+	assert_int_equal(pw_resident(file, 0, 128 * KIB + 1), 0);
+	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 32);
+	assert_int_equal(pw_resident(file, 0, 0), -EINVAL);
+	assert_int_equal(pw_resident(file, -1, 1), -EINVAL);
+	assert_int_equal(pw_resident(file, 1, SIZE), -EINVAL);
+	assert_true(file_priv(file)->fp_random);
+	/* While pages are dropped, none is promised. */
+	file_priv(file)->fp_drops = true;
+	assert_int_equal(pw_resident(file, 0, 128 * KIB), 1);
+	assert_true(drop_lock_enter_drop(file_priv(file)->fp_drop_lock));
+	assert_int_equal(pw_resident(file, 0, 128 * KIB), 0);
+	drop_lock_leave(file_priv(file)->fp_drop_lock);
+	pw_file_unref(&file);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		pages_are_resident_afterwards, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		whole_windows_are_locked, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_pin_that_ends_too_early_is_not_lent, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_mapping_that_ends_too_early_is_not_lent, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		fetched_pages_of_another_owner_are_found_resident, setup,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		without_pins_pages_are_lent_unlocked_and_no_memory, setup,
+		teardown),
+	    cmocka_unit_test_setup_teardown(pages_that_were_fetched_are_dropped,
+		setup_one_thread, teardown),
+	    cmocka_unit_test_setup_teardown(
+		residency_is_asked_without_a_read, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
