@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from harness import PATIENCE, Finished, request, wait_until
-from test_limits_clients import figure
+from limits import figure
 
 # By crypt(3); yescrypt is not everywhere.
 HASHES = {

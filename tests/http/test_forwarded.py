@@ -8,7 +8,7 @@ import pytest
 
 from harness import Finished, request, wait_until
 from hot import Hot
-from test_limits_clients import is_refused
+from limits import is_refused
 
 TRUSTED = ["127.0.0.1", "10.0.0.0/8", "2001:db8::/32", "unix:"]
 OTHER = "127.0.0.9"  # not trusted

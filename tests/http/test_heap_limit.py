@@ -14,7 +14,7 @@ import h2_raw as raw
 import harness
 import tls
 from harness import request, wait_until
-from test_limits_clients import QUIET, figure, limited
+from limits import QUIET, figure, limited
 
 PAGE = os.sysconf("SC_PAGESIZE")
 MACHINE = os.sysconf("SC_PHYS_PAGES") * PAGE

@@ -10,8 +10,8 @@ import pytest
 import h2_raw as raw
 from h2_raw import Client, frame, get, update
 from harness import wait_until
-from test_limits_clients import connections, figure, limited
-from test_limits_clients import start  # noqa: F401
+from limits import connections, figure, limited
+from limits import start  # noqa: F401
 
 WARNING = (r"pagewise: warning: aborted an HTTP/2 connection from 127\.0\.0\.1: the client sent a "
            r"flood of control frames, such as PING or resets\n")

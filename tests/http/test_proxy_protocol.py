@@ -13,8 +13,8 @@ import pytest
 import harness
 from given import Given
 from harness import Finished, request, wait_until
+from limits import figure, limited
 from proxy_headers import BROKEN, GOOD, v1, v2, v2_crc
-from test_limits_clients import figure, limited
 
 OTHER = "127.0.0.9"  # not trusted
 CURE = r'; have this proxy send a PROXY header, or remove "proxy" from listen\n'

@@ -16,7 +16,7 @@ import pytest
 
 import harness
 from harness import PATIENCE, wait_until
-from test_limits_clients import figure
+from limits import figure
 
 TIMEOUTS = ["head_timeout", "send_timeout", "keepalive_timeout"]
 ACCEPTED = "pagewise_connections_accepted_total"

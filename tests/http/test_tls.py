@@ -17,8 +17,8 @@ import pytest
 import tls
 import tls_peer
 from harness import PATIENCE, TREE, configuration, request, wait_until  # noqa: F401
+from limits import connections, figure
 from proxy_headers import v1, v2
-from test_limits_clients import connections, figure
 
 SEND_PATHS = ["nodiskio", "aio", "copy", "hot"]
 BIG = 20 << 20
