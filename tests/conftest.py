@@ -37,7 +37,7 @@ if tls.ON:
     collect_ignore += ["http/test_%s.py" % name for name in (
         "acme", "capabilities", "certificates", "config", "exit_statuses", "from_nginx", "harness", "keys",
         "listing_page", "listen_unix", "messages", "proxy_protocol", "run", "settings", "statuses", "tickets", "tls",
-        "tls_clients", "tool_digest", "tool_precompress", "traffic")]
+        "tls_clients", "tls_hostile", "tls_sent", "tool_digest", "tool_precompress", "traffic")]
 
 # The same of HTTP/2; raw requests (test_http2.py has those that HTTP/2 can carry); connections that say
 # nothing, or little by little; answers that are ready, which HTTP/2 does not use.
@@ -45,7 +45,7 @@ if http2.ON:
     collect_ignore += ["http/test_%s.py" % name for name in (
         "acme", "capabilities", "certificates", "config", "exit_statuses", "from_nginx", "harness", "hoarders", "hot", "http2",
         "http2_floods", "keys", "listing_page", "messages", "proxy_protocol", "requests", "run", "settings", "statuses",
-        "tickets", "tls", "tls_clients",
+        "tickets", "tls", "tls_clients", "tls_hostile", "tls_sent",
         "tool_digest", "tool_precompress", "traffic")]
 
 # In seconds, from the making of what it needs to the end of that.  Then the test has failed.  If that
