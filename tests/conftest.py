@@ -43,7 +43,8 @@ if tls.ON:
 # nothing, or little by little; answers that are ready, which HTTP/2 does not use.
 if http2.ON:
     collect_ignore += ["http/test_%s.py" % name for name in (
-        "acme", "capabilities", "certificates", "config", "exit_statuses", "from_nginx", "harness", "hoarders", "hot", "http2",
+        "acme", "capabilities", "certificates", "config", "exit_statuses", "from_nginx", "harness", "hoarders",
+        "hot", "http2", "http2_streams",
         "http2_floods", "keys", "listing_page", "messages", "proxy_protocol", "requests", "run", "settings", "statuses",
         "tickets", "tls", "tls_clients", "tls_hostile", "tls_sent",
         "tool_digest", "tool_precompress", "traffic")]
