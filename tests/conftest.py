@@ -15,6 +15,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "http"), os.path.join(HERE, "..", "benc
 
 import harness
 import http2
+import processes
 import scratch
 import send_paths
 import tls
@@ -24,7 +25,7 @@ from flaky import pytest_runtest_logreport  # noqa: F401: a hook
 
 # About Linux: its /proc, cgroups, strace, loop devices, systemd, or what was measured there.
 collect_ignore = []
-if not harness.PROC:
+if not processes.PROC:
     collect_ignore += ["bench", "fault", "lib", "nginx", "soak"]
     collect_ignore += ["http/test_%s.py" % name for name in (
         "acme", "busy_poll", "capabilities", "filesystems", "limits", "listing_large", "master",

@@ -12,7 +12,8 @@ import socket
 
 import mounts
 import tree as t
-from harness import Connection, ProtocolError, multipart, request, single_part, wait_until
+from harness import Connection, request, wait_until
+from responses import ProtocolError, multipart, single_part
 
 SMALL = t.content(1, 3000)
 LARGE = t.content(2, 1300001)

@@ -10,6 +10,7 @@ import pytest
 
 import harness
 import injection
+import responses
 import scenario
 import walk
 
@@ -51,7 +52,7 @@ def calm(w):
     try:
         w.scenario.strictly(w.server)
         return True
-    except harness.ProtocolError as error:
+    except responses.ProtocolError as error:
         assert "closed within the head: b''" in str(error)
         return False
 

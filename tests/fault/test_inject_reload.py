@@ -8,6 +8,7 @@ import pytest
 
 import harness
 import injection
+import processes
 import tree as t
 from harness import wait_until
 
@@ -27,7 +28,7 @@ class Reloads:
 
     def settled(self, before, refused):
         """Another process serves, alone, or it was refused."""
-        alone = len(harness.children(self.server.master)) == 1
+        alone = len(processes.children(self.server.master)) == 1
         return alone and (self.server.pid != before or self.refused > refused)
 
     def once(self):

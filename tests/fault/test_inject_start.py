@@ -12,6 +12,7 @@ import pytest
 import harness
 import injection
 import landlock
+import responses
 import tls
 import tree as t
 from harness import wait_until
@@ -100,7 +101,7 @@ def told_and_ended(server):
 def serves(server):
     # The first, on a busy machine the second, may miss what has failed; it goes on.
     for _ in range(2):
-        with contextlib.suppress(OSError, harness.ProtocolError), server.connect() as c:
+        with contextlib.suppress(OSError, responses.ProtocolError), server.connect() as c:
             response = c.ask("/small")
             assert response.status in (200, 500, 503)
             assert response.status != 200 or response.body == SMALL

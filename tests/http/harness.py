@@ -5,11 +5,8 @@ looks like.  A server must end with the expected exit code and must not have
 written to stderr, unless the test says what it expects there.
 """
 
-import contextlib
-import email.utils
 import os
 import re
-import resource
 import select
 import signal
 import socket
@@ -22,6 +19,8 @@ import http2
 import landlock
 import scratch
 import tls
+from processes import children, descendants, descriptors, start_time
+from responses import ProtocolError, Response
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGEWISE = os.environ.get("PAGEWISE", os.path.join(TREE, "build/asan/pagewise"))
@@ -36,8 +35,11 @@ FILE_PATHS = ["nodiskio", "uring", "ring", "splice", "mlock", "aio", "pool", "bl
 # The debug build's responses go into a pw_sink (tests/inside/sink.h), and so do those over TLS,
 # where the other paths are the same as these: lib/send/sink.c.
 SINK_PATHS = ["nodiskio", "aio", "copy"]
+
+
 if "PAGEWISE_SINK" in os.environ or tls.ON:
     FILE_PATHS = SINK_PATHS
+
 
 # "hot" stands for the defaults: nodiskio and the hot set.  Where another one is
 # named the hot set is off, so that it is that path which answers.
@@ -48,12 +50,6 @@ SLOWER = float(os.environ.get("PAGEWISE_TEST_SLOWER", 1))
 
 # How long anything may take before the test gives up.  Never a measurement.
 PATIENCE = 30.0 * SLOWER
-
-ALLOWED_METHODS = {"GET", "HEAD", "OPTIONS"}
-
-
-class ProtocolError(AssertionError):
-    """The server's bytes are not what HTTP allows."""
 
 
 def wait_until(condition, what, patience=PATIENCE, pause=0.02):
@@ -66,155 +62,6 @@ def wait_until(condition, what, patience=PATIENCE, pause=0.02):
         if time.monotonic() > end:
             raise AssertionError("waited in vain for " + what)
         time.sleep(pause)
-
-
-# ------------------------------------------------------------------ answers
-
-TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-STATUS_LINE = re.compile(rb"HTTP/1\.1 ([1-5][0-9][0-9]) ([\x20-\x7e]+)\Z")
-FIELD_LINE = re.compile(rb"(" + TOKEN + rb"): ([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)\Z")
-IMF_DATE = re.compile(
-    r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-3][0-9] "
-    r"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) "
-    r"[0-9]{4} [0-2][0-9]:[0-5][0-9]:[0-6][0-9] GMT\Z"
-)
-STRONG_ETAG = re.compile(r'"[\x21\x23-\x7e]*"\Z')
-REPEATABLE = {"allow", "vary", "set-cookie", "cache-control", "link", "x-a"}
-
-
-def http_date(when):
-    return email.utils.formatdate(when, usegmt=True)
-
-
-def parse_http_date(text):
-    if not IMF_DATE.match(text):
-        raise ProtocolError("not an IMF-fixdate: %r" % text)
-    return email.utils.parsedate_to_datetime(text).timestamp()
-
-
-class Response:
-    def __init__(self, raw, head_only, may_be_chunked=False, asked_at=None):
-        """asked_at: when its request was sent; it may be read much later."""
-        self.raw = raw
-        self.asked_at = asked_at or time.time()
-        self.body = b""
-        self.head_only = head_only
-        self.may_be_chunked = may_be_chunked
-        lines = raw[:-4].split(b"\r\n")
-        if b"\n" in raw.replace(b"\r\n", b"") or b"\r" in raw.replace(b"\r\n", b""):
-            raise ProtocolError("a CR or a LF alone: %r" % raw)
-        match = STATUS_LINE.match(lines[0])
-        if not match:
-            raise ProtocolError("status line: %r" % lines[0])
-        self.status = int(match.group(1))
-        self.reason = match.group(2).decode()
-        self.fields = []
-        for line in lines[1:]:
-            match = FIELD_LINE.match(line)
-            if not match:
-                raise ProtocolError("field line: %r" % line)
-            self.fields.append((match.group(1).decode(), match.group(2).decode()))
-        self.check()
-
-    def all(self, name):
-        return [v for n, v in self.fields if n.lower() == name.lower()]
-
-    def get(self, name):
-        values = self.all(name)
-        return values[0] if values else None
-
-    def __contains__(self, name):
-        return self.get(name) is not None
-
-    @property
-    def interim(self):
-        return self.status < 200
-
-    @property
-    def bodyless(self):
-        return self.head_only or self.interim or self.status in (204, 304)
-
-    @property
-    def length(self):
-        """What Content-Length says, even if no body follows."""
-        value = self.get("Content-Length")
-        return None if value is None else int(value)
-
-    @property
-    def chunked(self):
-        return "Transfer-Encoding" in self
-
-    @property
-    def closes(self):
-        return "close" in [v.lower() for v in self.all("Connection")]
-
-    def __repr__(self):
-        return "<%d %s %r>" % (self.status, self.reason, self.fields)
-
-    def check(self):
-        for name in {n.lower() for n, _ in self.fields} - REPEATABLE:
-            if len(self.all(name)) > 1:
-                raise ProtocolError("%s repeated: %r" % (name, self.raw))
-        if self.chunked and not self.may_be_chunked:
-            raise ProtocolError("Transfer-Encoding: %r" % self.raw)
-        if self.chunked and ("Content-Length" in self or self.get("Transfer-Encoding") != "chunked"):
-            raise ProtocolError("framing: %r" % self.raw)
-        if self.interim:
-            return
-        if "Date" not in self:
-            raise ProtocolError("no Date: %r" % self.raw)
-        date = parse_http_date(self.get("Date"))
-        if not self.asked_at - 10 <= date <= time.time() + 10:
-            raise ProtocolError("Date is not now: %r" % self.raw)
-        self.check_validators(date)
-        self.check_length()
-        self.check_status_fields()
-
-    def check_validators(self, date):
-        if "Last-Modified" in self:
-            # RFC 9110, 8.8.2.1: never later than the message itself.
-            if parse_http_date(self.get("Last-Modified")) > date:
-                raise ProtocolError("Last-Modified after Date: %r" % self.raw)
-        tag = self.get("ETag")
-        if tag is None:
-            return
-        weak = tag.startswith("W/")
-        if not STRONG_ETAG.match(tag.removeprefix("W/")):
-            raise ProtocolError("not an entity tag: %r" % self.raw)
-        # Weak while a second modification could have the same time, and only then; that of a
-        # listing always is.
-        if weak and "Accept" not in self.all("Vary") and "Last-Modified" in self and (
-                date - parse_http_date(self.get("Last-Modified")) > 2):
-            raise ProtocolError("a weak entity tag: %r" % self.raw)
-
-    def check_length(self):
-        length = self.get("Content-Length")
-        if self.status == 204:
-            if length is not None:
-                raise ProtocolError("204 with Content-Length: %r" % self.raw)
-            return
-        if length is None:
-            if self.status != 304 and not self.chunked:
-                raise ProtocolError("no Content-Length: %r" % self.raw)
-        elif not re.match(r"(0|[1-9][0-9]*)\Z", length):
-            raise ProtocolError("Content-Length: %r" % self.raw)
-
-    def check_status_fields(self):
-        if self.status == 405:
-            allowed = {m.strip() for v in self.all("Allow") for m in v.split(",")}
-            if allowed != ALLOWED_METHODS:
-                raise ProtocolError("405 with Allow %r" % allowed)
-        if self.status == 416:
-            if not re.match(r"bytes \*/[0-9]+\Z", self.get("Content-Range") or ""):
-                raise ProtocolError("416 without Content-Range: %r" % self.raw)
-        elif self.status != 206 and "Content-Range" in self:
-            raise ProtocolError("Content-Range on %d: %r" % (self.status, self.raw))
-        if self.status in (301, 302, 307, 308) and "Location" not in self:
-            raise ProtocolError("redirect without Location: %r" % self.raw)
-        if self.status >= 400 and not self.length:
-            raise ProtocolError("an error without a body: %r" % self.raw)
-        if self.length and self.status not in (304,) and "Content-Type" not in self:
-            raise ProtocolError("a body without Content-Type: %r" % self.raw)
 
 
 # ------------------------------------------------------------------- client
@@ -394,60 +241,8 @@ def request(target="/", method="GET", version="1.1", fields=(), host="localhost"
     return "\r\n".join(lines + ["", ""]).encode("latin-1") + body
 
 
-class Part:
-    def __init__(self, fields, body):
-        self.fields = fields
-        self.body = body
-        match = re.match(r"bytes (\d+)-(\d+)/(\d+)\Z", fields.get("content-range", ""))
-        if not match:
-            raise ProtocolError("part without Content-Range: %r" % fields)
-        self.first, self.last, self.size = map(int, match.groups())
-        if len(body) != self.last - self.first + 1:
-            raise ProtocolError("part of %d bytes: %r" % (len(body), fields))
-
-
-def single_part(response):
-    """The range of a 206 with one range."""
-    return Part(
-        {n.lower(): v for n, v in response.fields}, response.body
-    )
-
-
-def multipart(response):
-    """Splits multipart/byteranges (RFC 9110, 14.6; RFC 2046, 5.1.1)."""
-    match = re.match(
-        r'multipart/byteranges; ?boundary=("?)([0-9A-Za-z\'()+_,./:=?-]{1,70})\1\Z',
-        response.get("Content-Type"),
-    )
-    if not match:
-        raise ProtocolError("Content-Type: %r" % response.get("Content-Type"))
-    if "Content-Range" in response:
-        raise ProtocolError("Content-Range on a multipart answer")
-    delimiter = b"--" + match.group(2).encode()
-    rest = b"\r\n" + response.body if response.body.startswith(delimiter) else response.body
-    preamble, *parts = rest.split(b"\r\n" + delimiter)
-    if preamble:
-        raise ProtocolError("preamble: %r" % preamble)
-    if parts.pop() not in (b"--\r\n", b"--"):
-        raise ProtocolError("no closing delimiter: %r" % response.body[-100:])
-    result = []
-    for part in parts:
-        if not part.startswith(b"\r\n"):
-            raise ProtocolError("delimiter line: %r" % part[:100])
-        head, separator, body = part[2:].partition(b"\r\n\r\n")
-        if not separator:
-            raise ProtocolError("part without an end of its head: %r" % part[:100])
-        fields = {}
-        for line in head.split(b"\r\n"):
-            match = FIELD_LINE.match(line)
-            if not match:
-                raise ProtocolError("part field: %r" % line)
-            fields[match.group(1).decode().lower()] = match.group(2).decode()
-        result.append(Part(fields, body))
-    return result
-
-
 # ------------------------------------------------------------------- server
+
 
 # What sanitizers and assertions say, of whatever process, which may have ended unseen.
 FINDING = re.compile(
@@ -462,7 +257,6 @@ def judge(text):
 
 # In a server's own messages besides: a death that no test has caused with SIGKILL.
 DIED = re.compile(r"server process \d+ (was killed by signal (?!9 )|exited with status)")
-
 
 SERVING = re.compile(
     r"^pagewise: serving (.*) at (?:https?://([^/\s]+):(\d+)/|unix:(\S+))$", re.M)
@@ -701,44 +495,6 @@ class Server:
         self.err.close()
         scratch.remove(self.dir)
         judge(text)
-
-
-PROC = os.path.exists("/proc/self/task")  # Linux
-
-
-def children(pid):
-    if not PROC:
-        found = subprocess.run(["pgrep", "-P", str(pid)], stdout=subprocess.PIPE, check=False)
-        return [int(n) for n in found.stdout.split()]
-    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-        return [int(n) for n in f.read().split()]
-
-
-def descendants(pid):
-    """The process itself comes first, so that it starts no more."""
-    result = [pid]
-    for child in children(pid):
-        result += descendants(child)
-    return result
-
-
-def start_time(pid):
-    if not PROC:
-        return -int(subprocess.check_output(["ps", "-o", "etimes=", "-p", str(pid)])), pid
-    with open("/proc/%d/stat" % pid) as f:
-        return int(f.read().rsplit(")", 1)[1].split()[19]), pid
-
-
-@contextlib.contextmanager
-def descriptors(count):
-    """The limit for processes that are started here.  A preexec_fn would copy this process for each
-    of them instead of vfork(2): many milliseconds."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, count), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 class Finished:

@@ -12,7 +12,8 @@ import time
 import pytest
 
 import tree as t
-from harness import ProtocolError, request, wait_until
+from harness import request, wait_until
+from responses import ProtocolError
 
 NOTICED = 3.0
 REWRITE = """

@@ -5,7 +5,7 @@ import time
 import pytest
 
 import tree as t
-from harness import http_date
+from responses import http_date
 
 FILE = "/4097.bin"
 

@@ -9,6 +9,7 @@ import socket
 import pytest
 
 import harness
+import processes
 import strace
 from harness import Finished, configuration
 
@@ -342,7 +343,7 @@ def test_two_servers_cannot_share_a_port(serve, site):
     assert address in run.err
 
 
-@pytest.mark.skipif(not harness.PROC, reason="a bound socket cannot begin to share its port there")
+@pytest.mark.skipif(not processes.PROC, reason="a bound socket cannot begin to share its port there")
 def test_servers_that_start_together_cannot_share_a_port(site, release):
     """Each takes its time between the calls of its sockets."""
     if strace.why_not():

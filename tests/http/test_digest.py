@@ -10,6 +10,7 @@ import threading
 import pytest
 
 import harness
+import responses
 from harness import Finished, wait_until
 from hot import Hot
 from test_syscalls import may_trace, traced  # noqa: F401  (fixtures)
@@ -79,7 +80,7 @@ def test_answers_have_the_digest_of_the_whole_file(site):
     part = server.get("/data.bin", fields=[("Range", "bytes=5-8")])
     assert (part.status, part.body, sent(part)) == (206, b"5678", digest(DATA))
     parts = server.get("/data.bin", fields=[("Range", "bytes=0-0,-1")])
-    assert parts.status == 206 and len(harness.multipart(parts)) == 2 and sent(parts) == digest(DATA)
+    assert parts.status == 206 and len(responses.multipart(parts)) == 2 and sent(parts) == digest(DATA)
     assert sent(server.get("/dir/")) == digest(b"index")
     assert sent(server.get("/empty")) == digest(b"")
 

@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 import harness
+import processes
 from harness import Finished, wait_until
 
 pytestmark = pytest.mark.once
@@ -137,7 +138,7 @@ def test_2_of_the_tool_if_the_command_line_is_wrong(words):
     assert run.code == 2 and run.err and run.out == ""
 
 
-@pytest.mark.skipif(not harness.PROC, reason="no /proc")
+@pytest.mark.skipif(not processes.PROC, reason="no /proc")
 @pytest.mark.parametrize("command", ["precompress", "digest"])
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_128_and_the_number_of_the_tool_if_a_signal_stopped_it(site, command, number):

@@ -7,6 +7,7 @@ import time
 import pytest
 
 import harness
+import responses
 from harness import Finished
 
 OLD = 1_600_000_000  # seconds
@@ -146,7 +147,7 @@ def test_date_that_a_rule_sets_is_the_one_of_conditions(site, header):
         for name, value, status in [
                 ("If-Modified-Since", DATE, 304), ("If-Modified-Since", BEFORE, 200),
                 ("If-Unmodified-Since", DATE, 200), ("If-Unmodified-Since", BEFORE, 412),
-                ("If-Range", DATE, 206), ("If-Range", harness.http_date(OLD), 200)]:
+                ("If-Range", DATE, 206), ("If-Range", responses.http_date(OLD), 200)]:
             answer = server.get("/a.txt", fields=[(name, value)] + [("Range", "bytes=0-1")] * (name == "If-Range"))
             assert (name, value, answer.status) == (name, value, status)
             assert answer.all("Last-Modified") == ([DATE] if status < 400 else [])
@@ -159,7 +160,7 @@ def test_without_a_date_there_is_nothing_to_compare(site):
     server = site({"header": ["Last-Modified: " + DATE, "-Last-Modified"]})
     answer = three_times(server, "/a.txt")
     assert "Last-Modified" not in answer and "ETag" in answer
-    for date in (harness.http_date(OLD), DATE):
+    for date in (responses.http_date(OLD), DATE):
         assert server.get("/a.txt", fields=[("If-Modified-Since", date)]).status == 200
         assert server.get("/a.txt", fields=[("If-Unmodified-Since", date)]).status == 200
         assert server.get("/a.txt", fields=[("If-Range", date), ("Range", "bytes=0-1")]).status == 200
@@ -189,7 +190,7 @@ def test_time_of_a_reproducible_build_is_no_validator(site, root, when, etag):
     harness.wait_until(lambda: server.get("/a.txt").get("ETag").startswith('"'), "the change to be old")
     first = three_times(server, "/a.txt")
     assert "Last-Modified" not in first
-    for date in (harness.http_date(when), harness.http_date(time.time())):
+    for date in (responses.http_date(when), responses.http_date(time.time())):
         assert server.get("/a.txt", fields=[("If-Modified-Since", date)]).status == 200
         assert server.get("/a.txt", fields=[("If-Range", date), ("Range", "bytes=0-1")]).status == 200
     assert server.get("/a.txt", fields=[("If-None-Match", first.get("ETag"))]).status == 304
@@ -364,7 +365,7 @@ def test_location_has_types_of_its_own_also_for_parts(site):
     assert server.get("/a.foo").get("Content-Type") == "text/x-foo; charset=utf-8"
     assert server.get("/v/b.foo").get("Content-Type") == "a/b"
     answer = server.get("/v/b.foo", fields=[("Range", "bytes=0-1,4-5")])
-    assert [part.fields["content-type"] for part in harness.multipart(answer)] == ["a/b", "a/b"]
+    assert [part.fields["content-type"] for part in responses.multipart(answer)] == ["a/b", "a/b"]
 
 
 @pytest.mark.parametrize("key, value", [

@@ -7,7 +7,8 @@ import pytest
 
 import mounts
 import tree as t
-from harness import multipart, request
+from harness import request
+from responses import multipart
 
 pytestmark = pytest.mark.slow
 

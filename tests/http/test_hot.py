@@ -10,8 +10,9 @@ import pytest
 
 import http2
 import tree as t
-from harness import parse_http_date, request, wait_until
+from harness import request, wait_until
 from hot import Hot, all_of, normalised, pipelined, plain
+from responses import parse_http_date
 
 PAGE = "/4097.bin"
 

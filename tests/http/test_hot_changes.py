@@ -14,8 +14,9 @@ import zlib
 import pytest
 
 import tree as t
-from harness import multipart, request, single_part, wait_until
+from harness import request, wait_until
 from hot import Hot, pipelined
+from responses import multipart, single_part
 
 NOTICED = 3.0
 OLD, NEW = b"old " * 1000, b"new!" * 1000

@@ -8,10 +8,11 @@ import pytest
 
 import h2_raw as raw
 import tree as t
-from harness import PROC, wait_until
+from harness import wait_until
 from hot import Hot
 from http2_server import (BIG, CANCEL, HEAD_FIELDS, MOST, REFUSED_STREAM, Client, files, module_files,  # noqa: F401
                           over_tls, start)
+from processes import PROC
 
 
 # ------------------------------------------------------ streams beside each other

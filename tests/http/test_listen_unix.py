@@ -14,12 +14,14 @@ import pytest
 
 import harness
 import mounts
+import processes
 import tree as t
 from given import GIVE
-from harness import (Connection, Finished, configuration, multipart, request, wait_until)
+from harness import Connection, Finished, configuration, request, wait_until
+from responses import multipart
 
 SIZE = 3 * t.MIB + 5
-LINUX = pytest.mark.skipif(not harness.PROC, reason="reads /proc/net/unix")
+LINUX = pytest.mark.skipif(not processes.PROC, reason="reads /proc/net/unix")
 STAYS = r"(pagewise: [^\n]*\n)+pagewise: the old configuration stays in use\n"
 
 

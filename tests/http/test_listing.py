@@ -8,7 +8,8 @@ import urllib.parse
 import pytest
 
 import tree as t
-from harness import http_date, parse_http_date, wait_until
+from harness import wait_until
+from responses import http_date, parse_http_date
 
 
 class Links(html.parser.HTMLParser):

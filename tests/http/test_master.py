@@ -12,6 +12,7 @@ import time
 import pytest
 
 import harness
+import processes
 import strace
 import tree as t
 from harness import Connection, request, wait_until
@@ -264,7 +265,7 @@ def comm(pid):
 def sleeping(server):
     """Programs of a script that is tested."""
     try:
-        return [p for p in harness.descendants(server.master) if comm(p) == "sleep"]
+        return [p for p in processes.descendants(server.master) if comm(p) == "sleep"]
     except OSError:
         return []
 
@@ -386,7 +387,7 @@ def test_start_without_standard_files(site, closed, free_port):
     process = subprocess.Popen(["sh", "-c", 'exec "$@" ' + closed, "sh", *args])
     try:
         wait_until(lambda: reachable(port), "an answer")
-        child = harness.children(process.pid)[0]
+        child = processes.children(process.pid)[0]
         for pid in (process.pid, child):
             for fd in (0, 1, 2):
                 name = os.readlink("/proc/%d/fd/%d" % (pid, fd))
@@ -396,7 +397,7 @@ def test_start_without_standard_files(site, closed, free_port):
         process.terminate()
         assert process.wait(harness.PATIENCE) == 0
     finally:
-        for pid in harness.descendants(process.pid) if process.poll() is None else []:
+        for pid in processes.descendants(process.pid) if process.poll() is None else []:
             os.kill(pid, signal.SIGKILL)
         process.wait()
 

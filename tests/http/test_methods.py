@@ -5,7 +5,8 @@ import re
 import pytest
 
 import tree as t
-from harness import STRONG_ETAG, http_date, request
+from harness import request
+from responses import STRONG_ETAG, http_date
 
 
 @pytest.mark.every_path

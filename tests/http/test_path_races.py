@@ -12,7 +12,8 @@ from collections import Counter
 import pytest
 
 import tree as t
-from harness import ProtocolError, request, wait_until
+from harness import request, wait_until
+from responses import ProtocolError
 from swapper import Swapper
 
 SECONDS = 1.5

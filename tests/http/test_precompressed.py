@@ -10,6 +10,7 @@ import threading
 import pytest
 
 import harness
+import responses
 import tree as t
 from harness import Finished
 from test_admin import Admin
@@ -125,7 +126,7 @@ def test_sibling_has_the_originals_type_and_a_tag_and_ranges_of_its_own(site):
     assert (part.status, part.body) == (206, b"gz")
     assert part.get("Content-Range") == "bytes 7-8/9" and part.get("Content-Encoding") == "gzip"
     parts = server.get("/all.js", fields=gz + [("Range", "bytes=0-0,-1"), ("If-Range", packed.get("ETag"))])
-    assert [p.body for p in harness.multipart(parts)] == [b"a", b"z"]
+    assert [p.body for p in responses.multipart(parts)] == [b"a", b"z"]
     assert parts.get("Content-Encoding") == "gzip"
     head = server.get("/all.js", "HEAD", fields=gz)
     assert (head.length, head.get("Content-Encoding")) == (9, "gzip")
@@ -219,12 +220,12 @@ def test_date_of_two_representations_identifies_neither(site, root):
     put(root / "two.js", b"two.js", OLD)
     put(root / "two.js.gz", b"two.js.gz", OLD + 60)
     server = site()
-    same, later = harness.http_date(OLD), harness.http_date(OLD + 60)
+    same, later = responses.http_date(OLD), responses.http_date(OLD + 60)
     assert part(server, "/all.js", "gzip", ("If-Range", same)) == (200, b"all.js.gz", "gzip")
     assert part(server, "/all.js", "", ("If-Range", same)) == (206, b".js", None)
     assert part(server, "/two.js", "gzip", ("If-Range", same)) == (206, b".js", None)
     assert part(server, "/two.js", "gzip", ("If-Range", later)) == (206, b".gz", "gzip")
-    assert part(server, "/two.js", "gzip", ("If-Range", harness.http_date(OLD + 1))) == (200, b"two.js", None)
+    assert part(server, "/two.js", "gzip", ("If-Range", responses.http_date(OLD + 1))) == (200, b"two.js", None)
 
 
 NS = 10**9

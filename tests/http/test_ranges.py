@@ -9,7 +9,8 @@ import pytest
 
 import h2_raw as raw
 import tree as t
-from harness import http_date, multipart, request, single_part
+from harness import request
+from responses import http_date, multipart, single_part
 
 SIZE = t.LARGE
 FILE = "/%d.bin" % SIZE

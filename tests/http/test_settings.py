@@ -6,7 +6,8 @@ import pytest
 
 import mounts
 import tree as t
-from harness import multipart, request, wait_until
+from harness import request, wait_until
+from responses import multipart
 
 SIZE = 3 * t.MIB + 5
 

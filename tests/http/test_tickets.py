@@ -13,6 +13,7 @@ import time
 import pytest
 
 import harness
+import processes
 from certificates import Authority, Client
 from harness import wait_until
 from test_upgrade import program, replace  # a fixture too
@@ -244,7 +245,7 @@ def test_key_that_came_after_the_start_outlives_the_server_process(tls, tmp_path
 # ------------------------------------------------------------------- where keys are
 
 
-LINUX = pytest.mark.skipif(not harness.PROC, reason="reads /proc")
+LINUX = pytest.mark.skipif(not processes.PROC, reason="reads /proc")
 
 
 def secret_mappings(pid):

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from harness import http_date, plain_server, wait_until
+from harness import plain_server, wait_until
+from responses import http_date
 from traffic import Traffic
 
 pytestmark = pytest.mark.once

@@ -10,7 +10,8 @@ import threading
 import time
 
 import h2_raw
-from harness import Connection, ProtocolError, request
+from harness import Connection, request
+from responses import ProtocolError
 
 LATE = 20.0  # seconds after which an answer is too late
 IDLE = 0.9  # seconds after which a connection may be closed without a word

@@ -14,10 +14,11 @@ import time
 import h2_raw
 import http2
 import tls
-from harness import Connection, multipart, request
+from harness import Connection, request
 from proxy_headers import v1, v2, v2_crc
 from history import Fault, Piece, check_stretch, check_version, was_cut
 from changes import REPLACED, STEADY, STRETCHED
+from responses import multipart
 
 try:
     import h2_client

@@ -11,6 +11,7 @@ import ssl
 import tempfile
 
 import harness
+import processes
 import tls
 from client import Way
 from history import Fault
@@ -60,7 +61,7 @@ def sample(master, serving):
 
 def start_time(pid):
     try:
-        return harness.start_time(pid)
+        return processes.start_time(pid)
     except OSError:
         return 0, pid  # it has just ended
 
@@ -162,7 +163,7 @@ class Soaked:
     def youngest(self):
         if not self.server.running:
             return None
-        return max(harness.children(self.server.master), key=start_time, default=None)
+        return max(processes.children(self.server.master), key=start_time, default=None)
 
     def again(self, number, word):
         line, serving = "pagewise: %s\n" % word, self.serving

@@ -10,8 +10,8 @@ import pytest
 
 import history
 from client import Client, asked, meant
-from harness import http_date
 from history import Fault, History, Journal, Piece, State, content, stream
+from responses import http_date
 
 NAME, SIZE = "replaced/00.bin", 5000
 GROWING = "stretched/0.bin"
