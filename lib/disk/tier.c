@@ -2,30 +2,18 @@
  * tier: see tier.h.
  */
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "lib/disk/pins.h"
-#include "lib/disk/tier.h"
-#include "lib/disk/tier_index.h"
+#include "lib/disk/tier_priv.h"
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
-#include "lib/os/seed.h"
 #include "lib/util/clock.h"
 
-#define TIER_DATA    "pagewise-tier.data"
-#define TIER_INDEX   "pagewise-tier.index"
-#define TIER_MAGIC   0x7061676577697365U /* "pagewise" */
-#define TIER_VERSION 1
 #define TIER_AVERAGE ((uint64_t)64 << 10) /* bytes of data for each record */
 #define TIER_LEAST   1024		  /* least number of records */
 #define TIER_MOST \
@@ -36,177 +24,6 @@
 	24 /* 1/TIER_BURST of a day's bytes, or a window, may be written at once */
 #define TIER_RETRY \
 	1000000 /* time between two calls of tier_prepare, microseconds */
-#define TIER_BATCH 8192 /* records that are loaded at once: 1 MiB */
-
-_Static_assert(sizeof(struct tier_record) == 128, "the index file");
-
-enum tier_state {
-	TIER_WAITS, /* not loaded */
-	TIER_ON,
-	TIER_LEFT,
-};
-
-/* Header in the first block of TIER_INDEX.  The first block of TIER_DATA has only th_magic. */
-struct tier_header {
-	uint64_t th_magic;
-	uint64_t th_version;
-	uint64_t th_size; /* bytes of the ring */
-	uint64_t th_most; /* records of the index */
-	/* seed of the records' checksums; a new store has a new seed, so old records are invalid */
-	uint64_t th_seed;
-};
-
-struct tier {
-	int ti_data;
-	int ti_file; /* descriptor of TIER_INDEX */
-	dev_t ti_dev;
-	uint64_t ti_size;
-	uint64_t ti_most;
-	uint64_t ti_seed;
-	uint64_t ti_writes; /* most bytes written per day, or 0 */
-	unsigned ti_age;    /* seconds */
-	void *ti_spare;	    /* OS_FOLIO bytes, for the thread that writes */
-	bool ti_locked;	    /* true if this process has the lock of ti_file */
-
-	pthread_mutex_t ti_lock; /* guards the fields below */
-	enum tier_state ti_state;
-	struct tier_index *ti_index; /* NULL before TIER_ON */
-	uint64_t ti_due;       /* time of the next tier_prepare, microseconds */
-	uint64_t ti_off_until; /* end of TIER_OFF_US */
-	unsigned ti_late;      /* late reads that have not ended */
-	uint64_t ti_tokens;    /* bytes that may be written now */
-	uint64_t ti_filled;    /* time up to which ti_tokens counts */
-	struct tier_stats ti_stats;
-};
-
-/* ---------------------------------------------------------------- the files */
-
-static uint64_t
-tier_check(const struct tier *ti, const struct tier_record *tr)
-{
-	return XXH3_64bits_withSeed(
-	    tr, offsetof(struct tier_record, tr_check), ti->ti_seed);
-}
-
-/* Reads all of [off, off + len).  Returns false if that fails. */
-static bool
-tier_read_all(int fd, void *to, size_t len, off_t off)
-{
-	char *next = to;
-	ssize_t n;
-
-	for (; len > 0; next += n, off += n, len -= (size_t)n) {
-		n = pread(fd, next, len, off);
-		if (n == -1 && errno == EINTR)
-			n = 0;
-		else if (n <= 0)
-			return false;
-	}
-	return true;
-}
-
-/* Returns 0 or -errno. */
-static int
-tier_write_all(int fd, const void *from, size_t len, off_t off)
-{
-	const char *next = from;
-	ssize_t n;
-
-	for (; len > 0; next += n, off += n, len -= (size_t)n) {
-		n = pwrite(fd, next, len, off);
-		if (n == -1 && errno == EINTR)
-			n = 0;
-		else if (n <= 0)
-			return n == 0 ? -EIO : -errno;
-	}
-	return 0;
-}
-
-static off_t
-tier_record_offset(const struct tier *ti, uint64_t number)
-{
-	return (off_t)(TIER_BLOCK +
-		       number % ti->ti_most * sizeof(struct tier_record));
-}
-
-/* Returns the offset of a record's window in TIER_DATA. */
-static off_t
-tier_data_offset(const struct tier *ti, const struct tier_record *tr)
-{
-	return (off_t)(TIER_BLOCK + tr->tr_at % ti->ti_size);
-}
-
-/*
- * Writes TIER_MAGIC to the first block of an empty file, and waits until the disk has it, before
- * the file gets further blocks.  Returns -EEXIST if a file that is not empty begins otherwise.
- */
-static int
-tier_check_magic(struct tier *ti, int fd, off_t size)
-{
-	uint64_t *block = ti->ti_spare;
-	int error;
-
-	if (size > 0) {
-		if (pread(fd, block, TIER_BLOCK, 0) == -1)
-			return -errno;
-		return size >= (off_t)TIER_BLOCK && *block == TIER_MAGIC
-			   ? 0
-			   : -EEXIST;
-	}
-	memset(block, 0, TIER_BLOCK);
-	*block = TIER_MAGIC;
-	error = tier_write_all(fd, block, TIER_BLOCK, 0);
-	if (error == 0 && fdatasync(fd) == -1)
-		error = -errno;
-	return error;
-}
-
-/* Opens a file of the tier, and sets *fd to its descriptor, or to -errno.  Returns 0 or -errno. */
-static int
-tier_open_file(struct tier *ti, int dir, const char *name, bool direct, int *fd)
-{
-	off_t size;
-
-	*fd = os_store_open(dir, name, direct, &size);
-	return *fd < 0 ? *fd : tier_check_magic(ti, *fd, size);
-}
-
-/* Opens both files.  Extends them only after both have passed tier_check_magic. */
-static int
-tier_open_files(struct tier *ti, int dir)
-{
-	int error = tier_open_file(ti, dir, TIER_DATA, true, &ti->ti_data);
-
-	if (error == 0)
-		error =
-		    tier_open_file(ti, dir, TIER_INDEX, false, &ti->ti_file);
-	if (error == 0)
-		error = os_store_extend(
-		    ti->ti_file, tier_record_offset(ti, ti->ti_most - 1) +
-				     (off_t)sizeof(struct tier_record));
-	if (error == 0)
-		error = os_store_extend(
-		    ti->ti_data, (off_t)(TIER_BLOCK + ti->ti_size));
-	return error;
-}
-
-static int
-tier_open_dir(struct tier *ti, const char *path)
-{
-	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
-	int error;
-
-	if (dir == -1)
-		return -errno;
-	error = tier_open_files(ti, dir);
-	if (error == 0 && fstat(dir, &st) == -1)
-		error = -errno;
-	else if (error == 0)
-		ti->ti_dev = st.st_dev;
-	close(dir);
-	return error;
-}
 
 static uint64_t
 tier_records_of(uint64_t size)
@@ -246,7 +63,7 @@ tier_open(const struct tier_conf *tc, struct tier **out)
 	ti->ti_spare = os_huge_page(OS_FOLIO);
 	error = ti->ti_size == 0       ? -EINVAL
 		: ti->ti_spare == NULL ? -ENOMEM
-				       : tier_open_dir(ti, tc->tc_dir);
+				       : tier_store_open(ti, tc->tc_dir);
 	if (error != 0)
 		tier_close(&ti);
 	else
@@ -282,69 +99,6 @@ tier_dev(const struct tier *ti)
 
 /* ----------------------------------------------------------------- loading */
 
-/* Reads the header.  Writes a new one, with a new seed, if the files are empty or of another size. */
-static int
-tier_load_header(struct tier *ti)
-{
-	struct tier_header th;
-	struct seed seed;
-
-	if (tier_read_all(ti->ti_file, &th, sizeof(th), 0) &&
-	    th.th_magic == TIER_MAGIC && th.th_version == TIER_VERSION &&
-	    th.th_size == ti->ti_size && th.th_most == ti->ti_most) {
-		ti->ti_seed = th.th_seed;
-		return 0;
-	}
-	th = (struct tier_header){.th_magic = TIER_MAGIC,
-	    .th_version = TIER_VERSION,
-	    .th_size = ti->ti_size,
-	    .th_most = ti->ti_most};
-	seed_draw(&seed);
-	th.th_seed = ti->ti_seed = seed.se_0;
-	return tier_write_all(ti->ti_file, &th, sizeof(th), 0);
-}
-
-/* Returns true if the record belongs to this store, and to this slot. */
-static bool
-tier_is_valid(
-    const struct tier *ti, const struct tier_record *tr, uint64_t slot)
-{
-	return tr->tr_number > 0 && tr->tr_number % ti->ti_most == slot &&
-	       tr->tr_len > 0 && tr->tr_len <= OS_FOLIO &&
-	       tr->tr_at % ti->ti_size + tr->tr_len <= ti->ti_size &&
-	       tr->tr_check == tier_check(ti, tr);
-}
-
-/*
- * Reads the index, and leaves out the parts that cannot be read.  Returns NULL if memory is short.
- */
-static struct tier_index *
-tier_load(struct tier *ti)
-{
-	struct tier_index *tx =
-	    tier_index_create(ti->ti_size, (uint32_t)ti->ti_most);
-	struct tier_record *batch = malloc(TIER_BATCH * sizeof(*batch));
-	uint64_t slot, i, n;
-
-	for (slot = 0; tx != NULL && batch != NULL && slot < ti->ti_most;
-	     slot += n) {
-		n = ti->ti_most - slot < TIER_BATCH ? ti->ti_most - slot
-						    : TIER_BATCH;
-		if (!tier_read_all(ti->ti_file, batch, n * sizeof(*batch),
-			tier_record_offset(ti, slot)))
-			continue;
-		for (i = 0; i < n; i++)
-			if (tier_is_valid(ti, &batch[i], slot + i))
-				tier_index_load(tx, &batch[i]);
-	}
-	if (tx != NULL && batch == NULL)
-		tier_index_destroy(&tx);
-	if (tx != NULL)
-		tier_index_loaded(tx);
-	free(batch);
-	return tx;
-}
-
 bool
 tier_is_due(struct tier *ti, uint64_t now_us)
 {
@@ -365,8 +119,8 @@ tier_prepare(struct tier *ti)
 
 	if (!ti->ti_locked)
 		ti->ti_locked = flock(ti->ti_file, LOCK_EX | LOCK_NB) == 0;
-	if (ti->ti_locked && tier_load_header(ti) == 0)
-		tx = tier_load(ti);
+	if (ti->ti_locked && tier_store_load_header(ti) == 0)
+		tx = tier_store_load(ti);
 	meter_lock(&ti->ti_lock);
 	ti->ti_due = clock_now() + TIER_RETRY;
 	if (tx != NULL && ti->ti_state == TIER_WAITS) {
@@ -550,17 +304,6 @@ tier_has(struct tier *ti, const struct pins_key *key, off_t off)
 	return has;
 }
 
-/* Reads the bytes of a record.  Returns 0, -EIO or -EBADMSG. */
-static int
-tier_read_record(struct tier *ti, const struct tier_record *tr, void *to)
-{
-	if (!tier_read_all(ti->ti_data, to,
-		(size_t)tier_index_padded(tr->tr_len),
-		tier_data_offset(ti, tr)))
-		return -EIO;
-	return XXH3_64bits(to, (size_t)tr->tr_len) == tr->tr_sum ? 0 : -EBADMSG;
-}
-
 /* Counts the result of a read.  A record that was overwritten meanwhile is not corrupt. */
 static int
 tier_count_read(struct tier *ti, const struct tier_record *tr, int error)
@@ -589,7 +332,7 @@ tier_read(struct tier *ti, const struct pins_key *key, off_t off, void *to)
 
 	if (!tier_find(ti, key, off, &record))
 		return -ENOENT;
-	error = tier_count_read(ti, &record, tier_read_record(ti, &record, to));
+	error = tier_count_read(ti, &record, tier_store_read(ti, &record, to));
 	return error == 0 ? (long)record.tr_len : error;
 }
 
@@ -605,12 +348,7 @@ tier_append(struct tier *ti, struct tier_record *tr, char *from, uint64_t len)
 	tier_index_reserve(ti->ti_index, len, tr);
 	ti->ti_stats.tu_written += padded;
 	pthread_mutex_unlock(&ti->ti_lock);
-	tr->tr_check = tier_check(ti, tr);
-	error =
-	    tier_write_all(ti->ti_data, from, padded, tier_data_offset(ti, tr));
-	if (error == 0)
-		error = tier_write_all(ti->ti_file, tr, sizeof(*tr),
-		    tier_record_offset(ti, tr->tr_number));
+	error = tier_store_write(ti, tr, from, padded);
 	if (error != 0) {
 		tier_failed(ti);
 		return error;
@@ -645,7 +383,7 @@ tier_rescue(struct tier *ti, size_t len)
 	int i;
 
 	for (i = 0; i < TIER_RESCUES && tier_find_rescue(ti, len, &old); i++) {
-		if (tier_read_record(ti, &old, ti->ti_spare) != 0)
+		if (tier_store_read(ti, &old, ti->ti_spare) != 0)
 			continue;
 		record = (struct tier_record){
 		    .tr_id = old.tr_id, .tr_sum = old.tr_sum};
@@ -659,7 +397,7 @@ tier_write(struct tier *ti, const struct pins_key *key, off_t off, void *from,
     size_t len)
 {
 	struct tier_record record = {
-	    .tr_id = tier_id(key, off), .tr_sum = XXH3_64bits(from, len)};
+	    .tr_id = tier_id(key, off), .tr_sum = tier_store_sum(from, len)};
 
 	tier_rescue(ti, len);
 	return tier_append(ti, &record, from, len);

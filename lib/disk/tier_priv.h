@@ -1,0 +1,67 @@
+/*
+ * tier_priv: the tier (tier.h), and its two files, for tier.c and tier_store.c.
+ */
+#ifndef LIB_DISK_TIER_PRIV_H
+#define LIB_DISK_TIER_PRIV_H
+
+#include <sys/types.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/disk/tier.h"
+#include "lib/disk/tier_index.h"
+
+enum tier_state {
+	TIER_WAITS, /* not loaded */
+	TIER_ON,
+	TIER_LEFT,
+};
+
+struct tier {
+	int ti_data;
+	int ti_file; /* descriptor of the index file */
+	dev_t ti_dev;
+	uint64_t ti_size;
+	uint64_t ti_most;
+	uint64_t ti_seed;
+	uint64_t ti_writes; /* most bytes written per day, or 0 */
+	unsigned ti_age;    /* seconds */
+	void *ti_spare;	    /* OS_FOLIO bytes, for the thread that writes */
+	bool ti_locked;	    /* true if this process has the lock of ti_file */
+
+	pthread_mutex_t ti_lock; /* guards the fields below */
+	enum tier_state ti_state;
+	struct tier_index *ti_index; /* NULL before TIER_ON */
+	uint64_t ti_due;       /* time of the next tier_prepare, microseconds */
+	uint64_t ti_off_until; /* end of TIER_OFF_US */
+	unsigned ti_late;      /* late reads that have not ended */
+	uint64_t ti_tokens;    /* bytes that may be written now */
+	uint64_t ti_filled;    /* time up to which ti_tokens counts */
+	struct tier_stats ti_stats;
+};
+
+/* Opens or creates the files in a directory, and sets ti_data, ti_file and ti_dev.  Fails as tier_open does. */
+int tier_store_open(struct tier *, const char *path);
+
+/* Reads the header.  Writes a new one, with a new seed, if the files are empty or of another size. */
+int tier_store_load_header(struct tier *);
+
+/*
+ * Reads the index, and leaves out the parts that cannot be read.  Returns NULL if memory is short.
+ */
+struct tier_index *tier_store_load(struct tier *);
+
+/* Reads the bytes of a record.  Returns 0, -EIO or -EBADMSG. */
+int tier_store_read(struct tier *, const struct tier_record *, void *to);
+
+/* Sets tr_check, and writes `padded` bytes of a window and then its record.  Returns 0 or -errno. */
+int tier_store_write(
+    struct tier *, struct tier_record *, const void *from, uint64_t padded);
+
+/* Returns the checksum of a window. */
+uint64_t tier_store_sum(const void *from, size_t len);
+
+#endif
