@@ -5,6 +5,7 @@
  *
  * ngx_http_pagewise_module.c         directives, $pagewise_wait
  * ngx_http_pagewise_handler.c        the content handlers
+ * ngx_http_pagewise_ctx.c            contexts of requests, waits before the header
  * ngx_http_pagewise_lookup.c         open_file_cache and disable_symlinks
  * ngx_http_pagewise_files.c          files of the library for nginx' descriptors
  * ngx_http_pagewise_filter_module.c  the body filter, which passes resident windows
