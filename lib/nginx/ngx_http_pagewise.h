@@ -9,6 +9,7 @@
  * ngx_http_pagewise_lookup.c         open_file_cache and disable_symlinks
  * ngx_http_pagewise_files.c          files of the library for nginx' descriptors
  * ngx_http_pagewise_filter_module.c  the body filter, which passes resident windows
+ * ngx_http_pagewise_send.c           the transmission of a range
  * ngx_http_pagewise_sink.c           the sink of a transmission
  * ngx_http_pagewise_process.c        the worker's pool and loop, mounts, opens
  *
@@ -186,7 +187,22 @@ void ngx_http_pagewise_tick(uint64_t now);
  */
 ngx_int_t ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t *err);
+
+/* starts the transmission of a range of ctx->file */
+ngx_int_t ngx_http_pagewise_send_start(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, off_t from, off_t end);
+
+/* returns NGX_OK when the range is sent */
+ngx_int_t ngx_http_pagewise_send(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
 void ngx_http_pagewise_send_close(ngx_http_pagewise_ctx_t *ctx);
+
+/*
+ * lets the next filters send their buffered bytes while a window is being
+ * fetched; returns NGX_AGAIN or NGX_ERROR
+ */
+ngx_int_t ngx_http_pagewise_pending(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
 
 /* calls the next body filter */
 ngx_int_t ngx_http_pagewise_next(ngx_http_pagewise_ctx_t *ctx,
