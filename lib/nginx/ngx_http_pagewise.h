@@ -11,7 +11,8 @@
  * ngx_http_pagewise_filter_module.c  the body filter, which passes resident windows
  * ngx_http_pagewise_send.c           the transmission of a range
  * ngx_http_pagewise_sink.c           the sink of a transmission
- * ngx_http_pagewise_process.c        the worker's pool and loop, mounts, opens
+ * ngx_http_pagewise_process.c        the worker's pool and loop
+ * ngx_http_pagewise_mount.c          mounts, and opens of paths
  *
  * All functions run on the worker's thread, except
  * ngx_http_pagewise_mount_work().
@@ -141,6 +142,10 @@ const struct pw_send_path *ngx_http_pagewise_path(void);
 
 /* returns how many files a cache of the worker may keep open */
 ngx_uint_t ngx_http_pagewise_max_files(void);
+
+/* reads the mount points; closes their roots */
+ngx_int_t ngx_http_pagewise_read_mounts(ngx_cycle_t *cycle);
+void ngx_http_pagewise_close_mounts(void);
 
 /*
  * returns the mount of all paths that begin with "path", or NULL if these
