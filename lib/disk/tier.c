@@ -44,6 +44,13 @@ tier_most_tokens(const struct tier *ti)
 	return most < OS_FOLIO ? OS_FOLIO : most;
 }
 
+/* Locks the files.  Returns false if another process has them. */
+static bool
+tier_lock(struct tier *ti)
+{
+	return flock(ti->ti_file, LOCK_EX | LOCK_NB) == 0;
+}
+
 int
 tier_open(const struct tier_conf *tc, struct tier **out)
 {
@@ -67,7 +74,7 @@ tier_open(const struct tier_conf *tc, struct tier **out)
 	if (error != 0)
 		tier_close(&ti);
 	else
-		ti->ti_locked = flock(ti->ti_file, LOCK_EX | LOCK_NB) == 0;
+		ti->ti_locked = tier_lock(ti);
 	*out = ti;
 	return error;
 }
@@ -105,24 +112,41 @@ tier_is_due(struct tier *ti, uint64_t now_us)
 	bool due;
 
 	meter_lock(&ti->ti_lock);
-	due = ti->ti_state == TIER_WAITS && now_us >= ti->ti_due;
+	due = ti->ti_state == TIER_WAITS && !ti->ti_preparing &&
+	      now_us >= ti->ti_due;
 	if (due)
-		ti->ti_due = UINT64_MAX;
+		ti->ti_preparing = true;
 	pthread_mutex_unlock(&ti->ti_lock);
 	return due;
+}
+
+/* Ends what tier_is_due began.  The lock is held. */
+static void
+tier_retry_later(struct tier *ti)
+{
+	ti->ti_preparing = false;
+	ti->ti_due = clock_now() + TIER_RETRY;
+}
+
+void
+tier_postpone(struct tier *ti)
+{
+	meter_lock(&ti->ti_lock);
+	tier_retry_later(ti);
+	pthread_mutex_unlock(&ti->ti_lock);
 }
 
 void
 tier_prepare(struct tier *ti)
 {
 	struct tier_index *tx = NULL;
+	bool locked = tier_lock(ti);
 
-	if (!ti->ti_locked)
-		ti->ti_locked = flock(ti->ti_file, LOCK_EX | LOCK_NB) == 0;
-	if (ti->ti_locked && tier_store_load_header(ti) == 0)
+	if (locked && tier_store_load_header(ti) == 0)
 		tx = tier_store_load(ti);
 	meter_lock(&ti->ti_lock);
-	ti->ti_due = clock_now() + TIER_RETRY;
+	ti->ti_locked = locked;
+	tier_retry_later(ti);
 	if (tx != NULL && ti->ti_state == TIER_WAITS) {
 		ti->ti_index = tx;
 		ti->ti_state = TIER_ON;
@@ -146,7 +170,7 @@ tier_is_left(struct tier *ti)
 	bool left;
 
 	meter_lock(&ti->ti_lock);
-	left = ti->ti_state == TIER_LEFT;
+	left = ti->ti_state == TIER_LEFT && !ti->ti_preparing;
 	pthread_mutex_unlock(&ti->ti_lock);
 	return left;
 }
@@ -154,9 +178,14 @@ tier_is_left(struct tier *ti)
 void
 tier_unlock(struct tier *ti)
 {
-	if (ti->ti_locked)
-		flock(ti->ti_file, LOCK_UN);
+	bool locked;
+
+	meter_lock(&ti->ti_lock);
+	locked = ti->ti_locked;
 	ti->ti_locked = false;
+	pthread_mutex_unlock(&ti->ti_lock);
+	if (locked)
+		flock(ti->ti_file, LOCK_UN);
 }
 
 /* ------------------------------------------------------- errors and limits */

@@ -63,13 +63,15 @@ void tier_close(struct tier **);
 dev_t tier_dev(const struct tier *);
 
 /*
- * tier_is_due returns true if tier_prepare should be called: once a second until tier_prepare has
- * succeeded.  tier_prepare locks the files unless another process has locked them, and loads the
- * index.  tier_leave stops the use of the tier for good; from then on tier_is_left returns true.
- * tier_unlock unlocks the files; call it after tier_leave.
+ * tier_is_due returns true if tier_prepare must be called: once a second until tier_prepare has
+ * succeeded.  tier_postpone replaces a call that cannot be made.  tier_prepare locks the files unless
+ * another process has locked them, and loads the index.  tier_leave stops the use of the tier for good.
+ * tier_is_left returns true once tier_leave was called and no tier_prepare runs; tier_unlock then
+ * unlocks the files.
  */
 bool tier_is_due(struct tier *, uint64_t now_us);
 void tier_prepare(struct tier *);
+void tier_postpone(struct tier *);
 void tier_leave(struct tier *);
 bool tier_is_left(struct tier *);
 void tier_unlock(struct tier *);

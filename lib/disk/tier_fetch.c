@@ -585,8 +585,11 @@ tier_fetch_unlock(struct tiered *td)
 	unlocks = unlocks && td->td_waiting == 0 && !td->td_unlocks;
 	td->td_unlocks = td->td_unlocks || unlocks;
 	pthread_mutex_unlock(&td->td_lock);
-	if (unlocks)
-		tier_fetch_call(td, JOB_SHORT, tier_fetch_unlock_run);
+	if (!unlocks || tier_fetch_call(td, JOB_SHORT, tier_fetch_unlock_run))
+		return;
+	meter_lock(&td->td_lock);
+	td->td_unlocks = false; /* at the next tick */
+	pthread_mutex_unlock(&td->td_lock);
 }
 
 void
@@ -597,8 +600,9 @@ tier_fetch_tick(struct pw_pool *pl, uint64_t now_us)
 
 	if (td == NULL)
 		return;
-	if (tier_is_due(td->td_tier, now_us))
-		tier_fetch_call(td, JOB_SHORT, tier_fetch_prepare_run);
+	if (tier_is_due(td->td_tier, now_us) &&
+	    !tier_fetch_call(td, JOB_SHORT, tier_fetch_prepare_run))
+		tier_postpone(td->td_tier);
 	if (tier_is_left(td->td_tier))
 		tier_fetch_unlock(td);
 	while (tier_fetch_give_up_stuck(td, now_us, off))

@@ -30,11 +30,12 @@ struct tier {
 	uint64_t ti_writes; /* most bytes written per day, or 0 */
 	unsigned ti_age;    /* seconds */
 	void *ti_spare;	    /* OS_FOLIO bytes, for the thread that writes */
-	bool ti_locked;	    /* true if this process has the lock of ti_file */
 
 	pthread_mutex_t ti_lock; /* guards the fields below */
 	enum tier_state ti_state;
 	struct tier_index *ti_index; /* NULL before TIER_ON */
+	bool ti_locked; /* true if this process has the lock of ti_file */
+	bool ti_preparing;     /* true from tier_is_due to the end of tier_prepare */
 	uint64_t ti_due;       /* time of the next tier_prepare, microseconds */
 	uint64_t ti_off_until; /* end of TIER_OFF_US */
 	unsigned ti_late;      /* late reads that have not ended */

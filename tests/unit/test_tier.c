@@ -5,6 +5,8 @@
 #include "lib_fixture.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -258,6 +260,81 @@ second_process_waits_for_the_first(void **state)
 	tier_close(&two);
 }
 
+/* Otherwise a process that drains for days would keep the lock that its last load took. */
+static void
+tier_is_not_left_while_it_is_loaded(void **state)
+{
+	const struct tier_conf tc = {.tc_dir = dir, .tc_size = SIZE};
+	struct tier *ti;
+
+	(void)state;
+	assert_int_equal(tier_open(&tc, &ti), 0);
+	assert_true(tier_is_due(ti, clock_now()));
+	assert_false(tier_is_due(ti, clock_now()));
+	tier_leave(ti);
+	assert_false(tier_is_left(ti));
+	tier_prepare(ti);
+	assert_true(tier_is_left(ti));
+	assert_false(stats(ti).tu_on);
+	tier_unlock(ti);
+	tier_close(&ti);
+}
+
+static void
+load_that_cannot_begin_is_due_again(void **state)
+{
+	const struct tier_conf tc = {.tc_dir = dir, .tc_size = SIZE};
+	struct tier *ti;
+
+	(void)state;
+	assert_int_equal(tier_open(&tc, &ti), 0);
+	assert_true(tier_is_due(ti, clock_now()));
+	tier_postpone(ti);
+	assert_false(tier_is_due(ti, clock_now()));
+	assert_true(tier_is_due(ti, clock_now() + 2000000));
+	tier_close(&ti);
+}
+
+struct loader {
+	struct tier *ld_tier;
+	atomic_bool ld_ends;
+};
+
+static void *
+load_when_due(void *arg)
+{
+	struct loader *ld = arg;
+
+	while (!atomic_load(&ld->ld_ends))
+		if (tier_is_due(ld->ld_tier, UINT64_MAX))
+			tier_prepare(ld->ld_tier);
+	return NULL;
+}
+
+/* For ThreadSanitizer: the threads that load, leave and unlock are different ones, as in a pool. */
+static void
+tier_may_be_left_from_another_thread(void **state)
+{
+	const struct tier_conf tc = {.tc_dir = dir, .tc_size = SIZE};
+	struct loader ld;
+	pthread_t thread;
+
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		atomic_init(&ld.ld_ends, false);
+		assert_int_equal(tier_open(&tc, &ld.ld_tier), 0);
+		assert_int_equal(
+		    pthread_create(&thread, NULL, load_when_due, &ld), 0);
+		tier_leave(ld.ld_tier);
+		while (!tier_is_left(ld.ld_tier))
+			continue;
+		tier_unlock(ld.ld_tier);
+			atomic_store(&ld.ld_ends, true);
+		pthread_join(thread, NULL);
+		tier_close(&ld.ld_tier);
+	}
+}
+
 static void
 file_that_is_cut_switches_the_tier_off(void **state)
 {
@@ -376,6 +453,9 @@ main(void)
 	    IN_DIR(window_that_is_used_stays),
 	    IN_DIR(bytes_of_a_day_are_limited),
 	    IN_DIR(second_process_waits_for_the_first),
+	    IN_DIR(tier_is_not_left_while_it_is_loaded),
+	    IN_DIR(load_that_cannot_begin_is_due_again),
+	    IN_DIR(tier_may_be_left_from_another_thread),
 	    IN_DIR(file_that_is_cut_switches_the_tier_off),
 	    IN_DIR(late_read_switches_the_tier_off_until_it_ends),
 	    IN_DIR(file_of_another_program_is_left_alone),
