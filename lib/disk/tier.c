@@ -44,11 +44,22 @@ tier_most_tokens(const struct tier *ti)
 	return most < OS_FOLIO ? OS_FOLIO : most;
 }
 
-/* Locks the files.  Returns false if another process has them. */
-static bool
+/* Locks the files.  Returns 0 or -errno; -EWOULDBLOCK if another process has them. */
+static int
 tier_lock(struct tier *ti)
 {
-	return flock(ti->ti_file, LOCK_EX | LOCK_NB) == 0;
+	return flock(ti->ti_file, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
+}
+
+/* Locks the files at the start.  Fails only if the file system has no locks. */
+static int
+tier_lock_first(struct tier *ti)
+{
+	int error = tier_lock(ti);
+
+	ti->ti_locked = error == 0;
+	ti->ti_taken = error == -EWOULDBLOCK;
+	return ti->ti_taken ? 0 : error;
 }
 
 int
@@ -71,10 +82,10 @@ tier_open(const struct tier_conf *tc, struct tier **out)
 	error = ti->ti_size == 0       ? -EINVAL
 		: ti->ti_spare == NULL ? -ENOMEM
 				       : tier_store_open(ti, tc->tc_dir);
+	if (error == 0)
+		error = tier_lock_first(ti);
 	if (error != 0)
 		tier_close(&ti);
-	else
-		ti->ti_locked = tier_lock(ti);
 	*out = ti;
 	return error;
 }
@@ -102,6 +113,24 @@ dev_t
 tier_dev(const struct tier *ti)
 {
 	return ti->ti_dev;
+}
+
+bool
+tier_is_in_use(const char *path)
+{
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	bool used;
+
+	if (dir != -1)
+		fd = openat(dir, TIER_INDEX,
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	used = fd != -1 && flock(fd, LOCK_SH | LOCK_NB) == -1 &&
+	       errno == EWOULDBLOCK;
+	if (fd != -1)
+		close(fd);
+	if (dir != -1)
+		close(dir);
+	return used;
 }
 
 /* ----------------------------------------------------------------- loading */
@@ -140,12 +169,13 @@ void
 tier_prepare(struct tier *ti)
 {
 	struct tier_index *tx = NULL;
-	bool locked = tier_lock(ti);
+	int error = tier_lock(ti);
 
-	if (locked && tier_store_load_header(ti) == 0)
+	if (error == 0 && tier_store_load_header(ti) == 0)
 		tx = tier_store_load(ti);
 	meter_lock(&ti->ti_lock);
-	ti->ti_locked = locked;
+	ti->ti_locked = error == 0;
+	ti->ti_taken = error == -EWOULDBLOCK;
 	tier_retry_later(ti);
 	if (tx != NULL && ti->ti_state == TIER_WAITS) {
 		ti->ti_index = tx;
@@ -279,6 +309,7 @@ tier_stats(struct tier *ti, struct tier_stats *tu)
 	meter_lock(&ti->ti_lock);
 	*tu = ti->ti_stats;
 	tu->tu_on = tier_is_on(ti, clock_now());
+	tu->tu_taken = ti->ti_taken;
 	tu->tu_windows =
 	    ti->ti_index == NULL ? 0 : tier_index_count(ti->ti_index);
 	pthread_mutex_unlock(&ti->ti_lock);

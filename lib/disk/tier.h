@@ -39,6 +39,7 @@ struct tier_conf {
 
 struct tier_stats {
 	bool tu_on;
+	bool tu_taken;	     /* true while another process has the files */
 	uint64_t tu_windows; /* windows in the tier */
 	uint64_t tu_hits;    /* windows that were read */
 	uint64_t tu_hit_bytes;
@@ -61,6 +62,9 @@ void tier_close(struct tier **);
 
 /* Returns the st_dev of the directory's file system. */
 dev_t tier_dev(const struct tier *);
+
+/* Returns true if a process has locked the files of a tier in the directory.  May wait for the disk. */
+bool tier_is_in_use(const char *dir);
 
 /*
  * tier_is_due returns true if tier_prepare must be called: once a second until tier_prepare has

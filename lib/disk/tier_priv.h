@@ -14,6 +14,8 @@
 #include "lib/disk/tier.h"
 #include "lib/disk/tier_index.h"
 
+#define TIER_INDEX "pagewise-tier.index" /* file of the records */
+
 enum tier_state {
 	TIER_WAITS, /* not loaded */
 	TIER_ON,
@@ -35,6 +37,7 @@ struct tier {
 	enum tier_state ti_state;
 	struct tier_index *ti_index; /* NULL before TIER_ON */
 	bool ti_locked; /* true if this process has the lock of ti_file */
+	bool ti_taken;	/* true if another process had it at the last attempt */
 	bool ti_preparing;     /* true from tier_is_due to the end of tier_prepare */
 	uint64_t ti_due;       /* time of the next tier_prepare, microseconds */
 	uint64_t ti_off_until; /* end of TIER_OFF_US */

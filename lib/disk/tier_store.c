@@ -17,7 +17,6 @@
 #include "lib/os/seed.h"
 
 #define TIER_DATA    "pagewise-tier.data"
-#define TIER_INDEX   "pagewise-tier.index"
 #define TIER_MAGIC   0x7061676577697365U /* "pagewise" */
 #define TIER_VERSION 1
 #define TIER_BATCH   8192 /* records that are loaded at once: 1 MiB */

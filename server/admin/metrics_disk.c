@@ -227,6 +227,8 @@ metrics_disk_write_tier(const struct metrics *mt, struct evbuffer *out)
 	prometheus_simple(out, "pagewise_tier_up", "gauge", tu.tu_on,
 	    "1 while the tier is used; 0 while another process has it, and "
 	    "for 10 s after an error.");
+	prometheus_simple(out, "pagewise_tier_taken", "gauge", tu.tu_taken,
+	    "1 while another process has the tier.");
 	prometheus_simple(out, "pagewise_tier_windows", "gauge", tu.tu_windows,
 	    "Windows in the tier.");
 	prometheus_simple(out, "pagewise_tier_hits_total", "counter",

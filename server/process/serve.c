@@ -125,17 +125,23 @@ serve_listen_to_master(struct server *sv, int timeout)
 	}
 }
 
+/* Returns the smaller timeout, where -1 is none. */
+static int
+serve_sooner(int one, int other)
+{
+	return one == -1 || (other != -1 && other < one) ? other : one;
+}
+
 /*
- * Returns the milliseconds until the next check of the watchdog or of the certificates, or -1 if no
- * check is needed.
+ * Returns the milliseconds until the next check of the watchdog, the certificates or the tier, or -1
+ * if no check is needed.
  */
 static int
 serve_until_next(const struct server *sv)
 {
-	int one = watchdog_wait(&sv->sv_watchdog);
-	int other = expiry_wait(&sv->sv_expiry, sv->sv_conf);
-
-	return one == -1 || (other != -1 && other < one) ? other : one;
+	return serve_sooner(watchdog_wait(&sv->sv_watchdog),
+	    serve_sooner(expiry_wait(&sv->sv_expiry, sv->sv_conf),
+		tier_notice_wait(&sv->sv_tier_notice)));
 }
 
 static void
@@ -143,6 +149,8 @@ serve_loop(struct server *sv)
 {
 	while (sv->sv_end == END_NOT) {
 		expiry_look(&sv->sv_expiry, sv->sv_conf, sv->sv_writer);
+		tier_notice_look(&sv->sv_tier_notice, sv->sv_conf, sv->sv_pool,
+		    sv->sv_writer);
 		serve_listen_to_master(sv, serve_until_next(sv));
 		watchdog_look(&sv->sv_watchdog, sv->sv_channel, sv->sv_workers,
 		    sv->sv_started, sv->sv_writer);
@@ -271,11 +279,19 @@ serve_destroy(struct server *sv)
 		close(sv->sv_channel);
 }
 
+/* Prints for -t what the configuration needs, and what is in use. */
+static void
+serve_print(const struct conf *conf)
+{
+	tier_notice_print(conf);
+	memory_plan_print(conf);
+}
+
 int
 serve(struct serve_args *sa)
 {
 	static const struct conf_checks checks = {
-	    .ck_try = serve_try, .ck_print = memory_plan_print};
+	    .ck_try = serve_try, .ck_print = serve_print};
 	struct server sv = {.sv_channel = sa->sa_channel, .sv_withdraw = -1};
 
 	switch (conf_load(sa->sa_argc, sa->sa_argv, &checks, &sv.sv_conf)) {
@@ -304,6 +320,7 @@ serve(struct serve_args *sa)
 			log_destroy(&sv.sv_log);
 		_exit(1);
 	}
+	tier_notice_init(&sv.sv_tier_notice, sv.sv_conf, sa->sa_again);
 	serve_loop(&sv);
 	if (!serve_shut_down(&sv)) {
 		admin_destroy(&sv.sv_admin);

@@ -14,6 +14,7 @@
 #include "server/log/log.h"
 #include "server/process/expiry.h"
 #include "server/process/listen_table.h"
+#include "server/process/tier_notice.h"
 #include "server/process/watchdog.h"
 #include "server/tls/ticket_keys.h"
 #include "server/worker/worker.h"
@@ -53,6 +54,7 @@ struct server {
 	unsigned sv_started; /* number of workers with a running thread */
 	struct watchdog sv_watchdog;
 	struct expiry sv_expiry;
+	struct tier_notice sv_tier_notice;
 };
 
 /*

@@ -11,7 +11,7 @@ import pytest
 
 import mounts
 import tree as t
-from harness import wait_until
+from harness import Finished, wait_until
 from test_admin import Admin
 from test_slowfs import fast, slow  # fixtures
 
@@ -195,6 +195,31 @@ def test_tier_goes_to_the_next_process_at_a_reload(tiered):
     tiered.cold()
     tiered.get(0)
     assert tiered.figures()["hits_total"] == 3
+
+
+def test_reload_says_nothing_of_the_process_that_drains(tiered, settled):
+    with tiered.server.connect(rcvbuf=65536) as c:
+        c.send(b"GET /1.bin HTTP/1.1\r\nHost: s\r\n\r\n")
+        c.read_head()
+        tiered.server.reload()
+        tiered.waits("up")
+        assert tiered.figures()["taken"] == 0
+    tiered.server.stop()
+
+
+def test_second_server_says_that_another_one_has_the_tier(tiered, serve_conf, settled, shm, tmp_path):
+    other = Tiered(serve_conf, settled, shm)
+    wait_until(lambda: "another process uses tier %s" % shm in other.server.messages, "a warning")
+    assert other.figures()["taken"] == 1 and other.figures()["up"] == 0
+    assert tiered.figures()["taken"] == 0
+    other.get(0)
+    checked = Finished("-t", "-c", tmp_path / "pagewise.conf")
+    assert "tier %s is in use by a running server\n" % shm in checked.out
+    tiered.server.stop()
+    other.waits("up")
+    wait_until(lambda: "tier %s is free: using it" % shm in other.server.output + other.server.messages, "a notice")
+    assert other.figures()["taken"] == 0
+    other.server.stop(messages="pagewise: warning: another process uses tier .*")
 
 
 def test_tier_that_is_cut_or_full_of_noise_is_a_miss(tiered, shm):

@@ -249,15 +249,20 @@ second_process_waits_for_the_first(void **state)
 	write_one(one, 1, LEN);
 	two = must_open(0);
 	assert_false(stats(two).tu_on);
+	assert_true(stats(two).tu_taken);
+	assert_true(tier_is_in_use(dir));
 	assert_false(reads(two, 1, LEN));
 	assert_false(tier_may_write(two, LEN));
 	tier_leave(one);
 	assert_false(reads(one, 1, LEN));
 	tier_unlock(one);
+	assert_false(tier_is_in_use(dir));
 	tier_prepare(two);
+	assert_false(stats(two).tu_taken);
 	assert_true(reads(two, 1, LEN));
 	tier_close(&one);
 	tier_close(&two);
+	assert_false(tier_is_in_use(dir));
 }
 
 /* Otherwise a process that drains for days would keep the lock that its last load took. */
@@ -277,6 +282,7 @@ tier_is_not_left_while_it_is_loaded(void **state)
 	assert_true(tier_is_left(ti));
 	assert_false(stats(ti).tu_on);
 	tier_unlock(ti);
+	assert_false(tier_is_in_use(dir));
 	tier_close(&ti);
 }
 
@@ -327,9 +333,10 @@ tier_may_be_left_from_another_thread(void **state)
 		    pthread_create(&thread, NULL, load_when_due, &ld), 0);
 		tier_leave(ld.ld_tier);
 		while (!tier_is_left(ld.ld_tier))
-			continue;
+			assert_false(stats(ld.ld_tier).tu_taken);
 		tier_unlock(ld.ld_tier);
-			atomic_store(&ld.ld_ends, true);
+		assert_false(tier_is_in_use(dir));
+		atomic_store(&ld.ld_ends, true);
 		pthread_join(thread, NULL);
 		tier_close(&ld.ld_tier);
 	}
