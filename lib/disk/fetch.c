@@ -317,7 +317,7 @@ fetch_window_run(struct job *job)
 	if (error == 0 && win->win_lent)
 		error = fetch_lend(win);
 	if (error == 0 && win->win_tier)
-		dv->dv_pool->pl_offer(win, false);
+		dv->dv_pool->pl_offer(win, win->win_lent);
 	/* The fetched pages may have evicted others. */
 	reclaim_look(win->win_device->dv_pool->pl_reclaim);
 	return error;
@@ -506,8 +506,8 @@ fetch_may_join(const struct window *win, enum fetch_how how, bool lent)
 	return win->win_how != FETCH_DIRECT || how == FETCH_DIRECT;
 }
 
-static int
-fetch_start(struct pw_file *file, const struct window *like, enum admit admit,
+int
+fetch_window(struct pw_file *file, const struct window *like, enum admit admit,
     struct pw_waiter *w)
 {
 	struct pw_device *dv = like->win_device;
@@ -527,7 +527,7 @@ fetch_start(struct pw_file *file, const struct window *like, enum admit admit,
 	return error;
 }
 
-/* Returns the description of a window for fetch_start. */
+/* Returns the description of a window for fetch_window. */
 static struct window
 fetch_like(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
     enum admit admit)
@@ -547,17 +547,9 @@ int
 pool_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
     enum admit admit, struct pw_waiter *w)
 {
-	return fetch_window(file, off, len, how, false, admit, w);
-}
-
-int
-fetch_window(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
-    bool tier, enum admit admit, struct pw_waiter *w)
-{
 	struct window like = fetch_like(file, off, len, how, admit);
 
-	like.win_tier = tier;
-	return fetch_start(file, &like, admit, w);
+	return fetch_window(file, &like, admit, w);
 }
 
 int
@@ -567,5 +559,5 @@ pool_fetch_copy(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
 	struct window like = fetch_like(file, off, len, how, admit);
 
 	like.win_lent = true;
-	return fetch_start(file, &like, admit, w);
+	return fetch_window(file, &like, admit, w);
 }

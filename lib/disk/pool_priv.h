@@ -84,6 +84,8 @@ struct window {
 	bool win_lent;
 	/* true if the window is offered to the tier (tier_fetch.h) */
 	bool win_tier;
+	/* replaces pk_dev in the tier (tier_place) */
+	uint64_t win_place;
 	/* next window of the hash chain, guarded by the device's lock */
 	struct window *win_next;
 };
@@ -133,11 +135,8 @@ void pool_await(struct job *, struct pw_loop *, struct pw_waiter *);
  */
 void fetch_resume(const struct window *like, struct pw_waiter *);
 
-/*
- * Fetches a window as pool_fetch does.  If `tier` is true, the window is also offered to the tier
- * (pl_offer).
- */
-int fetch_window(struct pw_file *, off_t off, size_t len, enum fetch_how,
-    bool tier, enum admit, struct pw_waiter *);
+/* Fetches a window of the file, which `like` describes, as pool_fetch does. */
+int fetch_window(struct pw_file *, const struct window *like, enum admit,
+    struct pw_waiter *);
 
 #endif

@@ -284,10 +284,11 @@ tier_take_tokens(struct tier *ti, uint64_t len)
 	return true;
 }
 
+/* FUSE file systems without ctime return mtime, and without both 0, which does not tell versions apart. */
 bool
 tier_is_old(const struct tier *ti, const struct os_version *ov)
 {
-	return pins_version_is_older(ov, ti->ti_age);
+	return ov->ov_ctime.tv_sec > 1 && pins_version_is_older(ov, ti->ti_age);
 }
 
 bool

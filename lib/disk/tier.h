@@ -94,9 +94,10 @@ bool tier_has(struct tier *, const struct pins_key *, off_t off);
 long tier_read(struct tier *, const struct pins_key *, off_t off, void *to);
 
 /*
- * Returns true if windows of this version of a file may be written: the file did not change for
- * tc_age.  Linux sets the times of a file at the start of write(2), and copies the bytes
- * afterwards, so a window that is read soon after that may have old bytes.  Any thread.
+ * Returns true if windows of this version of a file may be written: the times of the file are known,
+ * and the file did not change for tc_age.  Linux sets the times of a file at the start of write(2),
+ * and copies the bytes afterwards, so a window that is read soon after that may have old bytes.  Any
+ * thread.
  */
 bool tier_is_old(const struct tier *, const struct os_version *);
 

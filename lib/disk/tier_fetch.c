@@ -2,7 +2,6 @@
  * tier_fetch: see tier_fetch.h.
  */
 #include <sys/queue.h>
-#include <sys/stat.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,12 +11,11 @@
 #include "lib/disk/pins.h"
 #include "lib/disk/pool_priv.h"
 #include "lib/disk/tier_fetch.h"
+#include "lib/disk/tier_fetch_priv.h"
 #include "lib/os/meter.h"
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
 
-#define TIER_CHAINS 64
-#define TIER_WRITES 8 /* maximum number of windows that wait to be written */
 #define TIER_WIDEN \
 	4 /* a window is fetched whole if 1/TIER_WIDEN of it is needed */
 
@@ -36,60 +34,15 @@ struct tier_job {
 	LIST_ENTRY(tier_job) tj_link; /* chain of tiered, unless tj_given_up */
 };
 
-/* A window that waits to be written. */
-struct tier_write {
-	struct pins_key tw_key;
-	off_t tw_off;
-	size_t tw_len;
-	struct pin *tw_pin; /* a reference to a copy, or a blank */
-	bool tw_blank;
-	STAILQ_ENTRY(tier_write) tw_next;
-};
-
-struct tiered {
-	struct tier *td_tier;
-	/* device of the tier, whose lock guards td_chains and td_reading */
-	struct pw_device *td_device;
-	struct pins *td_pins;
-	LIST_HEAD(, tier_job) td_chains[TIER_CHAINS];
-	unsigned td_reading; /* number of jobs in td_chains or running */
-
-	pthread_mutex_t td_lock; /* guards the fields below */
-	STAILQ_HEAD(, tier_write) td_writes;
-	unsigned td_waiting; /* windows in td_writes, or being written */
-	bool td_writing;     /* true if a job writes */
-	bool td_unlocks;     /* true if tier_unlock was called, or will be */
-};
-
-/* A job without arguments. */
-struct tier_call {
-	struct job tl_job; /* first member, since the job is freed */
-	struct tiered *tl_tiered;
-};
-
-static void
-tier_fetch_write_free(struct tiered *td, struct tier_write *tw)
-{
-	if (tw->tw_blank)
-		pins_blank_free(td->td_pins, tw->tw_pin);
-	else
-		pins_release(td->td_pins, &tw->tw_pin);
-	free(tw);
-}
-
 static void
 tier_fetch_destroy(struct tiered **tdp)
 {
 	struct tiered *td = *tdp;
-	struct tier_write *tw;
 
 	*tdp = NULL;
 	if (td == NULL)
 		return;
-	while ((tw = STAILQ_FIRST(&td->td_writes)) != NULL) {
-		STAILQ_REMOVE_HEAD(&td->td_writes, tw_next);
-		tier_fetch_write_free(td, tw);
-	}
+	tier_offer_destroy(td);
 	tier_close(&td->td_tier);
 	pthread_mutex_destroy(&td->td_lock);
 	free(td);
@@ -99,6 +52,12 @@ bool
 tier_fetch_exists(const struct pw_pool *pl)
 {
 	return pl->pl_tiered != NULL;
+}
+
+bool
+tier_fetch_needs_copy(const struct pw_file *file)
+{
+	return file_priv(file)->fp_ask == OS_ASK_FETCH;
 }
 
 bool
@@ -171,15 +130,16 @@ tier_fetch_run(struct job *job)
 	struct tier_job *tj = (struct tier_job *)job;
 	struct tiered *td = tj->tj_tiered;
 	const struct window *win = &tj->tj_window;
+	const struct pins_key key = tier_fetch_key(win);
 	struct pin *pn;
 	long n;
 
 	if (!tier_fetch_begin(tj))
 		return -ECANCELED;
 	pn = pins_blank(td->td_pins, &win->win_key);
-	n = pn == NULL ? -ENOMEM
-		       : tier_read(td->td_tier, &win->win_key, win->win_off,
-			     pins_memory(pn));
+	n = pn == NULL
+		? -ENOMEM
+		: tier_read(td->td_tier, &key, win->win_off, pins_memory(pn));
 	if (n == (long)win->win_job.job_len) {
 		pins_add_copy(td->td_pins, pn, win->win_off, (size_t)n);
 		return FETCHED_DIRECT;
@@ -260,11 +220,12 @@ static int
 tier_fetch_from_tier(struct tiered *td, const struct window *like,
     struct pw_loop *lp, struct pw_waiter *w)
 {
+	const struct pins_key key = tier_fetch_key(like);
 	struct pw_device *dv = td->td_device;
 	struct tier_job *tj;
 	int error = 0;
 
-	if (!tier_has(td->td_tier, &like->win_key, like->win_off))
+	if (!tier_has(td->td_tier, &key, like->win_off))
 		return -ENOENT;
 	meter_lock(&dv->dv_lock);
 	tj = tier_fetch_find(td, like);
@@ -276,225 +237,67 @@ tier_fetch_from_tier(struct tiered *td, const struct window *like,
 	return error;
 }
 
-int
-tier_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
-    bool writes, enum admit admit, struct pw_waiter *w)
+/*
+ * Describes the whole window at off.  A file whose residency cannot be checked needs a copy, as it is sent from
+ * nothing else.  Returns false if no window of the file can be in the tier.
+ */
+static bool
+tier_fetch_describe(struct pw_file *file, off_t off, enum fetch_how how,
+    enum admit admit, struct window *like)
 {
 	struct pw_device *dv = file_priv(file)->fp_device;
-	struct tiered *td = dv->dv_pool->pl_tiered;
-	off_t from = off - off % (off_t)OS_FOLIO,
-	      end = offset_add(from, OS_FOLIO, file->fil_size);
-	const struct window like = {
+	const off_t from = off - off % (off_t)OS_FOLIO;
+	const bool copies = tier_fetch_needs_copy(file);
+
+	*like = (struct window){
 	    .win_job = {.job_kind = admit == ADMIT_NEW ? JOB_NEW : JOB_LONG,
-		.job_len = (size_t)(end - from)},
+		.job_len = (size_t)(offset_add(from, OS_FOLIO, file->fil_size) -
+				    from)},
 	    .win_device = dv,
 	    .win_fd = file->fil_fd,
 	    .win_key = pins_key(file),
 	    .win_off = from,
-	    .win_how = how,
-	    .win_tier = writes,
+	    .win_how = copies ? FETCH_PAGES : how,
+	    .win_lent = copies,
 	};
+	return file->fil_dev != dv->dv_pool->pl_tiered->td_device->dv_id &&
+	       tier_place(file, &like->win_place);
+}
 
-	if (off + (off_t)len > end || file->fil_dev == td->td_device->dv_id)
+bool
+tier_fetch_can_copy(struct pw_file *file, off_t off, bool writes)
+{
+	struct tiered *td = file_priv(file)->fp_device->dv_pool->pl_tiered;
+	struct pins_key key;
+	struct window like;
+
+	if (!tier_fetch_describe(file, off, FETCH_PAGES, ADMIT_BEGUN, &like))
+		return false;
+	key = tier_fetch_key(&like);
+	return writes || tier_has(td->td_tier, &key, like.win_off);
+}
+
+int
+tier_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
+    bool writes, enum admit admit, struct pw_waiter *w)
+{
+	struct tiered *td = file_priv(file)->fp_device->dv_pool->pl_tiered;
+	struct window like;
+	size_t whole;
+
+	if (!tier_fetch_describe(file, off, how, admit, &like))
 		return pool_fetch(file, off, len, how, admit, w);
+	whole = like.win_job.job_len;
+	if (off + (off_t)len > like.win_off + (off_t)whole)
+		return pool_fetch(file, off, len, how, admit, w);
+	like.win_tier = writes;
 	if (tier_fetch_from_tier(td, &like, file_priv(file)->fp_loop, w) == 0)
 		return 0;
-	if (writes && (size_t)(end - from) <= TIER_WIDEN * len) {
-		off = from;
-		len = (size_t)(end - from);
+	if (!writes || whole > TIER_WIDEN * len) {
+		like.win_off = off;
+		like.win_job.job_len = len;
 	}
-	return fetch_window(file, off, len, how, writes, admit, w);
-}
-
-/* ------------------------------------------------------------------ writes */
-
-static struct tier_write *
-tier_fetch_next_write(struct tiered *td)
-{
-	struct tier_write *tw;
-
-	meter_lock(&td->td_lock);
-	tw = STAILQ_FIRST(&td->td_writes);
-	if (tw == NULL)
-		td->td_writing = false;
-	else
-		STAILQ_REMOVE_HEAD(&td->td_writes, tw_next);
-	pthread_mutex_unlock(&td->td_lock);
-	return tw;
-}
-
-/* Writes windows one after another, until none is left. */
-static int
-tier_fetch_write_run(struct job *job)
-{
-	struct tiered *td = ((struct tier_call *)job)->tl_tiered;
-	struct tier_write *tw;
-
-	while ((tw = tier_fetch_next_write(td)) != NULL) {
-		tier_write(td->td_tier, &tw->tw_key, tw->tw_off,
-		    pins_memory(tw->tw_pin), tw->tw_len);
-		tier_fetch_write_free(td, tw);
-		meter_lock(&td->td_lock);
-		td->td_waiting--;
-		pthread_mutex_unlock(&td->td_lock);
-	}
-	return 0;
-}
-
-/* Has a thread of the tier call `run`.  Returns false if memory is short or no thread can be started. */
-static bool
-tier_fetch_call(struct tiered *td, enum job_kind kind, int (*run)(struct job *))
-{
-	struct tier_call *tl = calloc(1, sizeof(*tl));
-
-	if (tl == NULL)
-		return false;
-	tl->tl_job.job_run = run;
-	tl->tl_job.job_kind = kind;
-	tl->tl_tiered = td;
-	if (pool_submit(td->td_device, &tl->tl_job, ADMIT_HINT, NULL, NULL) ==
-	    0)
-		return true;
-	free(tl);
-	return false;
-}
-
-static void
-tier_fetch_enqueue_write(struct tiered *td, struct tier_write *tw)
-{
-	bool begins;
-
-	meter_lock(&td->td_lock);
-	STAILQ_INSERT_TAIL(&td->td_writes, tw, tw_next);
-	begins = !td->td_writing;
-	td->td_writing = true;
-	pthread_mutex_unlock(&td->td_lock);
-	if (!begins || tier_fetch_call(td, JOB_LONG, tier_fetch_write_run))
-		return;
-	/* The job for the next window will write this window as well. */
-	meter_lock(&td->td_lock);
-	td->td_writing = false;
-	pthread_mutex_unlock(&td->td_lock);
-}
-
-/*
- * Reserves one of TIER_WRITES, and `len` bytes by tier_may_write.  Returns false if one of them is
- * exhausted.
- */
-static bool
-tier_fetch_reserve_write(struct tiered *td, size_t len)
-{
-	bool may;
-
-	meter_lock(&td->td_lock);
-	may = td->td_waiting < TIER_WRITES && tier_may_write(td->td_tier, len);
-	td->td_waiting += may;
-	pthread_mutex_unlock(&td->td_lock);
-	return may;
-}
-
-/* Reads a window from the page cache into a blank.  Returns NULL if that fails, or memory is short. */
-static struct pin *
-tier_fetch_copy(struct tiered *td, const struct window *win)
-{
-	struct pin *pn = pins_blank(td->td_pins, &win->win_key);
-	size_t have = 0, len = win->win_job.job_len;
-	long n = 1;
-
-	while (pn != NULL && have < len && n > 0) {
-		n = os_read(win->win_fd, win->win_off + (off_t)have,
-		    (char *)pins_memory(pn) + have, len - have, true);
-		have += n > 0 ? (size_t)n : 0;
-		if (n == -EINTR)
-			n = 1;
-	}
-	if (pn == NULL || have == len)
-		return pn;
-	pins_blank_free(td->td_pins, pn);
-	return NULL;
-}
-
-/* Returns a reference to a copy of the window, or NULL. */
-static struct pin *
-tier_fetch_take_copy(struct tiered *td, const struct window *win)
-{
-	struct pin *pn =
-	    pins_take_copy(td->td_pins, &win->win_key, win->win_off);
-	const off_t end = win->win_off + (off_t)win->win_job.job_len;
-
-	if (pn != NULL && (pins_end(pn, win->win_off) < end ||
-			      pins_copy(pn, win->win_off) != pins_memory(pn)))
-		pins_release(td->td_pins, &pn);
-	return pn;
-}
-
-/*
- * Returns true if the file still has the window's version, and the version is old enough
- * (tier_is_old).
- */
-static bool
-tier_fetch_is_same(const struct tiered *td, const struct window *win)
-{
-	struct stat st;
-
-	if (!tier_is_old(td->td_tier, &win->win_key.pk_version) ||
-	    fstat(win->win_fd, &st) == -1)
-		return false;
-	return pins_same_version(&win->win_key.pk_version,
-	    &(struct os_version){.ov_size = st.st_size,
-		.ov_mtime = st.st_mtim,
-		.ov_ctime = st.st_ctim});
-}
-
-/* Returns true if the window is a whole one of the tier. */
-static bool
-tier_fetch_is_whole(const struct window *win)
-{
-	off_t end =
-	    offset_add(win->win_off, OS_FOLIO, win->win_key.pk_version.ov_size);
-
-	return win->win_off % (off_t)OS_FOLIO == 0 &&
-	       win->win_off + (off_t)win->win_job.job_len == end;
-}
-
-/*
- * Queues a window that was just read, so that a disk thread writes it to the tier, if it is a whole
- * window and the tier accepts it.  `direct` is true if a copy has the bytes, false if the page
- * cache has them.  Disk threads.
- */
-static void
-tier_fetch_offer(const struct window *win, bool direct)
-{
-	struct tiered *td = win->win_device->dv_pool->pl_tiered;
-	struct tier_write *tw;
-
-	/*
-	 * Checks the file before the reservation, too, since a reservation uses up bytes of the
-	 * limit.
-	 */
-	if (!tier_fetch_is_whole(win) || !tier_fetch_is_same(td, win) ||
-	    !tier_fetch_reserve_write(td, win->win_job.job_len))
-		return;
-	tw = calloc(1, sizeof(*tw));
-	if (tw != NULL) {
-		*tw = (struct tier_write){.tw_key = win->win_key,
-		    .tw_off = win->win_off,
-		    .tw_len = win->win_job.job_len,
-		    .tw_blank = !direct};
-		tw->tw_pin = direct ? tier_fetch_take_copy(td, win)
-				    : tier_fetch_copy(td, win);
-	}
-	if (tw != NULL && tw->tw_pin != NULL && tier_fetch_is_same(td, win)) {
-		tier_fetch_enqueue_write(td, tw);
-		return;
-	}
-	if (tw != NULL && tw->tw_pin != NULL)
-		tier_fetch_write_free(td, tw);
-	else
-		free(tw);
-	meter_lock(&td->td_lock);
-	td->td_waiting--;
-	pthread_mutex_unlock(&td->td_lock);
+	return fetch_window(file, &like, admit, w);
 }
 
 /* ------------------------------------------------------------------- ticks */
@@ -585,7 +388,7 @@ tier_fetch_unlock(struct tiered *td)
 	unlocks = unlocks && td->td_waiting == 0 && !td->td_unlocks;
 	td->td_unlocks = td->td_unlocks || unlocks;
 	pthread_mutex_unlock(&td->td_lock);
-	if (!unlocks || tier_fetch_call(td, JOB_SHORT, tier_fetch_unlock_run))
+	if (!unlocks || tier_offer_call(td, JOB_SHORT, tier_fetch_unlock_run))
 		return;
 	meter_lock(&td->td_lock);
 	td->td_unlocks = false; /* at the next tick */
@@ -601,7 +404,7 @@ tier_fetch_tick(struct pw_pool *pl, uint64_t now_us)
 	if (td == NULL)
 		return;
 	if (tier_is_due(td->td_tier, now_us) &&
-	    !tier_fetch_call(td, JOB_SHORT, tier_fetch_prepare_run))
+	    !tier_offer_call(td, JOB_SHORT, tier_fetch_prepare_run))
 		tier_postpone(td->td_tier);
 	if (tier_is_left(td->td_tier))
 		tier_fetch_unlock(td);
@@ -623,7 +426,7 @@ tier_fetch_create(struct pw_pool *pl, struct tier **ti)
 	pthread_mutex_init(&td->td_lock, NULL);
 	STAILQ_INIT(&td->td_writes);
 	pl->pl_tiered = td;
-	pl->pl_offer = tier_fetch_offer;
+	pl->pl_offer = tier_offer;
 	pl->pl_tier_destroy = tier_fetch_destroy;
 	return 0;
 }

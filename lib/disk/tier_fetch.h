@@ -21,11 +21,20 @@ bool tier_fetch_exists(const struct pw_pool *);
 /*
  * Fetches a range as pool_fetch does.  If the tier has the window of the range, a disk thread reads
  * the window from the tier into a copy (pins.h).  Otherwise fetches the range from its own disk, as
- * `how` says; if `writes` is true, a disk thread then writes the window to the tier.  Loop's
- * thread.
+ * `how` says; if `writes` is true, a disk thread then writes the window to the tier.  If the file
+ * needs copies, makes one in any case, unless memory is short.  Loop's thread.
  */
 int tier_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how how,
     bool writes, enum admit, struct pw_waiter *);
+
+/* Returns true if the residency of the file cannot be checked, so that tier_fetch makes copies. */
+bool tier_fetch_needs_copy(const struct pw_file *);
+
+/*
+ * Returns true if tier_fetch of the window at off would read the tier, or, if `writes` is true, the
+ * file's own disk, into a copy.  Counts a miss of the tier.  Only for files that need copies.
+ */
+bool tier_fetch_can_copy(struct pw_file *, off_t off, bool writes);
 
 /*
  * Fetches the windows of late reads from their own disks.  Has a disk thread prepare or unlock the

@@ -38,8 +38,9 @@ struct tier {
 	struct tier_index *ti_index; /* NULL before TIER_ON */
 	bool ti_locked; /* true if this process has the lock of ti_file */
 	bool ti_taken;	/* true if another process had it at the last attempt */
-	bool ti_preparing;     /* true from tier_is_due to the end of tier_prepare */
-	uint64_t ti_due;       /* time of the next tier_prepare, microseconds */
+	bool
+	    ti_preparing; /* true from tier_is_due to the end of tier_prepare */
+	uint64_t ti_due;  /* time of the next tier_prepare, microseconds */
 	uint64_t ti_off_until; /* end of TIER_OFF_US */
 	unsigned ti_late;      /* late reads that have not ended */
 	uint64_t ti_tokens;    /* bytes that may be written now */

@@ -333,6 +333,27 @@ os_store_extend(int fd, off_t size)
 	return -EOPNOTSUPP;
 }
 
+bool
+os_is_block_device(dev_t dev)
+{
+	(void)dev;
+	return true;
+}
+
+long
+os_path(int fd, char *path, size_t size)
+{
+	(void)fd, (void)path, (void)size;
+	return -EOPNOTSUPP;
+}
+
+int
+os_fresh_version(int fd, struct os_version *ov)
+{
+	(void)fd, (void)ov;
+	return -EOPNOTSUPP;
+}
+
 void *
 os_huge_page(size_t len)
 {

@@ -1,10 +1,13 @@
 /*
- * linux_store: files in which the library keeps data of its own.
+ * linux_store: files in which the library keeps data of its own, and what identifies the files that this data
+ * comes from.
  */
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "lib/os/os.h"
@@ -73,4 +76,45 @@ os_store_open(int dir, const char *name, bool direct, off_t *size)
 		return error;
 	}
 	return fd;
+}
+
+bool
+os_is_block_device(dev_t dev)
+{
+	return major(dev) != 0;
+}
+
+/* Calls readlinkat, since seccomp allows that alone. */
+long
+os_path(int fd, char *path, size_t size)
+{
+	char name[32];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	n = readlinkat(AT_FDCWD, name, path, size);
+	if (n == -1)
+		return -errno;
+	return (size_t)n < size ? (long)n : -ENAMETOOLONG;
+}
+
+static struct timespec
+linux_store_time(const struct statx_timestamp *t)
+{
+	return (struct timespec){.tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec};
+}
+
+int
+os_fresh_version(int fd, struct os_version *ov)
+{
+	const unsigned mask = STATX_SIZE | STATX_MTIME | STATX_CTIME;
+	struct statx stx;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, mask, &stx) ==
+	    -1)
+		return -errno;
+	ov->ov_size = (off_t)stx.stx_size;
+	ov->ov_mtime = linux_store_time(&stx.stx_mtime);
+	ov->ov_ctime = linux_store_time(&stx.stx_ctime);
+	return 0;
 }

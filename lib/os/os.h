@@ -372,6 +372,24 @@ int os_store_open(int dir, const char *name, bool direct, off_t *size);
 int os_store_extend(int fd, off_t size);
 
 /*
+ * Returns true if st_dev is the number of a block device.  Other file systems, such as NFS, FUSE, btrfs and ZFS,
+ * get a number at each mount, and may get that of another one.
+ */
+bool os_is_block_device(dev_t);
+
+/*
+ * Writes the path of an open file into `path`.  Returns its length, or -errno; -ENAMETOOLONG if `size` bytes are
+ * too few.  Does not wait.  Only on Linux; elsewhere returns -EOPNOTSUPP.
+ */
+long os_path(int fd, char *path, size_t size);
+
+/*
+ * Fills in the version of an open file.  Waits for the server of a network file system, also if the kernel has
+ * attributes of the file in its cache.  Returns 0 or -errno.
+ */
+int os_fresh_version(int fd, struct os_version *);
+
+/*
  * Maps `len` bytes (OS_FOLIO) as one huge page if possible; os_unmap releases them.  Returns NULL on
  * failure.
  */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/file/file.h"
+#include "lib/file/residency.h"
 #include "lib/send/path.h"
 #include "lib/send/piped.h"
 #include "lib/send/sink.h"
@@ -48,6 +49,16 @@ copied_may_wait(const struct pw_send *s)
 
 	return !s->snd_path->path_prefetches || ask == OS_ASK_NEVER_COLD ||
 	       ask == OS_ASK_MINCORE;
+}
+
+/*
+ * As send_check, for bytes of a copy.  Does not compare a file whose residency cannot be checked, as fstat(2) may
+ * wait: each copy has bytes of the file's version, and no copy follows other bytes (prefetch_uses_copies).
+ */
+static int
+copied_check(const struct pw_send *s, size_t len)
+{
+	return residency_can_ask(s->snd_file) ? send_check(s, len) : 0;
 }
 
 /*
@@ -92,10 +103,13 @@ static long
 copied_read_next(struct pw_send *s, char *to, size_t len)
 {
 	long n = copied_from_hole(s, to, len);
+	bool copy = false;
 	int error;
 
-	if (n == 0)
+	if (n == 0) {
 		n = copied_from_pin(s, to, len);
+		copy = n > 0;
+	}
 	if (n == 0)
 		n = os_read(s->snd_file->fil_fd, s->snd_off, to, len,
 		    copied_may_wait(s));
@@ -106,7 +120,7 @@ copied_read_next(struct pw_send *s, char *to, size_t len)
 		send_priv(s)->ss_result = (int)n;
 		return n == 0 ? -ESTALE : n == -EAGAIN ? -EBUSY : n;
 	}
-	error = send_check(s, (size_t)n);
+	error = copy ? copied_check(s, (size_t)n) : send_check(s, (size_t)n);
 	return error == 0 ? n : error;
 }
 
@@ -143,7 +157,7 @@ send_from_copy(struct pw_send *s, size_t len, size_t *sent)
 	if (s->snd_mem_len > 0 || (sk != NULL && sk->sk_ops->room != NULL))
 		return send_copied(s, len, sent);
 	*sent = 0;
-	error = send_check(s, len);
+	error = copied_check(s, len);
 	if (error != 0)
 		return error;
 	return sink_send(s, pins_copy(send_priv(s)->ss_pin, s->snd_off), len,

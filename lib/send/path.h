@@ -85,8 +85,8 @@ enum pw_send_status send_status(enum account_next);
 /*
  * Sends the next chunk by `call` if the chunk is resident.  Otherwise calls `fetch` for its window,
  * and the transmission is pending until the window arrives.  `fetch` completes ss_waiter when [off,
- * off + len) was read, or returns -errno.  The pool sends files whose residency cannot be checked.
- * The paths that prefetch call send_prefetched.
+ * off + len) was read, or returns -errno.  The pool sends files whose residency cannot be checked,
+ * unless the tier has copies.  The paths that prefetch call send_prefetched.
  */
 typedef int (*send_fetch_f)(struct pw_send *, off_t off, size_t len);
 enum pw_send_status send_prefetched(
@@ -144,6 +144,12 @@ send_unpin(struct pw_send *s)
 int send_fetch(
     struct pw_send *, off_t off, size_t len, enum admit, struct pw_waiter *);
 bool send_takes_tier(struct pw_send *);
+
+/*
+ * Returns true if send_prefetched may send copies of a file whose residency cannot be checked.  Calls
+ * send_takes_tier.
+ */
+bool send_tries_copies(struct pw_send *);
 
 /* A send_fetch_f that calls send_fetch for ss_waiter. */
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);

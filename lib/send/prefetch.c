@@ -13,6 +13,7 @@
 #include "lib/disk/drop_lock.h"
 #include "lib/disk/quiet.h"
 #include "lib/disk/reclaim.h"
+#include "lib/disk/tier_fetch.h"
 #include "lib/file/file.h"
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
@@ -65,7 +66,7 @@ prefetch_is_pinned(struct pw_send *s)
  * Returns the end of the pinned part of the next chunk, or snd_off if none is pinned.  Calls
  * file_is_fresh for each chunk: a file that was truncated and grew again has new pages, so the
  * pinned ones are stale.  Then the transmission stops using the tier, which would return the stale
- * bytes again.
+ * bytes again.  A file that is sent from copies alone needs no such call.
  */
 static off_t
 prefetch_pinned_end(struct pw_send *s)
@@ -74,7 +75,8 @@ prefetch_pinned_end(struct pw_send *s)
 
 	if (!prefetch_is_pinned(s))
 		return s->snd_off;
-	if (!file_is_fresh(s->snd_file)) {
+	if (s->snd_file->fil_stale ||
+	    (residency_can_ask(s->snd_file) && !file_is_fresh(s->snd_file))) {
 		send_unpin(s);
 		send_priv(s)->ss_tier = false;
 		return s->snd_off;
@@ -203,12 +205,13 @@ prefetch_again(struct pw_send *s, send_fetch_f fetch)
 
 /*
  * Returns true if the next byte was fetched and evicted.  Returns false for a copy that expired because
- * its client was slow; then its window is read again.
+ * its client was slow; then its window is read again.  A file whose residency cannot be checked has only copies.
  */
 static bool
 prefetch_was_evicted(const struct pw_send *s)
 {
 	return s->snd_off < send_priv(s)->ss_asked &&
+	       residency_can_ask(s->snd_file) &&
 	       (!send_priv(s)->ss_direct || send_priv(s)->ss_fetches > 0);
 }
 
@@ -372,6 +375,34 @@ send_was_refused(struct pw_send *s)
 	return true;
 }
 
+bool
+send_tries_copies(struct pw_send *s)
+{
+	return s->snd_file != NULL && s->snd_len > 0 &&
+	       !residency_can_ask(s->snd_file) && send_takes_tier(s);
+}
+
+/*
+ * Returns true if the next bytes of a file whose residency cannot be checked are sent from a copy: one that is
+ * there, or in flight, or can be made by a fetch.  Otherwise disk threads send all that is left, as their check
+ * of the version after the last byte is for all the bytes that they have read.
+ */
+static bool
+prefetch_uses_copies(struct pw_send *s)
+{
+	if (send_priv(s)->ss_reported || !send_tries_copies(s))
+		return false;
+	if ((prefetch_may_be_pinned(s) && prefetch_is_pinned(s)) ||
+	    send_ahead_comes(s) ||
+	    (send_priv(s)->ss_fetches == 0 &&
+		tier_fetch_can_copy(
+		    s->snd_file, s->snd_off, send_priv(s)->ss_tier_writes)))
+		return true;
+	send_priv(s)->ss_tier = false;
+	pw_send_yield(s);
+	return false;
+}
+
 enum pw_send_status
 send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 {
@@ -379,7 +410,8 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 	off_t off = s->snd_off;
 	bool missed = false;
 
-	if (s->snd_file != NULL && !residency_can_ask(s->snd_file))
+	if (s->snd_file != NULL && !residency_can_ask(s->snd_file) &&
+	    !prefetch_uses_copies(s))
 		return send_by_pool(s);
 	if (send_priv(s)->ss_reported)
 		return prefetch_was_sent_by_pool(s);

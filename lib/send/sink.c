@@ -72,7 +72,8 @@ sink_step(struct pw_send *s)
 		return send_copy.path_step(s);
 	if (s->snd_file == NULL || s->snd_len == 0)
 		return send_window(s, s->snd_off, send_copied);
-	if (send_priv(s)->ss_own == NULL && !sink_is_read_apart(s))
+	if (send_priv(s)->ss_own == NULL &&
+	    (!sink_is_read_apart(s) || send_tries_copies(s)))
 		return sink_send_what_is_resident(s);
 	send_priv(s)->ss_joins = false;
 	status = send_aio.path_step(s);

@@ -80,8 +80,8 @@ static const char *const async_calls[] = {
 /* Calls that truncate a log.  Only logs are open for writing. */
 static const char *const cut_calls[] = {"ftruncate", "ftruncate64"};
 
-/* Calls on the open files of a tier. */
-static const char *const tier_calls[] = {"pwrite64", "flock"};
+/* Calls on the open files of a tier, and readlinkat, which returns the paths of other open files. */
+static const char *const tier_calls[] = {"pwrite64", "flock", "readlinkat"};
 
 /*
  * Calls that sanitizers need.  LeakSanitizer clones a process that stops all threads, and a report

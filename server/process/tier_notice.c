@@ -10,8 +10,8 @@
 #include "server/process/tier_notice.h"
 #include "server/util/debug.h"
 
-#define SECOND_US ((uint64_t)1000000)
-#define MILLI_US  1000
+#define SECOND_US      ((uint64_t)1000000)
+#define MILLI_US       1000
 /* time for which another process may have the tier without a warning, seconds */
 #define PATIENCE_FIRST 2
 #define PATIENCE_AGAIN 30
@@ -79,6 +79,6 @@ void
 tier_notice_print(const struct conf *conf)
 {
 	if (conf->conf_tier != NULL && tier_is_in_use(conf->conf_tier))
-		printf("tier %s is in use by a running server\n",
-		    conf->conf_tier);
+		printf(
+		    "tier %s is in use by a running server\n", conf->conf_tier);
 }

@@ -13,7 +13,7 @@ struct log_writer;
 struct pw_pool;
 
 struct tier_notice {
-	uint64_t tn_next;     /* time of the next check, microseconds; 0 for now */
+	uint64_t tn_next; /* time of the next check, microseconds; 0 for now */
 	uint64_t tn_deadline; /* time of the warning, microseconds */
 	bool tn_logged;	      /* true if the warning was logged */
 	bool tn_off;	      /* true if no check is needed any more */

@@ -3,10 +3,15 @@
  * misbehaves on command: its lookups, opens, reads, writes and directory reads can be
  * delayed, held for as long as a test likes, or failed.
  *
- *   slowfs SOURCE CONTROL-SOCKET MOUNTPOINT [BYTES [direct]]
+ *   slowfs SOURCE CONTROL-SOCKET MOUNTPOINT [BYTES [direct] [fresh] [inodes] [mtime] [ro]]
  *
  * BYTES is the largest read that the kernel may ask for, at least a page; 0 for
  * as much as it likes.  direct: nothing is kept in memory, every read comes here.
+ * fresh: the kernel asks for attributes each time, so that it sees changes of
+ * SOURCE.  inodes: inode numbers are those of SOURCE, not those of libfuse.
+ * mtime: the file system has no ctime, and returns mtime in its place.
+ * ro: it is mounted read-only, so that a read does not make the kernel ask for
+ * attributes.
  *
  * Commands come in over a stream socket, a line each, each with a line for an
  * answer.  OP is lookup, open, read, write or readdir; a gate applies to paths
@@ -71,7 +76,7 @@ static unsigned held[OP_MAX];
 static unsigned seen[OP_MAX];
 
 static unsigned max_read; /* 0: as it likes */
-static bool direct;
+static bool direct, fresh, inodes, no_ctime;
 static int source_fd = -1;
 static int control_fd = -1;
 
@@ -156,6 +161,8 @@ slow_getattr(const char *path, struct stat *st, struct fuse_file_info *fi)
 	if (error == 0 &&
 	    fstatat(source_fd, relative(path), st, AT_SYMLINK_NOFOLLOW) == -1)
 		error = -errno;
+	if (no_ctime)
+		st->st_ctim = st->st_mtim;
 	return error;
 }
 
@@ -380,11 +387,12 @@ slow_init(struct fuse_conn_info *conn, struct fuse_config *cfg)
 	/* The mount option alone is refused. */
 	if (max_read > 0)
 		conn->max_read = max_read;
-	cfg->kernel_cache = 1;
+	cfg->kernel_cache = !fresh;
+	cfg->use_ino = inodes;
 	/* Without it libfuse 3.17 hears of no caller that is killed; main ignores the signal. */
 	cfg->intr = 1;
 	cfg->intr_signal = SIGUSR1;
-	cfg->entry_timeout = cfg->attr_timeout = 3600;
+	cfg->entry_timeout = cfg->attr_timeout = fresh ? 0 : 3600;
 	if (pthread_create(&thread, NULL, control_run, NULL) != 0)
 		abort();
 	return NULL;
@@ -422,6 +430,7 @@ main(int argc, char **argv)
 	};
 	/* Only root may always let others in. */
 	const char *others = geteuid() == 0 ? ",allow_other" : "";
+	const char *ro = "";
 	char options[64];
 	char *fuse_argv[] = {argv[0], "-f", "-o", options, argv[3], NULL};
 
@@ -429,13 +438,20 @@ main(int argc, char **argv)
 	signal(SIGUSR1, SIG_IGN);
 	if (argc < 4)
 		return 2;
-	direct = argc > 5;
 	if (argc > 4)
 		max_read = (unsigned)atoi(argv[4]);
-	snprintf(options, sizeof(options), "max_threads=100%s", others);
+	for (int i = 5; i < argc; i++) {
+		direct |= strcmp(argv[i], "direct") == 0;
+		fresh |= strcmp(argv[i], "fresh") == 0;
+		inodes |= strcmp(argv[i], "inodes") == 0;
+		no_ctime |= strcmp(argv[i], "mtime") == 0;
+		if (strcmp(argv[i], "ro") == 0)
+			ro = ",ro";
+	}
+	snprintf(options, sizeof(options), "max_threads=100%s%s", others, ro);
 	if (max_read > 0)
 		snprintf(options, sizeof(options),
-		    "max_threads=100,max_read=%u%s", max_read, others);
+		    "max_threads=100,max_read=%u%s%s", max_read, others, ro);
 	source_fd = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	control_fd = control_listen(argv[2]);
 	if (source_fd == -1 || control_fd == -1) {

@@ -343,6 +343,21 @@ tier_may_be_left_from_another_thread(void **state)
 }
 
 static void
+version_without_times_is_not_old(void **state)
+{
+	struct tier *ti = must_open(0);
+	struct os_version ov = {.ov_size = 1};
+
+	(void)state;
+	assert_false(tier_is_old(ti, &ov));
+	ov.ov_ctime.tv_sec = ov.ov_mtime.tv_sec = 1000;
+	assert_true(tier_is_old(ti, &ov));
+	ov.ov_ctime.tv_sec = time(NULL);
+	assert_false(tier_is_old(ti, &ov));
+	tier_close(&ti);
+}
+
+static void
 file_that_is_cut_switches_the_tier_off(void **state)
 {
 	struct tier *ti = must_open(0);
@@ -463,6 +478,7 @@ main(void)
 	    IN_DIR(tier_is_not_left_while_it_is_loaded),
 	    IN_DIR(load_that_cannot_begin_is_due_again),
 	    IN_DIR(tier_may_be_left_from_another_thread),
+	    IN_DIR(version_without_times_is_not_old),
 	    IN_DIR(file_that_is_cut_switches_the_tier_off),
 	    IN_DIR(late_read_switches_the_tier_off_until_it_ends),
 	    IN_DIR(file_of_another_program_is_left_alone),
