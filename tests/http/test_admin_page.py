@@ -10,7 +10,7 @@ from test_admin import Admin
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 
-CHARTS = ["traffic", "requests", "memory", "disk", "loop", "connections"]
+CHARTS = ["traffic", "sources", "requests", "memory", "disk", "loop", "connections"]
 
 
 @pytest.fixture

@@ -150,9 +150,13 @@ def test_each_expression_has_data(serve_conf, tmp_path, prometheus):
     site = tmp_path / "site"
     site.mkdir()
     (site / "a").write_bytes(bytes(1 << 20))
+    tiers = [tmp_path / name for name in ("tier", "tier2")]
+    for tier in tiers:
+        tier.mkdir()
     servers = [serve_conf({"workers": 1, "listen": ["127.0.0.1:0", "127.0.0.1:0 tls"], "admin": "127.0.0.1:0",
+                           "tier": tier, "tier_size": "64M",
                            "agent": "127.0.0.1:0", "certificate": [tls.PAIRS.for_user(None)]},
-                          [("s", {"root": site}, {})], binary=harness.RELEASE) for _ in range(2)]
+                          [("s", {"root": site}, {})], binary=harness.RELEASE) for tier in tiers]
     p = prometheus([ADMIN.search(s.output)[1].removeprefix("http://").rstrip("/") for s in servers])
     missing = list(dict.fromkeys(expressions()))
     assert len(missing) > 25
