@@ -14,9 +14,15 @@ build/tests/evict.so: tests/nginx/evict.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) -shared $(LDFLAGS) -o $@ $< -ldl
 
+# A module of nginx, which nginx' own headers would fill with warnings.
+NGINX_DIRS = objs src/core src/event src/event/modules src/event/quic src/os/unix src/http src/http/modules \
+    src/http/v2 src/http/v3
+$(NGINX_BUILD)/several.so: tests/nginx/several.c $(NGINX_MODULE)
+	$(call say,CC)$(COMPILE) -shared $(NGINX_DIRS:%=-isystem $(NGINX_BUILD)/%) $(LDFLAGS) -o $@ $<
+
 TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug build/debug/unit/test_sink fault build/tests/slowfs \
     build/tests/spindle bench-tools \
-    $(if $(NGINX_CONFIGURE),nginx-module build/tests/evict.so) \
+    $(if $(NGINX_CONFIGURE),nginx-module build/tests/evict.so $(NGINX_BUILD)/several.so) \
     $(if $(GO_INSTALLS),build/pebble/pebble)
 # From 1.21 on, go fetches the toolchain that a module asks for.
 GO_INSTALLS = $(shell go version 2>/dev/null | awk '{ split(substr($$3, 3), v, "."); if (v[1] > 1 || v[2] >= 21) print "y" }')

@@ -19,6 +19,7 @@ sys.path.append(os.path.join(harness.TREE, "tests", "fault"))
 
 MODULE = os.environ.get("NGINX_MODULE", os.path.join(
     harness.TREE, "build", "nginx", "ngx_http_pagewise_module.so"))
+SEVERAL = os.path.join(os.path.dirname(MODULE), "several.so")  # tests/nginx/several.c
 EVICT = os.path.join(harness.TREE, "build", "tests", "evict.so")
 PROGRAM = os.environ.get("NGINX_PROGRAM") or shutil.which("nginx") or "/usr/sbin/nginx"
 USER = "user root;" if os.geteuid() == 0 else ""

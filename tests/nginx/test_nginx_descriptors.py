@@ -101,6 +101,21 @@ def test_many_files_leave_descriptors_to_connections(nginx, root, more):
     assert len(server.descriptors(worker)) < 150
 
 
+@pytest.mark.parametrize("more", ["", CACHE])
+def test_a_module_may_send_several_files_in_a_response(nginx, root, slow, more):  # noqa: F811
+    """On FUSE a disk thread examines each descriptor, so the second waits when the first was sent."""
+    if not os.access(nginx_server.SEVERAL, os.R_OK):
+        pytest.skip("no " + nginx_server.SEVERAL)
+    files = [(slow.dir + "/cold.bin", t.content(1, SIZE)), (slow.dir + "/cold2.bin", t.content(2, SIZE)),
+             (root / "large", t.content(8, SIZE)), (slow.dir + "/cold.bin", t.content(1, SIZE)),
+             (root / "hot.bin", t.content(9, HOT)), (root / "f", b"one")]
+    server = nginx("server { listen unix:@on@; pagewise on; %s several %s; }" %
+                   (more, " ".join(str(path) for path, _ in files)),
+                   main="load_module %s;" % nginx_server.SEVERAL)
+    for _ in range(2):
+        assert server.get("on").body == b"".join(content for _, content in files)
+
+
 def test_a_replaced_file_is_noticed_when_the_cache_of_nginx_says(nginx, root):
     server = nginx(BOTH % {"root": root, "more": CACHE})
     assert same(server, "/f").body == b"one"
