@@ -111,6 +111,7 @@ struct ngx_http_pagewise_ctx_s {
     struct pw_file             *file;
     ngx_fd_t                    fd;         /* descriptor in the buffers */
     ngx_fd_t                    refused;    /* descriptor nginx sends, or -1 */
+    ngx_open_file_info_t       *info;       /* what nginx opened, or NULL */
     ngx_file_t                 *out;        /* file of windows, or NULL if it
                                                is the file of the buffer */
     ngx_http_pagewise_send_t   *send;       /* NULL if no range is being sent */
@@ -172,7 +173,8 @@ ngx_uint_t ngx_http_pagewise_open_remote(ngx_http_pagewise_open_t *o);
 
 /*
  * finds or makes the library's file for a descriptor of nginx, with the
- * present size and times of the file; returns as ngx_http_pagewise_open() does
+ * present size and times of the file; returns as ngx_http_pagewise_open()
+ * does; if no descriptor is left, logs that at most once a minute
  */
 ngx_int_t ngx_http_pagewise_adopt(ngx_http_pagewise_open_t *o, ngx_fd_t fd,
     ngx_err_t *err);
@@ -239,6 +241,10 @@ ngx_int_t ngx_http_pagewise_lookup_open(ngx_http_request_t *r,
 
 ngx_int_t ngx_http_pagewise_found(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
+
+/* sends the header, and passes the file of "of" to the filters */
+ngx_int_t ngx_http_pagewise_respond(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_open_file_info_t *of);
 
 /* redirects to the URI with a slash appended, as the static module does */
 ngx_int_t ngx_http_pagewise_redirect(ngx_http_request_t *r,

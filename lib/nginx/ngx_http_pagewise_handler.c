@@ -15,7 +15,7 @@ static ngx_int_t ngx_http_pagewise_error(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, const char *what, ngx_err_t err);
 static ngx_int_t ngx_http_pagewise_ready(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
-static ngx_int_t ngx_http_pagewise_respond(ngx_http_request_t *r,
+static ngx_int_t ngx_http_pagewise_respond_file(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_try_index(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
@@ -143,10 +143,6 @@ ngx_http_pagewise_found(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
         return NGX_HTTP_NOT_FOUND;
     }
 
-    if (r->method == NGX_HTTP_POST) {
-        return NGX_HTTP_NOT_ALLOWED;
-    }
-
     /*
      * Fetches the first window before the header is sent, so that an error of
      * the disk, or a full queue, has a status of its own.  HEAD, range and
@@ -176,7 +172,7 @@ ngx_http_pagewise_found(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
         }
     }
 
-    return ngx_http_pagewise_respond(r, ctx);
+    return ngx_http_pagewise_respond_file(r, ctx);
 }
 
 
@@ -312,20 +308,42 @@ ngx_http_pagewise_ready(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
         return ngx_http_pagewise_error(r, ctx, "read()", err);
     }
 
-    return ngx_http_pagewise_respond(r, ctx);
+    return ngx_http_pagewise_respond_file(r, ctx);
 }
 
 
 static ngx_int_t
-ngx_http_pagewise_respond(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
+ngx_http_pagewise_respond_file(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx)
 {
-    ngx_int_t        rc;
-    ngx_log_t       *log;
-    ngx_buf_t       *b;
-    ngx_chain_t      out;
-    struct pw_file  *file;
+    struct pw_file        *file;
+    ngx_open_file_info_t   of;
 
     file = ctx->file;
+
+    ngx_memzero(&of, sizeof(ngx_open_file_info_t));
+
+    of.fd = file->fil_fd;
+    of.size = file->fil_size;
+    of.mtime = file->fil_mtime.tv_sec;
+
+    return ngx_http_pagewise_respond(r, ctx, &of);
+}
+
+
+ngx_int_t
+ngx_http_pagewise_respond(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
+    ngx_open_file_info_t *of)
+{
+    ngx_int_t     rc;
+    ngx_log_t    *log;
+    ngx_buf_t    *b;
+    ngx_chain_t   out;
+
+    if (r->method == NGX_HTTP_POST) {
+        return NGX_HTTP_NOT_ALLOWED;
+    }
+
     log = r->connection->log;
 
     rc = ngx_http_discard_request_body(r);
@@ -337,8 +355,8 @@ ngx_http_pagewise_respond(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
     log->action = "sending response to client";
 
     r->headers_out.status = NGX_HTTP_OK;
-    r->headers_out.content_length_n = file->fil_size;
-    r->headers_out.last_modified_time = file->fil_mtime.tv_sec;
+    r->headers_out.content_length_n = of->size;
+    r->headers_out.last_modified_time = of->mtime;
 
     if (ngx_http_set_etag(r) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -369,16 +387,17 @@ ngx_http_pagewise_respond(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
     }
 
     b->file_pos = 0;
-    b->file_last = file->fil_size;
+    b->file_last = of->size;
 
     b->in_file = b->file_last ? 1 : 0;
     b->last_buf = (r == r->main) ? 1 : 0;
     b->last_in_chain = 1;
     b->sync = (b->last_buf || b->in_file) ? 0 : 1;
 
-    b->file->fd = file->fil_fd;
+    b->file->fd = of->fd;
     b->file->name = ctx->path;
     b->file->log = log;
+    b->file->directio = of->is_directio;
 
     out.buf = b;
     out.next = NULL;

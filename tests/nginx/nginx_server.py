@@ -6,6 +6,7 @@ Its sockets are Unix sockets in a directory of its own, so no port is guessed: `
 import contextlib
 import http.client
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -166,6 +167,13 @@ class Nginx:
         # A connection's state is 03, a listening socket's 01.
         return [w[7] for w in lines if len(w) == 8 and w[7].startswith(self.run) and w[5] == "03"]
 
+    def no_descriptor_is_left(self, pid):
+        """Lowers the worker's limit to the first free number: it keeps what it has, and opens nothing."""
+        taken = set(map(int, os.listdir("/proc/%d/fd" % pid)))
+        free = next(n for n in range(len(taken) + 1) if n not in taken)
+        most = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, most))
+
     def connect(self, name, rcvbuf=None):
         s = socket.socket(socket.AF_UNIX)
         s.settimeout(harness.PATIENCE)
@@ -229,8 +237,12 @@ def request(target, method="GET", fields=(), close=True):
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
+def answer(sock, method="GET"):
+    response = http.client.HTTPResponse(sock, method=method)
+    response.begin()
+    return Answer(response)
+
+
 def receive(sock, method="GET"):
     with sock:
-        response = http.client.HTTPResponse(sock, method=method)
-        response.begin()
-        return Answer(response)
+        return answer(sock, method)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import time
 
 import pytest
@@ -99,6 +100,43 @@ def test_many_files_leave_descriptors_to_connections(nginx, root, more):
         assert (answer.status, answer.body) == (200, b"%d" % n)
     (worker,) = server.workers()
     assert len(server.descriptors(worker)) < 150
+
+
+def asked(sock, target, *fields, method="GET"):
+    """What tells two answers apart, on a connection that stays."""
+    sock.sendall(nginx_server.request(target, method, fields, close=False))
+    answer = nginx_server.answer(sock, method)
+    boundary = (answer.get("Content-Type") or "").rpartition("boundary=")[2].encode()
+    body = answer.body.replace(boundary, b"") if boundary else answer.body
+    return answer.status, answer.get("ETag"), answer.get("Content-Length"), body
+
+
+@pytest.mark.parametrize("more", ["", "sendfile off;", "directio 1m;", "gzip on; gzip_types *;",
+                                  "gzip_static always;"])
+def test_without_a_free_descriptor_nginx_sends_its_own(nginx, root, more):
+    """As it does without the module; the log has one warning."""
+    for name in ("large", "hot.bin"):
+        shutil.copy(root / name, root / (name + ".gz"))
+    server = nginx(BOTH % {"root": root, "more": CACHE + more})
+    with server.connect("on") as on, server.connect("off") as off:
+        for target in ("/large", "/hot.bin"):
+            for method in ("GET", "POST"):
+                assert asked(on, target, method=method) == asked(off, target, method=method)
+        (worker,) = server.workers()
+
+        def warned():
+            time.sleep(1.3)  # the module closes the library's file a second after its last use
+            server.no_descriptor_is_left(worker)
+            assert asked(on, "/hot.bin") == asked(off, "/hot.bin")
+            return "no descriptor is left" in server.output()
+        wait_until(warned, "the warning")
+        for target, *fields in (("/large",), ("/hot.bin",), ("/large", "Range: bytes=5-70000"),
+                                ("/hot.bin", "Range: bytes=0-9,20-"), ("/large", "Accept-Encoding: gzip")):
+            assert asked(on, target, *fields) == asked(off, target, *fields), target
+        for method, status in (("HEAD", 200), ("POST", 405)):
+            answer = asked(on, "/hot.bin", method=method)
+            assert answer[0] == status and answer == asked(off, "/hot.bin", method=method)
+    assert server.output().count("no descriptor is left") == 1
 
 
 @pytest.mark.parametrize("more", ["", CACHE])
