@@ -41,6 +41,7 @@
 ##   demo         the storm in 20 seconds, nginx and pagewise, drawn in the terminal (root, Linux)
 ##   bench-peers  install the servers that it compares with
 ##   fleet        HAProxy and four nodes in network namespaces: docs/guides/fleet.md (root, Linux)
+##   bench-calls   a request in C and through the crate for Rust (cargo)
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
 ##   bench-admission  cache policies, simulated: docs/admission.md (half a minute)
 ##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, idle,
@@ -338,7 +339,7 @@ help:
 	@sed -n 's/^## //p' Makefile
 
 .PHONY: check release dist html deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls judges soak lossless fuzz bench demo results bench-full bench-storm bench-hot bench-tls bench-h2 \
-    bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
+    bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-calls bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-commits lint-rooms lint-messages lint-keys lint-man lint-abi lint-docs keys man metrics abi examples install uninstall clean help
 .DELETE_ON_ERROR:
 

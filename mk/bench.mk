@@ -93,6 +93,17 @@ bench-profile:
 	@+$(SUBMAKE) all $(PROFILE)
 	@bench/lab profile $(ARGS)
 
+build/bench/calls: bench/calls.c build/libpagewise.so
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(STD) $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $< -Lbuild -lpagewise
+
+bench-calls:
+	@sh conf/install-deps.sh build profile
+	@+$(SUBMAKE) all build/bench/calls build/bench/openat2.so
+	@cd lib/bindings/rust && CARGO_TARGET_DIR=$(CURDIR)/build/cargo PAGEWISE_LIB_DIR=$(CURDIR)/build \
+	    cargo build --quiet --release --locked --example calls
+	@bench/lab calls $(ARGS)
+
 bench-tools: $(PROFILE) $(LADDERS) build/bench/folio $(TOOLS:%=build/bench/%) $(TOOLS:%=build/asan/bench/%) \
     build/bench/admission build/asan/bench/admission
 
