@@ -1,93 +1,87 @@
 /*
  * h2o_like: replaces fd_client.c by HTTP/2 over TLS.  fd_cache.c opens the files, nghttp2 makes the
- * frames, and OpenSSL encrypts them from memory that the library lends.  A stream that waits for a
- * disk delays no other stream.  The environment variable CERTIFICATE names a file with the
- * certificate and its key.
+ * frames, and OpenSSL encrypts and sends them.  Resident bytes are copied into a frame at once; for
+ * other bytes a stream waits for pw_fetch, which delays no other stream.  The environment variable
+ * CERTIFICATE names a file with the certificate and its key.
  */
 #include <sys/queue.h>
-#include <sys/socket.h>
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <nghttp2/nghttp2.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client.h"
 #include "fd_cache.h"
 
+#define BUFFER 32768 /* bytes */
+
 struct visitor {
 	struct client vs_client; /* first member, since it is cast */
-	SSL *vs_ssl;		 /* reads from and writes to memory */
+	SSL *vs_ssl;
 	nghttp2_session *vs_http2;
 	LIST_HEAD(, stream) vs_streams;
-	char vs_out[16 << 10]; /* encrypted bytes for the socket */
-	int vs_len, vs_sent;   /* bytes of vs_out, and those that were sent */
 };
 
 struct stream {
 	struct cache_open st_open; /* first member, since it is cast */
 	struct pw_fetch st_fetch;
+	struct visitor *st_visitor; /* NULL if the stream is closed */
 	LIST_ENTRY(stream) st_entry;
-	struct visitor *st_visitor;
 	struct pw_file *st_file;
 	struct request st_request;
 	int32_t st_id;
-	int st_error;		   /* -errno of a fetch */
-	bool st_waits, st_is_over; /* st_waits until the library calls back */
+	int st_error;  /* -errno of a fetch, or 0 */
+	bool st_waits; /* true until the library calls back */
 };
 
-/*
- * Frees the stream.  While the library uses the stream, the callback of the library does that
- * later.
- */
+static SSL_CTX *tls;
+static nghttp2_session_callbacks *cb;
+
 static void
-stream_leave(struct stream *st)
+stream_free(struct stream *st)
 {
-	st->st_is_over = true;
-	if (st->st_waits)
-		return;
 	pw_unpin(&st->st_fetch);
 	pw_file_unref(&st->st_file);
-	LIST_REMOVE(st, st_entry);
 	free(st);
+}
+
+/* Closes a stream.  While the library uses the stream, the callback of the library frees it later. */
+static void
+stream_close(struct stream *st)
+{
+	LIST_REMOVE(st, st_entry);
+	st->st_visitor = NULL;
+	if (!st->st_waits)
+		stream_free(st);
+}
+
+/* Ends a wait.  Returns false if the stream was closed meanwhile. */
+static bool
+stream_is_back(struct stream *st)
+{
+	st->st_waits = false;
+	if (st->st_visitor != NULL)
+		return true;
+	stream_free(st);
+	return false;
 }
 
 void
 client_leave(struct client *c)
 {
 	struct visitor *v = (struct visitor *)c;
-	struct stream *st, *next;
 
-	if (c->cl_state != CLIENT_GONE) {
-		c->cl_state = CLIENT_GONE;
-		nghttp2_session_del(v->vs_http2);
-		SSL_free(v->vs_ssl);
-		close(c->cl_sock);
-		c->cl_sock = -1;
-	}
-	for (st = LIST_FIRST(&v->vs_streams); st != NULL; st = next) {
-		next = LIST_NEXT(st, st_entry);
-		stream_leave(st);
-	}
-	if (LIST_EMPTY(&v->vs_streams))
-		loop_close(c);
-}
-
-/* Continues with the client after a wait of the stream. */
-static void
-go_on(struct stream *st)
-{
-	struct client *c = &st->st_visitor->vs_client;
-
-	if (st->st_is_over)
-		stream_leave(st);
-	if (c->cl_state == CLIENT_GONE)
-		client_leave(c);
-	else
-		client_run(c);
+	while (!LIST_EMPTY(&v->vs_streams))
+		stream_close(LIST_FIRST(&v->vs_streams));
+	nghttp2_session_del(v->vs_http2);
+	SSL_free(v->vs_ssl);
+	loop_close(c);
 }
 
 static void
@@ -97,73 +91,82 @@ on_fetched(struct pw_waiter *w)
 	    (struct stream *)(void *)((char *)w -
 				      offsetof(struct stream, st_fetch));
 
-	st->st_waits = false;
 	st->st_error = w->wt_error;
-	if (!st->st_is_over)
-		nghttp2_session_resume_data(
-		    st->st_visitor->vs_http2, st->st_id);
-	go_on(st);
+	if (!stream_is_back(st))
+		return;
+	nghttp2_session_resume_data(st->st_visitor->vs_http2, st->st_id);
+	client_run(&st->st_visitor->vs_client);
 }
 
-/* Borrows the window of the next byte.  Returns the number of bytes that send_data will send. */
+/* Copies bytes in memory.  Returns their number, -EAGAIN if they must be fetched, or another -errno. */
 static ssize_t
-next_data(nghttp2_session *h2, int32_t id, uint8_t *buf, size_t len,
+copy(struct stream *st, void *to, size_t len)
+{
+	const struct pw_fetch *ft = &st->st_fetch;
+	off_t off = st->st_request.rq_off;
+	size_t at = (size_t)(off - ft->ft_off);
+	int error;
+
+	if (ft->ft_want == PW_FETCH_MEMORY && ft->ft_mem != NULL) {
+		len = len < ft->ft_have - at ? len : ft->ft_have - at;
+		memcpy(to, ft->ft_mem + at, len);
+		return (ssize_t)len;
+	}
+	error = pw_file_copy(st->st_file, off, to, len);
+	return error == 0 ? (ssize_t)len : error;
+}
+
+static int
+fetch(struct stream *st, enum pw_fetch_want want)
+{
+	struct request *rq = &st->st_request;
+
+	pw_unpin(&st->st_fetch);
+	st->st_fetch = (struct pw_fetch){.ft_waiter.wt_done = on_fetched,
+	    .ft_file = st->st_file,
+	    .ft_off = rq->rq_off,
+	    .ft_len = (size_t)(rq->rq_end - rq->rq_off),
+	    .ft_want = want,
+	    .ft_begun = true};
+	return pw_fetch(&st->st_fetch);
+}
+
+/*
+ * Writes the next bytes into a frame.  Fetches bytes that are not resident.  If they are evicted again at
+ * once, or if the file system does not tell, as a network file system, fetches a copy.
+ */
+static ssize_t
+next_data(nghttp2_session *h2, int32_t id, uint8_t *to, size_t len,
     uint32_t *flags, nghttp2_data_source *source, void *arg)
 {
 	struct stream *st = source->ptr;
 	struct request *rq = &st->st_request;
-	struct pw_fetch *ft = &st->st_fetch;
-	size_t left = (size_t)(rq->rq_end - rq->rq_off), have;
+	size_t left = (size_t)(rq->rq_end - rq->rq_off);
+	ssize_t n = st->st_error;
+	int want;
 
-	(void)h2, (void)id, (void)buf, (void)arg;
-	if (ft->ft_mem == NULL && left > 0 && st->st_error == 0) {
-		*ft = (struct pw_fetch){.ft_waiter.wt_done = on_fetched,
-		    .ft_file = st->st_file,
-		    .ft_off = rq->rq_off,
-		    .ft_len = left,
-		    .ft_want = PW_FETCH_MEMORY,
-		    .ft_cache = PW_CACHE_AUTO,
-		    .ft_begun = true};
-		st->st_error = pw_fetch(ft);
-		st->st_waits = st->st_error == -EINPROGRESS;
+	(void)h2, (void)id, (void)arg;
+	len = len < left ? len : left;
+	if (n == 0 && len > 0)
+		n = copy(st, to, len);
+	want = n == -EAGAIN && pw_resident(st->st_file, rq->rq_off, len) < 0
+		   ? PW_FETCH_MEMORY
+		   : PW_FETCH_PAGES;
+	for (; n == -EAGAIN && want <= PW_FETCH_MEMORY; want++) {
+		n = fetch(st, (enum pw_fetch_want)want);
+		if (n == 0)
+			n = copy(st, to, len);
 	}
-	if (st->st_waits)
-		return NGHTTP2_ERR_DEFERRED;
-	if (st->st_error != 0)
-		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-	have = left > 0 ? ft->ft_have - (size_t)(rq->rq_off - ft->ft_off) : 0;
-	len = len < have ? len : have;
-	*flags = NGHTTP2_DATA_FLAG_NO_COPY |
-		 (len == left ? NGHTTP2_DATA_FLAG_EOF : 0);
-	return (ssize_t)len;
-}
-
-static int
-send_data(nghttp2_session *h2, nghttp2_frame *frame, const uint8_t *head,
-    size_t len, nghttp2_data_source *source, void *arg)
-{
-	struct visitor *v = arg;
-	struct stream *st = source->ptr;
-	struct pw_fetch *ft = &st->st_fetch;
-	off_t *off = &st->st_request.rq_off;
-
-	(void)h2, (void)frame;
-	SSL_write(v->vs_ssl, head, 9);
-	if (len > 0)
-		SSL_write(
-		    v->vs_ssl, ft->ft_mem + (*off - ft->ft_off), (int)len);
-	*off += (off_t)len;
-	if (*off == ft->ft_off + (off_t)ft->ft_have)
-		pw_unpin(ft);
-	return NGHTTP2_ERR_PAUSE; /* so no more is encrypted than the socket accepts */
-}
-
-static ssize_t
-send_frame(
-    nghttp2_session *h2, const uint8_t *bytes, size_t len, int flags, void *arg)
-{
-	(void)h2, (void)flags;
-	return SSL_write(((struct visitor *)arg)->vs_ssl, bytes, (int)len);
+	st->st_waits = n == -EINPROGRESS;
+	if (n < 0)
+		return st->st_waits ? NGHTTP2_ERR_DEFERRED
+				    : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	rq->rq_off += n;
+	if (rq->rq_off == rq->rq_end)
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	if (rq->rq_off == st->st_fetch.ft_off + (off_t)st->st_fetch.ft_have)
+		pw_unpin(&st->st_fetch);
+	return n;
 }
 
 /* Submits the response.  Takes ownership of the reference to the file. */
@@ -190,11 +193,11 @@ on_open(struct cache_open *co, struct pw_file *file, int error)
 {
 	struct stream *st = (struct stream *)(void *)co;
 
-	st->st_waits = false;
 	st->st_file = file;
-	if (!st->st_is_over)
-		answer(st, file, error);
-	go_on(st);
+	if (!stream_is_back(st))
+		return;
+	answer(st, file, error);
+	client_run(&st->st_visitor->vs_client);
 }
 
 static int
@@ -256,8 +259,41 @@ on_close(nghttp2_session *h2, int32_t id, uint32_t code, void *arg)
 
 	(void)code, (void)arg;
 	if (st != NULL)
-		stream_leave(st);
+		stream_close(st);
 	return 0;
+}
+
+/* Converts n, the result of SSL_read or SSL_write, to nghttp2's codes. */
+static ssize_t
+tls_result(const SSL *ssl, int n)
+{
+	int error = SSL_get_error(ssl, n);
+
+	if (n > 0)
+		return n;
+	return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE
+		   ? NGHTTP2_ERR_WOULDBLOCK
+		   : NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+static ssize_t
+tls_read(nghttp2_session *h2, uint8_t *to, size_t len, int flags, void *arg)
+{
+	SSL *ssl = ((struct visitor *)arg)->vs_ssl;
+
+	(void)h2, (void)flags;
+	return tls_result(ssl, SSL_read(ssl, to, (int)len));
+}
+
+/* If the socket is full, nghttp2 passes the same bytes again later, as SSL_write requires. */
+static ssize_t
+tls_write(
+    nghttp2_session *h2, const uint8_t *bytes, size_t len, int flags, void *arg)
+{
+	SSL *ssl = ((struct visitor *)arg)->vs_ssl;
+
+	(void)h2, (void)flags;
+	return tls_result(ssl, SSL_write(ssl, bytes, (int)len));
 }
 
 static int
@@ -272,9 +308,6 @@ choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *len,
 		   : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-static SSL_CTX *tls;
-static nghttp2_session_callbacks *callbacks;
-
 static void
 prepare(void)
 {
@@ -288,71 +321,38 @@ prepare(void)
 		exit(1);
 	}
 	SSL_CTX_set_alpn_select_cb(tls, choose_protocol, NULL);
-	nghttp2_session_callbacks_new(&callbacks);
-	nghttp2_session_callbacks_set_send_callback(callbacks, send_frame);
-	nghttp2_session_callbacks_set_send_data_callback(callbacks, send_data);
-	nghttp2_session_callbacks_set_on_begin_headers_callback(
-	    callbacks, on_begin);
-	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_field);
-	nghttp2_session_callbacks_set_on_frame_recv_callback(
-	    callbacks, on_frame);
-	nghttp2_session_callbacks_set_on_stream_close_callback(
-	    callbacks, on_close);
+	nghttp2_session_callbacks_new(&cb);
+	nghttp2_session_callbacks_set_recv_callback(cb, tls_read);
+	nghttp2_session_callbacks_set_send_callback(cb, tls_write);
+	nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin);
+	nghttp2_session_callbacks_set_on_header_callback(cb, on_field);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
+	nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_close);
 }
 
 struct client *
 client_accept(int listener)
 {
-	int sock = clients_accept(listener);
+	int sock = clients_accept(listener), on = 1;
 	struct visitor *v = sock == -1 ? NULL : calloc(1, sizeof(*v));
+	BIO *buffer;
 
 	if (v == NULL)
 		return NULL;
 	if (tls == NULL)
 		prepare();
 	v->vs_client.cl_sock = sock;
+	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	v->vs_ssl = SSL_new(tls);
-	SSL_set_bio(v->vs_ssl, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+	SSL_set_fd(v->vs_ssl, sock);
+	buffer = BIO_new(BIO_f_buffer()); /* joins small frames */
+	BIO_set_write_buffer_size(buffer, BUFFER);
+	BIO_up_ref(SSL_get_rbio(v->vs_ssl));
+	SSL_set0_wbio(v->vs_ssl, BIO_push(buffer, SSL_get_rbio(v->vs_ssl)));
 	SSL_set_accept_state(v->vs_ssl);
-	nghttp2_session_server_new(&v->vs_http2, callbacks, v);
+	nghttp2_session_server_new(&v->vs_http2, cb, v);
 	nghttp2_submit_settings(v->vs_http2, NGHTTP2_FLAG_NONE, NULL, 0);
 	return &v->vs_client;
-}
-
-/* Reads all that the client sent.  Returns false if it has left. */
-static bool
-receive(struct visitor *v)
-{
-	uint8_t bytes[4096];
-	ssize_t n;
-	int got;
-
-	while ((n = recv(v->vs_client.cl_sock, bytes, sizeof(bytes), 0)) > 0) {
-		BIO_write(SSL_get_rbio(v->vs_ssl), bytes, (int)n);
-		while ((got = SSL_read(v->vs_ssl, bytes, sizeof(bytes))) > 0)
-			if (nghttp2_session_mem_recv(
-				v->vs_http2, bytes, (size_t)got) < 0)
-				return false;
-		if (SSL_get_error(v->vs_ssl, got) != SSL_ERROR_WANT_READ)
-			return false;
-	}
-	return n == -1 && errno == EAGAIN;
-}
-
-/* Encrypts the next frames if all that was encrypted is sent.  Returns false if there is nothing to send. */
-static bool
-fill(struct visitor *v)
-{
-	BIO *out = SSL_get_wbio(v->vs_ssl);
-
-	if (v->vs_sent == v->vs_len) {
-		if (BIO_pending(out) == 0 && SSL_is_init_finished(v->vs_ssl))
-			nghttp2_session_send(v->vs_http2);
-		v->vs_sent = 0;
-		v->vs_len = BIO_read(out, v->vs_out, sizeof(v->vs_out));
-		v->vs_len = v->vs_len > 0 ? v->vs_len : 0;
-	}
-	return v->vs_len > 0;
 }
 
 void
@@ -360,21 +360,19 @@ client_run(struct client *c)
 {
 	struct visitor *v = (struct visitor *)c;
 	struct stream *st;
-	bool stays = receive(v);
-	ssize_t n;
 
-	while (stays && fill(v)) {
-		n = send(c->cl_sock, v->vs_out + v->vs_sent,
-		    (size_t)(v->vs_len - v->vs_sent), 0);
-		if (n == -1 && errno == EAGAIN)
-			break;
-		stays = n > 0;
-		v->vs_sent += (int)n;
-	}
-	if (!stays)
+	ERR_clear_error();
+	if (nghttp2_session_recv(v->vs_http2) != 0 ||
+	    nghttp2_session_send(v->vs_http2) != 0 ||
+	    (!nghttp2_session_want_read(v->vs_http2) &&
+		!nghttp2_session_want_write(v->vs_http2))) {
 		client_leave(c);
-	else /* bytes that are not encrypted yet are borrowed again */
-		LIST_FOREACH(st, &v->vs_streams, st_entry)
-	if (!st->st_waits)
-		pw_unpin(&st->st_fetch);
+		return;
+	}
+	BIO_flush(SSL_get_wbio(v->vs_ssl));
+	/* The client may read nothing for long, so its windows are not kept. */
+	for (st = LIST_FIRST(&v->vs_streams); st != NULL;
+	     st = LIST_NEXT(st, st_entry))
+		if (!st->st_waits)
+			pw_unpin(&st->st_fetch);
 }
