@@ -9,7 +9,7 @@ import pytest
 
 from laboratory import cachemodes, report, results, run, scenarios, servers, stats, tables
 from laboratory.bench import Bench
-from laboratory.scenarios import (clients, crawler, grid, handshakes, hung, knee, short, slow, spindle,
+from laboratory.scenarios import (clients, crawler, grid, handshakes, hung, knee, proxied, short, slow, spindle,
                                   thesis, week, zipf)
 from laboratory.tables import View
 
@@ -18,6 +18,8 @@ pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machi
 MIB, GIB = 1 << 20, 1 << 30
 MINIATURE = {
     "thesis": {"seconds": 1, "connections": 8, "memory_mib": 16, "limit_mib": 100, "lead": 0},
+    "proxied": {"seconds": 1, "probe_seconds": 1, "probe_timeout": 1, "memory_mib": 48,
+                "limit_mib": 20, "probe_rate": 100, "cold_connections": 4, "lead": 0.3},
     "knee": {"loads": "10 50", "cold": 0.5, "seconds": 1, "wrk_seconds": 1, "connections": 4,
              "cold_connections": 8, "timeout": 3, "memory_mib": 16},
     "grid": {"seconds": 0.3, "timeout": 0.3, "memory_mib": 16, "hot": "50 200",
@@ -447,6 +449,24 @@ def test_knee_in_miniature(measured):
         assert v["rate"] == pytest.approx(values["most"]["rate"] * int(load) / 100)
         assert v["cold_answered"] > 0 and v["answered"] == 1 and v["cpu"] > 0 and v["busiest"] > 0
     assert values["steps"]["50"]["disk_bytes"] > 0
+
+
+def test_proxied_in_miniature(data, tmp_path):
+    lab.needs("wrk", "probe", "replay", "limits", "network")
+    cand = next(c for c in servers.peers() if c.name == "nginx-pagewise")
+    if why := cand.unusable():
+        pytest.skip(why)
+    status, _, err = lab.run("run", "proxied", "--rounds", 1, "--data", data, "--out",
+                             tmp_path / "out", "--peer", cand.name, *miniature("proxied"))
+    assert status == 0, err
+    v = lab.rounds(tmp_path / "out")["proxied", cand.name][0]["values"]["random"]
+    assert v["alone"]["rate"] > 0 and v["storm"]["rate"] > 0 and v["storm"]["disk_bytes"] > 0
+    assert not [name for name in os.listdir(data) if name.startswith("proxied-")]
+
+
+def test_only_nginx_has_a_proxy_cache():
+    with pytest.raises(RuntimeError, match="no configuration with proxy_cache"):
+        proxied.configured(types.SimpleNamespace(name="nodiskio"), "/cache", "/data")
 
 
 def test_grid_in_miniature(measured):

@@ -56,9 +56,9 @@ import os
 import pkgutil
 import types
 
-ORDER = ("storm", "hot", "cold", "download", "short", "herd", "thesis", "knee", "grid", "slow",
-         "clients", "zipf", "crawler", "week", "spindle", "hung", "idle", "handshakes", "http2",
-         "streams", "resets")
+ORDER = ("storm", "proxied", "hot", "cold", "download", "short", "herd", "thesis", "knee", "grid",
+         "slow", "clients", "zipf", "crawler", "week", "spindle", "hung", "idle", "handshakes",
+         "http2", "streams", "resets")
 
 
 def names():

@@ -91,26 +91,33 @@ def latency(bench, server, label):
     return {**result, **{key: took[key] for key in ("asleep", "sleeps", "turn")}}
 
 
+def limits(s):
+    return Limits(read_bps=s.limit_mib * MIB, read_iops=s.limit_iops, memory=s.memory_mib * MIB)
+
+
 def measure(bench, cand, pick):
     s = bench.settings
-    limits = Limits(read_bps=s.limit_mib * MIB, read_iops=s.limit_iops,
-                    memory=s.memory_mib * MIB)
-    want = bench.content(hot(s))
-    with bench.serve(cand, limits, options=servers.hot_set(cand, s.hot_set)) as server:
-        server.warm(f"/{hot(s)}", want)
-        alone = throughput(bench, server, f"{pick}, alone", least=1)
-        calm = latency(bench, server, f"{pick}, calm")
-        bench.forget()
-        server.warm(f"/{hot(s)}", want)
-        others = bench.wrk(
-            server, urls=[f"/{name}" for name in picked(bench, cold(s), pick)],
-            idle=not bench.host.one_core, connections=s.cold_connections,
-            seconds=round(s.lead + s.seconds + s.probe_seconds + s.probe_timeout + TAIL))
-        time.sleep(s.lead)
-        storm = throughput(bench, server, f"{pick}, storm", least=0)
-        stormy = latency(bench, server, f"{pick}, stormy")
-        others.child.send_signal(signal.SIGINT)
-        cold_result = load.check(others.result())
+    with bench.serve(cand, limits(s), options=servers.hot_set(cand, s.hot_set)) as server:
+        return beside(bench, server, pick, bench.forget)
+
+
+def beside(bench, server, pick, forget):
+    """Alone, and in the storm; forget: has all leave memory between them."""
+    s, want = bench.settings, bench.content(hot(bench.settings))
+    server.warm(f"/{hot(s)}", want)
+    alone = throughput(bench, server, f"{pick}, alone", least=1)
+    calm = latency(bench, server, f"{pick}, calm")
+    forget()
+    server.warm(f"/{hot(s)}", want)
+    others = bench.wrk(
+        server, urls=[f"/{name}" for name in picked(bench, cold(s), pick)],
+        idle=not bench.host.one_core, connections=s.cold_connections,
+        seconds=round(s.lead + s.seconds + s.probe_seconds + s.probe_timeout + TAIL))
+    time.sleep(s.lead)
+    storm = throughput(bench, server, f"{pick}, storm", least=0)
+    stormy = latency(bench, server, f"{pick}, stormy")
+    others.child.send_signal(signal.SIGINT)
+    cold_result = load.check(others.result())
     return {"alone": alone, "calm": calm, "storm": storm, "stormy": stormy,
             "cold": cold_result, "limit": s.limit_mib * MIB}
 
