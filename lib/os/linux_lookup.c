@@ -134,7 +134,7 @@ os_own(int fd)
 		return -EBADF;
 	own = linux_lookup_reopen(fd);
 	if (own == -1 && (flags & O_DIRECT) != 0)
-		return -EINVAL;
+		return errno == EMFILE || errno == ENFILE ? -errno : -EINVAL;
 	if (own == -1)
 		own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return own == -1 ? -errno : own;

@@ -9,7 +9,7 @@
 int __real_open(const char *, int, ...);
 int __wrap_open(const char *, int, ...);
 
-static bool no_proc; /* true if files cannot be opened again */
+static int no_proc; /* errno of opening files again, or 0 */
 
 int
 __wrap_open(const char *path, int flags, ...)
@@ -17,8 +17,8 @@ __wrap_open(const char *path, int flags, ...)
 	unsigned mode;
 	va_list ap;
 
-	if (no_proc && strncmp(path, "/proc/self/fd/", 14) == 0) {
-		errno = ENOENT;
+	if (no_proc != 0 && strncmp(path, "/proc/self/fd/", 14) == 0) {
+		errno = no_proc;
 		return -1;
 	}
 	va_start(ap, flags);
@@ -364,7 +364,7 @@ a_duplicate_is_sent_all_the_same(void **state)
 
 	make_file(fx, "f", SIZE);
 	fd = open_fd(fx, "f", O_RDWR | O_APPEND);
-	no_proc = true;
+	no_proc = ENOENT;
 	assert_int_equal(adopt(fx, fd, NULL, &file), 0);
 	close(fd);
 	assert_int_equal(fcntl(file->fil_fd, F_GETFL) & O_APPEND, O_APPEND);
@@ -374,9 +374,11 @@ a_duplicate_is_sent_all_the_same(void **state)
 	direct = open(path_in(fx, "f"), O_RDONLY | O_DIRECT | O_CLOEXEC);
 	if (direct != -1) {
 		assert_int_equal(adopt(fx, direct, NULL, &file), -EINVAL);
+		no_proc = EMFILE;
+		assert_int_equal(adopt(fx, direct, NULL, &file), -EMFILE);
 		close(direct);
 	}
-	no_proc = false;
+	no_proc = 0;
 }
 
 #endif
