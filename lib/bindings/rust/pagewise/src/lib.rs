@@ -8,16 +8,16 @@
 
 use pagewise_sys as sys;
 use std::cell::Cell;
-use std::ffi::{c_int, CString};
+use std::ffi::{c_char, c_int, CStr, CString};
 use std::future::poll_fn;
 use std::io::{self, Error};
 use std::marker::PhantomData;
-use std::mem::zeroed;
+use std::mem::{zeroed, MaybeUninit};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::ptr::{addr_of, addr_of_mut, null, null_mut};
+use std::ptr::{addr_of, addr_of_mut, drop_in_place, null, null_mut};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -31,8 +31,17 @@ fn check(error: c_int) -> io::Result<()> {
     if error < 0 { Err(Error::from_raw_os_error(-error)) } else { Ok(()) }
 }
 
-fn c_path(path: &Path) -> io::Result<CString> {
-    CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::from(io::ErrorKind::InvalidInput))
+/// Calls `f` with the path as a C string. Allocates no memory for a short path.
+fn with_c_path<R>(path: &Path, f: impl FnOnce(*const c_char) -> R) -> io::Result<R> {
+    let invalid = || Error::from(io::ErrorKind::InvalidInput);
+    let path = path.as_os_str().as_bytes();
+    let mut short = [0; 256];
+    if path.len() < short.len() {
+        short[..path.len()].copy_from_slice(path);
+        let path = CStr::from_bytes_with_nul(&short[..=path.len()]).map_err(|_| invalid())?;
+        return Ok(f(path.as_ptr()));
+    }
+    Ok(f(CString::new(path).map_err(|_| invalid())?.as_ptr()))
 }
 
 struct PoolHandle(*mut sys::pw_pool);
@@ -78,15 +87,15 @@ pub struct Root(Arc<RootHandle>);
 impl Root {
     /// May wait for the disk.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Root> {
-        let path = c_path(path.as_ref())?;
         let mut root = null_mut();
-        check(unsafe { sys::pw_root_open_with(path.as_ptr(), 0, &mut root) })?;
+        check(with_c_path(path.as_ref(), |path| unsafe { sys::pw_root_open_with(path, 0, &mut root) })?)?;
         Ok(Root(Arc::new(RootHandle(root))))
     }
 }
 
 struct LoopHandle {
     raw: *mut sys::pw_loop,
+    spare: Cell<Option<Box<MaybeUninit<SendState>>>>, // memory for the next transmission
     _pool: Pool,
 }
 
@@ -120,7 +129,7 @@ impl Loop {
     pub fn new(pool: &Pool) -> io::Result<Loop> {
         let mut raw = null_mut();
         check(unsafe { sys::pw_loop_create(pool.0 .0, null(), &mut raw) })?;
-        Ok(Loop(Rc::new(LoopHandle { raw, _pool: pool.clone() })))
+        Ok(Loop(Rc::new(LoopHandle { raw, spare: Cell::new(None), _pool: pool.clone() })))
     }
 
     /// Delivers completions. Must run as a task of its own; returns only if the reactor fails.
@@ -145,13 +154,14 @@ impl Loop {
 
     /// Opens `path`, which is relative to the root.
     pub async fn open(&self, root: &Root, path: impl AsRef<Path>) -> io::Result<File> {
-        let path = c_path(path.as_ref())?;
-        let opening = Opening(Box::into_raw(Box::new(OpenState { op: unsafe { zeroed() }, wait: Wait::default() })));
-        let state = opening.0;
-        let error = unsafe {
+        // The state does not move, since it is part of a future that is pinned.
+        let mut state = OpenState { op: unsafe { zeroed() }, wait: Wait::default() };
+        let state = addr_of_mut!(state);
+        let _opening = Opening(state);
+        let error = with_c_path(path.as_ref(), |path| unsafe {
             (*state).op.op_waiter.wt_done = Some(on_open);
-            sys::pw_file_open(self.0.raw, root.0 .0, path.as_ptr(), sys::pw_now(), addr_of_mut!((*state).op))
-        };
+            sys::pw_file_open(self.0.raw, root.0 .0, path, sys::pw_now(), addr_of_mut!((*state).op))
+        })?;
         if error == -EINPROGRESS {
             unsafe { (*state).wait.begin() };
             poll_fn(|cx| unsafe { (*state).wait.poll(cx) }).await;
@@ -159,7 +169,7 @@ impl Loop {
         } else {
             check(error)?;
         }
-        // Takes the reference to the file, which the drop of `opening` would release.
+        // Takes the reference to the file, which the drop of `_opening` would release.
         let raw = unsafe { std::mem::replace(&mut (*state).op.op_file, null_mut()) };
         Ok(File { raw, of: self.clone() })
     }
@@ -170,15 +180,17 @@ impl Loop {
     /// library may need the socket after the future was dropped.
     pub async fn send(&self, socket: &Arc<TcpStream>, head: Vec<u8>, file: Option<(&File, Range<u64>)>) -> io::Result<u64> {
         let (raw, range) = file.map_or((null_mut(), 0..0), |(file, range)| (file.raw, range));
-        let sending = Sending(Box::into_raw(Box::new(SendState {
-            send: unsafe { zeroed() },
-            wait: Wait::default(),
-            left: Cell::new(false),
-            head,
-            _socket: socket.clone(),
-            _of: self.clone(),
-        })));
-        let state = sending.0;
+        let memory = self.0.spare.take().unwrap_or_else(|| Box::new(MaybeUninit::uninit()));
+        let state = Box::into_raw(memory).cast::<SendState>();
+        unsafe {
+            addr_of_mut!((*state).send).write(zeroed());
+            addr_of_mut!((*state).wait).write(Wait::default());
+            addr_of_mut!((*state).left).write(Cell::new(false));
+            addr_of_mut!((*state).head).write(head);
+            addr_of_mut!((*state)._socket).write(socket.clone());
+            addr_of_mut!((*state).of).write(self.clone());
+        }
+        let _sending = Sending(state);
         let send = unsafe {
             let send = addr_of_mut!((*state).send);
             (*send).snd_path = sys::pw_send_default();
@@ -293,8 +305,7 @@ unsafe extern "C" fn on_open(waiter: *mut sys::pw_waiter) {
     (*addr_of!((*state).wait)).end();
 }
 
-/// Owns the state. Dropping it while the open waits cancels the open; then the library no longer
-/// uses the state.
+/// Dropping it while the open waits cancels the open; then the library no longer uses the state.
 struct Opening(*mut OpenState);
 
 impl Drop for Opening {
@@ -305,7 +316,6 @@ impl Drop for Opening {
             } else {
                 sys::pw_file_unref(addr_of_mut!((*self.0).op.op_file));
             }
-            drop(Box::from_raw(self.0));
         }
     }
 }
@@ -317,13 +327,15 @@ struct SendState {
     left: Cell<bool>, // true if the future was dropped
     head: Vec<u8>,
     _socket: Arc<TcpStream>,
-    _of: Loop,
+    of: Loop,
 }
 
 impl SendState {
     unsafe fn free(state: *mut SendState) {
         sys::pw_send_finish(addr_of_mut!((*state).send));
-        drop(Box::from_raw(state));
+        let of = (*state).of.clone();
+        drop_in_place(state);
+        of.0.spare.set(Some(Box::from_raw(state.cast())));
     }
 }
 
