@@ -12,7 +12,7 @@
 #define PARTS	((size_t)64)
 #define BUCKETS ((size_t)1024) /* hash buckets per part */
 #define EACH	(CLIENT_RATES / PARTS)
-#define LOOKS	4 /* maximum idle entries checked for a full bucket */
+#define LOOKS	4 /* maximum idle buckets checked for a full one */
 
 struct client_rate {
 	struct token_bucket cr_bucket;
@@ -20,7 +20,7 @@ struct client_rate {
 	uintptr_t cr_rule;
 	unsigned cr_users;
 	LIST_ENTRY(client_rate) cr_link;
-	TAILQ_ENTRY(client_rate) cr_order; /* least recently used first */
+	TAILQ_ENTRY(client_rate) cr_idle; /* while cr_users is 0 */
 };
 
 LIST_HEAD(rate_list, client_rate);
@@ -28,7 +28,7 @@ LIST_HEAD(rate_list, client_rate);
 struct part {
 	_Alignas(CACHE_LINE) pthread_mutex_t pt_lock;
 	struct rate_list pt_buckets[BUCKETS];
-	TAILQ_HEAD(, client_rate) pt_order;
+	TAILQ_HEAD(, client_rate) pt_idle; /* least recently used first */
 	size_t pt_count;
 	struct client_rate pt_others;
 };
@@ -48,26 +48,33 @@ client_rates_create(void)
 	seed_draw(&cs->cs_seed);
 	for (size_t i = 0; i < PARTS; i++) {
 		pthread_mutex_init(&cs->cs_parts[i].pt_lock, NULL);
-		TAILQ_INIT(&cs->cs_parts[i].pt_order);
+		TAILQ_INIT(&cs->cs_parts[i].pt_idle);
 	}
 	return cs;
+}
+
+static void
+client_rates_free_list(struct rate_list *list)
+{
+	struct client_rate *cr;
+
+	while ((cr = LIST_FIRST(list)) != NULL) {
+		LIST_REMOVE(cr, cr_link);
+		free(cr);
+	}
 }
 
 void
 client_rates_destroy(struct client_rates **csp)
 {
 	struct client_rates *cs = *csp;
-	struct client_rate *cr, *next;
 
 	if (cs == NULL)
 		return;
 	*csp = NULL;
 	for (size_t i = 0; i < PARTS; i++) {
-		for (cr = TAILQ_FIRST(&cs->cs_parts[i].pt_order); cr != NULL;
-		     cr = next) {
-			next = TAILQ_NEXT(cr, cr_order);
-			free(cr);
-		}
+		for (size_t j = 0; j < BUCKETS; j++)
+			client_rates_free_list(&cs->cs_parts[i].pt_buckets[j]);
 		pthread_mutex_destroy(&cs->cs_parts[i].pt_lock);
 	}
 	free(cs);
@@ -95,20 +102,17 @@ client_rates_forget_one(struct part *pt, uint64_t now)
 	struct client_rate *cr, *victim = NULL;
 	int looks = 0;
 
-	TAILQ_FOREACH(cr, &pt->pt_order, cr_order)
+	TAILQ_FOREACH(cr, &pt->pt_idle, cr_idle)
 	{
-		if (cr->cr_users == 0 &&
-		    (victim == NULL || token_is_full(&cr->cr_bucket, now)))
+		if (victim == NULL || token_is_full(&cr->cr_bucket, now))
 			victim = cr;
-		if (victim != NULL &&
-		    (++looks == LOOKS ||
-			token_is_full(&victim->cr_bucket, now)))
+		if (++looks == LOOKS || token_is_full(&victim->cr_bucket, now))
 			break;
 	}
 	if (victim == NULL)
 		return false;
 	LIST_REMOVE(victim, cr_link);
-	TAILQ_REMOVE(&pt->pt_order, victim, cr_order);
+	TAILQ_REMOVE(&pt->pt_idle, victim, cr_idle);
 	pt->pt_count--;
 	free(victim);
 	return true;
@@ -127,7 +131,7 @@ client_rates_add(struct part *pt, struct rate_list *list, uint64_t client,
 	cr->cr_client = client;
 	cr->cr_rule = rule;
 	LIST_INSERT_HEAD(list, cr, cr_link);
-	TAILQ_INSERT_TAIL(&pt->pt_order, cr, cr_order);
+	TAILQ_INSERT_TAIL(&pt->pt_idle, cr, cr_idle);
 	pt->pt_count++;
 	return cr;
 }
@@ -147,11 +151,8 @@ client_rates_take_one(
 		break;
 	if (cr == NULL)
 		cr = client_rates_add(pt, list, client, (uintptr_t)rule, now);
-	else {
-		TAILQ_REMOVE(&pt->pt_order, cr, cr_order);
-		TAILQ_INSERT_TAIL(&pt->pt_order, cr, cr_order);
-	}
-	cr->cr_users++;
+	if (cr->cr_users++ == 0 && cr != &pt->pt_others)
+		TAILQ_REMOVE(&pt->pt_idle, cr, cr_idle);
 	pthread_mutex_unlock(&pt->pt_lock);
 	return cr;
 }
@@ -180,7 +181,8 @@ client_rates_give_one(struct client_rates *cs, struct client_rate *cr)
 		if (cr == &cs->cs_parts[i].pt_others)
 			pt = &cs->cs_parts[i];
 	pthread_mutex_lock(&pt->pt_lock);
-	cr->cr_users--;
+	if (--cr->cr_users == 0 && cr != &pt->pt_others)
+		TAILQ_INSERT_TAIL(&pt->pt_idle, cr, cr_idle);
 	pthread_mutex_unlock(&pt->pt_lock);
 }
 

@@ -9,12 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "server/content/client_rates.h"
 
-#define LATER 512 /* clients that come when the table is full */
+#define LATER  512 /* clients that come when the table is full */
+#define ROUNDS 5
 #define IN_USE          \
 	(CLIENT_RATES + \
 	    CLIENT_RATES / 8) /* more than every part of the table holds */
@@ -97,12 +99,79 @@ clients_beyond_a_table_in_use_share_few_buckets(void **state)
 	client_rates_destroy(&cs);
 }
 
+static void
+a_bucket_in_use_stays_while_others_come_and_go(void **state)
+{
+	struct client_rates *cs = client_rates_create();
+	struct client_buckets used = take(cs, 0), cb;
+
+	(void)state;
+	for (uint32_t i = 1; i < 2 * CLIENT_RATES; i++) {
+		cb = take(cs, i);
+		client_rates_give(cs, &cb);
+	}
+	cb = take(cs, 0);
+	assert_ptr_equal(cb.cb_levels[0], used.cb_levels[0]);
+	client_rates_give(cs, &cb);
+	client_rates_give(cs, &used);
+	client_rates_destroy(&cs);
+}
+
+static uint64_t
+computed_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Returns the processor time that LATER clients need, one after the other, from the nth on. */
+static uint64_t
+time_of_later(struct client_rates *cs, uint32_t n)
+{
+	uint64_t begin, least = UINT64_MAX;
+	struct client_buckets cb;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		begin = computed_ns();
+		for (uint32_t i = 0; i < LATER; i++) {
+			cb = take(cs, n + i);
+			client_rates_give(cs, &cb);
+		}
+		if (computed_ns() - begin < least)
+			least = computed_ns() - begin;
+	}
+	return least;
+}
+
+static void
+a_new_client_does_not_wait_for_a_walk_over_a_table_in_use(void **state)
+{
+	struct client_rates *cs = client_rates_create();
+	struct client_buckets *cb = calloc(IN_USE, sizeof(*cb));
+	uint32_t i;
+
+	(void)state;
+	assert_non_null(cb);
+	for (i = 0; i < IN_USE; i++)
+		cb[i] = take(cs, i);
+	assert_true(time_of_later(cs, IN_USE) < 8 * time_of_later(cs, 0));
+	while (i-- > 0)
+		client_rates_give(cs, &cb[i]);
+	free(cb);
+	client_rates_destroy(&cs);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(clients_that_have_gone_leave_room_for_others),
 	    cmocka_unit_test(clients_beyond_a_table_in_use_share_few_buckets),
+	    cmocka_unit_test(a_bucket_in_use_stays_while_others_come_and_go),
+	    cmocka_unit_test(
+		a_new_client_does_not_wait_for_a_walk_over_a_table_in_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
