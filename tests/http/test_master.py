@@ -18,7 +18,7 @@ import tree as t
 from harness import Connection, request, wait_until
 from test_reload import free_port  # a fixture
 from test_reload_late import Leased, leased  # a fixture
-from test_upgrade import program, script  # a fixture too
+from test_upgrade import program, running, script  # a fixture too
 
 
 def cpu(pid):
@@ -300,6 +300,29 @@ def test_program_that_is_replaced_while_it_is_tested_is_tested_again(
     script(program, "exit 3\n")
     go.touch()
     wait_until(lambda: "cannot upgrade" in server.messages, "the refusal")
+    assert answers(server)
+    server.stop(messages=True)
+
+
+def test_upgrade_waits_for_a_start_that_is_under_way(serve, site, program, tmp_path):
+    """Its test ended well in the meantime."""
+    (site / "name").write_text("one")
+    leased = Leased(functools.partial(serve, binary=program), tmp_path / "conf", site, workers=1)
+    server, go = leased.server, tmp_path / "go"
+    first, before = server.pid, running(server.master)
+    script(program, 'if [ "$1" = -t ]; then\nwhile [ ! -e %s ]; do sleep 0.1; done\n'
+           'echo configuration ok\nexit 0\nfi\nexec %s "$@"\n' % (go, harness.PAGEWISE))
+    server.signal(signal.SIGUSR2)
+    wait_until(lambda: sleeping(server), "the test")
+    leased.hold()
+    os.kill(first, signal.SIGKILL)
+    leased.held(2)
+    go.touch()
+    wait_until(lambda: len(server.processes()) == 1, "the end of the test")
+    time.sleep(0.3)
+    assert running(server.master) == before
+    leased.release()
+    wait_until(lambda: "upgraded" in server.output, "the upgrade")
     assert answers(server)
     server.stop(messages=True)
 
