@@ -35,7 +35,6 @@ needs()
 	test	linux lib libuv			libuv1-dev		-
 	check	lib cmocka			libcmocka-dev		cmocka
 	check	pymod pytest			python3-pytest		py311-pytest
-	check	pymod xdist			python3-pytest-xdist	py311-pytest-xdist
 	check	pymod h2			python3-h2		-
 	check	pymod prometheus_client		python3-prometheus-client	py311-prometheus-client
 	check	pymod markdown_it		python3-markdown-it	py311-markdown-it-py

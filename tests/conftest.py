@@ -13,6 +13,7 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "http"), os.path.join(HERE, "..", "bench")]
 
+import forked
 import harness
 import http2
 import processes
@@ -21,6 +22,7 @@ import send_paths
 import tls
 import tree as tree_module
 from flaky import pytest_runtest_logreport  # noqa: F401: a hook
+from forked import pytest_addoption, pytest_runtestloop  # noqa: F401: hooks
 
 
 # About Linux: its /proc, cgroups, strace, loop devices, systemd, or what was measured there.
@@ -51,8 +53,7 @@ if http2.ON:
         "tool_digest", "tool_precompress", "traffic")]
 
 # In seconds, from the making of what it needs to the end of that.  Then the test has failed.  If that
-# does not end it within a minute, the process ends, and says where it was.  (pytest-xdist starts
-# another one, but may lose tests that the first one had.)
+# does not end it within a minute, the process ends, and says where it was.
 LIMIT = int(os.environ.get("PAGEWISE_TEST_SECONDS", 300 * harness.SLOWER))
 
 MARKERS = [
@@ -73,6 +74,7 @@ MARKERS = [
 def pytest_configure(config):
     for line in MARKERS:
         config.addinivalue_line("markers", line)
+    forked.AT_EXIT.append(tls.PAIRS.remove)
     if not os.access(harness.PAGEWISE, os.X_OK):
         raise pytest.UsageError("no server at %s (PAGEWISE)" % harness.PAGEWISE)
     config.pagewise_stderr = os.dup(sys.stderr.fileno())

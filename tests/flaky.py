@@ -7,6 +7,8 @@ import json
 import os
 import re
 
+import forked
+
 FAILURES = "PAGEWISE_FAILURES"  # in the environment: the file that gets a line of JSON a failure
 MOST = 3  # flaky tests of a run that still succeeds
 FAULT = re.compile(
@@ -17,16 +19,15 @@ FAULT = re.compile(
 
 
 def pytest_runtest_logreport(report):
-    """For conftest.py.  Notes a failure; with pytest-xdist its controller does, not its workers."""
+    """For conftest.py.  Notes a failure; with tests/forked.py the parent does."""
     path = os.environ.get(FAILURES)
-    if not path or not report.failed or "PYTEST_XDIST_WORKER" in os.environ:
+    if not path or not report.failed or forked.PROCESS in os.environ:
         return
     output = "\n".join("%s\n%s" % pair for pair in report.sections)
     # Without the test's own lines: they may name a fault that did not happen.
     seen = "\n".join(re.findall(r"^E .*", report.longreprtext, re.M)) or report.longreprtext
     with open(path, "a", encoding="utf-8") as f:
-        # pytest-xdist has put "@" and the group behind the names of some.
-        json.dump({"test": re.sub(r"@\w+$", "", report.nodeid), "text": "%s\n%s" % (report.longreprtext, output),
+        json.dump({"test": report.nodeid, "text": "%s\n%s" % (report.longreprtext, output),
                    "fault": is_fault(seen + output)}, f)
         f.write("\n")
 

@@ -107,7 +107,7 @@ def inner(tmp_path, text, processes=0):
     path.write_text(text)
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "conftest",
-         "-c", os.devnull, "--rootdir", tmp_path, "-n", str(processes), path],
+         "-c", os.devnull, "--rootdir", tmp_path, "--processes=%d" % processes, path],
         env={**os.environ, "PYTHONPATH": TESTS, "PAGEWISE": harness.PAGEWISE,
              "PAGEWISE_TEST_SECONDS": "2" if text == HANGS else "60", "TMPDIR": str(tmp_path)},
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False)

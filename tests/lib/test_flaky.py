@@ -10,7 +10,8 @@ import flaky
 import harness
 
 pytestmark = pytest.mark.once
-CONFTEST = "import sys\nsys.path.insert(0, %r)\nfrom flaky import pytest_runtest_logreport\n" % os.path.join(
+CONFTEST = "import sys\nsys.path.insert(0, %r)\nfrom flaky import pytest_runtest_logreport\n" \
+    "from forked import pytest_addoption, pytest_runtestloop\n" % os.path.join(
     harness.TREE, "tests")
 # The first run of each leaves a file, which the second one finds.
 ONCE = """
