@@ -1,7 +1,9 @@
 /*
  * freebsd_process: the functions of os.h for the process as a whole.
  */
-#include <sys/types.h>
+#include <sys/param.h>
+#include <sys/capsicum.h>
+#include <sys/filio.h>
 #include <sys/mman.h>
 #include <sys/procctl.h>
 #include <sys/stat.h>
@@ -141,6 +143,52 @@ os_close_inherited(void)
 			close(fd);
 	}
 	return 0;
+}
+
+static void
+freebsd_process_rights(cap_rights_t *rights, enum os_rights what)
+{
+	switch (what) {
+	case OS_RIGHTS_LISTENER:
+		cap_rights_init(rights, CAP_ACCEPT, CAP_EVENT, CAP_FCNTL,
+		    CAP_FSTAT, CAP_GETPEERNAME, CAP_GETSOCKNAME, CAP_GETSOCKOPT,
+		    CAP_IOCTL, CAP_LISTEN, CAP_RECV, CAP_SEND, CAP_SETSOCKOPT,
+		    CAP_SHUTDOWN);
+		break;
+	case OS_RIGHTS_CHANNEL:
+		cap_rights_init(rights, CAP_EVENT, CAP_RECV, CAP_SEND);
+		break;
+	case OS_RIGHTS_LOG:
+		cap_rights_init(rights, CAP_EVENT, CAP_FSTAT, CAP_FSYNC,
+		    CAP_FTRUNCATE, CAP_SEEK, CAP_WRITE);
+		break;
+	}
+}
+
+/* libevent makes accepted sockets non-blocking by fcntl(2), and reads FIONREAD. */
+static int
+freebsd_process_limit_socket(int fd)
+{
+	static const unsigned long requests[] = {
+	    FIONBIO, FIONREAD, FIONSPACE, FIONWRITE};
+
+	if (cap_ioctls_limit(fd, requests, nitems(requests)) == -1)
+		return -1;
+	return cap_fcntls_limit(fd, CAP_FCNTL_GETFL | CAP_FCNTL_SETFL);
+}
+
+/* Returns 0 without a limit if the kernel has no Capsicum. */
+int
+os_limit_rights(int fd, enum os_rights what)
+{
+	cap_rights_t rights;
+
+	freebsd_process_rights(&rights, what);
+	if (cap_rights_limit(fd, &rights) == 0 &&
+	    (what != OS_RIGHTS_LISTENER ||
+		freebsd_process_limit_socket(fd) == 0))
+		return 0;
+	return errno == ENOSYS ? 0 : -errno;
 }
 
 void *

@@ -191,6 +191,14 @@ os_program(char *path, size_t size)
 	return 0;
 }
 
+/* Does nothing, since Linux has no rights of descriptors. */
+int
+os_limit_rights(int fd, enum os_rights rights)
+{
+	(void)fd, (void)rights;
+	return 0;
+}
+
 int
 os_close_inherited(void)
 {

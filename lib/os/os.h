@@ -530,6 +530,19 @@ struct os_confine {
 
 int sandbox_os_confine(struct os_confine *, char *missing, size_t size);
 
+/*
+ * Limits what the process can do with a descriptor, for good, where the kernel has such limits
+ * (capsicum(4)).  Copies of the descriptor that are made later, and connections that it accepts, have the
+ * same limits; other copies do not.  Returns 0 or -errno.
+ */
+enum os_rights {
+	OS_RIGHTS_LISTENER, /* accept, and what connections need */
+	OS_RIGHTS_CHANNEL,  /* send and receive messages */
+	OS_RIGHTS_LOG,	    /* append, and truncate an incomplete line */
+};
+
+int os_limit_rights(int fd, enum os_rights);
+
 /* Fills a buffer with unpredictable bytes, without waiting.  Returns 0 or -errno. */
 int os_random(void *to, size_t len);
 

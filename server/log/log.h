@@ -106,6 +106,9 @@ void log_set_fields(struct log *, const struct log_fields *);
 /* Starts the writer thread, which also writes earlier records.  Returns 0 or -errno. */
 int log_start(struct log *);
 
+/* Limits the rights of the log's descriptors (os_limit_rights).  Returns 0 or -errno. */
+int log_limit_rights(struct log *);
+
 /* Returns writer number `i`, counted from 0.  The log owns it; only one thread may use it. */
 struct log_writer *log_writer(struct log *, unsigned i);
 

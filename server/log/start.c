@@ -117,6 +117,18 @@ log_start(struct log *lg)
 	return error;
 }
 
+int
+log_limit_rights(struct log *lg)
+{
+	int kind, error = 0;
+
+	for (kind = 0; kind < NKINDS && error == 0; kind++)
+		if (lg->lg_sinks[kind].sk_fd != -1)
+			error = os_limit_rights(
+			    lg->lg_sinks[kind].sk_fd, OS_RIGHTS_LOG);
+	return error;
+}
+
 static void
 log_free(struct log *lg)
 {

@@ -13,7 +13,7 @@
 
 #include "lib/os/os.h"
 
-/* Permits one ioctl, FIOBMAP2, for os_native_map. */
+/* Permits FIOBMAP2 for os_native_map, and F_GETFL for fdopendir(3). */
 static int
 sandbox_freebsd_limit_root(int fd)
 {
@@ -25,7 +25,9 @@ sandbox_freebsd_limit_root(int fd)
 	    CAP_IOCTL);
 	if (cap_rights_limit(fd, &rights) == -1)
 		return -1;
-	return cap_ioctls_limit(fd, bmap, nitems(bmap));
+	if (cap_ioctls_limit(fd, bmap, nitems(bmap)) == -1)
+		return -1;
+	return cap_fcntls_limit(fd, CAP_FCNTL_GETFL);
 }
 
 /* Does nothing, because FreeBSD has no capability to keep. */

@@ -240,6 +240,30 @@ serve_start_create_workers(struct server *sv, bool again)
 }
 
 /*
+ * Limits the rights of sockets, log and channel, whatever user the process has later.  Call after the
+ * sockets were passed to the master, whose copies keep their rights, and before they are copied for the
+ * workers.
+ */
+static int
+serve_start_limit_rights(struct server *sv)
+{
+	size_t i;
+	int error;
+
+	if (!sv->sv_conf->conf_sandbox)
+		return 0;
+	error = os_limit_rights(sv->sv_channel, OS_RIGHTS_CHANNEL);
+	for (i = 0; i < sv->sv_sockets.ss_count && error == 0; i++)
+		error = os_limit_rights(
+		    sv->sv_sockets.ss_list[i].sk_fd, OS_RIGHTS_LISTENER);
+	if (error == 0)
+		error = log_limit_rights(sv->sv_log);
+	return error == 0 ? 0
+			  : serve_start_failed(
+				"limit the rights of descriptors", error);
+}
+
+/*
  * Closes inherited descriptors in this process.  The master keeps them, because a later process may
  * need them: the log may be /dev/fd/5.
  */
@@ -350,6 +374,8 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 	if (!bound || serve_start_open_log(sv) == -1)
 		return -1;
 	serve_start_forget_inherited();
+	if (serve_start_limit_rights(sv) == -1)
+		return -1;
 	/* The limit of locked memory applies to the user of the configuration, but not to root. */
 	if (sv->sv_conf->conf_uid != 0)
 		(void)os_lift_memlock();
