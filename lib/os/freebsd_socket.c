@@ -47,18 +47,18 @@ os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
 }
 
 /*
- * Returns the larger of two counts.  FIONWRITE omits pages that are still being read, and all bytes
- * after them.  FIONSPACE includes both, but is inexact if many small pieces are queued.
+ * Counts pages that are still being read, and all bytes after them, which FIONWRITE omits.  Counts too
+ * many bytes if many small pieces are queued.  A queue without space may have more bytes than its size.
  */
 long
 os_unacked(int sock)
 {
-	int size, space, ready;
+	int size, space, ready = 0;
 	socklen_t len = sizeof(size);
 
 	if (getsockopt(sock, SOL_SOCKET, SO_SNDBUF, &size, &len) == -1 ||
 	    ioctl(sock, FIONSPACE, &space) == -1 ||
-	    ioctl(sock, FIONWRITE, &ready) == -1)
+	    (space == 0 && ioctl(sock, FIONWRITE, &ready) == -1))
 		return -errno;
 	return size - space > ready ? size - space : ready;
 }
