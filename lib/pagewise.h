@@ -703,8 +703,8 @@ void pw_send_cancel(struct pw_send *);
 
 /*
  * Takes the socket of a pending transmission back, for another response or to close it; call
- * pw_send_cancel next.  Returns false if a disk thread may be sending on the socket, which must then stay
- * open until snd_done is called.
+ * pw_send_cancel next.  Returns false if a disk thread, or the kernel for the path ring, may be
+ * sending on the socket, which must then stay open until snd_done is called.
  */
 bool pw_send_take_back(struct pw_send *);
 

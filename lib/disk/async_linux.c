@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <liburing.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "lib/disk/async.h"
@@ -172,6 +173,7 @@ async_read_send(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 	async_submit(as);
 	/* A link ends with the submission: a later one would send before the read has ended. */
 	if (io_uring_sq_ready(&as->as_ring) > 0) {
+		memset(sqe, 0, sizeof(*sqe)); /* liburing may keep the flags */
 		io_uring_prep_nop(sqe);
 		io_uring_sqe_set_data64(sqe, (uintptr_t)op | SEND);
 	}

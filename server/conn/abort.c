@@ -61,8 +61,8 @@ conn_abort_forget_input(struct conn *c)
 
 /*
  * Aborts the request after a disk timeout, unless the disk is only busy.  Closes the socket at once
- * to free its descriptor, unless a disk thread sends on it.  The memory stays until the completion,
- * which may never arrive.  Sends 503 if no response has begun.
+ * to free its descriptor, unless a disk thread or io_uring may send on it.  The memory stays until
+ * the completion, which may never arrive.  Sends 503 if no response has begun.
  */
 void
 conn_give_up(struct conn *c)

@@ -59,17 +59,21 @@ static nghttp2_mem memory = {.malloc = http2_malloc,
     .realloc = http2_realloc,
     .free = http2_free};
 
-WRAP_OWN(nghttp2_session_server_new2, int,
+/* Replaces the server's allocator, whose realloc may fail here. */
+WRAP_OWN(nghttp2_session_server_new3, int,
     (nghttp2_session * *session, const nghttp2_session_callbacks *cb, void *arg,
-	const nghttp2_option *op))
+	const nghttp2_option *op, nghttp2_mem *mem))
 
 int
-__wrap_nghttp2_session_server_new2(nghttp2_session **session,
-    const nghttp2_session_callbacks *cb, void *arg, const nghttp2_option *op)
+__wrap_nghttp2_session_server_new3(nghttp2_session **session,
+    const nghttp2_session_callbacks *cb, void *arg, const nghttp2_option *op,
+    nghttp2_mem *mem)
 {
-	if (EFFECT(nghttp2_session_server_new2, -1) > 0)
+	(void)mem;
+	if (EFFECT(nghttp2_session_server_new3, -1) > 0)
 		return NGHTTP2_ERR_NOMEM;
-	return nghttp2_session_server_new3(session, cb, arg, op, &memory);
+	return __real_nghttp2_session_server_new3(
+	    session, cb, arg, op, &memory);
 }
 
 /* Of these two the memory is malloc's. */

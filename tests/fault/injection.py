@@ -127,7 +127,7 @@ ON = {
     "openssl_realloc": "ENOMEM",
     "nghttp2_malloc": "ENOMEM",
     "nghttp2_calloc": "ENOMEM",
-    "nghttp2_session_server_new2": "ENOMEM",
+    "nghttp2_session_server_new3": "ENOMEM",
     "nghttp2_session_callbacks_new": "ENOMEM",
     "nghttp2_option_new": "ENOMEM",
     "nghttp2_session_resume_data": "ENOMEM",
