@@ -3,6 +3,9 @@
  */
 #include "lib_fixture.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
 #include <sys/filio.h>
 #include <sys/ioctl.h>
 

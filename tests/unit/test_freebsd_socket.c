@@ -2,7 +2,7 @@
  * What FreeBSD's sockets say of their bytes: lib/os/freebsd_socket.c and os_unready, on the kernel
  * itself.
  */
-#include "lib_fixture.h"
+#include "xfer_fixture.h"
 
 #include "lib/os/os.h"
 
