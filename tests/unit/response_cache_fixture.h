@@ -24,6 +24,24 @@ static const struct site *const here =
 static const struct site *const there =
     (const struct site *)(const void *)(places + 1);
 
+int __real_pw_file_copy(struct pw_file *, off_t, void *, size_t);
+int __wrap_pw_file_copy(struct pw_file *, off_t, void *, size_t);
+
+/* On FreeBSD only files of tmpfs are copied: here all are, wherever the directory is. */
+static inline int
+copy_of_any(struct pw_file *file, off_t off, void *to, size_t len)
+{
+	int error = __real_pw_file_copy(file, off, to, len);
+	struct stat st;
+
+	if (error != -EAGAIN || residency_can_ask(file))
+		return error;
+	if (pread(file->fil_fd, to, len, off) != (ssize_t)len ||
+	    fstat(file->fil_fd, &st) == -1 || !file_unchanged(file, &st))
+		return -ESTALE;
+	return 0;
+}
+
 static inline struct str
 str(const char *text)
 {

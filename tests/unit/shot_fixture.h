@@ -5,6 +5,7 @@
 #ifndef TESTS_SHOT_FIXTURE_H
 #define TESTS_SHOT_FIXTURE_H
 
+#include "cold_fixture.h"
 #include "fake_socket.h"
 #include "xfer_fixture.h"
 
@@ -203,7 +204,7 @@ end(struct shot *sh, struct fixture *fx)
 	if (sh->sh_file == NULL)
 		return;
 	file_priv(sh->sh_file)->fp_ask = sh->sh_ask;
-	settle(fx->fx_loop); /* for windows that were fetched ahead */
+	settle_cold(fx->fx_loop); /* also for windows that were fetched ahead */
 	RULE(sh, file_priv(sh->sh_file)->fp_refs <= 2); /* ours, the cache's */
 	pw_pool_stats(fx->fx_pool, &ps);
 	RULE(sh, ps.ps_unsent == 0);

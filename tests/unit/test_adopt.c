@@ -5,11 +5,10 @@
 
 #define SIZE ((size_t)300 * KIB)
 
-#ifdef __linux__
 int __real_open(const char *, int, ...);
 int __wrap_open(const char *, int, ...);
 
-static int no_proc; /* errno of opening files again, or 0 */
+static int no_proc; /* errno of opening Linux' files again, or 0 */
 
 int
 __wrap_open(const char *path, int flags, ...)
@@ -26,7 +25,6 @@ __wrap_open(const char *path, int flags, ...)
 	va_end(ap);
 	return __real_open(path, flags, mode);
 }
-#endif
 
 struct asked {
 	struct pw_open as_open;

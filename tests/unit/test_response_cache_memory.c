@@ -4,6 +4,12 @@
  */
 #include "response_cache_fixture.h"
 
+int
+__wrap_pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
+{
+	return copy_of_any(file, off, to, len);
+}
+
 static struct response_cache *
 create_for_three(const struct pw_file *file)
 {

@@ -1,9 +1,9 @@
 /*
  * A transmission that is pending: cancelling it, closing its socket, and changing its file.
  */
-#include <sys/eventfd.h>
 
 #include "send_fixture.h"
+#include "lib/os/os.h"
 
 static const char *const waiting[] = {
     "nodiskio", "uring", "ring", "splice", "mlock", "aio", "pool"};
@@ -379,7 +379,6 @@ pool_does_not_wait_for_a_socket_that_is_writable_again(void **state)
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	enum pw_send_status status;
 	unsigned full = 0;
-	eventfd_t wakes;
 	struct wire wr;
 	struct xfer xf;
 
@@ -390,7 +389,7 @@ pool_does_not_wait_for_a_socket_that_is_writable_again(void **state)
 		if (status != PW_SEND_PENDING)
 			continue;
 		assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
-		assert_int_equal(eventfd_read(pfd.fd, &wakes), 0);
+		os_wake_clear(pfd.fd);
 		if (send_priv(&xf.xf_send)->ss_result == -EAGAIN) {
 			wire_flush(&wr);
 			full++;
