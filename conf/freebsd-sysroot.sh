@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes a place on Linux (Debian 12 and its relatives) from which pagewise is built
 # for FreeBSD: a compiler that brings that system's headers and libraries (zig, from
-# PyPI), the three libraries, static, from Debian's sources, and what stands for three libraries
-# of the base system while a program is linked.  Prints where it is.
+# PyPI), the three libraries and cmocka, static, from Debian's sources, and what stands for three
+# libraries of the base system while a program is linked.  Prints where it is.
 #
 #	sh conf/freebsd-sysroot.sh [DIRECTORY]
 #
@@ -86,7 +86,7 @@ apt()
 }
 apt update
 # As published: Debian's changes are not needed to see that all of it builds.
-(cd "$place/src" && apt source --tar-only --download-only libevent http-parser nghttp2)
+(cd "$place/src" && apt source --tar-only --download-only libevent http-parser nghttp2 cmocka)
 for archive in "$place"/src/*.tar.*; do
 	tar -x -C "$place/src" -f "$archive"
 done
@@ -132,6 +132,14 @@ done
 run "$place/bin/ar" rcs "$place/lib/libnghttp2.a" ./*.o
 cp -R includes/nghttp2 "$place/include"
 
+step="building cmocka"
+cd "$place"/src/cmocka-*
+run "$place/bin/cc" -O2 -Iinclude -DHAVE_INTTYPES_H -DHAVE_SIGNAL_H -DHAVE_STRINGS_H \
+    -DHAVE_GCC_THREAD_LOCAL_STORAGE -DHAVE_CLOCK_REALTIME -DHAVE_STRUCT_TIMESPEC \
+    -DHAVE_SIGLONGJMP -DHAVE_STRSIGNAL -c src/cmocka.c
+run "$place/bin/ar" rcs "$place/lib/libcmocka.a" cmocka.o
+cp include/cmocka.h "$place/include"
+
 # Of the base system of FreeBSD 14, which zig has not got: as zig's own libc, these have names and
 # no code, and the program finds the real ones where it runs.  Its OpenSSL is 3.0, as Debian 12's.
 step="making what stands for libcrypt, libcrypto and libssl"
@@ -150,11 +158,6 @@ done
 for headers in /usr/include/openssl /usr/include/*/openssl; do
 	cp -R "$headers" "$place/include"
 done
-
-# Its tests are only compiled: the header is the same everywhere.
-step="looking for cmocka"
-headers=$(pkg-config --variable=includedir cmocka)
-cp "${headers:-/usr/include}/cmocka.h" "$place/include"
 
 cd "$place"
 rm -rf src apt

@@ -132,7 +132,6 @@ needs()
 	profile	linux cmd valgrind		valgrind		-
 	profile	cmd python3			python3			python3
 	cross	linux pymod pip			python3-pip		-
-	cross	linux lib cmocka		libcmocka-dev		-
 	cross	linux header xxhash.h		libxxhash-dev		-
 	cross	linux lib zlib			zlib1g-dev		-
 	cross	linux lib libbrotlienc		libbrotli-dev		-
