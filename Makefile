@@ -24,6 +24,8 @@
 ##   metrics      writes into docs/reference/metrics.md what the server says of each metric
 ##   abi          writes lib/abi/, what the library promises, which lint compares: for a release
 ##   freebsd      builds for FreeBSD, on Linux: build/freebsd/pagewise (docs/guides/freebsd.md)
+##   test-freebsd the unit tests, a server and clients on an emulated FreeBSD: IMAGE=FILE
+##                (a quarter of an hour; without IMAGE it says what it needs)
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
 ##   faults       each call of the server fails at each place, in each way (Linux)
 ##   debug        build/debug/pagewise with what tests ask from inside
@@ -65,6 +67,7 @@
 ##   test: PYTEST_ARGS="-k range" SANITIZERS="asan tsan": with the first of them
 ##         everything, with the second what is about the server; or one of them alone
 ##   soak: SOAK_MINUTES=30 SOAK_BUILD=obj (asan, tsan) ARGS="--seed 1 --tls --http2"
+##   test-freebsd: KERNEL=FILE ARGS="--cpus 2 --only 'sink adopt'" FREEBSD_ROOT=DIR: another compiler
 ##   lossless: LOSSLESS_SECONDS=60 for each signal, ARGS="--every 2"
 ##   fuzz: TARGET="head range" FUZZ_SECONDS=60 ARGS="-max_len=100" FUZZ_CC=clang
 ##   bench, bench-full, bench-storm, bench-hot: ARGS="--path nodiskio --peer nginx"
@@ -340,7 +343,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: check release dist html deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls judges soak lossless fuzz bench demo results bench-full bench-storm bench-hot bench-tls bench-h2 \
+.PHONY: check release dist html deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all freebsd-tests test-freebsd deps run test test-kernels test-all test-clients h2spec scan-tls judges soak lossless fuzz bench demo results bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-calls bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-commits lint-rooms lint-messages lint-keys lint-man lint-abi lint-docs keys man metrics abi examples install uninstall clean help
 .DELETE_ON_ERROR:

@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|judges|soak|html|deb|roots|image|fuzz|lint|bench|demo|fleet|profile|cross|peers ...
+#	sh conf/install-deps.sh [-n] build|check|test|kernels|freebsd|clients|h2spec|scan|judges|soak|html|deb|roots|image|fuzz|lint|bench|demo|fleet|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -73,6 +73,8 @@ needs()
 	kernels	apt static /bin/busybox		busybox-static		-
 	kernels	apt cmd cpio			cpio			-
 	kernels	apt cmd mkfs.ext4		e2fsprogs		-
+	freebsd	apt cmd qemu-system-x86_64	qemu-system-x86		-
+	freebsd	apt cmd makefs			makefs			-
 	clients	cmd javac			default-jdk-headless	openjdk17
 	clients	cmd go				golang-go		go
 	clients	linux cmd chromium		chromium		-
@@ -309,7 +311,7 @@ install_pkg()
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
 case " $* " in *" test "*) set -- "$@" check ;; esac
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|judges|soak|deb|roots|image|fuzz|lint|bench|demo|fleet|profile|cross|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|check|test|kernels|freebsd|clients|h2spec|scan|judges|soak|deb|roots|image|fuzz|lint|bench|demo|fleet|profile|cross|peers ..."
 
 case " $* " in *" peers "* | *" nginx "* | *" test "* | *" fleet "* | *" demo "*) peers=1 ;; esac
 

@@ -1,0 +1,359 @@
+/*
+ * checks: a server on FreeBSD, and its clients.
+ *
+ * Below data/ are hot.txt, sized/N and below/N of N bytes, and 384 KiB each in cold/, reload/ and
+ * upgrade/.  data/null is a nullfs of data/below, data/tmpfs a tmpfs.  After a boot none of the files
+ * is in memory.
+ */
+#include <sys/param.h>
+#include <sys/mount.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/freebsd/crowd.h"
+#include "tests/freebsd/guest.h"
+#include "tests/freebsd/watch.h"
+
+#define START_SECONDS  60
+#define CHANGE_SECONDS 60
+#define CLIENT_SECONDS 300
+#define LOG_SECONDS    10
+#define CHANGE_CLIENTS 8
+#define PING_MOST \
+	1.0 /* seconds; without limits a cached file waited for 40 s */
+#define ACCESS_LOG "tmp/access.log"
+#define WORKER	   "pw-worker0"
+
+static pid_t master;
+
+static bool
+serves(void)
+{
+	const char *const argv[] = {"./pagewise", "-c", "pagewise.conf", NULL};
+	struct http ht;
+	bool yes;
+
+	master = guest_start(argv, SERVER_LOG);
+	if (!http_open(&ht, START_SECONDS))
+		return false;
+	http_ask(&ht, "/hot.txt", NULL);
+	http_await(&ht, START_SECONDS);
+	yes = http_is_file(&ht, 200, "data/hot.txt", 0, ht.ht_length);
+	http_close(&ht);
+	return yes && ht.ht_length > 0;
+}
+
+static bool
+is_confined(void)
+{
+	pid_t server = watch_server(master);
+	int seen, wrong;
+
+	if (server == 0 || !watch_is_confined(server)) {
+		printf("# process %d is not in capability mode\n", (int)server);
+		return false;
+	}
+	wrong = watch_rights(server, &seen);
+	printf("# %d of %d descriptors have a right that is not needed\n",
+	    wrong, seen);
+	return wrong == 0 && seen > 0;
+}
+
+/* A file whose name is its size. */
+struct sized {
+	const char *sz_dir;
+	off_t sz_size;
+	struct http sz_http;
+	unsigned sz_asked, sz_wrong;
+};
+
+static bool
+is_exact(struct sized *sz, const char *range, off_t off, off_t len)
+{
+	struct http *ht = &sz->sz_http;
+	char path[64], file[64];
+
+	sz->sz_asked++;
+	snprintf(
+	    path, sizeof(path), "/%s/%lld", sz->sz_dir, (long long)sz->sz_size);
+	snprintf(file, sizeof(file), "data%s", path);
+	if (ht->ht_sock == -1 && !http_open(ht, 5))
+		return false;
+	http_ask(ht, path, range);
+	http_await(ht, CLIENT_SECONDS);
+	if (http_is_file(ht, range == NULL ? 200 : 206, file, off, len))
+		return true;
+	printf("# %s, range %s: status %d, %lld of %lld bytes\n", path,
+	    range == NULL ? "none" : range, ht->ht_status,
+	    (long long)ht->ht_got, (long long)len);
+	http_close(ht);
+	return false;
+}
+
+/* Requests the whole file, and five ranges of it. */
+static void
+ask_sized(struct sized *sz)
+{
+	off_t size = sz->sz_size, last;
+	const off_t ranges[][2] = {{0, 0}, {size / 2, size - 1},
+	    {size - 1, size + 10}, {size / 3, size / 3 + size / 4},
+	    {size - (size < 1000 ? size : 1000), size - 1}};
+	char text[64];
+
+	sz->sz_wrong += !is_exact(sz, NULL, 0, size);
+	for (size_t i = 0; size > 0 && i < nitems(ranges); i++) {
+		last = ranges[i][1] < size ? ranges[i][1] : size - 1;
+		snprintf(text, sizeof(text), "%lld-%lld",
+		    (long long)ranges[i][0], (long long)ranges[i][1]);
+		sz->sz_wrong +=
+		    !is_exact(sz, text, ranges[i][0], last - ranges[i][0] + 1);
+	}
+}
+
+static bool
+all_are_exact(const char *dir)
+{
+	struct sized sz = {.sz_dir = dir, .sz_http = {.ht_sock = -1}};
+	char path[64];
+	const struct dirent *entry;
+	DIR *list;
+
+	snprintf(path, sizeof(path), "data/%s", dir);
+	list = opendir(path);
+	while (list != NULL && (entry = readdir(list)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		sz.sz_size = strtoll(entry->d_name, NULL, 10);
+		ask_sized(&sz);
+	}
+	if (list != NULL)
+		closedir(list);
+	http_close(&sz.sz_http);
+	printf("# %u of %u responses are wrong\n", sz.sz_wrong, sz.sz_asked);
+	return sz.sz_wrong == 0 && sz.sz_asked > 0;
+}
+
+static bool
+sizes_and_ranges_are_exact(void)
+{
+	return all_are_exact("sized");
+}
+
+static bool
+is_mounted(const char *path, const char *type)
+{
+	struct statfs sf;
+
+	if (statfs(path, &sf) == 0 && strcmp(sf.f_fstypename, type) == 0)
+		return true;
+	printf("# there is no %s at %s\n", type, path);
+	return false;
+}
+
+/* Waits for a line, since a thread of its own writes the log. */
+static bool
+is_in_log(const char *log, const char *text)
+{
+	double end = http_now() + LOG_SECONDS;
+
+	while (guest_count(log, "", text) == 0) {
+		if (http_now() > end)
+			return false;
+		usleep(100000);
+	}
+	return true;
+}
+
+/* As of the file system below. */
+static bool
+files_of_nullfs_are_exact(void)
+{
+	return is_mounted("data/null", "nullfs") && all_are_exact("null") &&
+	       is_in_log(SERVER_LOG, "(nullfs): residency: no check is needed");
+}
+
+static bool
+copy_file(const char *from, const char *to)
+{
+	static char data[64 << 10];
+	int in = open(from, O_RDONLY | O_CLOEXEC),
+	    out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	ssize_t n = -1;
+
+	while (in != -1 && out != -1 && (n = read(in, data, sizeof(data))) > 0)
+		if (write(out, data, (size_t)n) != n)
+			break;
+	close(in);
+	close(out);
+	return n == 0;
+}
+
+static bool
+files_of_tmpfs_are_exact(void)
+{
+	static const char *const sizes[] = {"1", "4097", "393217", "1048577"};
+	char from[64], to[64];
+
+	if (!is_mounted("data/tmpfs", "tmpfs"))
+		return false;
+	for (size_t i = 0; i < nitems(sizes); i++) {
+		snprintf(from, sizeof(from), "data/sized/%s", sizes[i]);
+		snprintf(to, sizeof(to), "data/tmpfs/%s", sizes[i]);
+		if (!copy_file(from, to))
+			return false;
+	}
+	return all_are_exact("tmpfs");
+}
+
+/* -------------------------------------------------------------------- clients */
+
+/*
+ * The worker never sleeps for one of the buffers that reads need (zonelimi), nor for a block (biord).
+ */
+static bool
+cold_clients_delay_no_other(void)
+{
+	static struct crowd cr;
+	double begun = http_now();
+	unsigned wrong, slept;
+
+	if (!crowd_begin(&cr, watch_server(master), "cold", CROWD_MOST))
+		return false;
+	crowd_run(&cr, CLIENT_SECONDS, OFF_MAX);
+	printf("# %u clients in %.1f s; %u pings, the longest took %.0f ms\n",
+	    cr.cr_n, http_now() - begun, cr.cr_pings, cr.cr_worst * 1000);
+	watch_print();
+	slept = watch_count(WORKER, "zonelimi") + watch_count(WORKER, "biord");
+	printf("# the worker waited for a disk in %u of %u samples\n", slept,
+	    watch_count(WORKER, NULL));
+	wrong = crowd_end(&cr, "cold");
+	printf("# %u of %u responses are wrong\n", wrong, cr.cr_n);
+	return wrong == 0 && slept == 0 && watch_count(WORKER, NULL) > 0 &&
+	       cr.cr_pings > 0 && cr.cr_worst < PING_MOST;
+}
+
+/* ----------------------------------------------------------- reload and upgrade */
+
+/* Waits until another process serves, in capability mode. */
+static bool
+await_other(pid_t old)
+{
+	double end = http_now() + CHANGE_SECONDS;
+	pid_t server;
+
+	while (http_now() < end) {
+		server = watch_server(master);
+		if (server != 0 && server != old && watch_is_confined(server))
+			return true;
+		usleep(100000);
+	}
+	printf("# no other server process after %d s\n", CHANGE_SECONDS);
+	return false;
+}
+
+/* A signal in the middle of transmissions. */
+static bool
+signal_loses_nothing(int signo, const char *dir)
+{
+	static struct crowd cr;
+	pid_t old = watch_server(master);
+	unsigned wrong;
+	bool yes;
+
+	if (!crowd_begin(&cr, old, dir, CHANGE_CLIENTS))
+		return false;
+	crowd_run(&cr, CLIENT_SECONDS, CROWD_SIZE);
+	kill(master, signo);
+	crowd_run(&cr, CLIENT_SECONDS, OFF_MAX);
+	wrong = crowd_end(&cr, dir);
+	printf("# %u of %u responses are wrong\n", wrong, cr.cr_n);
+	yes = await_other(old) && is_confined();
+	return yes && wrong == 0 && cr.cr_pings > 0;
+}
+
+static bool
+reload_loses_nothing(void)
+{
+	return signal_loses_nothing(SIGHUP, "reload");
+}
+
+static bool
+upgrade_loses_nothing(void)
+{
+	return signal_loses_nothing(SIGUSR2, "upgrade");
+}
+
+/* Requests a path that is in no file. */
+static bool
+ask_missing(const char *path)
+{
+	struct http ht;
+
+	if (!http_open(&ht, 5))
+		return false;
+	http_ask(&ht, path, NULL);
+	http_await(&ht, 10);
+	http_close(&ht);
+	return ht.ht_status == 404;
+}
+
+/* Until the old process has stopped accepting, it may log a request. */
+static bool
+await_new_log(void)
+{
+	double end = http_now() + CHANGE_SECONDS;
+
+	while (guest_count(ACCESS_LOG, "", "/between") == 0) {
+		if (!ask_missing("/between") || http_now() > end)
+			return false;
+		usleep(500000);
+	}
+	return true;
+}
+
+static bool
+log_is_rotated(void)
+{
+	pid_t old = watch_server(master);
+
+	if (!ask_missing("/before") || !is_in_log(ACCESS_LOG, "/before") ||
+	    rename(ACCESS_LOG, ACCESS_LOG ".0") != 0)
+		return false;
+	kill(master, SIGHUP);
+	return await_other(old) && await_new_log() && ask_missing("/after") &&
+	       is_in_log(ACCESS_LOG, "/after") && is_confined() &&
+	       guest_count(ACCESS_LOG ".0", "", "/before") == 1 &&
+	       guest_count(ACCESS_LOG ".0", "", "/after") == 0;
+}
+
+static bool
+ends_in_order(void)
+{
+	int status;
+
+	kill(master, SIGTERM);
+	status = guest_await(master, CHANGE_SECONDS);
+	printf("# its status is %d\n", status);
+	return status == 0;
+}
+
+const struct check checks[] = {
+    {"the server serves", serves},
+    {"capability mode, and no spare rights", is_confined},
+    {"sizes and ranges are exact", sizes_and_ranges_are_exact},
+    {"files of nullfs are exact", files_of_nullfs_are_exact},
+    {"files of tmpfs are exact", files_of_tmpfs_are_exact},
+    {"cold clients delay no other", cold_clients_delay_no_other},
+    {"a reload loses nothing", reload_loses_nothing},
+    {"the access log is rotated", log_is_rotated},
+    {"an upgrade loses nothing", upgrade_loses_nothing},
+    {"the server ends in order", ends_in_order},
+};
+
+const size_t nchecks = nitems(checks);

@@ -1,0 +1,185 @@
+/*
+ * guest: runs on FreeBSD what tests/freebsd/run put on the disk that this program is on: each unit
+ * test, and then a server with clients (checks.c).  Prints the Test Anything Protocol.
+ *
+ * On the disk are unit/, pagewise, pagewise.conf, conf/, tests/, tmp/, and data/, where the disk with the
+ * files of the server is mounted.
+ */
+#include <sys/param.h>
+#include <sys/wait.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/freebsd/guest.h"
+#include "tests/freebsd/http.h"
+
+#define UNIT_SECONDS 900
+#define DIAGNOSED    40 /* lines of a unit test that fails */
+
+static unsigned results;
+
+static void
+result(bool yes, const char *name, const char *more)
+{
+	printf("%sok %u - %s%s\n", yes ? "" : "not ", ++results, name, more);
+}
+
+/* Returns true for what cmocka says of a failure in TAP, and not of what was skipped. */
+static bool
+is_of_failure(const char *line)
+{
+	return (strncmp(line, "not ok ", 7) == 0 || line[0] == '#') &&
+	       strstr(line, "# SKIP") == NULL;
+}
+
+void
+guest_diagnose(const char *path, bool failures)
+{
+	FILE *fp = fopen(path, "r");
+	char line[512];
+	int left = DIAGNOSED;
+
+	if (fp == NULL)
+		return;
+	while (left > 0 && fgets(line, sizeof(line), fp) != NULL) {
+		line[strcspn(line, "\r\n")] = '\0';
+		if (failures && !is_of_failure(line))
+			continue;
+		printf("#   %s\n", line);
+		left--;
+	}
+	fclose(fp);
+}
+
+unsigned
+guest_count(const char *path, const char *begin, const char *part)
+{
+	FILE *fp = fopen(path, "r");
+	char line[512];
+	unsigned n = 0;
+
+	if (fp == NULL)
+		return 0;
+	while (fgets(line, sizeof(line), fp) != NULL)
+		n += strncmp(line, begin, strlen(begin)) == 0 &&
+		     strstr(line, part) != NULL;
+	fclose(fp);
+	return n;
+}
+
+pid_t
+guest_start(const char *const argv[], const char *output)
+{
+	pid_t pid = fork();
+	int fd;
+
+	if (pid != 0)
+		return pid;
+	fd = open(output, O_WRONLY | O_CREAT | O_APPEND, 0644);
+	if (fd == -1)
+		_exit(126);
+	dup2(fd, STDOUT_FILENO);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+	fd = open("/dev/null", O_RDONLY);
+	dup2(fd, STDIN_FILENO);
+	setpgid(0, 0);
+	execv(argv[0], (char *const *)(uintptr_t)argv);
+	_exit(127);
+}
+
+int
+guest_await(pid_t pid, unsigned seconds)
+{
+	double end = http_now() + seconds;
+	int status;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (http_now() > end) {
+			kill(-pid, SIGKILL);
+			waitpid(pid, &status, 0);
+			return -1;
+		}
+		usleep(20000);
+	}
+	return status;
+}
+
+static int
+is_test(const struct dirent *entry)
+{
+	return strncmp(entry->d_name, "test_", 5) == 0;
+}
+
+static void
+run_unit(const char *name)
+{
+	char path[300], what[300], more[128] = "";
+	const char *const argv[] = {path, NULL};
+	unsigned passed, skipped;
+	double begun = http_now();
+	int status;
+
+	snprintf(path, sizeof(path), "unit/%s", name);
+	snprintf(what, sizeof(what), "unit %s", name);
+	unlink("tmp/output");
+	status = guest_await(guest_start(argv, "tmp/output"), UNIT_SECONDS);
+	skipped = guest_count("tmp/output", "", "# SKIP");
+	passed = guest_count("tmp/output", "ok ", "") -
+		 guest_count("tmp/output", "ok ", "# SKIP");
+	if (status == 0 && passed == 0 && skipped > 0)
+		snprintf(more, sizeof(more), " # SKIP all %u", skipped);
+	result(status == 0 && passed + skipped > 0, what, more);
+	printf("#   %u passed, %u skipped, %.1f s\n", passed, skipped,
+	    http_now() - begun);
+	if (status == 0)
+		return;
+	if (status == -1)
+		printf("#   it did not end within %d s\n", UNIT_SECONDS);
+	else if (WIFSIGNALED(status))
+		printf("#   killed by signal %d\n", WTERMSIG(status));
+	guest_diagnose("tmp/output", true);
+}
+
+/* Without a server there is no other check. */
+static void
+run_checks(void)
+{
+	bool yes = true;
+
+	for (size_t i = 0; i < nchecks && yes; i++) {
+		yes = checks[i].ck_run();
+		result(yes, checks[i].ck_name, "");
+		yes = yes || i > 0;
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct dirent **units;
+	int n;
+
+	(void)argc;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGPIPE, SIG_IGN);
+	setenv("TMPDIR", "tmp", 1);
+	setenv("CMOCKA_MESSAGE_OUTPUT", "TAP", 1);
+	if (chdir(dirname(argv[0])) == -1)
+		return 1;
+	n = scandir("unit", &units, is_test, alphasort);
+	printf("TAP version 13\n1..%zu\n", (n > 0 ? (size_t)n : 0) + nchecks);
+	for (int i = 0; i < n; i++)
+		run_unit(units[i]->d_name);
+	run_checks();
+	guest_diagnose(SERVER_LOG, false);
+	printf("# end of the tests\n");
+	return 0;
+}
