@@ -69,6 +69,7 @@ void async_drain(struct pw_loop *);
 /* Submits entries that the kernel did not accept before. */
 void async_flush(struct pw_loop *);
 
+/* No operation may be pending: pw_loop_destroy refuses to destroy a loop with a pending one. */
 void async_destroy(struct async **);
 
 #endif
