@@ -68,10 +68,9 @@ freebsd_native_lacks_bmap(int error)
 }
 
 /*
- * Calls lseek(2) where FIOBMAP2 is not supported, as on nullfs, which passes only the ioctl of
- * SEEK_DATA to the file system below.  SEEK_DATA reads the same indirect blocks, and in a hole also
- * the following ones.  Before that, SEEK_DATA writes dirty pages of the file.  Moving the
- * descriptor's offset does no harm, since the library does not use the offset.
+ * Does not call lseek(2) with SEEK_DATA where FIOBMAP2 is not supported, as on nullfs.  That call reads
+ * the same indirect blocks, but has an exclusive lock on the vnode meanwhile, for which sendfile(2) on the
+ * loop would wait.
  */
 int
 os_native_map(int fd, off_t off, size_t block)
@@ -80,12 +79,7 @@ os_native_map(int fd, off_t off, size_t block)
 
 	if (ioctl(fd, FIOBMAP2, &arg) == 0)
 		return 0;
-	if (!freebsd_native_lacks_bmap(errno))
-		return -errno;
-	/* ENXIO means that the rest of the file is a hole. */
-	if (lseek(fd, off, SEEK_DATA) != -1 || errno == ENXIO)
-		return 0;
-	return errno == EINVAL || errno == ENOTTY ? -EOPNOTSUPP : -errno;
+	return freebsd_native_lacks_bmap(errno) ? -EOPNOTSUPP : -errno;
 }
 
 /*

@@ -39,7 +39,6 @@
 #define sf_hdtr	     fake_sf_hdtr
 #define fiobmap2_arg fake_fiobmap2_arg
 #define ioctl	     fake_ioctl
-#define lseek	     fake_lseek
 #define getsockopt   fake_getsockopt
 #define getpeername  fake_getpeername
 
@@ -88,8 +87,8 @@ static struct {
 	off_t fk_block; /* of the file system, or 0: no indirect blocks */
 	/* indirect blocks in the kernel's buffers, by number; disk threads */
 	_Atomic uint64_t fk_indirect;
-	atomic_uint fk_bmaps, fk_seeks; /* calls of each kind */
-	_Atomic int fk_bmap_error, fk_seek_error;
+	atomic_uint fk_bmaps; /* calls */
+	_Atomic int fk_bmap_error;
 	int fk_unready;	   /* bytes in every socket that wait for the disk */
 	unsigned fk_looks; /* times that these were asked for */
 } fake;
@@ -221,20 +220,6 @@ ioctl(int fd, unsigned long request, void *arg)
 		return -1;
 	fake.fk_indirect |= indirect_bit(bmap->bn);
 	return 0;
-}
-
-/* And so does the search for data. */
-static inline off_t
-lseek(int fd, off_t off, int whence)
-{
-	assert_true(fd >= 0);
-	assert_int_equal(whence, SEEK_DATA);
-	fake.fk_seeks++;
-	errno = fake.fk_seek_error;
-	if (errno != 0)
-		return -1;
-	fake.fk_indirect |= indirect_bit(off / fake.fk_block);
-	return off;
 }
 
 /*

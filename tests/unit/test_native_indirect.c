@@ -22,8 +22,8 @@ large_file(struct fixture *fx)
 	file_priv(file)->fp_device->dv_fs.fs_block = BLOCK;
 	fake.fk_block = BLOCK;
 	fake.fk_indirect = 0;
-	fake.fk_bmaps = fake.fk_seeks = 0;
-	fake.fk_bmap_error = fake.fk_seek_error = 0;
+	fake.fk_bmaps = 0;
+	fake.fk_bmap_error = 0;
 	script(NULL, 0);
 	return file;
 }
@@ -157,7 +157,6 @@ an_indirect_block_that_cannot_be_read_is_an_error(void **state)
 	assert_int_equal(run(&sh), PW_SEND_ERROR);
 	assert_int_equal(sh.sh_xfer.xf_send.snd_error, -EIO);
 	assert_int_equal(fake.fk_calls, 0);
-	assert_int_equal(fake.fk_seeks, 0);
 	end(&sh);
 	large_done(&file);
 }
@@ -179,55 +178,18 @@ an_indirect_block_is_read_again_behind_cached_pages(void **state)
 	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
 	run_slowly(&sh);
 	assert_int_equal(fake.fk_bmaps, 6);
-	assert_int_equal(fake.fk_seeks, 0);
 	end(&sh);
 	large_done(&file);
 }
 
-/* Such as nullfs, whose VOP_BMAP fails. */
+/* Such as one of nullfs, whose VOP_BMAP fails. */
 static void
-data_is_sought_where_there_is_no_bmap(void **state)
+send_without_bmap(struct fixture *fx, int error)
 {
-	static const int errors[] = {EOPNOTSUPP, ENOTTY, ENOTCAPABLE};
-	struct fixture *fx = *state;
-	struct pw_file *file;
-	struct shot sh;
-	size_t i;
-
-	for (i = 0; i < COUNT(errors); i++) {
-		file = large_file(fx);
-		fake.fk_bmap_error = errors[i];
-		begin(&sh, fx, file, 10, 0, (off_t)LARGE);
-		run_slowly(&sh);
-		assert_int_equal(fake.fk_seeks, 3);
-		end(&sh);
-		large_done(&file);
-	}
-}
-
-/* A hole up to the end has no data, and its indirect blocks were read all the same. */
-static void
-a_hole_has_no_indirect_blocks_to_wait_for(void **state)
-{
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
-
-	fake.fk_bmap_error = EOPNOTSUPP;
-	fake.fk_seek_error = ENXIO;
-	assert_int_equal(os_native_map(file->fil_fd, DIRECT, BLOCK), 0);
-	large_done(&file);
-}
-
-/* The pool sends what has neither, and the loop none of it. */
-static void
-a_file_without_bmap_is_sent_by_the_pool(void **state)
-{
-	struct fixture *fx = *state;
 	struct pw_file *file = large_file(fx);
 	struct shot sh;
 
-	fake.fk_bmap_error = EOPNOTSUPP;
-	fake.fk_seek_error = EINVAL;
+	fake.fk_bmap_error = error;
 	begin(&sh, fx, file, 10, DIRECT, 2 * BLOCK);
 	assert_int_equal(
 	    xfer_run(&sh.sh_xfer, &sh.sh_wire, (uint64_t)-1), PW_SEND_DONE);
@@ -240,6 +202,15 @@ a_file_without_bmap_is_sent_by_the_pool(void **state)
 	free(sh.sh_expected);
 	free(fake.fk_taken);
 	large_done(&file);
+}
+
+static void
+a_file_without_bmap_is_sent_by_the_pool(void **state)
+{
+	static const int errors[] = {EOPNOTSUPP, ENOTTY, ENOTCAPABLE};
+
+	for (size_t i = 0; i < COUNT(errors); i++)
+		send_without_bmap(*state, errors[i]);
 }
 
 /* A read of the data that is queued already does not bring in the indirect block. */
@@ -321,10 +292,6 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		an_indirect_block_is_read_again_behind_cached_pages, setup,
 		teardown),
-	    cmocka_unit_test_setup_teardown(
-		data_is_sought_where_there_is_no_bmap, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_hole_has_no_indirect_blocks_to_wait_for, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		a_file_without_bmap_is_sent_by_the_pool, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
