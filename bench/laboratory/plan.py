@@ -61,7 +61,7 @@ SPENT = "CPU s/GiB", "a GiB takes {ratio} of its CPU time"
 DOWNLOADED = both(in_cases(*SENT), in_cases(*SPENT))
 DOWNLOADED_TLS = both(*(in_cases(*what, subject="nodiskio-tls") for what in (SENT, SPENT)))
 DOWNLOADERS = ("nginx", "nginx-threads", "h2o-uring")
-DOWNLOADERS_TLS = ("nginx-tls", "nginx-threads-tls", "h2o-uring-tls")
+DOWNLOADERS_TLS = ("nginx-tls", "nginx-threads-tls", "h2o-tls")
 LATENT = {"kept": KEPT, "p99": "p99", "slept": SLEPT}
 
 PAGES = (

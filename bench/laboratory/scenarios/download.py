@@ -38,6 +38,7 @@ NOTES = [
 SPEED = 800 * MIB  # bytes/s, to say beforehand how long it takes
 HOT = "hot-16K"
 FILL = 16 * MIB  # bytes of each file that fills memory
+PATIENCE = 60    # seconds: some peers stop in the middle
 
 
 def streams(s):
@@ -100,7 +101,8 @@ def downloaded(bench, server, wanted, size, connections, protocol="http1"):
         result = load.check(bench.h2load_each(server, urls, streams=connections).result())
         body = result["bytes"]
     else:
-        result = load.check_replay(bench.replay(server, urls, connections=connections).result())
+        result = load.check_replay(bench.replay(server, urls, connections=connections,
+                                                timeout=PATIENCE).result())
         body = result["body_bytes"]
     if body != size * len(wanted):
         raise RuntimeError(f"{body} bytes came instead of {size * len(wanted)}")
