@@ -45,13 +45,22 @@ int async_probe(const char **why);
 int async_read(struct pw_loop *, struct async_op *, struct pw_waiter *, int fd,
     void *buf, size_t len, off_t off);
 
+/* Bytes of a file that are read into ar_buf, and sent on ar_sock. */
+struct async_relay {
+	int ar_fd;
+	off_t ar_off;
+	void *ar_buf;
+	size_t ar_len;
+	int ar_sock;
+};
+
 /*
- * As async_read, and sends the bytes on the socket `sock` without the loop, as os_send does.  When wt_done
- * is called, ao_sent has the number of bytes sent, which may be less than `len`, or -errno: -EAGAIN if the
- * socket was full, or -ECANCELED if fewer than `len` bytes were read.  Fails with -ENOSYS on FreeBSD.
+ * As async_read, and sends the bytes without the loop, as os_send does if more bytes follow.  When wt_done
+ * is called, ao_sent has the number of bytes sent, which may be less than ar_len, or -errno: -EAGAIN if
+ * the socket was full, or -ECANCELED if fewer than ar_len bytes were read.  Fails with -ENOSYS on FreeBSD.
  */
 int async_read_send(struct pw_loop *, struct async_op *, struct pw_waiter *,
-    int fd, void *buf, size_t len, off_t off, int sock, bool more);
+    const struct async_relay *);
 
 /*
  * Starts to read a range into the page cache: submits an advice for each `step` bytes, then reads the

@@ -53,10 +53,9 @@ async_queue_open(int wake)
 
 int
 async_read_send(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
-    int fd, void *buf, size_t len, off_t off, int sock, bool more)
+    const struct async_relay *ar)
 {
-	(void)lp, (void)op, (void)w, (void)fd, (void)buf, (void)len, (void)off;
-	(void)sock, (void)more;
+	(void)lp, (void)op, (void)w, (void)ar;
 	return -ENOSYS;
 }
 

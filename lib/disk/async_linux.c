@@ -152,9 +152,9 @@ async_read(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w, int fd,
 
 int
 async_read_send(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
-    int fd, void *buf, size_t len, off_t off, int sock, bool more)
+    const struct async_relay *ar)
 {
-	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0), error;
+	int error;
 	struct io_uring_sqe *sqe;
 	struct async *as;
 
@@ -162,11 +162,13 @@ async_read_send(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 	if (error != 0)
 		return error;
 	sqe = io_uring_get_sqe(&as->as_ring);
-	io_uring_prep_read(sqe, fd, buf, (unsigned)len, (uint64_t)off);
+	io_uring_prep_read(sqe, ar->ar_fd, ar->ar_buf, (unsigned)ar->ar_len,
+	    (uint64_t)ar->ar_off);
 	io_uring_sqe_set_flags(sqe, IOSQE_ASYNC | IOSQE_IO_LINK);
 	io_uring_sqe_set_data(sqe, op);
 	sqe = io_uring_get_sqe(&as->as_ring);
-	io_uring_prep_send(sqe, sock, buf, len, flags);
+	io_uring_prep_send(sqe, ar->ar_sock, ar->ar_buf, ar->ar_len,
+	    MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE);
 	io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
 	io_uring_sqe_set_data64(sqe, (uintptr_t)op | SEND);
 	async_op_begin(lp, op, w, 2);

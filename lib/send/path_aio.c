@@ -109,13 +109,14 @@ aio_may_link(const struct pw_send *s)
 static int
 aio_link(struct pw_send *s, struct aio *ai)
 {
+	const struct async_relay relay = {s->snd_file->fil_fd, s->snd_off,
+	    ai->ai_data, aio_chunk(s), s->snd_sock};
 	int error;
 
 	__atomic_store_n(
 	    &send_priv(s)->ss_lent, LENT_CLAIMED, __ATOMIC_SEQ_CST);
-	error = async_read_send(s->snd_loop, &ai->ai_op,
-	    &send_priv(s)->ss_waiter, s->snd_file->fil_fd, ai->ai_data,
-	    aio_chunk(s), s->snd_off, s->snd_sock, true);
+	error = async_read_send(
+	    s->snd_loop, &ai->ai_op, &send_priv(s)->ss_waiter, &relay);
 	ai->ai_linked = error == 0;
 	if (error != 0)
 		__atomic_store_n(

@@ -308,8 +308,8 @@ reads_and_sends(struct fixture *fx, struct op *op, struct wire *wr, int fd,
 {
 	op_init(op);
 	assert_int_equal(
-	    async_read_send(fx->fx_loop, &op->op_async, &op->op_waiter, fd, buf,
-		len, off, wr->wr_sock, false),
+	    async_read_send(fx->fx_loop, &op->op_async, &op->op_waiter,
+		&(struct async_relay){fd, off, buf, len, wr->wr_sock}),
 	    0);
 	assert_int_equal(ended(fx, op), 0);
 	wire_read(wr);
@@ -351,8 +351,8 @@ without_all_bytes_nothing_is_sent(void **state)
 	assert_int_equal(op.op_async.ao_sent, -ECANCELED);
 	op_init(&op);
 	assert_int_equal(
-	    async_read_send(fx->fx_loop, &op.op_async, &op.op_waiter, -1, buf,
-		STEP, 0, wr.wr_sock, false),
+	    async_read_send(fx->fx_loop, &op.op_async, &op.op_waiter,
+		&(struct async_relay){-1, 0, buf, STEP, wr.wr_sock}),
 	    0);
 	assert_int_equal(ended(fx, &op), -EBADF);
 	assert_int_equal(op.op_async.ao_sent, -ECANCELED);
@@ -377,7 +377,8 @@ a_full_socket_takes_what_fits(void **state)
 		op_init(&op);
 		assert_int_equal(
 		    async_read_send(fx->fx_loop, &op.op_async, &op.op_waiter,
-			file->fil_fd, buf, SIZE, 0, wr.wr_sock, false),
+			&(struct async_relay){
+			    file->fil_fd, 0, buf, SIZE, wr.wr_sock}),
 		    0);
 		assert_int_equal(ended(fx, &op), 0);
 		assert_int_equal(op.op_async.ao_result, SIZE);
