@@ -28,7 +28,7 @@ _pagewise_value()
 	--user) COMPREPLY=($(compgen -u -- "$cur")) ;;
 	--group) COMPREPLY=($(compgen -g -- "$cur")) ;;
 	--sandbox) _pagewise_words "on off" ;;
-	--send-path) _pagewise_words "auto nodiskio native uring splice mlock aio pool blocking copy" ;;
+	--send-path) _pagewise_words "auto nodiskio native uring ring splice mlock aio pool blocking copy" ;;
 	--readahead) _pagewise_words "auto 0" ;;
 	--cache) _pagewise_words "keep drop auto" ;;
 	--listen) _pagewise_words "127.0.0.1:8080 *:8080 unix:" ;;

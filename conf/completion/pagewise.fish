@@ -29,7 +29,7 @@ complete -c pagewise -n $server -l sandbox -x -a "on off" -d "drop every privile
 complete -c pagewise -n $server -l admin -r -F -a off -d "address of the metrics"
 complete -c pagewise -n $server -l agent -x -a off -d "address to listen on for HAProxy's agent-check"
 complete -c pagewise -n $server -l hot-set -x -d "memory of each worker for the response cache"
-complete -c pagewise -n $server -l send-path -x -a "auto nodiskio native uring splice mlock aio pool blocking copy" -d "method of sending files"
+complete -c pagewise -n $server -l send-path -x -a "auto nodiskio native uring ring splice mlock aio pool blocking copy" -d "method of sending files"
 complete -c pagewise -n $server -l readahead -x -a "auto 0" -d "amount of data to prefetch from disk at once"
 complete -c pagewise -n $server -l cache -x -a "keep drop auto" -d "what becomes of fetched pages"
 complete -c pagewise -n $server -l autoindex -d "list directories without an index"

@@ -161,12 +161,12 @@ def test_a_table_of_the_plan_can_be_measured(page):
     assert page.group in plan.GROUPS and page.question.endswith("?")
 
 
-def test_a_pass_with_all_peers_takes_little_more_than_an_hour():
+def test_a_pass_with_all_peers_takes_an_hour_and_a_half_at_most():
     host = types.SimpleNamespace(missing=lambda needs: [])
     args = types.SimpleNamespace(rounds=cite.ROUNDS)
     seconds = sum(cite.planned(page, args, host, servers.every()).seconds() + cite.FIXED
                   for page in WITH_SCENARIO) + cite.LADDERS
-    assert 45 < seconds / 60 < 75
+    assert 45 < seconds / 60 < 90
 
 
 def test_names_of_tables_are_names_of_files_and_each_is_there_once():

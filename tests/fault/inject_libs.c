@@ -143,7 +143,20 @@ WRAP_CODE(
 WRAP_CODE(io_uring_register_iowq_max_workers, -,
     (struct io_uring * ring, unsigned *workers), (ring, workers))
 
-/* What is about to be submitted for: all of it fails, or reads less. */
+/* Whether the entry is a read whose bytes the next one sends. */
+static bool
+is_sent(const struct io_uring *ring, unsigned at)
+{
+	unsigned mask = *ring->sq.kring_mask;
+
+	return at + 1 != ring->sq.sqe_tail &&
+	       ring->sq.sqes[(at + 1) & mask].opcode == IORING_OP_SEND;
+}
+
+/*
+ * What is about to be submitted for: all of it fails, or reads less.  A read that is followed by a send
+ * stays: the kernel would take a shortened one for whole, and send what it did not read.
+ */
 static void
 spoil(struct io_uring *ring, int effect)
 {
@@ -154,7 +167,7 @@ spoil(struct io_uring *ring, int effect)
 		sqe = &ring->sq.sqes[at & mask];
 		if (effect == EIO)
 			sqe->fd = -1; /* EBADF is what there is */
-		else if (sqe->opcode == IORING_OP_READ)
+		else if (sqe->opcode == IORING_OP_READ && !is_sent(ring, at))
 			sqe->len = (unsigned)inject_count(sqe->len, effect);
 	}
 }

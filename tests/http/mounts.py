@@ -120,6 +120,9 @@ class Mount:
         if self.kind == "tmpfs":
             return
         self.unmount()
+        end = time.monotonic() + LET_GO
+        while is_mounted_elsewhere(self.disk) and time.monotonic() < end:
+            time.sleep(0.1)
         self.mount_disk()
         if self.kind == "overlay":
             parts = {p: os.path.join(self.disk, p) for p in ("lower", "upper", "work")}
@@ -145,6 +148,18 @@ class Mount:
         finally:
             if self.kind == "tmpfs":
                 shutil.rmtree(self.dir, ignore_errors=True)
+
+
+LET_GO = 30  # s
+
+
+def is_mounted_elsewhere(path):
+    """In another mount namespace, a copy of all mounts: it keeps the file system with its pages."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open("/proc/%s/mountinfo" % pid, encoding="utf-8") as f:
+            if " %s " % path in f.read():
+                return True
+    return False
 
 
 @contextlib.contextmanager

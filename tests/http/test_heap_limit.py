@@ -25,8 +25,9 @@ WARNING = (r"pagewise: warning: connections use too much memory: the process use
            r"max_connections, or add memory\n")
 CLOSED = (r"(pagewise: warning: closed a connection from 127\.0\.0\.1 that has sent no request, "
           r"because descriptors ran out or max_connections was reached \(\d+ connections from this address\)\n)?")
-STALLED = (r"pagewise: warning: aborted a connection from 127\.0\.0\.1 whose client read nothing of "
-           r"its \d+ responses: connections use too much memory\n")
+STALLED = (r"pagewise: warning: connections use too much memory: aborted a connection from "
+           r"127\.0\.0\.1 whose client read nothing of its \d+ responses; lower max_connections, or "
+           r"add memory\n")
 
 
 class Process:

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import struct
+import tempfile
 import threading
 import time
 import zlib
@@ -223,8 +224,8 @@ def put(path, data):
 @pytest.fixture(scope="module")
 def versions(base):
     """A root that is settled but for the first time."""
-    root = os.path.join(base, "versions")
-    os.mkdir(root)
+    root = tempfile.mkdtemp(prefix="versions-", dir=base)
+    os.chmod(root, 0o755)
     for name in "abcr":
         t.write(os.path.join(root, name), stamped(ord(name)))
     return root

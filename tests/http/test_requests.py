@@ -25,7 +25,7 @@ CUT = 400  # a longer stream is not cut at each byte in its middle
 @pytest.fixture(scope="module")
 def corpus_site(base):
     root = os.path.join(base, "corpus")
-    os.makedirs(os.path.join(root, "d"))
+    os.makedirs(os.path.join(root, "d"), exist_ok=True)
     for name, data in {"a": LETTERS, "b": AFTER, "index.html": b"<title>h</title>\n"}.items():
         path = os.path.join(root, name)
         with open(path, "wb") as f:
