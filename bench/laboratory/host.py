@@ -172,7 +172,8 @@ class Host:
                 write(CONGESTION, congestion)
             except OSError as why:
                 raise RuntimeError(f"congestion control {congestion}: {why.strerror}: "
-                                   "modprobe tcp_NAME loads one") from None
+                                   "sysctl net.ipv4.tcp_allowed_congestion_control names those "
+                                   "that can be used") from None
 
     def forget_all(self):
         """Takes everything out of memory that the disk has: names, programs, too."""
