@@ -132,9 +132,8 @@ aio_link(struct pw_send *s, struct aio *ai)
 static int
 aio_read_by_ring(struct pw_send *s, struct aio *ai)
 {
-	if ((s->snd_path != &send_aio && s->snd_path != &send_ring) ||
-	    (file_priv(s->snd_file)->fp_remote &&
-		(off_t)aio_chunk(s) == s->snd_len))
+	if (!s->snd_path->path_reads || (file_priv(s->snd_file)->fp_remote &&
+					    (off_t)aio_chunk(s) == s->snd_len))
 		return -ENOSYS;
 	if (aio_may_link(s))
 		return aio_link(s, ai);

@@ -32,8 +32,7 @@ sink_is_read_apart(const struct pw_send *s)
 {
 	const struct pw_file *file = s->snd_file;
 
-	if (s->snd_path == &send_aio || s->snd_path == &send_ring ||
-	    s->snd_path == &send_pool)
+	if (s->snd_path->path_reads || s->snd_path == &send_pool)
 		return true;
 	if (sink_takes_ranges(s))
 		return !residency_can_ask(file);
