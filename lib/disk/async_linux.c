@@ -130,21 +130,29 @@ async_make_room(struct pw_loop *lp, unsigned entries, struct async **out)
 	return io_uring_sq_space_left(&as->as_ring) < entries ? -EAGAIN : 0;
 }
 
+/* Prepares a read.  `flags` are those of the entry besides IOSQE_ASYNC. */
+static void
+async_prep_read(struct async *as, struct async_op *op, int fd, void *buf,
+    size_t len, off_t off, unsigned flags)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&as->as_ring);
+
+	io_uring_prep_read(sqe, fd, buf, (unsigned)len, (uint64_t)off);
+	io_uring_sqe_set_flags(sqe, IOSQE_ASYNC | flags);
+	io_uring_sqe_set_data(sqe, op);
+}
+
 int
 async_read(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w, int fd,
     void *buf, size_t len, off_t off)
 {
-	struct io_uring_sqe *sqe;
 	struct async *as;
 	int error;
 
 	error = async_make_room(lp, 1, &as);
 	if (error != 0)
 		return error;
-	sqe = io_uring_get_sqe(&as->as_ring);
-	io_uring_prep_read(sqe, fd, buf, (unsigned)len, (uint64_t)off);
-	io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
-	io_uring_sqe_set_data(sqe, op);
+	async_prep_read(as, op, fd, buf, len, off, 0);
 	async_op_begin(lp, op, w, 1);
 	async_submit(as);
 	return 0;
@@ -161,11 +169,8 @@ async_read_send(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 	error = async_make_room(lp, 2, &as);
 	if (error != 0)
 		return error;
-	sqe = io_uring_get_sqe(&as->as_ring);
-	io_uring_prep_read(sqe, ar->ar_fd, ar->ar_buf, (unsigned)ar->ar_len,
-	    (uint64_t)ar->ar_off);
-	io_uring_sqe_set_flags(sqe, IOSQE_ASYNC | IOSQE_IO_LINK);
-	io_uring_sqe_set_data(sqe, op);
+	async_prep_read(as, op, ar->ar_fd, ar->ar_buf, ar->ar_len, ar->ar_off,
+	    IOSQE_IO_LINK);
 	sqe = io_uring_get_sqe(&as->as_ring);
 	io_uring_prep_send(sqe, ar->ar_sock, ar->ar_buf, ar->ar_len,
 	    MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE);
