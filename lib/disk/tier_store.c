@@ -15,6 +15,7 @@
 #include "lib/disk/tier_priv.h"
 #include "lib/os/os.h"
 #include "lib/os/seed.h"
+#include "lib/os/store.h"
 
 #define TIER_DATA    "pagewise-tier.data"
 #define TIER_MAGIC   0x7061676577697365U /* "pagewise" */

@@ -18,6 +18,7 @@
 
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
+#include "lib/os/store.h"
 
 /* size of an advice, bytes; os_fetch_begin ignores this size on FreeBSD */
 #define ADVICE ((size_t)128 << 10)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/os/os.h"
+#include "lib/os/store.h"
 
 /*
  * Extends a file, and reserves its blocks, so that a later write does not find the file system

@@ -361,17 +361,6 @@ int os_direct_open(int fd, struct os_version *, size_t *align);
 long os_direct_read(int fd, off_t off, void *to, size_t len, size_t align);
 
 /*
- * os_store_open opens or creates a file in the directory `dir` for reading and writing, and sets
- * *size to its size.  If `direct` is true, reads and writes bypass the page cache where the file
- * system permits that.  Returns a descriptor, or -errno; -EEXIST if the name is not a regular file
- * with a single link that the process owns.  os_store_extend extends the file to at least `size`
- * bytes.  Returns 0 or -errno; -ENOSPC if the file system has too little space.  Both may wait for
- * the disk.  Both return -EOPNOTSUPP on FreeBSD.
- */
-int os_store_open(int dir, const char *name, bool direct, off_t *size);
-int os_store_extend(int fd, off_t size);
-
-/*
  * Returns true if st_dev is the number of a block device.  Other file systems, such as NFS, FUSE, btrfs and ZFS,
  * get a number at each mount, and may get that of another one.
  */
