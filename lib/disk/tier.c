@@ -115,24 +115,6 @@ tier_dev(const struct tier *ti)
 	return ti->ti_dev;
 }
 
-bool
-tier_is_in_use(const char *path)
-{
-	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
-	bool used;
-
-	if (dir != -1)
-		fd = openat(dir, TIER_INDEX,
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	used = fd != -1 && flock(fd, LOCK_SH | LOCK_NB) == -1 &&
-	       errno == EWOULDBLOCK;
-	if (fd != -1)
-		close(fd);
-	if (dir != -1)
-		close(dir);
-	return used;
-}
-
 /* ----------------------------------------------------------------- loading */
 
 bool

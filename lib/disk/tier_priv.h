@@ -14,8 +14,6 @@
 #include "lib/disk/tier.h"
 #include "lib/disk/tier_index.h"
 
-#define TIER_INDEX "pagewise-tier.index" /* file of the records */
-
 enum tier_state {
 	TIER_WAITS, /* not loaded */
 	TIER_ON,

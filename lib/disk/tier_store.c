@@ -3,6 +3,8 @@
  */
 #include <sys/stat.h>
 
+#include <sys/file.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,10 +16,12 @@
 
 #include "lib/disk/tier_priv.h"
 #include "lib/os/os.h"
+#include "lib/os/store.h"
 #include "lib/os/seed.h"
 #include "lib/os/store.h"
 
 #define TIER_DATA    "pagewise-tier.data"
+#define TIER_INDEX   "pagewise-tier.index"
 #define TIER_MAGIC   0x7061676577697365U /* "pagewise" */
 #define TIER_VERSION 1
 #define TIER_BATCH   8192 /* records that are loaded at once: 1 MiB */
@@ -252,4 +256,22 @@ tier_store_write(
 		error = tier_store_write_all(ti->ti_file, tr, sizeof(*tr),
 		    tier_store_record_offset(ti, tr->tr_number));
 	return error;
+}
+
+bool
+tier_is_in_use(const char *path)
+{
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	bool used;
+
+	if (dir != -1)
+		fd = openat(dir, TIER_INDEX,
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	used = fd != -1 && flock(fd, LOCK_SH | LOCK_NB) == -1 &&
+	       errno == EWOULDBLOCK;
+	if (fd != -1)
+		close(fd);
+	if (dir != -1)
+		close(dir);
+	return used;
 }
