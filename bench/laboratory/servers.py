@@ -227,12 +227,8 @@ def peers():
              loop=None, log=("", f"BufferedLogs On\nCustomLog {LOG} {COMBINED}")),
         caddy,
         with_tls(nginx("", "sendfile"), SSL="ssl", TLS=NGINX_TLS),
-        with_tls(nginx("-threads", "aio threads", AIO="aio threads;"), SSL="ssl", TLS=NGINX_TLS),
         with_tls(nginx_module(nginx("", "sendfile")), SSL="ssl", TLS=NGINX_TLS),
         dataclasses.replace(with_tls(h2o("", "H2O", URING=""), TLS=h2o_tls), http2_unasked=True),
-        dataclasses.replace(
-            with_tls(h2o("-uring", "H2O, io_uring", built_with="io_uring: YES",
-                         URING="file.io_uring: ON"), TLS=h2o_tls), http2_unasked=True),
         with_tls(lighttpd, http2=(LIGHTTPD_NO_HTTP2, ""), TLS=LIGHTTPD_TLS),
         with_tls(caddy, SCHEME="https", TLS=CADDY_TLS),
     ]
