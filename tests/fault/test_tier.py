@@ -102,13 +102,18 @@ def test_each_range_is_right(tiered, first, last):
     assert answer.body == t.content(1, SIZE)[first:last + 1]
 
 
-def test_flipped_bits_are_never_sent(tiered, shm):
+def flip_bits(shm):
+    """One bit in each 64 KiB of the store."""
     with open(os.path.join(shm, "pagewise-tier.data"), "r+b") as f:
         for at in range(4097, 20 * t.MIB, 64 << 10):
             f.seek(at)
             byte = f.read(1)
             f.seek(at)
             f.write(bytes([byte[0] ^ 1]))
+
+
+def test_flipped_bits_are_never_sent(tiered, shm):
+    flip_bits(shm)
     for n in range(FILES):
         tiered.get(n)
     assert tiered.figures()["corrupt_total"] == 3 * FILES

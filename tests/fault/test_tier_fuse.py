@@ -12,7 +12,7 @@ import pytest
 import tree as t
 from harness import ProtocolError, wait_until
 from test_slowfs import slow  # a fixture
-from test_tier import COPY, FILES, LARGE, SETTLED, SIZE, Tiered, shm
+from test_tier import COPY, FILES, LARGE, SETTLED, SIZE, Tiered, flip_bits, shm
 
 FRESH = [0, "fresh"]  # the kernel keeps no attributes, so that it sees changes of the source
 
@@ -146,12 +146,7 @@ def test_changed_file_is_never_sent_from_the_tier(remote, slow):
 @mounted(*FRESH)
 def test_flipped_bits_are_never_sent(remote, shm):
     tiered = remote().fill()
-    with open(os.path.join(shm, "pagewise-tier.data"), "r+b") as f:
-        for at in range(4097, 20 * t.MIB, 64 << 10):
-            f.seek(at)
-            byte = f.read(1)
-            f.seek(at)
-            f.write(bytes([byte[0] ^ 1]))
+    flip_bits(shm)
     for n in range(FILES):
         tiered.get(n)
     assert tiered.figures()["corrupt_total"] >= FILES
