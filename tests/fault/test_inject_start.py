@@ -98,9 +98,12 @@ def told_and_ended(server):
     assert lines and all(line.startswith("pagewise: ") for line in lines), lines
 
 
-def serves(server):
-    # The first, on a busy machine the second, may miss what has failed; it goes on.
-    for _ in range(2):
+def serves(server, plan=None):
+    # The first, on a busy machine the second, may miss what has failed; it goes on.  A fault that none of
+    # them reached may spoil a third.
+    for n in range(3):
+        if n == 2 and (plan is None or plan.reached):
+            break
         with contextlib.suppress(OSError, responses.ProtocolError), server.connect() as c:
             response = c.ask("/small")
             assert response.status in (200, 500, 503)
@@ -108,13 +111,13 @@ def serves(server):
     assert server.get("/small").body == SMALL
 
 
-def outcome(server):
+def outcome(server, plan=None):
     """"ended" or "served"."""
     try:
         if not server.running:
             told_and_ended(server)
             return "ended"
-        serves(server)
+        serves(server, plan)
         server.signal(signal.SIGTERM)
         assert server.wait() == 0, server.process.returncode
         return "served"
@@ -139,7 +142,7 @@ def test_each_call_of_a_start_fails_once_at_each_site(start, known, path, secure
             known.add((key, effect))
             plan.fail((key, effect))
             try:
-                outcomes[outcome(start(secure=secure, send_path=path))] += 1
+                outcomes[outcome(start(secure=secure, send_path=path), plan)] += 1
             except (AssertionError, OSError) as error:
                 wrong.append("%s %s at %s: %s" % (name, effect, injection.where(place), error))
             if not plan.reached:
