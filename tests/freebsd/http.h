@@ -33,7 +33,7 @@ void http_close(struct http *);
 /* Sends a request; range may be NULL, else "0-99" and the like. */
 void http_ask(struct http *, const char *path, const char *range);
 
-/* Takes what has come, without waiting. */
+/* Reads the bytes that have arrived, and waits for none. */
 void http_pull(struct http *);
 
 /* Takes the response, for `patience` seconds at most.  Returns ht_done and not ht_failed. */

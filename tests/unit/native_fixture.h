@@ -158,7 +158,7 @@ take(const void *data, size_t len)
 	fake.fk_len += len;
 }
 
-/* Of the file what there is: it may have shrunk. */
+/* Takes len bytes of the file. */
 static inline void
 take_file(int fd, off_t off, size_t len)
 {

@@ -207,7 +207,7 @@ expect_nothing(struct pair *pr)
 	assert_true(tls_is_drained(pr->pr_tls));
 }
 
-/* The session is of no more use, and the client is told why; 0: it is not. */
+/* Checks that the session has failed, and that the client got this alert, or none if alert is 0. */
 static inline void
 expect_refusal(struct pair *pr, int alert)
 {
@@ -223,7 +223,7 @@ expect_refusal(struct pair *pr, int alert)
 	assert_int_equal(reason, alert == 0 ? 0 : alert + SSL_AD_REASON_OFFSET);
 }
 
-/* What one record brings. */
+/* Checks that one record makes the session fail with this alert. */
 static inline void
 children_refused(
     int version, unsigned char type, const void *data, size_t len, int alert)

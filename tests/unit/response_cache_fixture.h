@@ -76,7 +76,7 @@ find(struct response_cache *rch, const char *target, const struct pw_file *file)
 	    rch, key(here, target), file->fil_checked, settled(file), DATE_A);
 }
 
-/* What one answer of HEAD takes. */
+/* Returns the bytes that a cached response with HEAD as its head takes. */
 static inline size_t
 cost(const char *target, const struct pw_file *file)
 {

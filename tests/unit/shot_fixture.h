@@ -42,7 +42,7 @@ static char memory[LEN_MAX], content[OFF_MAX + LEN_MAX];
 struct shot {
 	struct xfer sh_xfer;
 	const struct way *sh_way;
-	struct pw_file *sh_file; /* NULL: a transmission without one */
+	struct pw_file *sh_file; /* NULL if only memory is sent */
 	int sh_ask;		 /* how it was asked before */
 	size_t sh_mem;
 	off_t sh_off, sh_len;
@@ -74,7 +74,7 @@ describe(const struct shot *sh)
 		}                                      \
 	} while (0)
 
-/* Of a socket that takes everything; set more before pw_send_start. */
+/* Prepares a transmission to a socket that accepts everything.  The caller may change it before pw_send_start. */
 static inline void
 begin(struct shot *sh, struct fixture *fx, const struct way *wy,
     struct pw_file *file, size_t mem, off_t off, off_t len)
@@ -101,7 +101,7 @@ begin(struct shot *sh, struct fixture *fx, const struct way *wy,
 	s->snd_len = len;
 }
 
-/* The event loop is told of room once: not of what was there before it was refused. */
+/* Reports room once, as an event loop does: only room that came after the socket refused bytes. */
 static inline void
 give_room(const struct shot *sh)
 {
@@ -133,7 +133,7 @@ wait_for_it(struct shot *sh)
 		give_room(sh);
 }
 
-/* What each answer promises. */
+/* Runs a step, and checks the rules of its result. */
 static inline enum pw_send_status
 step(struct shot *sh)
 {
