@@ -101,8 +101,10 @@ __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
 {
 	if (n != 1 || fds->fd != fake.fk_sock)
 		return __real_poll(fds, n, timeout);
-	if (is_interrupted())
+	if (is_interrupted()) {
+		errno = EINTR;
 		return -1;
+	}
 	fds->revents = fake.fk_room > 0 ? POLLOUT : 0;
 	return fds->revents != 0;
 }
