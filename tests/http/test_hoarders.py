@@ -16,8 +16,8 @@ import tls
 import tls_peer
 from harness import PATIENCE, readable, request, wait_until
 from limits import busy, connections, figure, limited, start  # noqa: F401
+from ports import free_port  # noqa: F401
 from test_limits import stopped
-from test_reload import free_port  # noqa: F401
 
 OUSTED = "pagewise_connections_ousted_total"
 DESCRIPTORS = 64

@@ -14,7 +14,7 @@ import harness
 from harness import Finished, request, wait_until
 from http2 import LOGGED
 from logs import FIELDS
-from test_reload import free_port  # a fixture
+from ports import free_port  # a fixture
 
 OLD = 1_600_000_000  # seconds
 TEXTS = {"user", "method", "target", "protocol", "referer", "user_agent", "host"}

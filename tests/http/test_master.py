@@ -16,7 +16,7 @@ import processes
 import strace
 import tree as t
 from harness import Connection, request, wait_until
-from test_reload import free_port  # a fixture
+from ports import free_port  # a fixture
 from test_reload_late import Leased, leased  # a fixture
 from test_upgrade import program, running, script  # a fixture too
 

@@ -14,7 +14,7 @@ import harness
 import tree as t
 from given import Given
 from harness import Connection, wait_until
-from test_reload import free_port  # a fixture
+from ports import free_port  # a fixture
 from traffic import Traffic
 
 

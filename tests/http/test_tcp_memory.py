@@ -315,11 +315,12 @@ def test_the_check_adds_up_the_memory_of_a_group(group, site):
 
 
 def in_sockets(clients):
-    """Bytes that the kernel has for clients and that they have not acknowledged."""
-    ports = {":%04X" % c.sock.getsockname()[1] for c in clients}
+    """Bytes that the kernel has for clients and that they have not acknowledged.  Other servers' clients may have
+    the same ports, and the table has a row twice if sockets come and go while it is read."""
+    pairs = {tuple(":%04X" % a[1] for a in (c.sock.getpeername(), c.sock.getsockname())) for c in clients}
     with open("/proc/net/tcp", encoding="ascii") as table:
-        return sum(int(f[4].partition(":")[0], 16) for f in (line.split() for line in table)
-                   if f[2][-5:] in ports)
+        rows = {(f[1][-5:], f[2][-5:]): f[4] for f in (line.split() for line in table)}
+    return sum(int(rows[pair].partition(":")[0], 16) for pair in pairs & rows.keys())
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "fault"))
 import harness
 import tree as t
 from harness import wait_until
+from ports import free_port  # a fixture
 from test_slowfs import Slowfs, slow  # a fixture
 
 pytestmark = pytest.mark.once
@@ -26,21 +27,17 @@ BIG = t.content(2, SIZE)
 
 
 class Example:
-    def __init__(self, name, root):
-        while True:
-            with socket.socket() as s:
-                s.bind(("127.0.0.1", 0))
-                self.port = s.getsockname()[1]
-            self.child = subprocess.Popen([os.path.join(PROGRAMS, name), str(root), str(self.port)],
-                                          stderr=subprocess.PIPE, text=True)
-            wait_until(lambda: self.child.poll() is not None or self.is_up(), "the example")
-            if self.child.poll() is None:
-                return
-            said = self.child.stderr.read()
-            self.child.stderr.close()
-            if "io_uring: " in said:
-                pytest.skip("no io_uring here: " + said.strip())
-            assert "Address already in use" in said, said
+    def __init__(self, name, root, port):
+        self.port = port
+        self.child = subprocess.Popen([os.path.join(PROGRAMS, name), str(root), str(port)],
+                                      stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: self.child.poll() is not None or self.is_up(), "the example")
+        if self.child.poll() is None:
+            return
+        said = self.child.stderr.read()
+        self.child.stderr.close()
+        assert "io_uring: " in said, said
+        pytest.skip("no io_uring here: " + said.strip())
 
     def is_up(self):
         with contextlib.suppress(OSError):
@@ -87,10 +84,10 @@ class Example:
 
 
 @pytest.fixture(params=NAMES)
-def start(request):
+def start(request, free_port):
     with contextlib.ExitStack() as undo:
         def started(root):
-            example = Example(request.param, root)
+            example = Example(request.param, root, free_port())
             undo.callback(example.stop)
             return example
         yield started

@@ -14,6 +14,7 @@ import test_examples
 import tls
 import tree as t
 from harness import wait_until
+from ports import free_port  # a fixture
 from test_examples import BIG, HOT, evict, slow_content
 from test_slowfs import Slowfs, slow  # a fixture
 
@@ -30,11 +31,11 @@ class Server(test_examples.Example):
 
 
 @pytest.fixture
-def start(tmp_path_factory, monkeypatch):
+def start(tmp_path_factory, monkeypatch, free_port):
     monkeypatch.setenv("CERTIFICATE", tls.make_pair(tmp_path_factory.mktemp("pair") / "pem"))
     with contextlib.ExitStack() as undo:
         def started(root):
-            server = Server("h2o_like", root)
+            server = Server("h2o_like", root, free_port())
             undo.callback(server.stop)
             return server
         yield started

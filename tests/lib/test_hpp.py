@@ -12,6 +12,7 @@ import harness
 import test_examples
 import tree as t
 from harness import wait_until
+from ports import free_port  # a fixture
 from test_examples import BIG, HOT, evict
 from test_slowfs import Slowfs, slow  # a fixture
 
@@ -30,12 +31,12 @@ def program(tmp_path_factory):
 
 
 @pytest.fixture
-def start(program, monkeypatch):
+def start(program, monkeypatch, free_port):
     monkeypatch.setattr(test_examples, "PROGRAMS", str(program.parent))
     started = []
 
     def run(root):
-        started.append(test_examples.Example("poll", root))
+        started.append(test_examples.Example("poll", root, free_port()))
         return started[-1]
     yield run
     for example in started:

@@ -11,6 +11,7 @@ import harness
 import test_examples
 import tree as t
 from harness import wait_until
+from ports import free_port  # a fixture
 from test_examples import BIG, HOT
 from test_slowfs import Slowfs, slow  # a fixture
 
@@ -49,13 +50,13 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 @pytest.fixture
-def start(monkeypatch):
+def start(monkeypatch, free_port):
     monkeypatch.setattr(test_examples, "PROGRAMS", WHERE)
     monkeypatch.setenv("PAGEWISE_LIBRARY", LIBRARY)
     started = []
 
     def run(root):
-        started.append(test_examples.Example("server.py", root))
+        started.append(test_examples.Example("server.py", root, free_port()))
         return started[-1]
     yield run
     for example in started:

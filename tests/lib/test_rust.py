@@ -11,6 +11,7 @@ import pytest
 import harness
 import test_examples
 import tree as t
+from ports import free_port  # a fixture
 from test_examples import BIG, HOT
 from test_slowfs import Slowfs, slow  # a fixture
 
@@ -41,13 +42,13 @@ def examples():
 
 
 @pytest.fixture
-def start(examples, monkeypatch):
+def start(examples, monkeypatch, free_port):
     monkeypatch.setattr(test_examples, "PROGRAMS", examples)
     monkeypatch.setenv("LD_LIBRARY_PATH", BUILD)
     started = []
 
     def run(root):
-        started.append(test_examples.Example("server", root))
+        started.append(test_examples.Example("server", root, free_port()))
         return started[-1]
     yield run
     for example in started:
