@@ -27,7 +27,7 @@ asleep_longer(const void *a, const void *b)
 	return (one->sl_us < other->sl_us) - (one->sl_us > other->sl_us);
 }
 
-/* Stores in as_more the sleep of each call since the last message, the longest first. */
+/* Stores in as_more the sleep of each kind since the last message, the longest first. */
 static void
 asleep_take(struct asleep *as, const struct pw_sleep *list, size_t n)
 {

@@ -11,34 +11,34 @@
 
 #include "lib/pagewise.h"
 
-/* sleep between two calls that is worth a message, us */
+/* minimum sleep between two calls of asleep_look for a message, us */
 #define ASLEEP_LEAST 1000
 
-/* Initialise with zeros. */
+/* Initialise with zeros.  A kind of sleep is an entry of pw_loop_sleeps, such as a system call. */
 struct asleep {
 	bool as_told;	   /* true after the first message */
 	uint64_t as_since; /* time of the last message */
-	uint64_t as_seen;  /* total sleep at the last call */
+	uint64_t as_seen;  /* total sleep at the last asleep_look */
 	/* true if a message is due after MESSAGE_RATE_PERIOD */
 	bool as_due;
-	/* totals of each call at the last message */
+	/* total sleep of each kind at the last message */
 	struct pw_sleep as_last[PW_SLEEPS];
-	/* sleep of each call that the last message lists */
+	/* sleep of each kind that the last message lists, the longest first */
 	struct pw_sleep as_more[PW_SLEEPS];
 	size_t as_n; /* number of elements of as_last and as_more */
 };
 
 /*
- * Checks whether a message is due, at most once in MESSAGE_RATE_PERIOD.  Call four times a second
- * with the list of pw_loop_sleeps.  Returns the loop's sleep since the last message, in
- * microseconds, or 0 if no message is due.
+ * Returns the loop's sleep since the last message if a message is due, at most once in
+ * MESSAGE_RATE_PERIOD, or 0 if none is due.  Call four times a second with the list of
+ * pw_loop_sleeps.
  */
 uint64_t asleep_look(
     struct asleep *, const struct pw_sleep *list, size_t n, uint64_t now_us);
 
 /*
- * Writes the sleep that asleep_look returned, by call, the longest first: "sendfile 312.0 ms (3),
- * page fault 0.2 ms (1)".
+ * Writes each kind of the sleep that asleep_look returned, with its time and number of sleeps:
+ * "sendfile 312.0 ms (3), page fault 0.2 ms (1)".
  */
 void asleep_text(const struct asleep *, char *text, size_t size);
 

@@ -35,8 +35,8 @@ struct part {
 };
 
 /*
- * State of a worker that other workers use.  Each member has a cache line of its own, since other
- * workers read the member whenever a connection closes.
+ * State of a worker that other workers use.  Each member has cache lines of its own, since other
+ * workers read the member when a connection closes while any worker waits.
  */
 struct member {
 	_Alignas(CACHE_LINE) atomic_bool mb_waits;
@@ -59,7 +59,7 @@ struct connection_limits {
 	struct member *cs_members;
 	unsigned cs_nmembers;
 	atomic_uint cs_total;
-	atomic_uint cs_waiting;	 /* bound of the number of waiting workers */
+	atomic_uint cs_waiting;	 /* at least the number of waiting workers */
 	atomic_uint cs_promised; /* number of workers with a promised slot */
 	atomic_uint cs_next;	 /* worker that got the last promise */
 };

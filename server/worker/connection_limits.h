@@ -20,9 +20,9 @@ struct connection_limits;
 struct client; /* an address that has connections */
 
 /*
- * Commands to a worker.  COMMAND_PLACE reports that a slot is free for this worker; the worker
- * accepts until no slot is free or no client waits, so two commands may become one.  COMMAND_WISH
- * reports that another worker needs a slot.
+ * The functions below send two commands to workers (command.h).  COMMAND_PLACE reports that a slot
+ * is free for the worker.  The worker then accepts until no slot is free or no client waits, so one
+ * command may stand for several free slots.  COMMAND_WISH reports that another worker needs a slot.
  */
 
 /*
@@ -105,11 +105,12 @@ void limits_leave(struct connection_limits *, struct client *);
 #define LIMITS_NOBODY	   LIMITS_WORKERS /* no worker */
 
 /*
- * Asks the other workers for a slot.  `rank` is the rank of the worker's own victim.  Returns 0 if
- * no other worker may have a victim of higher rank.  Otherwise the worker waits as after
- * limits_wait, and should close its own victim at the returned time, unless COMMAND_PLACE arrives
- * before.  A worker with a victim waits for a slot at most LIMITS_RESPONSE_US after its first
- * request, even if other workers reply late or their slots go to third workers.
+ * Asks the other workers for a slot.  `rank` is the rank of the worker's own victim.  Returns the
+ * time at which the worker should close its own victim, unless COMMAND_PLACE arrives before.  Until
+ * that time the worker waits as after limits_wait.  Returns 0 if the worker should close its victim
+ * now: no other worker may have a victim of higher rank, all such workers are late with earlier
+ * replies, or LIMITS_RESPONSE_US have passed since the worker's first request.  The last bound is
+ * only for a worker with a victim, and holds even if slots of other workers go to third workers.
  */
 uint64_t limits_ask(struct connection_limits *, unsigned worker, uint32_t rank,
     uint64_t now_us);

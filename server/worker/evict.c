@@ -10,7 +10,7 @@
 
 #define LOOKS  16 /* sockets checked per choice */
 #define GIVES  16 /* maximum connections closed for other workers per call */
-/* maximum bytes in flight of an idle connection */
+/* maximum bytes in flight of an idle victim */
 #define LITTLE ((uint64_t)64 << 10)
 
 #define RANK_IDLE UINT32_MAX /* rank of a lingering or idle victim */
@@ -45,11 +45,11 @@ evict_ripe_at(const struct worker *wk, const struct sched_item *it,
 }
 
 /*
- * Returns the connection that has been idle longest and whose client has acknowledged the last
- * response.  If there is none, returns a connection with at most LITTLE bytes in flight that has
- * been idle for EVICT_LAST_US, or for any time if at_once is true.  Otherwise returns NULL, and
- * stores in *due the time at which such a connection may be closed, or 0.  Connections with more
- * bytes in flight stay, since their responses would be aborted.
+ * Checks the LOOKS connections that have been idle longest.  Returns the first one whose client has
+ * acknowledged the last response.  If there is none, returns the first one with at most LITTLE
+ * bytes in flight that has been idle for EVICT_LAST_US, or for any time if at_once is true.
+ * Otherwise returns NULL, and stores in *due the time at which such a connection may be closed, or
+ * 0.  Connections with more bytes in flight stay, since their responses would be aborted.
  */
 static struct sched_item *
 evict_longest_idle(struct worker *wk, bool at_once, uint64_t *due)
@@ -150,8 +150,9 @@ evict_look_again(struct worker *wk, uint64_t now, uint64_t due)
 }
 
 /*
- * Returns the rank of a victim.  If handshakes are few (hr_few), a handshake has a quarter of
- * its rank, so that it is not closed while another worker has a young connection.
+ * Returns the rank of a victim.  If handshakes are few (hr_few), a connection that has begun a
+ * handshake has a quarter of its rank, so that it is not closed while another worker has a young
+ * connection.
  */
 static uint32_t
 evict_victim_rank(const struct hoard_rank *rank)
@@ -254,7 +255,7 @@ evict_asks_others(struct worker *wk, const struct victim *vi)
 	return until != 0;
 }
 
-/* Eviction of an idle connection loses nothing, since its client connects again (RFC 9112, 9.5). */
+/* Prefers idle connections, since their clients connect again (RFC 9112, 9.5). */
 enum evicted
 evict_connection(struct worker *wk)
 {

@@ -6,8 +6,8 @@
  * 1. a lingering connection whose client has acknowledged the last response (sched_ops.unacked);
  * 2. an idle connection whose client has acknowledged the last response, or that has been idle for
  *    EVICT_LAST_US and has at most 64 KiB in flight;
- * 3. a connection whose request, or the body of the request after the response, has been
- *    incomplete for EVICT_GRACE_US, unless the socket has unread bytes (hoard.h).
+ * 3. a connection whose client has not completed a request, or after the response the body of the
+ *    request, within EVICT_GRACE_US, unless the socket has unread bytes (hoard.h).
  *
  * Each worker closes only its own connections.  If a worker has no victim, or its victim is alone
  * at its address, the worker asks the other workers (limits_ask), unless they have published within

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define HEAP_PERIOD_US 5000 /* minimum time between two measurements */
-/* responses of a connection that count as many: heap_limit_is_high */
+/* minimum responses of a connection that heap_limit_is_high restricts */
 #define HEAP_FEW       8
 
 struct heap_limit {
@@ -61,8 +61,8 @@ heap_limit_is_short(const struct heap_limit *hl)
 
 /*
  * Returns true if connections use more than half of their limit.  Then free memory is returned to
- * the kernel, connections with HEAP_FEW responses start no further response, and stalled
- * connections are evicted (stalled.h).
+ * the kernel.  Connections with HEAP_FEW responses or more start no further response, and are
+ * evicted if they are stalled (stalled.h).
  */
 static inline bool
 heap_limit_is_high(const struct heap_limit *hl)

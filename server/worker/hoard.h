@@ -36,7 +36,7 @@ enum hoard_progress {
 };
 
 struct hoarded {
-	uint64_t ho_key; /* see client_key.h */
+	uint64_t ho_key; /* client's key: client_key.h */
 	enum hoard_progress ho_progress;
 	/* true if the connection counts but must not be closed */
 	bool ho_spared;
@@ -73,7 +73,7 @@ hoard_rank(const struct hoard_rank *hr)
  * `ripe` of them may be closed; the others are too young and only count.  Returns the victim's
  * index and stores its rank.  Returns HOARD_NONE, and stores the highest rank, if no connection may
  * be closed, if all that may be closed have less than half of the highest score, or if the best of
- * these is a handshake, handshakes are few, and a young connection ranks higher.
+ * these has begun a handshake, handshakes are few (hr_few), and a young connection ranks higher.
  */
 size_t hoard_pick(const struct seed *, const struct hoarded *list, size_t n,
     size_t ripe, struct hoard_rank *rank);

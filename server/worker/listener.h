@@ -1,6 +1,7 @@
 /*
  * listener: a worker's listening sockets.  The worker's thread calls all functions except
- * listener_take and listener_start, which main's thread calls.
+ * listener_take and listener_start, which main's thread calls.  Main's thread also calls
+ * listener_close when the worker's thread has ended.
  */
 #ifndef SERVER_WORKER_LISTENER_H
 #define SERVER_WORKER_LISTENER_H

@@ -37,8 +37,9 @@ void profile_change(struct loop_profile *, enum loop_phase kind, uint64_t now);
 uint64_t profile_end(struct loop_profile *, uint64_t now);
 
 /*
- * Writes the phases of 1 ms or more, such as "responses 61 ms (14), requests 2 ms (3)".  If there
- * is none, writes the longest phase, such as "requests 0.7 ms (3)".
+ * Writes the phases of 1 ms or more, each with its number of callbacks, such as "responses 61 ms
+ * (14), requests 2 ms (3)".  If no phase is so long, writes the longest, such as "requests 0.7 ms
+ * (3)".
  */
 void profile_text(const struct loop_profile *, char *text, size_t size);
 

@@ -23,7 +23,7 @@ memory_plan_mib(uint64_t bytes)
 	return bytes >> 20;
 }
 
-/* Returns the bytes that connections may use, or 0 if the system cannot measure them. */
+/* Returns the bytes that connections may use, or 0 if the server would not limit them. */
 static uint64_t
 memory_plan_connections(uint64_t hot_sets)
 {
@@ -64,8 +64,9 @@ memory_plan_held(uint64_t wanted)
 }
 
 /*
- * Prints a warning if the server would keep more memory than the limits permit.  A server that root
- * starts lifts the limit, unless a container forbids that.  The send path "native" locks no memory.
+ * Prints a warning if the server would lock more memory than RLIMIT_MEMLOCK permits, apart from
+ * windows in pipes.  A server that root starts lifts the limit, unless a container forbids that.
+ * The send path "native" locks no memory.
  */
 static void
 memory_plan_print_locked(uint64_t memory)

@@ -30,7 +30,7 @@ struct release {
 	unsigned rl_misses; /* pieces of this size with few resident pages */
 	bool rl_trims;	    /* true while malloc_trim(3) runs */
 	unsigned rl_most;   /* recent highest number of connections */
-	unsigned rl_ticks;  /* calls of release_tick with few connections */
+	unsigned rl_ticks;  /* successive ticks that justify a release */
 	bool rl_stopped;    /* true after release_stop */
 };
 
@@ -45,8 +45,8 @@ release_seen(struct release *rl, unsigned connections)
 }
 
 /*
- * Begins to return free memory to the kernel when most connections have closed, or, if high is
- * true, with any number of connections.  Call four times a second.
+ * Begins to return free memory to the kernel when half of the connections or more have been closed
+ * for 2 s, or if high is true for 1 s.  Call four times a second.
  */
 void release_tick(
     struct release *, unsigned connections, bool high, struct service *);

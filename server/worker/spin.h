@@ -17,9 +17,9 @@ struct spin {
 
 /*
  * Returns true if, since the last call, the thread has computed for a sixteenth or more of the time
- * while `done` has not changed.  `done` is a sum that grows with every byte received or sent,
- * connection accepted and wait ended; `cpu` is the thread's processor time, microseconds.  Call
- * four times a second.
+ * while `done` has not changed.  `done` is a sum that grows with every socket read, byte sent,
+ * connection accepted and completion handled; `cpu` is the thread's processor time.  Call four
+ * times a second.
  */
 bool spin_look(struct spin *, uint64_t done, uint64_t cpu, uint64_t now);
 

@@ -4,8 +4,8 @@
  * connections that use most of this memory.
  *
  * The socket of a client that stops reading fills with up to 4 MiB (tcp_wmem), if the client has
- * read 100 KB quickly or is on the same machine.  So under pressure a socket accepts less at a time
- * (TCP_NOTSENT_LOWAT), and holds 0.2 MiB: docs/security/slow-clients.md has the figures.
+ * read 100 KB quickly or is on the same machine.  So under pressure the server limits the unsent
+ * bytes of a socket (TCP_NOTSENT_LOWAT); docs/security/slow-clients.md has measurements.
  *
  * All workers of the process check one object.  Times are microseconds.
  */
@@ -25,7 +25,7 @@ enum tcp_level {
 };
 
 struct tcp_memory {
-	int pr_fd;	   /* kernel's statistics; negative if not readable */
+	int pr_fd;	   /* kernel's statistics; negative if not read */
 	uint64_t pr_limit; /* limit of the control group, bytes, or 0 */
 	/* bytes of pr_limit that sockets may hold (unacked.h), or 0 */
 	uint64_t pr_share;
@@ -37,9 +37,9 @@ struct tcp_memory {
 
 /*
  * Creates the check.  Pressure begins above `most` bytes; 0 means never, and TCP_MEMORY_AUTO
- * (conf.h) means half of the memory up to which the kernel sees no pressure.  Returns 0, or -errno
- * if the memory cannot be read, so that there is never pressure (-ENOSYS on a system without the
- * file).  Returns -ENOMEM, with *out NULL, if memory is short.
+ * (conf.h) means half of the memory up to which the kernel sees no pressure.  Returns 0.  Returns
+ * -errno if the kernel's statistics cannot be opened (-ENOSYS on a system without them); *out is
+ * then a check that never detects pressure.  Returns -ENOMEM, with *out NULL, if memory is short.
  */
 int tcp_memory_create(uint64_t most, struct tcp_memory **out);
 void tcp_memory_destroy(struct tcp_memory **);

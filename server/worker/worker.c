@@ -158,8 +158,8 @@ worker_report_unacked(struct worker *wk)
 }
 
 /*
- * Bounds the bytes of each send by the memory level, so that pages of files are not pinned: see
- * pw_loop_bound.
+ * Bounds the bytes per send by the memory level.  A bounded loop sends copies, so that sockets pin
+ * no pages of files: see pw_loop_bound.
  */
 static void
 worker_bound_loop(struct worker *wk)
@@ -349,8 +349,8 @@ worker_drain(struct worker *wk)
 }
 
 /*
- * Closes all sockets.  Memory that a disk read uses stays until the read completes: see
- * worker_join.
+ * Closes all sockets.  The loop ends after the last completion, because a pending disk read uses
+ * the memory of its connection.
  */
 static void
 worker_stop(struct worker *wk)

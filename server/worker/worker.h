@@ -80,9 +80,9 @@ struct worker {
 	bool wk_late;	       /* last result of worker_late */
 	bool wk_draining;
 	bool wk_abandoned;	 /* true if COMMAND_ABANDON was received */
-	uint64_t wk_drain_until; /* end of the drain, microseconds */
+	uint64_t wk_drain_until; /* end of the drain's grace period, us */
 	uint64_t wk_awake;	 /* end of polling (busy_poll), us */
-	uint64_t wk_refused;	 /* refusals logged; only for worker 0 */
+	uint64_t wk_refused;	 /* refused requests logged; worker 0 only */
 	struct loop_profile wk_laps;
 
 	struct tcp_memory *wk_tcp_memory; /* owned by main */
@@ -162,8 +162,8 @@ void worker_destroy(struct worker **);
 /* ------------------------------------------------------ called by connections */
 
 /*
- * If the worker has no listening socket left, notes that it accepts no more connections.  Call when
- * a listening socket was closed.
+ * If the worker has no listening socket left, notes that it accepts no more connections.  May end
+ * the loop (worker_maybe_end).  Call when a listening socket was closed.
  */
 void worker_quiet(struct worker *);
 
