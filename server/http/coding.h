@@ -24,8 +24,8 @@ const char *coding_suffix(enum coding);
 enum coding coding_of_suffix(const char *);
 
 /*
- * Returns the coding that the suffix of a file name states, or CODING_NONE.  A name that is only a
- * suffix (".gz") has no coding.
+ * Returns the coding whose suffix the file name has, or CODING_NONE.  A name that is only a suffix
+ * (".gz") has no coding.
  */
 enum coding coding_of_name(const char *name);
 
@@ -42,10 +42,10 @@ enum coding coding_of_format(const char *name, const char *type);
  */
 uint64_t coding_weights(struct str accept_encoding);
 
-/* Returns false if the client refuses an unencoded file (identity;q=0). */
+/* Returns false if the client refuses an unencoded file ("identity;q=0", or "*;q=0" alone). */
 bool coding_takes_identity(struct str accept_encoding);
 
-/* Returns the weights, with the weights of all other codings set to 0. */
+/* Returns the packed weights with every weight set to 0 except that of the coding. */
 uint64_t coding_only(uint64_t weights, enum coding);
 
 /* Returns the weight of one coding, 0 to 1000, from the packed weights. */

@@ -20,7 +20,7 @@ struct head_limits {
 };
 
 struct head {
-	size_t hd_before;  /* bytes of blank lines removed; set by the caller */
+	size_t hd_before;  /* bytes of blank lines that the caller removed */
 	size_t hd_scanned; /* bytes checked so far; 0 for a new head */
 	size_t hd_skip;	   /* bytes of blank lines before the request line */
 	size_t hd_len;	   /* bytes of the head; set when complete */

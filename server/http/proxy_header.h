@@ -11,8 +11,8 @@
 #include "server/util/sockaddr_text.h"
 
 /*
- * Maximum bytes of a header.  Version 2 allows 65551, but we treat a header above this limit as
- * broken.
+ * Maximum bytes of a header.  Version 2 allows 65551, but a header above this limit counts as
+ * PROXY_BROKEN.
  */
 #define PROXY_HEADER_MAX 4096
 

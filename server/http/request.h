@@ -73,8 +73,8 @@ int request_parse(
     struct request *, struct str head, uint64_t max_body, struct buf_list *);
 
 /*
- * Returns the number of a field that the server uses, at most 255.  Returns 0 for any other field.
- * Ignores the case of the name.
+ * Returns the number of a field that the server uses, at most 255, for request_set.  Returns 0 for
+ * any other field.  Ignores the case of the name.
  */
 unsigned request_field(struct str name);
 

@@ -47,7 +47,7 @@ struct link_query {
  */
 bool link_query_parse(struct str query, struct link_query *);
 
-/* Returns true if the query has one of the parameters; such a query cannot be signed. */
+/* Returns true if the query has expires, client or signature; such a query cannot be signed. */
 bool link_query_has(struct str query);
 
 /* Computes and writes the signature.  Returns false if the computation fails. */
