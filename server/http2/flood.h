@@ -4,8 +4,8 @@
  *
  * A client pays tokens for each frame that costs the server work and yields no response: a reset, a
  * PING, SETTINGS, an empty DATA, a priority, a window update.  A client earns tokens over time and
- * for accepted bytes.  A browser that leaves a page resets a hundred streams at once; a download
- * sends two window updates per DATA frame.
+ * for accepted bytes.  A browser that leaves a page resets a hundred streams at once; during a
+ * download a client sends two window updates for each DATA frame.
  */
 #ifndef SERVER_HTTP2_FLOOD_H
 #define SERVER_HTTP2_FLOOD_H

@@ -14,7 +14,7 @@
 		}                                                    \
 	} while (0)
 
-/* Checks that an event will wake each open stream. */
+/* Checks that an event, a timer or a time slice will wake the stream, if it is open. */
 static void
 h2_invariants_check_stream(const struct h2_stream *sm)
 {

@@ -90,7 +90,7 @@ h2_stop(struct h2 *h2)
 		if (!sm->sm_closed)
 			h2_stream_closed(sm);
 	}
-	/* Prevents calls of on_stream_close, since the streams are freed. */
+	/* Prevents calls of h2_callbacks_on_stream_close, since the streams are freed. */
 	nghttp2_session_del(h2->h2_session);
 	h2->h2_session = NULL;
 }

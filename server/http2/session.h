@@ -82,7 +82,7 @@ struct h2 {
 	unsigned h2_pending;	  /* streams that wait for a completion */
 	unsigned h2_requests;	  /* number of requests since the start */
 	struct h2_stream *h2_heading; /* stream with a partial head */
-	size_t h2_fields;	      /* decoded bytes of h2_heading's fields */
+	size_t h2_fields;	      /* decoded bytes of the field section */
 	size_t h2_heads;	      /* head bytes above H2_LIGHT */
 	size_t h2_more;		      /* used bytes of H2_MORE */
 	size_t h2_kept;	  /* bytes kept for the log above H2_LIGHT */
@@ -154,7 +154,7 @@ size_t h2_gather(struct h2 *, char *, size_t room);
 /* Returns true if h2_gather has something to write. */
 bool h2_wants_room(const struct h2 *);
 
-/* Returns memory to the kernel that an idle session does not need.  Does nothing if it is not idle. */
+/* Returns unused memory of an idle session to the kernel.  Does nothing for other sessions. */
 void h2_settle(struct h2 *);
 
 /* Returns true if the session has nothing more to receive or send. */

@@ -338,7 +338,7 @@ h2_stream_look(struct h2_stream *sm)
 
 /* ------------------------------------------------------ a request's body */
 
-/* Resets the stream, because the client still sends its body after the response (RFC 9113, 8.1). */
+/* Resets the stream if the client sends a large body after the response (RFC 9113, 8.1). */
 static void
 h2_stream_stop_body(struct h2_stream *sm)
 {
@@ -422,7 +422,7 @@ h2_stream_closed(struct h2_stream *sm)
 
 /* ---------------------------------------------- callbacks of the exchange */
 
-/* Frees the stream.  Wakes a stopped connection, which closes after its last stream. */
+/* Frees the stream.  If the session is stopped, wakes its connection, which may close now. */
 static void
 h2_stream_leave(struct h2_stream *sm)
 {
@@ -453,7 +453,7 @@ h2_stream_on_resumed(struct exchange *ex)
 	h2_stream_set_due(sm);
 }
 
-/* Returns false: the session itself announces the close, see h2_drain. */
+/* Returns false, because the session itself announces the close (h2_drain). */
 static bool
 h2_stream_is_last(const struct exchange *ex)
 {

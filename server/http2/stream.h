@@ -1,10 +1,10 @@
 /*
  * stream: one stream of a session, with its request and its exchange.  For server/http2/ only.
  *
- *   state   owns       what it waits for: its timer
+ *   state   owns       waits for: timer of the stream
  *   HEAD    sm_head    the rest of the request head
  *   NEW     sm_head    a time slice
- *   LOOKUP  sm_ex      a disk: TIMER_DISK; memory that other streams use: TIMER_SEND
+ *   LOOKUP  sm_ex      a disk or a password check: TIMER_DISK; memory (H2_MORE): TIMER_SEND
  *   FIRST   sm_ex      the first bytes of the response body: TIMER_DISK, TIMER_PAUSE
  *   BODY    sm_ex      a time slice; the client's windows: TIMER_SEND; as in FIRST
  *   READY   sm_ready   a time slice; the client's windows: TIMER_SEND
@@ -70,8 +70,8 @@ struct h2_stream {
 	uint64_t sm_all_then; /* h2_sent when TIMER_SEND was set */
 
 	/*
-	 * sm_to is the space for body bytes during h2_gather, else NULL.  sm_room bytes are free
-	 * there; this call of h2_stream_read has written sm_taken bytes.
+	 * sm_to is the space for body bytes during h2_stream_read, else NULL.  sm_room bytes are
+	 * free there; the current call of h2_stream_read has written sm_taken bytes.
 	 */
 	char *sm_to;
 	size_t sm_room;
@@ -113,8 +113,8 @@ ssize_t h2_stream_read(struct h2_stream *, size_t len, uint32_t *flags);
 /*
  * These functions send a response from the response cache.  h2_ready_begin returns the `n` fields
  * of the response head if the request head is known and the cache has the response, else NULL.
- * h2_ready_read works as h2_stream_read.  h2_ready_end counts and logs the response with the bytes
- * sent so far.
+ * *body is then true if the response has a body.  h2_ready_read works as h2_stream_read.
+ * h2_ready_end counts and logs the response with the bytes sent so far.
  */
 const nghttp2_nv *h2_ready_begin(struct h2_stream *, size_t *n, bool *body);
 ssize_t h2_ready_read(struct h2_stream *, uint32_t *flags);

@@ -42,7 +42,7 @@ h2_stream_frames_sink_take(
 	return 0;
 }
 
-/* Returns 0: frames have copies of the bytes, so the page cache may drop the originals. */
+/* Returns 0, because frames have copies of the bytes: the page cache may drop the originals. */
 static long
 h2_stream_frames_sink_unacked(struct pw_sink *sk)
 {

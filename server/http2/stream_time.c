@@ -52,7 +52,7 @@ h2_stream_time_is_too_few(uint64_t n, uint64_t wanted)
 }
 
 /*
- * Returns the number of bytes that min_send_rate requires from a stream whose window is full, per
+ * Returns the number of bytes that min_send_rate requires from a stream whose window is closed, per
  * send_timeout.  If the client has acknowledged nearly all sent bytes, the client keeps the window
  * closed by choice, and the stream must reach the full rate.  Otherwise the link is slow, and the
  * streams share the rate.
