@@ -24,7 +24,7 @@ enum tls_verify { TLS_VERIFY_OFF, TLS_VERIFY_OPTIONAL, TLS_VERIFY_REQUIRE };
  * sessions.
  */
 struct tls_site {
-	/* name of the site, within which sessions are resumed */
+	/* name of the site; a session resumes only at a site of this name */
 	const char *ts_name;
 	/* certificates, or NULL to use the default site's */
 	struct identity *ts_identities;

@@ -15,7 +15,7 @@ bool tls_kernel_can(void);
 
 /*
  * Makes the kernel encrypt all bytes sent from now on, so that rk_cipher is not needed.  Returns
- * false, and leaves the socket unchanged, if the kernel does not support the cipher.
+ * false if the kernel does not support the cipher; the kernel then encrypts nothing.
  */
 bool tls_kernel_begin(
     int fd, const struct record_key *, const struct record_material *);

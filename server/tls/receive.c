@@ -328,8 +328,8 @@ tls_recv(struct tls *tl, void *to, size_t room)
 	int error = 0;
 
 	/*
-	 * After the server's close_notify or an alert, the input is discarded, so it need not be
-	 * decrypted.
+	 * After the server's close_notify or a failed handshake, the input is discarded, so it need
+	 * not be decrypted.
 	 */
 	if (tl->tl_told || tl->tl_state != TLS_OPEN)
 		return tls_receive_receive(tl, to, room);

@@ -5,7 +5,7 @@
  *
  * OpenSSL would copy the plaintext before it encrypts, and the record after that.  For a large file
  * these copies are a seventh of the cost of a response.  OpenSSL's session would also use most of
- * the memory of a connection that waits (docs/results.md, "Over TLS").
+ * the memory of a connection that waits (docs/results/idle.md).
  */
 #ifndef SERVER_TLS_RECORD_H
 #define SERVER_TLS_RECORD_H

@@ -34,7 +34,7 @@ enum tls_state {
 
 /* Reasons why a handshake failed. */
 enum tls_failure {
-	/* the client sent an alert, for example because it refuses our certificate */
+	/* the client sent an alert, for example because it refuses the certificate */
 	TLS_FAILURE_ALERT,
 	TLS_FAILURE_NONE_SHARED, /* no shared version, cipher, group or protocol */
 	TLS_FAILURE_CERTIFICATE, /* the client's certificate is missing or invalid */
@@ -70,7 +70,7 @@ struct tls {
 	enum tls_state tl_state;
 	enum tls_failure tl_failure;
 	const struct tls_site *tl_site;
-	size_t tl_place; /* index of the site in its context */
+	size_t tl_place; /* index of the site in tx_sites */
 	bool tl_http2;	 /* true if ALPN chose HTTP/2 */
 	bool tl_kernel;	 /* true if the kernel encrypts */
 	bool tl_told;	 /* true once the server's close_notify was written */
@@ -79,7 +79,7 @@ struct tls {
 	uint64_t tl_began; /* time when the handshake began, microseconds */
 	/* number of records that OpenSSL sent with the key of tl_writes */
 	uint64_t tl_records;
-	/* number of records since the client's ChangeCipherSpec */
+	/* number of records received since the client's ChangeCipherSpec */
 	uint64_t tl_finished;
 	struct record_key tl_writes;
 	struct record_key tl_reads;
@@ -135,7 +135,7 @@ bool tls_step_is_short(const struct tls *);
 /* Runs the next step of the handshake. */
 void tls_step(struct tls *);
 
-/* Returns the sink of responses, or NULL if they go directly to the socket. */
+/* Returns the sink of responses, or NULL if responses go directly to the socket (tl_kernel). */
 struct pw_sink *tls_sink(struct tls *);
 
 /* Receives as transport_recv does, after the handshake. */

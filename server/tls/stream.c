@@ -122,7 +122,7 @@ tls_stream_say_update(struct tls *tl)
 								: error;
 }
 
-/* Also sends an alert about a failure (RFC 8446, 6.2), while the keys can still be used. */
+/* Sends an alert even after a failure (RFC 8446, 6.2), because the keys can still be used. */
 int
 tls_say_what_is_due(struct tls *tl)
 {
@@ -280,7 +280,7 @@ tls_stream_take(
 	return error == 0 && *taken == 0 ? -EAGAIN : error;
 }
 
-/* Returns 0, since records are copies: no page of the page cache is needed any more. */
+/* Returns 0, since records are copies, and need no page of the page cache any more. */
 static long
 tls_stream_unacked(struct pw_sink *sk)
 {
