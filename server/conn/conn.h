@@ -2,34 +2,37 @@
  * conn: a connection, from accept to close.
  *
  * Only conn.c frees a connection.  If a connection closes while a completion is pending
- * (ex_pending), the close only shuts the socket down and makes the connection dying.  Its memory
- * and its file stay until the completion frees them.
+ * (conn_waits, conn_http2_waits), the close only shuts the socket down and makes the connection
+ * dying.  The memory and the file of the connection stay until the completion frees them.
  *
- *   state   what it has           what it waits for: its timer            next state
- *   PROXY   cn_in, if any input   the PROXY header: HEAD                  TLS, READ
- *   TLS     tr_tls                the client's handshake: HEAD            READ, SEND (400), LINGER
- *           cn_shaking            a handshaker thread: HEAD               as above; dying
- *   READ    cn_in, if any input   the rest of a head: HEAD                LOOKUP, SEND
- *           nothing               the first byte of a head: IDLE          as above
- *           nothing               acks of the last response: REST         READ with IDLE
- *   LOOKUP  cn_ex                 a disk (ex_pending): DISK               SEND; dying (503)
- *   SEND    cn_ex                 space in the socket: SEND               READ, SKIP, LINGER
- *           cn_ex                 a disk (ex_pending): DISK               SEND; dying
- *   SKIP    cn_body               the rest of a body: HEAD                READ, LINGER
- *   LINGER  nothing               the client's close: LINGER              closed
- *           cn_ending             space for close_notify: LINGER          as above
- *   HTTP2   cn_h2                 frames: IDLE, HEAD; space: SEND         LINGER
- *           streams               disk, pause, window: streams' timers  LINGER; dying
- *   dying   cn_ex                 a completion (ex_pending): no timer     freed
+ *   state   has            waits for: timer                      next state
+ *   PROXY   cn_in, if any  the PROXY header: HEAD                TLS, READ, LINGER
+ *   TLS     tr_tls         the client's handshake: HEAD          READ, HTTP2, SEND (400), LINGER
+ *           cn_shaking     a handshaker thread: HEAD             as above; dying
+ *   READ    cn_in, if any  the rest of a head: HEAD              LOOKUP, SEND, HTTP2
+ *           nothing        the first byte of a head: IDLE        as above; LINGER
+ *           nothing        acks of the last response: REST       READ with IDLE
+ *   LOOKUP  cn_ex          disk, password (ex_pending): DISK     SEND; dying (503)
+ *   SEND    cn_ex          space in the socket: SEND             READ, SKIP, LINGER
+ *           cn_ex          the rate limit: PAUSE                 SEND
+ *           cn_ex          a disk (ex_pending): DISK             SEND; dying
+ *   SKIP    cn_body        the rest of a body: HEAD              READ, LINGER
+ *   LINGER  nothing        the client's close: LINGER            closed
+ *           cn_ending      space for close_notify: LINGER        as above
+ *   HTTP2   cn_h2          frames: HEAD, IDLE, REST              LINGER
+ *           cn_h2          space in the socket: SEND             LINGER
+ *           streams        disk, pause, window: streams' timers  LINGER; dying
+ *   dying   as before      a completion: no timer                freed
  *
  * While the worker drains, the timer is GRACE in PROXY, HTTP2 and LINGER, in TLS before the
  * ClientHello, and in READ before the first byte.
  *
  * A connection that waits for nothing is on sc_run_queue, behind the other connections that can
  * continue.  So each connection has a timer, is on sc_run_queue, is dying, or has streams (HTTP/2:
- * see stream.h).  In each state, the connection closes if the client closes, the socket has an
- * error, a timer expires or the server shuts down.  If ex_pending is set, the connection becomes
- * dying first.
+ * see stream.h).  In each state, the connection closes if the socket has an error, a timer expires
+ * or the server shuts down.  If the client has closed its side, the connection closes when it next
+ * receives, so that the response in progress is still sent.  If a completion is pending, the
+ * connection becomes dying first.
  *
  * wk_sched owns struct conn.  The connection owns cn_ex with its file, texts, buffers and slices of
  * cn_in.  The connection also owns its event until it is dying.  The library owns the result of a

@@ -61,7 +61,7 @@ bool conn_begin(struct conn *);
 /* Shuts our side of the connection down, and waits for the client to close. */
 enum next conn_linger(struct conn *);
 
-/* Starts TIMER_DISK, and waits for the completion. */
+/* Starts TIMER_DISK, and calls exchange_wait.  Does not block. */
 void conn_await_disk(struct conn *);
 
 /*
@@ -88,7 +88,7 @@ bool conn_open(struct conn *);
 bool conn_shakes(const struct conn *);
 
 /*
- * Runs a step in CONN_TLS.  If a handshaker thread runs the step, the thread calls `done`
+ * Runs a step in CONN_TLS.  If a handshaker thread runs the step, the worker's loop calls `done`
  * afterwards, and tl_owner points to the connection.
  */
 enum next conn_handshake(struct conn *, void (*done)(struct pw_waiter *));

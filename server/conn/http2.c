@@ -21,8 +21,8 @@ _Static_assert(GIVEN >= H2_ROOM, "a time slice must have the bytes that "
 /* ------------------------------------------------------------------ input */
 
 /*
- * Returns true if the socket is empty and the session has frames to send.  One edge may report
- * input and a reset; the server then sees the reset only when it next sends or receives.
+ * Returns true if the socket is empty and the session has frames to send.  The caller then need not
+ * receive again: one edge may report input and a reset, but the send detects the reset.
  */
 static bool
 conn_http2_is_drained(const struct conn *c)

@@ -30,8 +30,8 @@ min_rate_pace_of(const struct conn *c)
 }
 
 /*
- * Adds the time since the socket became full, at most send_timeout.  A longer time means that the
- * event loop was blocked.
+ * Adds to pc_full the time since the socket became full, at most send_timeout.  A longer time means
+ * that the event loop was blocked.
  */
 static void
 min_rate_stop(struct conn *c)

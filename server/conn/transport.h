@@ -72,7 +72,7 @@ long transport_skip(const struct transport *, void *, size_t len);
 /* Returns true if the connection was reset, so that nothing can be sent. */
 bool transport_is_broken(const struct transport *);
 
-/* Returns true if no unread bytes are pending.  Does not tell whether the client has closed. */
+/* Returns true if no unread bytes are pending, even if the client has closed. */
 bool transport_nothing_came(const struct transport *);
 
 /*
