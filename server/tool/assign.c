@@ -155,7 +155,10 @@ assign_add(struct sum *to, const struct sum *sum)
 	to->sum_bytes += sum->sum_bytes;
 }
 
-/* Prints the current key and adds its sums to the totals.  Call after the last file of the key. */
+/*
+ * Adds the sums of the current key to the totals.  Prints the key, but with an added node only if
+ * the key moves.  Call after the last file of the key.
+ */
 static void
 assign_tell(struct run *ru)
 {

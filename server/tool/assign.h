@@ -11,7 +11,7 @@
 
 struct assign {
 	char *as_nodes;	   /* list of NAME[=ID][:WEIGHT]; overwritten */
-	char *as_add;	   /* a node to be added, or NULL */
+	char *as_add;	   /* NAME[=ID][:WEIGHT] to add, or NULL; overwritten */
 	unsigned as_depth; /* number of path levels to hash: chash_depth */
 	enum chash_ring as_ring;
 	bool as_dotfiles; /* true to include names with a leading dot */

@@ -23,8 +23,8 @@ struct walk_to {
 
 /*
  * Returns the mode bits that let other users write.  The group of a user's own directory usually
- * has only that user, so the group bit counts only for root.  If the directory has an ACL, the
- * group bits show it.
+ * has only that user, so the group bit counts only for root.  If the directory has a POSIX ACL, the
+ * group bits are the mask of the ACL.
  */
 static mode_t
 tool_given_others(const struct stat *st)

@@ -24,7 +24,7 @@ struct tool_command {
 	/* Handles a regular file that is open for reading.  The caller owns the descriptor. */
 	void (*tc_file)(struct tool *, const struct walk_file *, int fd,
 	    const struct stat *);
-	/* Handles a name with a leading dot, such as a leftover of a killed run.  May be NULL. */
+	/* Handles a file whose name has a leading dot, such as a temporary file.  May be NULL. */
 	void (*tc_dotfile)(struct tool *, const struct walk_file *);
 	/* Prints the results. */
 	void (*tc_end)(const struct tool *);
@@ -65,9 +65,9 @@ void tool_fail(struct tool *, const struct walk_dir *, const char *name,
 void tool_found(struct tool *, const struct walk_file *, const char *what);
 
 /*
- * Waits until a further change of the file would get a new modification time: two seconds after the
- * last change if that time is a whole second, else 20 ms after it.  Returns false if the run was
- * stopped.
+ * Sleeps until a further change of the file would get a new modification time: two seconds after
+ * the last change if that time is a whole second, else 20 ms after the last change.  Returns false
+ * if the run was stopped.
  */
 bool tool_settle(const struct stat *);
 
