@@ -12,7 +12,7 @@
 #include "server/util/str.h"
 
 #define FORMAT_FIELD   2048 /* maximum bytes of a field before escaping */
-#define FORMAT_FIXED   512  /* bound for the rest of a line, bytes */
+#define FORMAT_FIXED   512  /* maximum bytes of a line without its texts */
 #define FORMAT_MESSAGE (FORMAT_FIXED + 4 * FORMAT_FIELD)
 #define FORMAT_STAMP   64
 #define FORMAT_STAMPS  16 /* number of cached seconds */
@@ -41,7 +41,11 @@ size_t format_access(char *buf, const struct log_record *, enum log_format,
 size_t format_fields(char *buf, const struct log_record *, enum log_format,
     const struct log_fields *, struct stamp[static FORMAT_STAMPS]);
 
-/* Writes "pagewise: ", the short text `label` and `text`.  `buf` needs FORMAT_MESSAGE bytes. */
+/*
+ * Writes a line with "pagewise: ", the short text `label` and `text`.  `buf` needs FORMAT_FIXED
+ * bytes, and 4 bytes for each byte of `text`; FORMAT_MESSAGE bytes always suffice.  Returns the
+ * length of the line.
+ */
 size_t format_message(char *buf, const char *label, struct str text);
 
 #endif

@@ -109,7 +109,10 @@ int log_start(struct log *);
 /* Limits the rights of the log's descriptors (os_limit_rights).  Returns 0 or -errno. */
 int log_limit_rights(struct log *);
 
-/* Returns writer number `i`, counted from 0.  The log owns it; only one thread may use it. */
+/*
+ * Returns writer number `i`, counted from 0, or NULL if `i` is not below `nwriters` of log_create.
+ * The log owns the writer; only one thread may use it.
+ */
 struct log_writer *log_writer(struct log *, unsigned i);
 
 /* Returns true if the access log is on, so that the caller can skip gathering records. */
@@ -144,9 +147,9 @@ void log_access(struct log_writer *, const struct log_record *);
 
 /*
  * log_notice, log_warn and log_error write a message in the format of printf(3), without a final
- * newline.  Before the writer thread starts, the writer is NULL, and the functions write directly.
- * A line of log_warn begins with "pagewise: warning: ", other lines with "pagewise: ".  Bytes
- * outside 0x20-0x7E become \xHH; text is truncated at 2 KiB.
+ * newline.  If the writer is NULL, as before the writer thread starts, the functions write directly
+ * to stdout or stderr.  A line of log_warn begins with "pagewise: warning: ", other lines with
+ * "pagewise: ".  Bytes outside 0x20-0x7E become \xHH; text is truncated at 2 KiB.
  */
 void log_notice(struct log_writer *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

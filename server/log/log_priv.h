@@ -60,7 +60,7 @@ struct log {
 	struct thread lg_thread;
 	struct thread lg_last; /* thread that reports that lg_thread hangs */
 	bool lg_started;
-	atomic_uint lg_beat; /* shared: number of returns from file calls */
+	atomic_uint lg_beat; /* shared: number of finished calls of sink_put */
 	/* shared: index in lg_sinks of the file written now or last */
 	atomic_int lg_busy;
 	atomic_bool lg_want_stop;

@@ -36,8 +36,8 @@ log_open_is_link(int error)
 }
 
 /*
- * Replaces the path of a link by the path of its target.  Returns 0, -errno, or 1 if the target
- * cannot be read.
+ * Replaces the path of a link by the path of its target.  Returns 0, 1 if only open(2) can follow
+ * the link (os_read_link), or -errno: -ELOOP if the owner of the link may not choose the file.
  */
 static int
 log_open_follow_link(char path[PATH_LEN])
