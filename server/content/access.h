@@ -17,9 +17,9 @@ struct exchange;
 struct pending;
 
 /*
- * Checks the client's address and request rate, and counts the request.  Returns false if the
- * response is a 403 or 429.  Call once for each request, even if the request is then refused or
- * redirected.
+ * Checks the client's address and request rate, and counts the request.  Prepares a 403 or 429 and
+ * returns false if either check fails; otherwise sets up the rate limits of the response
+ * (pace_begin).  Call once for each request, even if the request is then refused or redirected.
  */
 bool access_admit(struct exchange *);
 

@@ -1,7 +1,7 @@
 /*
- * account: counts and logs a response when it ends.  Counts all responses: from memory and from
- * files, over HTTP/1 and HTTP/2.  So a new field of struct log_record is set only here.  The
- * worker's thread calls account_response once for each response.
+ * account: counts and logs a response when it ends.  Only this file fills in struct log_record, for
+ * responses from memory and from files, over HTTP/1 and HTTP/2.  The worker's thread calls
+ * account_response once for each response.
  */
 #ifndef SERVER_CONTENT_ACCOUNT_H
 #define SERVER_CONTENT_ACCOUNT_H

@@ -33,8 +33,8 @@ struct entry {
 	struct listing_validator en_validator;
 
 	/*
-	 * The disk thread that makes the page uses en_task to en_same.  en_waiting lists the
-	 * requests that wait for the page.
+	 * While en_making is true, the disk thread that makes the page owns en_validator and the
+	 * fields from en_task to en_same.  en_waiting lists the requests that wait for the page.
 	 */
 	struct pw_task en_task;
 	const struct place *en_from; /* place of the first request */
@@ -249,7 +249,7 @@ autoindex_cache_make(struct pw_task *tk)
 
 /*
  * Moves the text of the disk thread from en_buf to en_text.  Fails with -E2BIG if the texts
- * together would exceed ls_most.
+ * together would exceed ls_most, or with -ENOMEM.
  */
 static int
 autoindex_cache_take_text(struct entry *en)

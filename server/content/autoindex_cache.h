@@ -4,11 +4,10 @@
  * the worker's thread.
  *
  * The key of a page contains the directory's inode, its times and the view, so an added or removed
- * name leads to a new page.  The key does not contain the sizes and times of the files.  So a page
- * expires: a popular page is seldom made, but a client still sees that an upload grows.  If a
- * directory changes twice within the resolution of its times, the second change goes unnoticed.  So
- * the page of a directory that changed within the last two seconds stays cached only for
- * AUTOINDEX_CACHE_NEW_US.
+ * name leads to a new page.  The key does not contain the sizes and times of the files, so a page
+ * expires to let clients see that an upload grows.  If a directory changes twice within the
+ * resolution of its times, the second change goes unnoticed.  So the page of a directory that
+ * changed within the last two seconds stays cached only for AUTOINDEX_CACHE_NEW_US.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_CACHE_H
 #define SERVER_CONTENT_AUTOINDEX_CACHE_H
@@ -24,13 +23,13 @@
 #define AUTOINDEX_CACHE_AGE_US 5000000
 #define AUTOINDEX_CACHE_NEW_US 1000000
 
-/* Limits in bytes: of all cached pages, and of all pages, cached or in flight. */
+/* Maximum bytes of all cached pages, and of all pages that are cached or in flight. */
 #define AUTOINDEX_CACHE_BYTES ((size_t)4 << 20)
 #define AUTOINDEX_CACHE_ALIVE ((uint64_t)64 << 20)
 
 struct autoindex_cache;
 
-/* Whole page, immutable. */
+/* Immutable text of a whole page.  The cache and each response hold a reference. */
 struct text {
 	struct autoindex_cache *tx_listings;
 	unsigned tx_refs;
@@ -52,7 +51,7 @@ struct listing {
 	struct text *li_text; /* page, one reference for the caller; or NULL */
 	/* validators of the page; valid if li_error is 0 or -E2BIG */
 	struct listing_validator li_validator;
-	/* private */
+	/* link in the cache's list of waiting requests; private */
 	STAILQ_ENTRY(listing) li_link;
 };
 
@@ -66,8 +65,8 @@ struct autoindex_cache *autoindex_cache_create(uint64_t alive);
 void autoindex_cache_destroy(struct autoindex_cache **);
 
 /*
- * Looks up the page, or starts to make it.  Returns 0 if the result is known, -EINPROGRESS if the
- * worker will call li_done, or another -errno if the page cannot be made.
+ * Looks up the page, or starts to make it.  Returns 0 if li_error and li_text have the result now,
+ * -EINPROGRESS if the worker will call li_done, or another -errno if no disk thread makes the page.
  */
 int autoindex_cache_get(struct autoindex_cache *, struct pw_loop *,
     struct listing *, uint64_t now_us);

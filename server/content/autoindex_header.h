@@ -11,7 +11,7 @@
 #define AUTOINDEX_HEADER_MOST ((size_t)64 << 10)
 
 /*
- * Appends the header file of the place (pl_header) if it is a regular file of UTF-8; otherwise
+ * Appends the header file of the place (pl_header) if it is a regular file of UTF-8 text; otherwise
  * appends nothing.  Copies the file as HTML if its name ends in ".html" or ".htm"; otherwise
  * escapes its text.
  */

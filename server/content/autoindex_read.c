@@ -296,7 +296,10 @@ autoindex_read_render(
 	return b->b_len > AUTOINDEX_READ_WHOLE ? -E2BIG : 0;
 }
 
-/* Fills in all rows, and moves the rows to show to the front of ns_rows. */
+/*
+ * Fills in all rows, and moves the rows to show to the front of ns_rows.  Returns 0, or -E2BIG if
+ * ns_until has passed.
+ */
 static int
 autoindex_read_look_at_names(const struct place *pl, DIR *dir,
     struct autoindex_names *ns, struct listing_validator *lv)

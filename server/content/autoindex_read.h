@@ -32,9 +32,10 @@ struct place {
 	const char *pl_title;  /* path of the directory in the client's view */
 	const char *pl_header; /* name of the header file, or NULL */
 	bool pl_dotfiles;      /* true to show all names with a leading dot */
-	char *const *pl_dotnames; /* names with a dot to show, or NULL */
+	/* names with a leading dot to show, NULL-terminated; NULL if none */
+	char *const *pl_dotnames;
 	unsigned pl_siblings; /* bits (1 << enum coding) of siblings to omit */
-	bool pl_digests;      /* true if JSON has the stored digests */
+	bool pl_digests;      /* true to add stored digests to JSON */
 	struct view pl_view;
 	uint64_t pl_patience_us; /* maximum reading time, us; 0 if none */
 	uint64_t pl_dev, pl_ino;

@@ -151,8 +151,8 @@ autoindex_stream_closed(struct pw_waiter *w)
 }
 
 /*
- * Closes the directory on this thread if memory is short or no disk thread is free, although the
- * close may block.
+ * Closes the directory on the loop's thread if no disk thread can be started, although the close
+ * may block.
  */
 void
 autoindex_stream_close(struct autoindex_stream **stp)

@@ -29,10 +29,10 @@ struct autoindex_stream {
 	const char *st_data;
 	size_t st_len;
 	bool st_end; /* true if this is the last block */
-	/* private */
+	/* The fields below are private. */
 	struct pw_task st_task;
 	struct buf st_buf;
-	DIR *st_dir; /* opened and closed by disk threads */
+	DIR *st_dir; /* opened by a disk thread; NULL if closed */
 	atomic_bool st_cancelled;
 	char st_texts[]; /* path and title of st_place */
 };
@@ -53,8 +53,8 @@ int autoindex_stream_next(struct autoindex_stream *);
 void autoindex_stream_cancel(struct autoindex_stream *);
 
 /*
- * Closes and frees the stream.  If the directory is open, a disk thread closes it first.  Call only
- * when no block is in flight.
+ * Closes and frees the stream.  If the directory is open, a disk thread closes it first, or the
+ * loop's thread if no disk thread can be started.  Call only when no block is in flight.
  */
 void autoindex_stream_close(struct autoindex_stream **);
 

@@ -20,7 +20,8 @@ struct client_rate {
 	uintptr_t cr_rule;
 	unsigned cr_users;
 	LIST_ENTRY(client_rate) cr_link;
-	TAILQ_ENTRY(client_rate) cr_idle; /* while cr_users is 0 */
+	/* link in pt_idle while cr_users is 0 */
+	TAILQ_ENTRY(client_rate) cr_idle;
 };
 
 LIST_HEAD(rate_list, client_rate);
@@ -28,7 +29,8 @@ LIST_HEAD(rate_list, client_rate);
 struct part {
 	_Alignas(CACHE_LINE) pthread_mutex_t pt_lock;
 	struct rate_list pt_buckets[BUCKETS];
-	TAILQ_HEAD(, client_rate) pt_idle; /* least recently used first */
+	/* buckets that no exchange uses, least recently used first */
+	TAILQ_HEAD(, client_rate) pt_idle;
 	size_t pt_count;
 	struct client_rate pt_others;
 };

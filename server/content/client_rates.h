@@ -4,10 +4,11 @@
  * higher limit (client_key.h).  The table has 64 parts, each with its own lock.  A thread holds a
  * lock while it searches a short list, but never while it waits.
  *
- * The table holds up to CLIENT_RATES buckets of 80 bytes each.  When a part is full, it evicts a
- * full bucket, because a new bucket would also be full.  If the part has no full bucket, it evicts
- * the least recently used bucket that no exchange uses.  If exchanges use all buckets of the part,
- * its further clients share one bucket, which may lower their rates but never raises them.
+ * The table holds up to CLIENT_RATES buckets of 80 bytes each.  A part without space for another
+ * bucket evicts one of the four least recently used buckets that no exchange uses: a full bucket if
+ * there is one, because a new bucket would also be full, else the least recently used bucket.  If
+ * exchanges use all buckets of the part, its further clients share one bucket, which may lower
+ * their rates but never raises them.
  */
 #ifndef SERVER_CONTENT_CLIENT_RATES_H
 #define SERVER_CONTENT_CLIENT_RATES_H

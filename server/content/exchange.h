@@ -9,7 +9,8 @@
  *	exchange_create; afterwards the owner fills in ex_request
  *	exchange_respond or exchange_refuse; if exchange_respond returns false:
  *	    exchange_wait, and exchange_continue after ex_ops->resumed
- *	response_step until the response is done; during each wait as above
+ *	response_step until the response is done; after PW_SEND_PENDING: exchange_wait, and
+ *	    response_step again after ex_ops->resumed
  *	exchange_free; during a wait, exchange_cancel, then exchange_free after ex_ops->resumed
  */
 #ifndef SERVER_CONTENT_EXCHANGE_H
@@ -51,8 +52,8 @@ struct exchange_ops {
 	bool (*last)(const struct exchange *);
 
 	/*
-	 * Sends these bytes now, without ex_response.  Returns false if the socket does not accept
-	 * all of them; the other bytes are lost.
+	 * Sends these bytes now, and leaves ex_response unchanged.  Returns false if the socket
+	 * does not accept all of them; the other bytes are lost.
 	 */
 	bool (*send_now)(struct exchange *, const char *, size_t len);
 
@@ -91,8 +92,8 @@ struct pending {
 #define PENDING_DISK .name = "the disk", .cure = "look for disk errors (dmesg)"
 
 /*
- * State for measuring how fast the client accepts the response (min_rate.c), in bytes and
- * microseconds.
+ * State for measuring how fast the client accepts the response (server/conn/min_rate.c), in bytes
+ * and microseconds.
  */
 struct pace {
 	bool pc_begun;
@@ -107,7 +108,7 @@ struct exchange {
 	const struct exchange_ops *ex_ops;
 	void *ex_owner; /* connection or stream, for ex_ops */
 	struct service *ex_service;
-	/* client's address; points to the owner's or to ex_client */
+	/* client's address, in the memory of the owner or in ex_client */
 	const struct sockaddr *ex_peer;
 	union sockaddr_any ex_client; /* client named by a trusted proxy */
 	int ex_sock;		      /* owner's socket; see pw_send */
@@ -122,13 +123,13 @@ struct exchange {
 	/* true if the request names no site; the response then omits the site's fields */
 	bool ex_no_site;
 	int ex_refusal;	 /* status of the refusal, or 0 */
-	bool ex_open;	 /* true until the exchange was counted and logged */
+	bool ex_open;	 /* true until the exchange is counted and logged */
 	bool ex_pending; /* true while a completion is pending */
 	/* kind of the current or of the last wait */
 	const struct pending *ex_pending_on;
-	bool ex_held;	   /* true while waiting for memory (ops.reserve) */
+	bool ex_held;	   /* true while ex_ops->reserve refuses memory */
 	bool ex_cancelled; /* true if exchange_cancel was called */
-	unsigned ex_looks; /* disk_timeout periods that the slow disk got */
+	unsigned ex_looks; /* extensions of the current wait; reset by owner */
 	uint64_t ex_since; /* time when the head was complete, microseconds */
 	time_t ex_time;	   /* head's arrival, seconds since the epoch */
 	/* total time of completed waits for a disk, microseconds */
@@ -277,15 +278,18 @@ exchange_verifies(const struct exchange *ex)
 void exchange_cancel(struct exchange *);
 
 /*
- * Returns true if the disk is slow but makes progress, so that the exchange may wait for another
- * disk_timeout.  Call when disk_timeout has expired.
+ * Returns true if the exchange may wait for another disk_timeout: the disk is slow but makes
+ * progress, and the wait was extended fewer than 10 times.  Call when disk_timeout has expired.
  */
 bool exchange_has_patience(struct exchange *);
 
-/* Counts and logs a request that must end because the disk exceeded disk_timeout. */
+/*
+ * Counts an expired disk_timeout, and logs, at most once a minute, the request and the device or
+ * thread that it waited for.  Call before the exchange is cancelled.
+ */
 void exchange_disk_late(struct exchange *);
 
-/* Counts the bytes sent since the last call. */
+/* Adds the bytes sent since the last call to sta_sent. */
 void exchange_sent(struct exchange *);
 
 /*

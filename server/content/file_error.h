@@ -8,7 +8,7 @@ struct exchange;
 
 /*
  * Logs why the requested file cannot be sent.  Logs a shortage of memory or descriptors at most
- * once a minute, with the number of omitted messages.
+ * once a minute, and counts the suppressed messages, whose number the worker logs later.
  */
 void file_error_tell(struct exchange *, int error);
 

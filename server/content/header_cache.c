@@ -18,8 +18,8 @@ header_cache_create(void)
 }
 
 /*
- * Returns true if Host alone determines the response and the connection stays open.  Returns false
- * for an empty Host, because SNI then determines the site.
+ * Returns true if, of all fields, only Host and Accept-Encoding affect a cached response, and the
+ * connection stays open.  Returns false for an empty Host, because SNI then determines the site.
  */
 static bool
 header_cache_plain(const struct request *rq)

@@ -42,7 +42,7 @@ struct cached_header {
  * certificate.
  */
 struct known_header {
-	const struct cached_header *kh_fields; /* NULL if none */
+	const struct cached_header *kh_fields; /* block's slot, or NULL */
 	uint64_t kh_number;
 };
 
@@ -59,7 +59,7 @@ struct header_cache *header_cache_create(void);
 /*
  * Caches `block`, the head of a request without its first line, and `client`, the client that the
  * block names.  Returns NULL if the block is too long or not plain.  The returned pointer stays
- * valid, but another block may replace the content, so compare before use.
+ * valid, but another block may replace the content, so the caller must compare it before use.
  */
 const struct cached_header *header_cache_remember(struct header_cache *,
     const struct request *, struct str block, const struct site *,
@@ -90,7 +90,7 @@ known_header_matches(const struct known_header *kh, const char *p, size_t len)
 
 /*
  * Returns the texts of a block as slices of `head`, which contains the same block.  `line` is the
- * number of bytes of the first line of `head`.
+ * length of the first line of `head`, without CRLF.
  */
 static inline struct request_texts
 header_cache_texts(

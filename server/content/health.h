@@ -36,7 +36,7 @@ struct root_health {
 };
 
 struct health {
-	/* true after SIGTERM; never reset */
+	/* true once the shutdown has begun; never reset */
 	atomic_bool hl_ending;
 	atomic_bool hl_withdrawn; /* true after pagewise drain, until undrain */
 	/*
@@ -58,8 +58,8 @@ void health_destroy(struct health **);
 bool health_drains(const struct health *);
 
 /*
- * Returns true if every root responds.  Otherwise writes to `text` the line for the first root that
- * does not respond or has an error: "main /video/: no response for 12 s".
+ * Returns true if every root responds without an error.  Otherwise writes to `text` the line for
+ * the first root that does not: "main /video/: no response for 12 s".
  */
 bool health_is_well(
     const struct health *, uint64_t now_us, char *text, size_t size);

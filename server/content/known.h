@@ -14,7 +14,7 @@
 struct exchange;
 
 struct known {
-	struct cached_response *kn_response; /* borrowed, without a reference */
+	struct cached_response *kn_response; /* borrowed: no reference */
 	const struct cached_header *kn_fields;
 	const char *kn_begin; /* start of the head */
 	size_t kn_line;	      /* bytes of the request line, without CRLF */
@@ -23,7 +23,8 @@ struct known {
 };
 
 /*
- * Stores the header block of a request.  Call if its response is cached.  `head` is the whole head.
+ * Stores the header block of a request in the cache, and sets the known_header of its connection.
+ * Does nothing if the cache is NULL.  Call if the response is cached.  `head` is the whole head.
  * `proxied` is true if a trusted proxy sent the request.
  */
 void known_learn(struct header_cache *, struct known_header *,

@@ -19,12 +19,16 @@ struct exchange;
 struct settings;
 
 /*
- * Returns true if the request rate admits the request.  Otherwise sets *seconds to the time after
- * which the client may retry.
+ * Takes a request from the buckets of request_rate.  Returns true if the buckets hold one, or if no
+ * request_rate applies.  Otherwise counts a refusal of the rule, and sets *seconds to the time
+ * after which the client may retry.
  */
 bool pace_admit(struct exchange *, unsigned *seconds);
 
-/* Sets up the rate limits of the response, if it has a body. */
+/*
+ * Sets ex_paced if rate or client_rate applies, and finds the client's buckets for client_rate.
+ * Call once for each admitted request.
+ */
 void pace_begin(struct exchange *);
 
 /*
@@ -33,7 +37,10 @@ void pace_begin(struct exchange *);
  */
 uint64_t pace_wait(struct exchange *);
 
-/* Returns the number of bytes that may be sent now. */
+/*
+ * Returns the number of bytes taken from the buckets and not yet sent, or UINT64_MAX if the
+ * response has no body.
+ */
 uint64_t pace_left(const struct exchange *);
 
 /* Returns the rate limit of the response, bytes/s, or 0 if there is none. */

@@ -18,7 +18,7 @@ struct entry {
 	/* path; the count is in po_heap, not in pp_count */
 	struct popular_path en_path;
 	uint32_t en_place; /* index in the heap */
-	uint32_t en_next;  /* next entry of the chain */
+	uint32_t en_next;  /* next entry of the chain, or NONE */
 };
 
 struct place {
@@ -36,7 +36,7 @@ struct popular {
 	pthread_mutex_t po_lock; /* guards the fields below */
 	uint64_t po_window;	 /* number of the current window */
 	uint32_t po_used;
-	uint32_t *po_table; /* first entry of each chain */
+	uint32_t *po_table; /* first entry of each chain, or NONE */
 	struct place *po_heap;
 	struct entry *po_entries;
 };

@@ -55,7 +55,10 @@ uint64_t popular_hash(const struct popular *, struct str path);
 
 size_t popular_size(const struct popular *);
 
-/* Copies the counters with a count above 0, unsorted.  Returns their number.  Thread-safe. */
+/*
+ * Copies the counters with a count above 0, unsorted, to an array of popular_size elements.
+ * Returns the number of copied counters.  Thread-safe.
+ */
 size_t popular_copy(struct popular *, uint64_t now_us, struct popular_path *);
 
 /* Returns the number of counted requests.  Thread-safe. */

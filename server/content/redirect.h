@@ -1,10 +1,11 @@
 /*
- * redirect: redirects a client, by a rule of the configuration or from a directory to its path with
- * a '/'.
+ * redirect: redirects a client: by a rule of the configuration, to https://, or from a directory to
+ * its path with a '/'.
  *
  * Location never starts with "//".  The host in Location comes from the configuration or from the
- * request, and all other input of the client is percent-encoded.  So a client can neither add a
- * field nor choose another host.
+ * request.  The client's path is percent-encoded.  The client's query is copied, and consists of
+ * visible ASCII characters (server/http/head.h).  So a client can neither add a field nor choose
+ * another host.
  */
 #ifndef SERVER_CONTENT_REDIRECT_H
 #define SERVER_CONTENT_REDIRECT_H
@@ -18,8 +19,8 @@ bool redirect_by_rule(struct exchange *);
 
 /*
  * Redirects to the same target with https://, at the port of the first listen address with TLS.
- * Returns false for paths that must not be redirected: the paths of ACME (RFC 8555, 8.3), of live
- * and of ready.
+ * Responds with 400 if conf_host finds no host.  Returns false for paths that must not be
+ * redirected: the paths of ACME (RFC 8555, 8.3), of live and of ready.
  */
 bool redirect_to_https(struct exchange *);
 

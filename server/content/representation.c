@@ -9,11 +9,11 @@
 #include "server/http/date.h"
 #include "server/http/digest.h"
 
-#define SETTLED 2 /* age at which a time identifies a version, seconds */
+#define SETTLED 2 /* minimum age of a time that identifies a version, seconds */
 
 /*
- * Writes the digest that is stored with the file, in base64.  Returns false if there is none that
- * matches the file's size and time.
+ * Writes the digest that is stored with the file, in base64.  Returns false if no key uses digests,
+ * or if the file has no digest that matches its size and time.
  */
 static bool
 representation_take_digest(const struct settings *set,

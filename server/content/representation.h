@@ -1,7 +1,7 @@
 /*
  * representation: data that all responses for a file share: media type, validators and complete
- * header lines (the representation of RFC 9110).  The server makes a representation once for each
- * struct pw_file, and stores it there.
+ * header lines (the representation of RFC 9110).  fil_user of a struct pw_file owns the
+ * representation that was made last for the file.
  */
 #ifndef SERVER_CONTENT_REPRESENTATION_H
 #define SERVER_CONTENT_REPRESENTATION_H
@@ -44,8 +44,8 @@ struct representation {
  * short.  `name` determines the media type; for a sibling it is the name of the original.
  *
  * The entity tag contains the size and the modification time in nanoseconds, so that mirrors that
- * preserve times send the same tag.  With etag = inode, it also contains the inode.  With etag =
- * digest, it contains only the hash of the content, if a hash is stored with the file
+ * preserve times send the same tag.  With etag = inode, the tag also contains the inode.  With etag
+ * = digest, the tag contains only the hash of the content, if a hash is stored with the file
  * (server/http/digest.h).  The tag is weak while the file was modified less than two seconds ago,
  * because another modification may get the same time.  Later the tag is strong.  This assumes that
  * no program rewrites a file in place and keeps its size and modification time.
@@ -55,8 +55,9 @@ struct representation {
  * contains the inode and its ctime.
  *
  * A rule of the configuration may set ETag or Last-Modified (set_last_modified, set_entity_tag).
- * Last-Modified is never later than now (RFC 9110, 8.8.2.1).  Conditions are compared with the
- * actual time of the file, so that a client with an earlier version never gets 304.
+ * Last-Modified is never later than now (RFC 9110, 8.8.2.1).  If the date of the file or rule is
+ * later, conditions are compared with that date, so that a client with an earlier version never
+ * gets 304.
  */
 struct representation *representation_of(struct pw_file *, const struct conf *,
     const struct settings *, const char *name, enum coding, time_t now);

@@ -321,7 +321,7 @@ response_listing(struct exchange *ex, struct text *text)
 	response_start(ex);
 }
 
-/* Ends the page with the close of the connection for HTTP/1.0, which has no chunks. */
+/* Marks the connection to close after a listing over HTTP/1.0, which has no chunked coding. */
 void
 response_stream(struct exchange *ex, struct autoindex_stream *st)
 {

@@ -34,13 +34,13 @@ struct response {
 	struct cached_response *rs_ready;   /* one reference, or NULL */
 	struct autoindex_stream *rs_stream; /* source of blocks, or NULL */
 	struct pw_file *rs_file;	    /* one reference, or NULL */
-	const struct settings *rs_settings; /* settings for rs_file */
+	const struct settings *rs_settings; /* settings for this response */
 	const char *rs_type;		    /* media type of the parts */
 	uint64_t rs_boundary;
 	struct range rs_one;
 	struct range *rs_ranges; /* &rs_one, or malloc'ed for several ranges */
 	size_t rs_nranges;
-	size_t rs_piece; /* number of the current piece */
+	size_t rs_piece; /* number of the current piece, from 0 */
 	struct pw_send rs_send;
 	uint64_t rs_sent; /* bytes sent of earlier pieces */
 };
@@ -92,8 +92,8 @@ enum pw_send_status response_step(struct exchange *);
 
 /*
  * Tries to replace a failed response by an error response.  Returns false if bytes were sent, if
- * the client has left, or if the response is already a 5xx.  Logs errors of the server.  Call after
- * PW_SEND_ERROR.
+ * the client has left, or if the response is already a 5xx.  Logs the error, unless the client has
+ * left or the device's queue is full (-EAGAIN).  Call after PW_SEND_ERROR.
  */
 bool response_replaced(struct exchange *);
 

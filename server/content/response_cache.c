@@ -16,7 +16,7 @@
 #include "server/http/head_write.h"
 
 #define HALVED	23 /* log2 of the halving period of counts, us */
-#define VICTIMS 64 /* maximum number of responses to evict for one */
+#define VICTIMS 64 /* maximum number of responses evicted for a new one */
 /* assumed mean size of a response in bytes, to choose the number of buckets */
 #define MEAN	(2 << 10)
 
@@ -327,7 +327,7 @@ response_cache_insert(struct response_cache *rch, struct cached_response *rsp)
 
 /*
  * Makes a response with a copy of the file.  Returns NULL if memory is short or the file is not
- * resident.  So the caller evicts other responses only after this call has succeeded.
+ * resident.  The caller evicts other responses only if this call succeeds.
  */
 static struct cached_response *
 response_cache_make(struct response_cache *rch, struct cached_key key,

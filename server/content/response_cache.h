@@ -19,10 +19,10 @@
  *
  * The memory is limited.  All counts are halved every 8.4 s.  A file is admitted if it is open and
  * its count of requests is at least RESPONSE_CACHE_ASKED.  If the budget is used up, the cache
- * compares this count with the uses of the oldest response.  If the count is more than one and a
- * half times as high, the cache evicts the oldest response; otherwise the oldest response stays and
- * becomes the youngest.  So popular responses stay, equally popular responses seldom replace each
- * other, and no list changes when a response is used.
+ * compares this count with the uses of the oldest response.  If the count exceeds one and a half
+ * times the uses by more than 1, the cache evicts the oldest response; otherwise the oldest
+ * response stays and becomes the youngest.  So popular responses stay, equally popular responses
+ * seldom replace each other, and no list changes when a response is used.
  *
  * A response is copied into the socket by send(2), rather than sent by sendfile(2) from a file in
  * memory.  Up to RESPONSE_CACHE_LARGEST this costs less, and no bytes in flight need the memory
@@ -86,7 +86,8 @@ struct cached_response {
 
 	struct response_cache *rsp_cache;
 	LIST_ENTRY(cached_response) rsp_bucket;
-	TAILQ_ENTRY(cached_response) rsp_order; /* list order, oldest first */
+	/* link in rch_order, which has the oldest response first */
+	TAILQ_ENTRY(cached_response) rsp_order;
 	unsigned rsp_refs; /* one reference of the cache and of each sender */
 	struct response_cache_count rsp_uses;
 	time_t rsp_date;    /* time in the head's Date */
@@ -111,8 +112,8 @@ struct cached_response {
 };
 
 /*
- * Creates a cache with `bytes` of memory for responses.  Its table needs 8 more bytes for each 2
- * KiB.  Returns NULL if memory is short.
+ * Creates a cache with `bytes` of memory for responses.  Its table needs 8 to 16 more bytes for
+ * each 2 KiB.  Returns NULL if memory is short.
  */
 struct response_cache *response_cache_create(size_t bytes);
 
@@ -123,9 +124,9 @@ const struct seed *response_cache_seed(const struct response_cache *);
 void response_cache_destroy(struct response_cache **);
 
 /*
- * Returns a fresh response, or NULL.  Writes `date`, the text of the second `now`, into its head,
- * so the sender must send or copy the whole head at once.  `now_us` is as for pw_file_open.  Evicts
- * a response that is dated later than `now`, because the clock was set back.
+ * Returns a fresh response without a reference, or NULL.  Writes `date`, the text of the second
+ * `now`, into its head, so the sender must send or copy the whole head at once.  `now_us` is as for
+ * pw_file_open.  Evicts a response that is dated later than `now`, because the clock was set back.
  */
 struct cached_response *response_cache_find(struct response_cache *,
     struct cached_key, uint64_t now_us, time_t now, const char *date);
@@ -150,9 +151,10 @@ void response_cache_move(
 void response_cache_forget(struct response_cache_list *);
 
 /*
- * Returns a new cached response, a copy of head and body.  Returns NULL if the body is not all
- * resident, or there is no budget and no less popular response to evict.  `head` has the Date
- * `now`.  `asked` is the number of recent requests for the file.
+ * Caches a copy of head and body, and returns it without a reference.  Returns NULL if the rules
+ * above exclude the file or the target, if the body is not all resident, if memory is short, or if
+ * there is neither budget nor a less popular response to evict.  `head` has the Date `now`.
+ * `asked` is the number of recent requests for the file.
  */
 struct cached_response *response_cache_offer(struct response_cache *,
     struct cached_key, struct pw_file *, struct str head, unsigned asked,
@@ -160,8 +162,8 @@ struct cached_response *response_cache_offer(struct response_cache *,
 
 /*
  * Allocates and returns rsp_form, for the head in the sender's form.  Requires that the response
- * has no rsp_form yet.  The cache frees rsp_form with the response.  Returns NULL if there is no
- * budget, as response_cache_offer does.
+ * has no rsp_form yet.  The cache frees rsp_form with the response.  Returns NULL if memory is
+ * short, or if there is neither budget nor a less popular response to evict.
  */
 void *response_cache_form(
     struct cached_response *, size_t len, uint64_t now_us);

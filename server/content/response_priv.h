@@ -7,7 +7,10 @@
 
 #include "server/content/response.h"
 
-/* Starts to send the piece at the start of rs_head. */
+/*
+ * Starts to send the current piece: the bytes of rs_head, then the range of the file that belongs
+ * to the piece.  Omits the head of the response if ex_head_apart is set.
+ */
 void response_start(struct exchange *);
 
 #endif

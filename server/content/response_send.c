@@ -176,7 +176,10 @@ response_send_on_block(struct autoindex_stream *st)
 	exchange_resume(ex);
 }
 
-/* Starts to send the first block if the stream has it, or starts to read the next block. */
+/*
+ * Starts to send the first block, which is ready when the head was sent.  Later starts to read the
+ * next block.  Returns as response_send_next_piece does.
+ */
 static enum pw_send_status
 response_send_next_block(struct exchange *ex)
 {

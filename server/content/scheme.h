@@ -18,7 +18,7 @@ scheme_matters(const struct exchange *ex)
 
 /*
  * Makes a 421 or a redirect if the scheme of the request requires one.  Otherwise returns false.
- * The site must be known.
+ * Call after static_locate.
  *
  * Refuses with 421 unless the host is the name that the client sent in the handshake.  Also admits
  * another host if the certificate of the connection covers that host and the site of that host

@@ -39,16 +39,20 @@ struct service {
 	const struct conf *svc_conf;
 	struct pw_loop *svc_loop;
 	struct log_writer *svc_log;
-	/* roots of conf_roots; owned by main */
+	/* roots of conf_roots, in the same order; owned by struct server */
 	struct pw_root *const *svc_roots;
 	struct autoindex_cache *svc_listings;
 	struct response_cache *svc_responses; /* NULL if off */
-	struct popular *svc_popular; /* NULL if off; uses the cache's seed */
-	const struct health *svc_health; /* owned by main; NULL if off */
-	/* context for checks of links and passwords */
+	/* most requested paths; has the seed of svc_responses if both are on; NULL if off */
+	struct popular *svc_popular;
+	/* health of the roots; owned by struct server; NULL if off */
+	const struct health *svc_health;
+	/* context for checks of links and passwords; NULL if there are none */
 	struct hmac *svc_hmac;
-	struct client_rates *svc_rates; /* owned by main; NULL if none */
-	struct verifier *svc_verifier;	/* owned by main; NULL if not used */
+	/* rate limits of clients; owned by struct server; NULL if none */
+	struct client_rates *svc_rates;
+	/* password threads; owned by struct server; NULL if not used */
+	struct verifier *svc_verifier;
 
 	/*
 	 * Closes a cached file or a connection, so that a request gets its descriptor.  Returns
@@ -63,11 +67,8 @@ struct service {
 	struct range *svc_ranges;
 	unsigned svc_traces;   /* number of requests traced now */
 	uint64_t svc_boundary; /* last boundary of a multipart response */
-	/*
-	 * The next six fields limit the rates of log messages.  svc_told_files is for messages
-	 * about a shortage of descriptors.
-	 */
-	struct message_rate svc_told_files;
+	/* Rate limits of log messages.  Each field's comment is the subject of its messages. */
+	struct message_rate svc_told_files;   /* shortage of descriptors */
 	struct message_rate svc_told_memory;  /* shortage of memory */
 	struct message_rate svc_told_sibling; /* siblings that cannot be sent */
 	struct message_rate svc_told_changed; /* files changed while sent */
@@ -103,8 +104,8 @@ void service_give(struct service *, struct exchange *);
 void service_trim(struct service *, unsigned most);
 
 /*
- * Frees the lists, the response cache and the scratch memory.  The loop and the listings must be
- * destroyed first.
+ * Frees the memory kept for reuse, svc_responses, svc_popular, svc_hmac and svc_ranges.  The loop
+ * and the listings must be destroyed first.
  */
 void service_end(struct service *);
 

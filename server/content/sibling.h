@@ -20,9 +20,10 @@ bool sibling_is_usable(
     struct exchange *, int error, const struct pw_file *file);
 
 /*
- * Returns true for a GET with Range if the client accepts the original and it exists.  The response
- * is then a part of the original, unless the request names a sibling: most programs that send
- * Accept-Encoding by default cannot decode a part of a compressed file.
+ * Returns true for a GET with Range if the original exists and the client accepts a response
+ * without a coding.  The response is then a part of the original, unless the request names a
+ * sibling: most programs that send Accept-Encoding by default cannot decode a part of a compressed
+ * file.
  */
 bool sibling_is_optional(const struct exchange *);
 

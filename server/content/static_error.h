@@ -11,7 +11,10 @@ struct exchange;
 /* Returns the status for an -errno of a lookup. */
 int static_error_status(int error);
 
-/* Sends the error response for an -errno, and logs the cause of a fault.  Returns true. */
+/*
+ * Prepares the error response for an -errno.  Logs the error if the status is 500 or 503, except
+ * for -EAGAIN.  Always returns true.
+ */
 bool static_error_send(struct exchange *, int error);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * static_file: see static_file.h.  A path that ends in '/' names a directory: the lookup tries its
- * index files one after the other, then the directory itself.  With the key try, this is one of
- * several steps; a step that finds no file leads to the next.
+ * index files one after the other, then the directory itself.  With the key try, the lookup has
+ * several steps; if a step finds no file, the next step follows.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static bool static_file_not_found(struct exchange *, int error);
 
 /*
  * Returns true if lk_path (an index file or a step of try) has settings other than the request's,
- * and these settings restrict access.  The request then treats the file as not found.
+ * and these settings restrict access, or if memory is short.  The file then counts as missing.
  */
 static bool
 static_file_is_closed(struct exchange *ex)
@@ -150,8 +150,8 @@ static_file_has_siblings(
 }
 
 /*
- * Returns the untried coding with the highest weight.  Of equal codings, returns the first in the
- * settings.
+ * Returns the untried coding with the highest weight, or CODING_NONE.  Of codings with equal
+ * weights, returns the first in the settings.
  */
 static enum coding
 static_file_next_coding(const struct lookup *lk)

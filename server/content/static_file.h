@@ -30,12 +30,12 @@ struct lookup {
 	unsigned lk_step;   /* index of the next step of set_try */
 	/* true if this step of try finds only directories, and redirects to them */
 	bool lk_redirects;
-	bool lk_slash;	       /* true if lk_path ends in '/' */
+	bool lk_slash;	       /* true if the path to look up ends in '/' */
 	unsigned lk_index;     /* index of the next index name to try */
 	bool lk_dir;	       /* true if all index names were tried */
 	enum coding lk_coding; /* coding of the sibling looked up or sent */
 	unsigned lk_tried;     /* bits (1 << enum coding) of tried codings */
-	uint64_t lk_weights;   /* coding_weights; 0 without siblings */
+	uint64_t lk_weights;   /* coding_weights; 0 if siblings are not sent */
 	size_t lk_stem;	       /* length of lk_path without a suffix */
 	struct pw_file *lk_original; /* open original, or NULL */
 	int lk_error;		     /* 0 or -errno of the original's open */
@@ -45,8 +45,8 @@ struct lookup {
 };
 
 /*
- * Finds the site of a host, and the settings of the path's location, or of the site if the path is
- * unknown.
+ * Sets lk_host, lk_site, lk_set and lk_root: finds the site of a host, and the settings of the
+ * path's location, or of the site if the path is unknown.
  */
 void static_locate(struct exchange *, struct str host);
 

@@ -145,8 +145,8 @@ static_listing_begin(struct exchange *ex, struct place place)
 	place.pl_view =
 	    view_parse(ex->ex_target.tgt_query, ex->ex_request.rq_accept);
 	/*
-	 * Half of disk_timeout: a listing that takes longer is sent in blocks, before the request
-	 * times out.
+	 * A listing that takes longer than half of disk_timeout is sent in blocks, so that the
+	 * request does not time out.
 	 */
 	place.pl_patience_us =
 	    ex->ex_service->svc_conf->conf_disk_timeout * SECOND_US / 2;

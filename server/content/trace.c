@@ -16,7 +16,7 @@
 #define TRACE_ID   32	/* maximum bytes of an identifier */
 #define TRACE_LINE 512	/* maximum bytes of a line, with its NUL */
 #define TRACE_TEXT 6144 /* maximum bytes of all lines */
-#define TRACE_GAP  5000 /* minimum pause between two runs of steps, us */
+#define TRACE_GAP  5000 /* longest pause within a run of steps, us */
 
 /* Consecutive steps that only sent bytes. */
 struct run {
@@ -324,7 +324,7 @@ trace_waited(struct exchange *ex, uint64_t us)
 
 /* ----------------------------------------------------------------- the end */
 
-/* Returns true if a response that was not sent in steps is complete. */
+/* Returns true if the response has no body, and its owner sent the head (response_head_given). */
 static bool
 trace_is_empty(const struct response *rs)
 {

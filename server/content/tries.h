@@ -1,6 +1,6 @@
 /*
  * tries: counts the passwords that each client tried and the passwords that were tried for each
- * user, so that the verifier can be fair.  The caller must hold a lock.
+ * user.  The verifier orders passwords by these counts.  The caller must hold vr_lock (verifier.c).
  *
  * The counts are a count-min sketch (Cormode, Muthukrishnan: "An Improved Data Stream Summary",
  * 2005): a key has one cell in each row, and its count is the lowest count of its cells.  So 256
@@ -32,15 +32,15 @@ struct tries {
 };
 
 struct tries_key {
-	uint64_t tk_client; /* see client_key.h */
+	uint64_t tk_client; /* client_key of the address */
 	uint64_t tk_user;   /* hash of the user's name and the file */
 };
 
 /*
  * Returns the rank of the next try of a client.  Call before tries_add.  Lower ranks are verified
- * first.  Fewer tries in this minute mean a lower rank; among equal numbers, fewer tries in total.
- * The tries of an IPv6 client count as at least a quarter of the tries of its /56 and an eighth of
- * the tries of its /48.  0 means no tries.
+ * first.  Fewer recent tries mean a lower rank; among equal numbers, fewer tries in total.  Tries
+ * are recent until a minute passes without a try.  The tries of an IPv6 client count as at least a
+ * quarter of the tries of its /56 and an eighth of the tries of its /48.  0 means no tries.
  */
 uint64_t tries_rank(
     const struct tries *, const struct tries_key *, uint32_t now_s);

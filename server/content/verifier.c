@@ -55,13 +55,13 @@ struct verifier {
 	/* vr_lock guards the fields down to vr_end */
 	_Alignas(CACHE_LINE) pthread_mutex_t vr_lock;
 	pthread_cond_t vr_cond;
-	TAILQ_HEAD(, verify_job) vr_jobs; /* newest first */
+	TAILQ_HEAD(, verify_job) vr_jobs; /* all jobs, newest first */
 	struct tries vr_tries;
 	unsigned vr_count; /* number of waiting and running jobs */
 	unsigned vr_busy;  /* number of running jobs */
 	uint64_t vr_hashed;
 	bool vr_end;
-	/* The main thread owns the fields below. */
+	/* The main thread owns the fields below; vr_lock guards vr_started and vr_scratch. */
 	unsigned vr_started;
 	struct thread vr_threads[THREADS + 1];
 	struct htpasswd_scratch *vr_scratch[THREADS + 1];
@@ -216,8 +216,8 @@ verifier_job_order(
 }
 
 /*
- * Frees a slot for `vj`.  Removes the last job in the order from the list, the oldest of equal
- * jobs.  Returns that job, which may be `vj` itself.
+ * Frees a slot for `vj`: removes from the list the waiting job that is last in the order, or the
+ * oldest of several last jobs.  Returns that job, or `vj` if `vj` itself is the last.
  */
 static struct verify_job *
 verifier_job_displace(struct verifier *vr, struct verify_job *vj)
@@ -507,7 +507,7 @@ verifier_count(struct verifier *vr, struct verifier_counts *vc)
 
 /*
  * Computes the key of a result.  The pointer `ht` identifies the file.  A NUL separates the user
- * from the password.
+ * from the password.  Returns false if the HMAC fails.
  */
 static bool
 verifier_digest_of(const struct verifier *vr, struct hmac *hm,

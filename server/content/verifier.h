@@ -3,18 +3,19 @@
  * caches the results.  All workers share one verifier.
  *
  * The key of a result is the HMAC-SHA256 of file, user and password, with a secret that is drawn at
- * the start.  The last 4096 good results are cached without expiry, because a reload starts another
- * process.  128 bad results are cached for VERIFIER_AGE_US; they have their own slots, so that
- * guesses cannot evict good results.  Requests with the same credentials wait for one verification.
+ * the start.  Up to 4096 good results are cached without expiry, because a reload starts another
+ * process.  Up to 128 bad results are cached for VERIFIER_AGE_US; they have their own slots, so
+ * that guesses cannot evict good results.  Requests with the same credentials wait for one
+ * verification.
  *
  * At most VERIFIER_JOBS passwords wait or run, and at most VERIFIER_EACH of one client
- * (client_key.h).  tries.h determines the order of the passwords.  Of equal passwords the newest is
- * verified first, because an older one may be a guess of a client with many addresses.  If all
- * clients of a password have closed their side of the connection, the password is verified after
- * all others, because these clients may have left.  If no slot is free, the verifier refuses the
- * last password in this order.  One thread verifies only first tries of clients that have not
- * closed.  The other threads have a lower priority than the event loops.  A thread holds a lock
- * only while it searches short lists.
+ * (client_key.h).  tries.h determines the order of the passwords.  Of passwords that are equal in
+ * this order, the newest is verified first, because an older one may be a guess of a client with
+ * many addresses.  If all clients of a password have closed their side of the connection, the
+ * password is verified after all others, because these clients may have left.  If no slot is free,
+ * the verifier refuses the last password in this order.  One thread verifies only first tries of
+ * clients that have not closed.  The other threads have a lower priority than the event loops.  A
+ * thread holds a lock only while it searches short lists.
  */
 #ifndef SERVER_CONTENT_VERIFIER_H
 #define SERVER_CONTENT_VERIFIER_H
@@ -46,8 +47,9 @@ enum verified {
 /* Request that waits for the result of its password. */
 struct verify {
 	struct pw_waiter vf_waiter; /* the caller sets wt_done */
-	enum verified vf_result;    /* never VERIFIED_LATER */
-	struct verify_job *vf_job;  /* guarded by vr_lock */
+	/* result, valid in wt_done; never VERIFIED_LATER */
+	enum verified vf_result;
+	struct verify_job *vf_job; /* guarded by vr_lock */
 	/* true if verifier_put_last was called; guarded by vr_lock */
 	bool vf_left;
 	SLIST_ENTRY(verify) vf_link; /* guarded by vr_lock */
@@ -63,10 +65,16 @@ struct verifier_counts {
 /* Creates a verifier without threads.  Returns 0 or -errno. */
 int verifier_create(struct verifier **);
 
-/* Starts `threads` threads, 1 to 8, and one more thread for first tries.  Returns 0 or -errno. */
+/*
+ * Starts `threads` threads, but at least 1 and at most 8, and one more thread for first tries.
+ * Returns 0 or -errno.
+ */
 int verifier_start(struct verifier *, unsigned threads);
 
-/* Stops the threads and frees the verifier.  No request may wait. */
+/*
+ * Stops the threads and frees the verifier.  No request may wait.  Frees nothing if a thread does
+ * not end within 5 s.
+ */
 void verifier_destroy(struct verifier **);
 
 /* Reads the counts.  Thread-safe. */
