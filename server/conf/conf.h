@@ -161,7 +161,8 @@ struct settings {
 	struct str set_last_modified;
 	struct str set_entity_tag;
 
-	const struct conf_place *set_places; /* see place.c; NULL if none */
+	/* places of late-checked keys, newest first (place.c); NULL if none */
+	const struct conf_place *set_places;
 };
 
 enum location_kind { LOCATION_EXACT, LOCATION_GLOB, LOCATION_PREFIX };
@@ -218,7 +219,7 @@ struct conf_types {
 #define TCP_MEMORY_AUTO UINT64_MAX /* half of tcp_mem's low threshold */
 #define HOT_SET_AUTO	UINT64_MAX /* 16 MiB, less under a small memory limit */
 
-#define TIER_WRITES_AUTO UINT64_MAX /* as many as conf_tier_size */
+#define TIER_WRITES_AUTO UINT64_MAX /* conf_tier_size bytes per day */
 
 struct conf {
 	struct listen_addr *conf_listen;
@@ -311,7 +312,7 @@ struct conf {
 	size_t conf_nidentities;
 	unsigned conf_faults;	     /* number of faults found in the files */
 	struct conf_dump *conf_dump; /* values as given, for -T; else NULL */
-	bool conf_rates;	     /* true if a rate of clients is limited */
+	bool conf_rates; /* true if any client_rate or request_rate is set */
 };
 
 enum conf_action {
@@ -338,14 +339,15 @@ struct conf_checks {
  * Writes messages to stderr:
  *     pagewise: pagewise.conf:12: threads: 0 is out of range (1 to 256)
  *     pagewise: --threads: 0 is out of range (1 to 256)
- * Not reentrant, as getopt(3) is not.
+ * If the result is CONF_RUN, the caller frees the configuration with conf_destroy; otherwise the
+ * configuration is NULL.  Not reentrant, as getopt(3) is not.
  */
 enum conf_action conf_load(
     int argc, char **argv, const struct conf_checks *, struct conf **);
 
 /*
- * Returns the site for a Host value, without its port and final dot.  Returns the first site if no
- * site has this name.
+ * Returns the site that a Host value names.  Ignores the value's port and final dot.  Returns the
+ * first site if no site has this name.
  */
 const struct site *conf_site(const struct conf *, const char *host, size_t len);
 
@@ -402,7 +404,7 @@ bool conf_has_tls(const struct conf *);
  */
 bool conf_certificates_are_good(const struct conf *);
 
-/* Returns true if any location requires a password or a signed link. */
+/* Returns true if any section has loaded a password file or a file of link keys. */
 bool conf_has_secrets(const struct conf *);
 
 /* Returns true if `sa` is an address of trusted_proxies. */

@@ -3,35 +3,38 @@
  * No other file of the server includes this header.
  *
  *   conf.c        the order of the steps, and conf_destroy
- *   args.c   the command line
- *   text.c   a file as text: comments and strings; messages with a line number
- *   syntax.c  statements and sections of a file
- *   foreign.c  equivalents of other servers' directives
- *   unescape.c  the text of a word or string
- *   file.c   sets the values of a file
- *   include.c  the main file and the files that it includes
- *   key.c    the table of keys, for files and the command line
- *   assign.c sets a field from a text
- *   header.c fields of responses
- *   types.c  media types
- *   access.c  access control
- *   rate.c   rate limits
- *   tls.c    certificates, and settings of TLS
- *   redirect.c  redirects
+ *   args.c        the command line
+ *   text.c        a file as text: comments and strings; messages with a line number
+ *   syntax.c      statements and sections of a file
+ *   foreign.c     equivalents of other servers' directives
+ *   unescape.c    the text of a word or string
+ *   file.c        sets the values of a file
+ *   include.c     the main file and the files that it includes
+ *   key.c         the table of keys, for files and the command line
+ *   key_help.c    prints keys for --keys and -h KEY
+ *   assign.c      sets a field from a text
+ *   header.c      fields of responses
+ *   types.c       media types
+ *   access.c      access control
+ *   rate.c        rate limits
+ *   tls.c         certificates, and settings of TLS
+ *   redirect.c    redirects
  *   error_page.c  bodies of error responses
- *   try.c    the key try: files to look for in order
- *   logging.c  settings of logs
- *   listen.c addresses of listen, admin and agent
- *   proxies.c  proxies in front of this server
- *   user.c   the user to run as
+ *   try.c         the key try: files to look for in order
+ *   logging.c     settings of logs
+ *   listen.c      addresses of listen, admin and agent
+ *   proxies.c     proxies in front of this server
+ *   user.c        the user to run as
+ *   similar.c     finds the name that a misspelt word resembles
  *   text_index.c  finds a name among many
- *   site.c   builds and looks up sites and locations
- *   value.c  parses single values
- *   place.c  file and line of keys that are checked late
- *   keep.c   memory that is freed as a whole
- *   glob.c   patterns of paths
- *   dump.c   the configuration as text
- *   summary.c  the list of sites that -t prints
+ *   site.c        builds and looks up sites and locations
+ *   value.c       parses single values
+ *   place.c       file and line of keys that are checked late
+ *   keep.c        memory that is freed as a whole
+ *   glob.c        patterns of paths
+ *   dump.c        the configuration as text
+ *   summary.c     the list of sites that -t prints
+ *   sign.c        the command pagewise sign
  */
 #ifndef SERVER_CONF_CONF_PRIV_H
 #define SERVER_CONF_CONF_PRIV_H
@@ -58,9 +61,9 @@ int conf_why(struct conf_why *, int error, const char *fmt, ...)
 int conf_no_memory(struct conf_why *);
 
 /*
- * ---------------------------------------------------------------- values conf_number to conf_cache
- * convert a text to a value, and return 0, -EINVAL if the text is malformed, or -ERANGE if a number
- * is too large.
+ * ---------------------------------------------------------------- values
+ * conf_number to conf_cache convert a text to a value, and return 0, -EINVAL if the text is
+ * malformed, or -ERANGE if a number is too large.
  */
 int conf_number(const char *text, uint64_t *);
 int conf_size(const char *text, uint64_t *); /* accepts a suffix K, M or G */
@@ -106,7 +109,7 @@ void conf_strv_free(char ***);
  * The memory lives until conf_keep_free.  All return NULL if memory is short.
  */
 void *conf_keep(struct conf *, size_t);
-void *conf_keep_in(struct conf_block **, size_t); /* block NULL at first */
+void *conf_keep_in(struct conf_block **, size_t); /* an empty list is NULL */
 char *conf_keep_text(struct conf *, const char *, size_t len);
 
 /*
@@ -125,8 +128,10 @@ int conf_keep_add(struct conf *, char ***, const char *);
 void conf_keep_free(struct conf_block **);
 
 /*
- * ---------------------------------------------------------------- keys Functions that the rows of
- * key.c name.  key.h describes the calls of these functions.
+ * ---------------------------------------------------------------- keys
+ * The functions of type key_set_f, and conf_clear_*, belong to the rows of key.c; key.h describes
+ * their calls.  conf_complete_* and conf_check_* run once all keys are set; those with a result
+ * return 0, or -errno and the cause.
  */
 key_set_f conf_set_number;
 key_set_f conf_set_bool;
@@ -230,7 +235,8 @@ key_set_f conf_set_hsts;
 int conf_complete_scheme(struct conf *, struct settings *, struct conf_why *);
 /*
  * conf_complete_tls loads a site's certificates once all keys are set.  If an address uses TLS,
- * conf_check_tls then checks that the first site has a certificate, and sets conf_identities.
+ * conf_check_tls then checks that the first site has a certificate, and sets conf_https_port and
+ * conf_identities.
  */
 int conf_complete_tls(struct conf *, struct site *, struct conf_why *);
 int conf_check_tls(struct conf *, struct conf_why *);
@@ -388,7 +394,7 @@ char *conf_unescape(
 
 /*
  * Reads and parses a file.  Logs and counts syntax faults, and continues.  Returns 0, or -errno
- * after a message if the file cannot be read.
+ * after a message if the file cannot be read.  The caller must call conf_file_close in both cases.
  */
 int conf_file_open(struct conf *, const char *path, struct conf_file **);
 const char *conf_file_path(const struct conf_file *);

@@ -204,8 +204,8 @@ conf_set_header(struct conf_scope *scope, const struct key *key,
 }
 
 /*
- * Copies the inherited rules, so that the section's own rules follow them.  Does not report a lack
- * of memory; the next call of conf_set_header does.
+ * Copies the inherited rules, so that the section's own rules follow them.  Does not report a
+ * shortage of memory; if it lasts, the next call of conf_set_header reports it.
  */
 void
 conf_clear_header(struct conf_scope *scope)

@@ -76,7 +76,10 @@ struct key {
 	 * set last takes effect.
 	 */
 	const char *key_twin;
-	/* Empties a list before its members are set one by one; NULL for keys that are no list. */
+	/*
+	 * Prepares a list before its members are set one by one: empties the list or, for a key
+	 * with KEY_ADDS, copies the inherited members.  NULL for keys that are no list.
+	 */
 	void (*key_clear)(struct conf_scope *);
 	/* true if the key's field is in struct settings, false if it is in struct conf */
 	bool key_in_settings;
@@ -103,7 +106,7 @@ const struct key *conf_key(const char *name);
 int conf_key_set(
     struct conf_scope *, const char *name, const char *text, struct conf_why *);
 
-/* Empties a list.  Call before its values are set. */
+/* Calls key_clear if the key is a list.  Call before the values of a list are set. */
 void conf_key_clear(struct conf_scope *, const char *name);
 
 /* Sets the default of every top-level key that has one.  Returns 0, or -errno after a message. */
@@ -113,8 +116,9 @@ int conf_key_defaults(struct conf_scope *);
 int conf_key_empty(const char *name, struct conf_why *);
 
 /*
- * Returns advice on where to move a key or section that is not allowed in `section` (KEY_TOP, ...),
- * for the end of a message.  Returns NULL if the name is unknown or allowed there.
+ * Returns advice on where to move a key or section that is not allowed in `section` (KEY_TOP,
+ * KEY_SITE or KEY_LOCATION), for the end of a message.  Returns NULL if `section` allows the name,
+ * or if the name is unknown.
  */
 const char *conf_key_place(const char *name, unsigned section);
 

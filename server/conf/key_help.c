@@ -9,8 +9,8 @@
 #include "server/conf/key.h"
 
 /*
- * key_text.txt, which conf/keys.py makes from docs/reference: for each key, and for site and
- * location, a line "@NAME PAGE" and then the lines of its section.
+ * Text of key_text.txt, which conf/keys.py makes from docs/reference: for each key, and for site
+ * and location, a line "@NAME PAGE" and then the lines of its section.
  */
 extern const char key_text[];
 

@@ -20,7 +20,8 @@ conf_listen_is_listed(
 	static const in_port_t any;
 
 	/*
-	 * sin6_port has the same offset.  Port 0 never conflicts, as each bind gets another port.
+	 * sin6_port has the same offset as sin_port.  Port 0 never conflicts, as each bind gets
+	 * another port.
 	 */
 	if (memcmp((const char *)&la->la_addr +
 		       offsetof(struct sockaddr_in, sin_port),
@@ -308,7 +309,8 @@ conf_listen_covers(
 		return la->la_len == other->la_len &&
 		       memcmp(&la->la_addr, &other->la_addr, la->la_len) == 0;
 	/*
-	 * sin6_port has the same offset.  Port 0 never conflicts, as each bind gets another port.
+	 * sin6_port has the same offset as sin_port.  Port 0 never conflicts, as each bind gets
+	 * another port.
 	 */
 	if (a->sin_port != b->sin_port || a->sin_port == 0)
 		return false;

@@ -72,7 +72,7 @@ conf_rate_frequency(const char *text, uint64_t *rate)
 	return *rate > 0 ? 0 : -EINVAL;
 }
 
-/* Returns the title of a location as written in the file, or NULL if memory is short. */
+/* Returns the title of a location, "" if there is no location, or NULL if memory is short. */
 static const char *
 conf_rate_title_of(struct conf *conf, const struct location *loc)
 {
@@ -100,7 +100,7 @@ conf_rate_request_rule(const struct conf_scope *scope)
 	struct conf *conf = scope->cs_conf;
 	struct request_rule *rr = conf->conf_request_rules;
 
-	/* The key may have been set in this section before. */
+	/* At the top level, an included file may have set the key before. */
 	while (rr != NULL && rr->rr_place != place)
 		rr = rr->rr_next;
 	if (rr != NULL)

@@ -116,7 +116,10 @@ conf_sign_parse_options(int argc, char **argv, struct signing *sg)
 	return -1;
 }
 
-/* Percent-encodes a URL as a browser would: keeps "%20", and encodes a space. */
+/*
+ * Percent-encodes a URL as a browser would: keeps "%20", and encodes a space.  The caller frees the
+ * result.  Returns NULL if memory is short.
+ */
 static char *
 conf_sign_escaped(const char *url, size_t len)
 {

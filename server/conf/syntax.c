@@ -13,7 +13,7 @@
 #include "server/conf/foreign.h"
 
 #define LEVELS	3      /* top level, site, location */
-#define SYMBOLS "*+()" /* allowed only in quotes */
+#define SYMBOLS "*+()" /* characters allowed only in quotes */
 
 struct token {
 	char *tk_at;
@@ -223,7 +223,7 @@ syntax_check_end(struct scan *sc, const struct token *name, bool title)
 		syntax_wants_quotes(sc, name, next->tk_at[0]);
 }
 
-/* Reads a value or title.  Returns NULL after a fault. */
+/* Reads a value or title.  Sets sc_broken after a fault; the result may then be NULL. */
 static char *
 syntax_text(struct scan *sc, const struct token *name, bool title)
 {

@@ -295,7 +295,7 @@ conf_tls_port_of(const struct listen_addr *la)
 {
 	const struct sockaddr_in *in = (const void *)&la->la_addr;
 
-	/* sin6_port has the same offset. */
+	/* sin6_port has the same offset as sin_port. */
 	return la->la_addr.ss_family == AF_UNIX ? 443 : ntohs(in->sin_port);
 }
 
