@@ -24,11 +24,12 @@ struct admission {
 	uint64_t pp_reach;
 	char pp_line[CACHE_LINE - 2 * sizeof(uint64_t)];
 
-	pthread_mutex_t pp_lock;	       /* guards all fields below */
-	uint64_t pp_bytes[ADMISSION_MOST + 1]; /* sum of file sizes by count */
-	/* sum of file sizes by count, with the files that are too large for memory */
+	pthread_mutex_t pp_lock; /* guards all fields below */
+	/* sum of the sizes of files with each count, bytes, without files that are too large for memory */
+	uint64_t pp_bytes[ADMISSION_MOST + 1];
+	/* sum of the sizes of all files with each count, bytes; unused without a tier */
 	uint64_t pp_reached[ADMISSION_MOST + 1];
-	uint64_t pp_asked; /* requested bytes since the counts were halved */
+	uint64_t pp_asked; /* bytes requested since the counts were halved */
 	size_t pp_counted; /* requests since the counts were halved */
 	uint8_t pp_counters[ADMISSION_ROWS][ADMISSION_COLUMNS];
 };
@@ -99,7 +100,7 @@ admission_minimum(uint8_t *const counters[ADMISSION_ROWS])
 	return n;
 }
 
-/* Increments the lowest counters only, which are n, since higher ones count other files as well. */
+/* Increments the file's lowest counters, whose value is n.  Higher counters count other files as well. */
 static void
 admission_count_up(uint8_t *const counters[ADMISSION_ROWS], unsigned n)
 {
@@ -139,7 +140,10 @@ admission_age(struct admission *pp)
 	pp->pp_counted = 0;
 }
 
-/* Moves a file's size to the next count.  Inexact if files share all counters. */
+/*
+ * Moves a file's size from the sum of its count to that of the next count.  The sums are inexact if files
+ * share all counters.
+ */
 static void
 admission_move_bytes(
     uint64_t sums[ADMISSION_MOST + 1], uint64_t size, unsigned from)

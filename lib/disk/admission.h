@@ -5,8 +5,8 @@
  * (Einziger, Friedman, Manes: "TinyLFU: A Highly Efficient Cache Admission
  * Policy", ACM Transactions on Storage 13, 2017): ADMISSION_ROWS rows of
  * ADMISSION_COLUMNS counters, 256 KiB in all.  Counts age: all counters are halved
- * when ADMISSION_SAMPLE times as many bytes were requested as memory may hold, or
- * after 4 times as many requests as there are columns.  The factor ADMISSION_SAMPLE is
+ * when ADMISSION_SAMPLE times as many bytes were requested as memory and tier may hold,
+ * or after 4 times as many requests as there are columns.  The factor ADMISSION_SAMPLE is
  * twice that of the paper: with the paper's 16, a file that is just admitted has a count
  * of two or three, and such small counts are largely random.
  * (docs/admission.md has the figures.)
@@ -16,11 +16,13 @@
  * files with each count.  From these sums it computes the lowest count for which all files with
  * this count or more fit into memory together.
  *
- * Any loop's thread.  A loop first notes a request in its own struct pw_file, and adds it
- * to the sketch at its next tick, or when ADMISSION_NOTED files are noted.  So a loop sends
- * resident data without writing to memory that other threads write.  The lock is held for
- * one file at a time, for about ADMISSION_MOST requests, and for 20 us more when all
- * counters are halved.
+ * The threads of all loops call these functions.  A loop first notes a request in its own
+ * struct pw_file.  The loop adds noted requests to the sketch at its next tick, or earlier
+ * when ADMISSION_NOTED files are noted, one file has ADMISSION_MOST requests, or a function
+ * below decides about the file.  So a loop sends resident data without writing to memory
+ * that other threads write.  The lock is held for one file at a time, while about
+ * ADMISSION_MOST requests at most are counted, and for 20 us more when all counters are
+ * halved.
  */
 #ifndef LIB_DISK_ADMISSION_H
 #define LIB_DISK_ADMISSION_H
@@ -73,9 +75,11 @@ void admission_add_tier(struct admission *, uint64_t bytes);
 
 /*
  * Returns true if windows of the file may be written to the tier: if the file was requested at
- * least twice, and is one of the most popular files.  If `may_stay` is true, these are the files
- * that fit into memory and tier together, and the function returns false for a file that fits into
- * memory alone.  If `may_stay` is false, these are the files that fit into the tier.
+ * least twice, and is one of the most popular files.  `may_stay` is true if popular files stay in
+ * the page cache (PW_CACHE_AUTO).  Then the most popular files are those that fit into memory and
+ * tier together, and the function returns false for a file that fits into memory alone.  If
+ * `may_stay` is false, the most popular files are those that fit into the tier.  Returns false for
+ * a file of more than a quarter of that size.
  */
 bool admission_tiers(struct admission *, struct pw_file *, bool may_stay);
 

@@ -3,14 +3,14 @@
  * loop creates its own ring with its first operation.  Completions wake the loop by its
  * descriptor, and pw_loop_drain delivers them.  Loop's thread.
  *
- * Linux hosts without io_uring do not use POSIX AIO instead: glibc's is a pool of threads
- * as well, and its thread that reports completions has every signal unblocked, so a
- * SIGHUP that the program waits for with sigwait(3) would terminate the process.
+ * Linux hosts without io_uring use disk threads, not POSIX AIO.  glibc implements POSIX AIO by
+ * a pool of threads as well, and its thread that reports completions has every signal
+ * unblocked, so a SIGHUP that the program waits for with sigwait(3) would terminate the
+ * process.
  *
- * No operation is tried inline: a buffered read whose page is missing may wait for the
- * block map first, even with RWF_NOWAIT (residency.c).  So the kernel's worker threads
- * execute every operation (IOSQE_ASYNC, io_uring_enter(2)).  All devices share these
- * threads: a disk that hangs may occupy all of them.
+ * The kernel's worker threads execute every operation (IOSQE_ASYNC, io_uring_enter(2)), since
+ * a buffered read on the loop's thread may wait for the block map, even with RWF_NOWAIT
+ * (residency.c).  All devices share these threads, so a disk that hangs may occupy all of them.
  */
 #ifndef LIB_DISK_ASYNC_H
 #define LIB_DISK_ASYNC_H
@@ -55,9 +55,10 @@ struct async_relay {
 };
 
 /*
- * As async_read, and sends the bytes without the loop, as os_send does if more bytes follow.  When wt_done
- * is called, ao_sent has the number of bytes sent, which may be less than ar_len, or -errno: -EAGAIN if
- * the socket was full, or -ECANCELED if fewer than ar_len bytes were read.  Fails with -ENOSYS on FreeBSD.
+ * Starts to read the bytes as async_read does.  After the read the kernel sends them, as os_send does if
+ * `more` is true, without the loop.  When wt_done is called, ao_sent is the number of bytes sent, which may
+ * be less than ar_len, or -errno: -EAGAIN if the socket was full, or -ECANCELED if fewer than ar_len bytes
+ * were read.  Fails as async_read does, and with -ENOSYS on FreeBSD.
  */
 int async_read_send(struct pw_loop *, struct async_op *, struct pw_waiter *,
     const struct async_relay *);
@@ -78,7 +79,7 @@ void async_drain(struct pw_loop *);
 /* Submits entries that the kernel did not accept before. */
 void async_flush(struct pw_loop *);
 
-/* No operation may be pending: pw_loop_destroy refuses to destroy a loop with a pending one. */
+/* Destroys the ring, if there is one.  No operation may be pending, which pw_loop_destroy checks first. */
 void async_destroy(struct async **);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * async_freebsd: async.h by aio(4), with completions by kqueue(2).  The kernel refuses reads of
+ * async_freebsd: implements async.h by aio(4) and kqueue(2).  The kernel refuses reads of
  * file systems that are not local, unless sysctl vfs.aio.enable_unsafe is set; disk threads make
  * these reads.  async_fetch is not supported, as there is no asynchronous advice.
  */
@@ -155,7 +155,7 @@ async_drain(struct pw_loop *lp)
 void
 async_flush(struct pw_loop *lp)
 {
-	(void)lp; /* nothing is held back */
+	(void)lp; /* aio_read(2) submits at once */
 }
 
 void

@@ -1,6 +1,6 @@
 /*
- * async_linux: async.h by liburing.  Containers often forbid io_uring, and so
- * does sysctl kernel.io_uring_disabled.
+ * async_linux: implements async.h by liburing.  Containers often forbid io_uring,
+ * and sysctl kernel.io_uring_disabled can forbid it, too.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -17,7 +17,7 @@
 #define RING_ENTRIES 256 /* entries of a ring; a step of a fetch needs two */
 #define RING_WORKERS 16	 /* maximum number of kernel workers of a ring */
 
-/* Bits of user_data: the entry reads one byte, or sends. */
+/* Bits of an entry's user_data, beside the address of its async_op: it reads one byte, or it sends. */
 #define BYTE UINT64_C(1)
 #define SEND UINT64_C(2)
 
@@ -178,7 +178,10 @@ async_read_send(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 	io_uring_sqe_set_data64(sqe, (uintptr_t)op | SEND);
 	async_op_begin(lp, op, w, 2);
 	async_submit(as);
-	/* A link ends with the submission: a later one would send before the read has ended. */
+	/*
+	 * If the kernel did not accept both entries, the send is no longer linked to the read, and a later
+	 * submission could send before the read has ended.  So the send becomes a no-operation.
+	 */
 	if (io_uring_sq_ready(&as->as_ring) > 0) {
 		memset(sqe, 0, sizeof(*sqe)); /* liburing may keep the flags */
 		io_uring_prep_nop(sqe);

@@ -12,7 +12,7 @@
 #include "lib/util/clock.h"
 
 #define ALPHA	   2
-#define SHRINK	   8 /* the budget shrinks by an eighth of its present size */
+#define SHRINK	   8 /* a reduction takes 1/SHRINK of the present size */
 /* minimum time between two reductions of the budget, microseconds */
 #define SHRINK_US  100000
 #define LEAST	   16 /* at 1/LEAST of its first size the budget stops shrinking */
@@ -21,7 +21,7 @@
 #define TICK_US	   250000
 /* time that a transfer waits before it bypasses the budget, microseconds */
 #define HELD_US	   1000000
-#define FORCED	   16 /* a tick admits about 1/FORCED of the budget beyond it */
+#define FORCED	   16 /* a tick may exceed the budget by about 1/FORCED of it */
 
 struct held {
 	struct pw_waiter *hl_waiter;
@@ -161,7 +161,7 @@ budget_force_in(struct budget *rm, uint64_t now_us)
 	return NULL;
 }
 
-/* Delivers and frees admitted waiters.  The lock is not held. */
+/* Delivers the waiters of admitted entries, and frees the entries.  The lock is not held. */
 static void
 budget_tell(struct held_list *ready)
 {

@@ -22,8 +22,8 @@ completion_deliver(struct pw_waiter *w, int error)
 	*lp->lp_inbox_end = w;
 	lp->lp_inbox_end = &w->wt_next;
 	/*
-	 * Delays completion_end until the signal is sent, since a drain may deliver the last wait before
-	 * that.
+	 * Makes completion_end wait for the signal: pw_loop_drain may deliver the loop's last wait before the
+	 * signal is sent, and the program may then destroy the loop.
 	 */
 	if (was_empty)
 		atomic_fetch_add(&lp->lp_signals, 1);

@@ -44,7 +44,7 @@ struct pw_loop {
 	struct drops *lp_drops;
 	/* transmissions with a part of the budget (holder.h), the longest without progress first */
 	TAILQ_HEAD(, holder) lp_holders;
-	/* calls whose reads may be in flight (cold_calls.h) */
+	/* calls of sendfile(2) whose disk reads may be in flight (cold_calls.h) */
 	TAILQ_HEAD(cold_head, cold_call) lp_cold;
 	struct pipes *lp_pipes;
 	/*
@@ -52,7 +52,7 @@ struct pw_loop {
 	 */
 	struct pipes *lp_mapped;
 	struct verified *lp_verified;
-	struct async *lp_async; /* created at its first use, or NULL */
+	struct async *lp_async; /* ring; NULL before the first operation */
 	uint64_t lp_rate; /* estimate of the clients' median rate, bytes/s */
 	uint64_t lp_iteration; /* number of calls of pw_loop_rest */
 	_Atomic size_t

@@ -29,8 +29,8 @@ fetch_window_chain(struct pw_device *dv, uint64_t ino)
 
 /*
  * Reads a piece.  Threads of this processor take turns (gate.h), since a disk that completes many
- * reads at once wakes all their threads.  A folio is read before its turn, which then only lets the
- * threads run one after another.
+ * reads at once wakes all their threads.  os_fetch_folio reads before the thread has its turn; the
+ * turn then only makes the threads continue one after another.
  */
 static int
 fetch_read_piece(struct pw_device *dv, int fd, off_t off, size_t len,
@@ -90,7 +90,7 @@ fetch_pinned_piece(
 	return error;
 }
 
-/* Removes the mark of a folio that is kept, if mappings prove that this starts no read (os_unmark). */
+/* Removes the read-ahead mark of a kept folio, if mappings prove that os_unmark starts no read. */
 static void
 fetch_unmark_kept(const struct window *win, off_t folio, size_t readahead)
 {
@@ -123,8 +123,9 @@ fetch_unmark(const struct window *win, enum pins_mapping mapping, off_t off)
 }
 
 /*
- * Reads [off, off + len) in turns with other threads.  If win is not NULL, pins the window's folios, and
- * first unmaps removed pins of the device.
+ * Reads [off, off + len) into the page cache, and takes turns with other threads (gate.h).  If `folio` is
+ * true, reads large folios where the device has them; if win is not NULL, too, pins these folios, and first
+ * unmaps removed pins of the device.
  */
 static int
 fetch_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio,
@@ -182,7 +183,7 @@ fetch_may_be_direct(const struct window *win)
 	       pool_is_settled(&win->win_key.pk_version);
 }
 
-/* Reads the window into a copy.  Returns false if that fails. */
+/* Reads the window direct, into a copy.  Returns false if that fails or the limit of pins is reached. */
 static bool
 fetch_copy(const struct window *win, int fd, size_t align)
 {
@@ -324,7 +325,7 @@ fetch_window_run(struct job *job)
 }
 
 struct reap_job {
-	struct job rj_job; /* first member, since the job is freed */
+	struct job rj_job; /* first member, as free(job) frees this struct */
 	struct pins *rj_pins;
 	uint64_t rj_dev;
 };
@@ -403,7 +404,7 @@ fetch_has_range(
 				   : win->win_off <= off && win_end >= end;
 }
 
-/* Returns a window that has the range as `match` says, or NULL.  The device's lock is held. */
+/* Returns a window that covers the range as `match` requires, or NULL.  The device's lock is held. */
 static struct window *
 fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
     off_t end, enum fetch_match match)

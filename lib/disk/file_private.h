@@ -20,7 +20,7 @@ struct file_private {
 	struct pw_device *fp_device;
 	/* drop lock of the device for this inode */
 	struct drop_lock *fp_drop_lock;
-	int fp_ask;	       /* how residency is checked, an enum os_ask */
+	int fp_ask;	       /* method of residency checks, an enum os_ask */
 	bool fp_remote;	       /* true if fstat(2) may wait for a server */
 	uint64_t fp_iteration; /* lp_iteration of the last fstat(2) */
 	off_t fp_refused;      /* offset that RWF_NOWAIT refused last, or -1 */
@@ -29,13 +29,14 @@ struct file_private {
 	bool fp_mincore;
 	unsigned fp_drops;   /* pending drops of pages of the file */
 	unsigned fp_dropped; /* dl_drops at the last residency check */
-	/* true if every page is checked, since a fetch may end before all its pages arrive */
+	/* true if each check covers every page, since a fetch may end before all its pages arrive */
 	bool fp_each;
 	/* true if the file may have a hole of FILE_HOLE bytes, and is local */
 	bool fp_sparse;
 	bool fp_random;	    /* true if kernel read-ahead is off for fil_fd */
 	uint32_t fp_number; /* key of the file in verified.h */
-	uint64_t fp_asked;  /* bytes requested, not counted by admission.h */
+	/* requested bytes that admission.h has not counted yet */
+	uint64_t fp_asked;
 	struct pw_file *fp_next; /* next file of lp_noted */
 	bool fp_noted;		 /* true if the file is in lp_noted */
 	void *fp_map; /* mapping of the whole file for mincore(2), or NULL */

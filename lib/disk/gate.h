@@ -24,7 +24,7 @@ struct gate {
 	pthread_cond_t gt_free;
 	bool gt_taken;
 	unsigned gt_given; /* number of turns that have ended */
-	uint64_t gt_next;  /* earliest begin of the next turn, microseconds */
+	uint64_t gt_next;  /* earliest start of the next turn, microseconds */
 };
 
 void gate_init(struct gate *);

@@ -170,7 +170,7 @@ pins_oldest_kept(struct pins *ps)
 	return NULL;
 }
 
-/* Moves the mapping that is needed least from the table to list.  Returns false if there is none. */
+/* Moves the oldest kept mapping from the table to `list`.  Returns false if there is none. */
 static bool
 pins_take_kept(struct pins *ps, struct pin_list *list)
 {
@@ -441,7 +441,7 @@ pins_tick(struct pins *ps, uint64_t now_us, uint64_t *dev)
 	return pn != NULL;
 }
 
-/* Moves the dead pins of a device, or of all devices if dev is NULL, to list. */
+/* Moves the dead pins of a device, or of all devices if dev is NULL, to `list`. */
 static void
 pins_collect(struct pins *ps, const uint64_t *dev, struct pin_list *list)
 {

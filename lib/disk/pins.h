@@ -4,15 +4,17 @@
  *
  * - a mapping of the page cache, kept in memory (os_fetch_folio; thesis 2.3.4), which vmsplice(2)
  *   or sendfile(2) sends.
- * - a copy, which was read past the page cache (os_direct_read), and is sent from its memory.
+ * - a copy in memory of its own, which a disk thread read past the page cache (os_direct_read) or from
+ *   the tier (tier.h), or copied from the page cache (pool_fetch_copy).
  *
- * A disk thread reads a window and adds its pin; the transmissions that wait for it take references.
- * When the last reference of a mapping is released, or no transmission takes one within PINS_FRESH_US, a
- * disk thread unmaps it.  A kept mapping stays for another PINS_FRESH_US, unless its memory is needed or
- * its mark was removed; it proves that its bytes are resident (pins_cover).
+ * A disk thread reads a window and adds its pin; the transmissions that wait for the window take
+ * references.  When the last reference of a mapping is released, or no transmission takes a reference
+ * within PINS_FRESH_US, a disk thread unmaps the mapping.  A kept mapping stays for another PINS_FRESH_US,
+ * unless its memory is needed or its mark was removed, since a kept mapping proves that its bytes are
+ * resident (pins_cover).
  *
- * A copy waits up to PINS_WAITED_US for its first reference, since its bytes are nowhere else in
- * memory, and up to PINS_FRESH_US for another one after its last reference was released.  Then its
+ * A copy waits up to PINS_WAITED_US for its first reference, since its bytes may be nowhere else in
+ * memory, and up to PINS_FRESH_US for another reference after the last one was released.  Then its
  * memory is used again.  If the limit of pins is reached, the memory of a copy is used again as
  * soon as the copy was sent, or has waited for PINS_FRESH_US.
  *
@@ -110,21 +112,25 @@ bool pins_reserve_pipe(struct pins *);
 void pins_no_pipe(struct pins *);
 
 /*
- * Takes ownership of a mapping of [off, off + fo_len) of a file for which pins_reserve was called.
- * off is a multiple of OS_FOLIO, and fo_len at most OS_FOLIO.  Unmaps the mapping at once if memory
- * is short or another pin has these bytes; the bytes stay resident.
+ * Adds a mapping of [off, off + fo_len) of a file, and takes ownership of the mapping.  Call
+ * pins_reserve first.  off is a multiple of OS_FOLIO, and fo_len at most OS_FOLIO.  Unmaps the mapping
+ * at once if memory is short or another pin has these bytes; the bytes stay resident.
  */
 void pins_add(struct pins *, const struct pins_key *, off_t off,
     const struct os_folio *, enum pins_mapping);
 
 /*
- * Returns a blank, a pin with OS_FOLIO bytes of memory for a copy, to pass to pins_add_copy or
- * pins_blank_free.  Returns NULL above the limits.  Disk threads, since it may map memory.
+ * Returns a blank, a pin with OS_FOLIO bytes of memory for a copy, to pass to pins_add_copy,
+ * pins_add_lent or pins_blank_free.  Returns NULL above the limits, or if memory is short.  Call it on
+ * disk threads, since it may map memory.
  */
 struct pin *pins_blank(struct pins *, const struct pins_key *);
 void pins_blank_free(struct pins *, struct pin *);
 
-/* Adds a blank that now has a copy of [off, off + len), a part of one OS_FOLIO of its file. */
+/*
+ * Adds a blank that now has a copy of [off, off + len), a part of one OS_FOLIO of its file.  Frees the blank
+ * instead if another pin has these bytes.
+ */
 void pins_add_copy(struct pins *, struct pin *, off_t off, size_t len);
 
 /*

@@ -44,22 +44,25 @@ struct pins {
 	unsigned ps_maps;	 /* number of reservations and mappings */
 	unsigned ps_pipes;	 /* number of pipes that may still be made */
 	LIST_HEAD(, pin) ps_hash[PINS_HASH];
-	/* Lists of pins without a reference, the oldest first. */
+	/* Lists of pins without a reference; in ps_waited and ps_fresh the oldest is first. */
 	struct pin_list ps_waited; /* copies that were never referenced */
 	struct pin_list ps_fresh;  /* mappings, and copies used before */
-	struct pin_list ps_spare;  /* unused memory; the last used is first */
-	struct pin_list ps_dead;   /* pins to be unmapped */
+	struct pin_list ps_spare;  /* memory without a copy, last used first */
+	struct pin_list ps_dead;   /* pins that a disk thread must unmap */
 };
 
 /* Reserves len bytes and one mapping.  Returns false above the limits.  The lock is held. */
 bool pins_have_room(struct pins *, size_t len);
 
-/* Removes a pin without a reference from the table.  The lock is held. */
+/*
+ * Moves a pin without a reference from the table to ps_spare if it is a copy, else to ps_dead.  The lock
+ * is held.
+ */
 void pins_let_go(struct pins *, struct pin *);
 
 /*
- * Inserts a pin.  Returns false, and inserts nothing, if another pin has all of its bytes.  If
- * `copies` is true, only other copies count.
+ * Inserts a pin into the table.  Returns false, and inserts nothing, if another pin has all of its bytes.
+ * If `copies` is true, only other copies count.
  */
 bool pins_insert_new(struct pins *, struct pin *, bool copies);
 

@@ -1,7 +1,7 @@
 /*
- * pool: see pool.h.  A thread of a device is started when a job finds none idle and the
- * quota allows it.  Threads run until the pool ends, because a device that was needed
- * once will be needed again.
+ * pool: see pool.h.  The thread that queues a job starts a thread of the device if none is
+ * idle for the job and the quota permits another.  Threads run until the pool is destroyed,
+ * because a device that was needed once will be needed again.
  */
 #include <errno.h>
 #include <signal.h>
@@ -363,7 +363,10 @@ pool_job_finish(struct pw_device *dv, struct job *job, int error)
 	return w;
 }
 
-/* Returns true if a job of this kind is queued and finds a thread free.  The device's lock is held. */
+/*
+ * Returns true if a job of this kind is queued, and fewer threads are busy than the quota of the kind.  The
+ * device's lock is held.
+ */
 static bool
 pool_has_next(const struct pw_device *dv, enum job_kind kind)
 {

@@ -83,7 +83,7 @@ enum fetch_how {
  * Fetches a window of a file.  Joins a queued or running fetch that covers the window; a FETCH_MAP
  * joins only another FETCH_MAP, and no other fetch joins a FETCH_MAP.  The descriptor must stay
  * open until the waiter is delivered.  wt_error is FETCHED_DIRECT if the window was read past the
- * page cache.
+ * page cache.  Returns 0, -EAGAIN as pool_submit does, or -ENOMEM.  Loop's thread.
  */
 #define FETCHED_DIRECT 1
 int pool_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how,
@@ -98,8 +98,9 @@ int pool_fetch_copy(struct pw_file *, off_t off, size_t len, enum fetch_how,
     enum admit, struct pw_waiter *);
 
 /*
- * Returns true if the file's times are so old that another change would alter them: older than a
- * second, the coarsest clock of a file system, and a tick of the kernel's clock.  Any thread.
+ * Returns true if mtime and ctime of the file are more than two seconds old, so that another change would
+ * alter them: some file systems store whole seconds, and the kernel's clock for these times is up to a
+ * tick late.  Any thread.
  */
 bool pool_is_settled(const struct os_version *);
 
@@ -141,12 +142,12 @@ int pool_read(struct pw_device *, int fd, off_t off, size_t len, bool folio);
 struct drop_lock *device_drop_lock(struct pw_device *, uint64_t ino);
 
 /*
- * Returns the number of the device's jobs that have ended, apart from lookups that ended while jobs
+ * Returns the number of the device's jobs that have ended, apart from lookups that ended while other jobs
  * occupied all threads of the quota.  Any thread.
  */
 unsigned long device_ended(const struct pw_device *);
 
-/* Counts dropped bytes. */
+/* Counts dropped bytes for ps_dropped.  Any thread. */
 void pool_dropped(struct pw_pool *, size_t len);
 
 /* Returns the admission policy, which all loops share. */
@@ -215,7 +216,7 @@ bool device_open_waits(struct pw_device *);
 
 /*
  * Returns true if the file system is local, so that fstat(2) of an open file never waits for a
- * server.  Call after device_ask, by the same thread.
+ * server.  Call after device_ask, on the same thread or in a job that this thread queued.
  */
 bool device_is_local(const struct pw_device *);
 
@@ -231,8 +232,8 @@ bool device_announce(struct pw_device *, char *text, size_t size);
 
 /*
  * device_refuses notes that sendfile(2) or splice(2) refused a file of the device with this -errno
- * (GPFS, some of FUSE).  From then on device_copies returns true, and files of the device are
- * copied.  Any thread.
+ * (GPFS, some FUSE file systems).  From then on device_copies returns true, and the send paths copy
+ * files of the device.  Any thread.
  */
 void device_refuses(struct pw_device *, int error);
 bool device_copies(const struct pw_device *);

@@ -1,6 +1,7 @@
 /*
  * pool_priv: private to pool.c (queues and threads of devices), fetch.c (jobs that read
- * windows of files) and device.c (properties and statistics of devices).
+ * windows of files), device.c (properties and statistics of devices), tier_fetch.c and
+ * tier_offer.c (windows of the tier).
  */
 #ifndef LIB_DISK_POOL_PRIV_H
 #define LIB_DISK_POOL_PRIV_H
@@ -34,7 +35,7 @@ enum untold {
 };
 
 struct pw_device {
-	/* guards the fields below, except dv_id, dv_kind, dv_pool, dv_drops */
+	/* guards the fields below, except atomic and constant ones, dv_work, dv_room, dv_gates, dv_drops */
 	pthread_mutex_t dv_lock;
 	sem_t dv_work;	      /* posted once for each thread to wake */
 	unsigned dv_sleepers; /* idle threads that sleep, guarded by dv_lock */
@@ -74,7 +75,7 @@ struct pw_device {
  * job_len is the length of the window.
  */
 struct window {
-	struct job win_job; /* first member, since the job is freed */
+	struct job win_job; /* first member, as free(job) frees this struct */
 	struct pw_device *win_device;
 	int win_fd;
 	struct pins_key win_key;
@@ -84,7 +85,7 @@ struct window {
 	bool win_lent;
 	/* true if the window is offered to the tier (tier_fetch.h) */
 	bool win_tier;
-	/* replaces pk_dev in the tier (tier_place) */
+	/* value of pk_dev in the tier (tier_place) */
 	uint64_t win_place;
 	/* next window of the hash chain, guarded by the device's lock */
 	struct window *win_next;

@@ -8,7 +8,7 @@
 #include "lib/disk/reclaim.h"
 
 struct look_job {
-	struct job lj_job; /* first member, since the job is freed */
+	struct job lj_job; /* first member, as free(job) frees this struct */
 	struct reclaim *lj_reclaim;
 };
 

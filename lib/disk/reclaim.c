@@ -87,7 +87,7 @@ reclaim_look(struct reclaim *rc)
 	pthread_mutex_unlock(&rc->rc_lock);
 }
 
-/* Writes once in LOOK_LEAST at most, since all loops read this cache line. */
+/* Writes rc_moved at most once in LOOK_LEAST, since all loops read its cache line. */
 void
 reclaim_expect(struct reclaim *rc)
 {

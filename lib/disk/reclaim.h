@@ -8,7 +8,7 @@
  * that a program drops (posix_fadvise(2)) are in no counter.
  *
  * The counters lag behind.  The fetches of this program are the main cause of eviction,
- * so the begin of a fetch counts as a reclaim (reclaim_expect).
+ * so the start of a fetch counts as a reclaim (reclaim_expect).
  */
 #ifndef LIB_DISK_RECLAIM_H
 #define LIB_DISK_RECLAIM_H

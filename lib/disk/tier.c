@@ -14,14 +14,14 @@
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
 
-#define TIER_AVERAGE ((uint64_t)64 << 10) /* bytes of data for each record */
+#define TIER_AVERAGE ((uint64_t)64 << 10) /* bytes of the ring per record */
 #define TIER_LEAST   1024		  /* least number of records */
 #define TIER_MOST \
 	((uint64_t)1 << 20) /* most records, 140 bytes of memory each */
-#define TIER_RESCUES 2 /* most old windows that are appended again per write */
+#define TIER_RESCUES 2	    /* maximum old windows appended again per write */
 #define TIER_DAY_US  86400000000U
 #define TIER_BURST \
-	24 /* 1/TIER_BURST of a day's bytes, or a window, may be written at once */
+	24 /* the burst is 1/TIER_BURST of a day's bytes, at least a window */
 #define TIER_RETRY \
 	1000000 /* time between two calls of tier_prepare, microseconds */
 
@@ -44,14 +44,17 @@ tier_most_tokens(const struct tier *ti)
 	return most < OS_FOLIO ? OS_FOLIO : most;
 }
 
-/* Locks the files.  Returns 0 or -errno; -EWOULDBLOCK if another process has them. */
+/* Locks the files.  Returns 0 or -errno; -EWOULDBLOCK if another process has locked them. */
 static int
 tier_lock(struct tier *ti)
 {
 	return flock(ti->ti_file, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
 }
 
-/* Locks the files at the start.  Fails only if the file system has no locks. */
+/*
+ * Locks the files at the start.  Also returns 0 if another process has locked them, since tier_prepare
+ * tries again later.  Returns -errno if the file system has no locks.
+ */
 static int
 tier_lock_first(struct tier *ti)
 {
@@ -131,7 +134,7 @@ tier_is_due(struct tier *ti, uint64_t now_us)
 	return due;
 }
 
-/* Ends what tier_is_due began.  The lock is held. */
+/* Ends a preparation that tier_is_due began, and sets the time of the next one.  The lock is held. */
 static void
 tier_retry_later(struct tier *ti)
 {
@@ -266,7 +269,10 @@ tier_take_tokens(struct tier *ti, uint64_t len)
 	return true;
 }
 
-/* FUSE file systems without ctime return mtime, and without both 0, which does not tell versions apart. */
+/*
+ * Refuses a ctime of 0 or 1 s: FUSE file systems that store neither ctime nor mtime return 0, which does not
+ * tell versions apart.  Those without ctime return mtime instead.
+ */
 bool
 tier_is_old(const struct tier *ti, const struct os_version *ov)
 {
@@ -347,7 +353,10 @@ tier_has(struct tier *ti, const struct pins_key *key, off_t off)
 	return has;
 }
 
-/* Counts the result of a read.  A record that was overwritten meanwhile is not corrupt. */
+/*
+ * Counts the result of a read, and removes the record if the read failed.  Returns `error`, or -ENOENT if
+ * the record was evicted during the read, which does not count as corruption.
+ */
 static int
 tier_count_read(struct tier *ti, const struct tier_record *tr, int error)
 {

@@ -7,8 +7,8 @@
  * bytes that are torn, flipped, overwritten, or of an earlier version are never sent.  Writes are
  * not synchronised, so a power cut loses the windows whose bytes did not reach the disk.
  *
- * Only the process that has locked the index uses the files.  Other processes serve without the
- * tier until that process unlocks the index or ends.
+ * Only the process that has locked the index file uses the two files.  Other processes serve without
+ * the tier until that process unlocks the index file or ends.
  *
  * An error switches the tier off for TIER_OFF_US.  So does a read that takes TIER_LATE_US, and the
  * tier stays off until that read has ended.  Only disk threads of the tier's queue read and write,
@@ -31,7 +31,7 @@ struct tier;
 
 struct tier_conf {
 	const char *tc_dir;
-	uint64_t tc_size; /* bytes of windows */
+	uint64_t tc_size; /* maximum size of all windows, bytes */
 	/* maximum bytes written in a day, or 0 without a limit */
 	uint64_t tc_writes;
 	unsigned tc_age; /* least age of a version that is written, seconds */
@@ -39,15 +39,16 @@ struct tier_conf {
 
 struct tier_stats {
 	bool tu_on;
-	bool tu_taken;	     /* true while another process has the files */
+	bool tu_taken;	     /* true while another process holds the lock */
 	uint64_t tu_windows; /* windows in the tier */
-	uint64_t tu_hits;    /* windows that were read */
+	uint64_t tu_hits;    /* windows read from the tier */
 	uint64_t tu_hit_bytes;
-	uint64_t tu_misses;  /* lookups of windows that are not in the tier */
+	/* lookups of windows that are not in the tier, or while the tier was off */
+	uint64_t tu_misses;
 	uint64_t tu_corrupt; /* windows whose checksum was wrong */
 	uint64_t tu_errors;  /* reads and writes that failed */
 	uint64_t tu_late;    /* reads that took TIER_LATE_US */
-	uint64_t tu_written; /* bytes */
+	uint64_t tu_written; /* bytes written, rounded up to TIER_BLOCK */
 	/* windows not written, because of tc_writes or while the tier was off */
 	uint64_t tu_skipped;
 };
@@ -67,11 +68,11 @@ dev_t tier_dev(const struct tier *);
 bool tier_is_in_use(const char *dir);
 
 /*
- * tier_is_due returns true if tier_prepare must be called: once a second until tier_prepare has
- * succeeded.  tier_postpone replaces a call that cannot be made.  tier_prepare locks the files unless
- * another process has locked them, and loads the index.  tier_leave stops the use of the tier for good.
- * tier_is_left returns true once tier_leave was called and no tier_prepare runs; tier_unlock then
- * unlocks the files.
+ * tier_is_due returns true if the caller must have a disk thread call tier_prepare: once a second until
+ * tier_prepare has succeeded.  If no disk thread can do that, the caller calls tier_postpone.  tier_prepare
+ * locks the files unless another process has locked them, and loads the index.  tier_leave stops the use of
+ * the tier for good.  tier_is_left returns true once tier_leave was called and no tier_prepare runs; a disk
+ * thread then calls tier_unlock, which unlocks the files.
  */
 bool tier_is_due(struct tier *, uint64_t now_us);
 void tier_prepare(struct tier *);
@@ -103,8 +104,9 @@ bool tier_is_old(const struct tier *, const struct os_version *);
 
 /*
  * tier_may_write returns true if a window of `len` bytes may be written now, and subtracts `len`
- * from the bytes that tc_writes allows.  tier_write writes a window from memory as in tier_read,
- * and clears the rest of the last block there.  Call tier_write on one thread at a time.
+ * from the bytes that tc_writes allows.  tier_write writes a window from memory such as tier_read
+ * needs, in which it first clears the bytes from `len` to the next multiple of TIER_BLOCK.  Call
+ * tier_write on one thread at a time.  It returns 0 or -errno.
  */
 bool tier_may_write(struct tier *, size_t len);
 int tier_write(

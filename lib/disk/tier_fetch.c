@@ -17,11 +17,11 @@
 #include "lib/util/offset.h"
 
 #define TIER_WIDEN \
-	4 /* a window is fetched whole if 1/TIER_WIDEN of it is needed */
+	4 /* a window for the tier is fetched whole if 1/TIER_WIDEN is needed */
 
 /* A job that reads a window from the tier. */
 struct tier_job {
-	struct job tj_job; /* first member, since the job is freed */
+	struct job tj_job; /* first member, as free(job) frees this struct */
 	struct tiered *tj_tiered;
 	struct window tj_window; /* the window on its own disk */
 	/*
@@ -29,9 +29,9 @@ struct tier_job {
 	 * the fields below
 	 */
 	uint64_t tj_begun;
-	bool tj_given_up; /* true if fetch_resume reads the window */
+	bool tj_given_up; /* true if the window is read from its own disk */
 	bool tj_late;	  /* true if tier_is_late was called */
-	LIST_ENTRY(tier_job) tj_link; /* chain of tiered, unless tj_given_up */
+	LIST_ENTRY(tier_job) tj_link; /* in td_chains, unless tj_given_up */
 };
 
 static void
@@ -80,7 +80,7 @@ tier_fetch_chain(const struct pins_key *key, off_t off)
 
 /*
  * Gives up a read from the tier: returns its waiters, unlinks the job, so that no transmission
- * joins it, and copies the description of the window.  The device's lock is held.
+ * joins the job, and copies the description of the window.  The device's lock is held.
  */
 static struct pw_waiter *
 tier_fetch_give_up_locked(struct tier_job *tj, struct window *like)
@@ -238,8 +238,9 @@ tier_fetch_from_tier(struct tiered *td, const struct window *like,
 }
 
 /*
- * Describes the whole window at off.  A file whose residency cannot be checked needs a copy, as it is sent from
- * nothing else.  Returns false if no window of the file can be in the tier.
+ * Describes the whole window that has the byte at off.  Sets win_lent if the residency of the file cannot be
+ * checked, since a loop sends such a file only from copies.  Returns false if no window of the file can be in
+ * the tier.
  */
 static bool
 tier_fetch_describe(struct pw_file *file, off_t off, enum fetch_how how,
@@ -391,7 +392,7 @@ tier_fetch_unlock(struct tiered *td)
 	if (!unlocks || tier_offer_call(td, JOB_SHORT, tier_fetch_unlock_run))
 		return;
 	meter_lock(&td->td_lock);
-	td->td_unlocks = false; /* at the next tick */
+	td->td_unlocks = false; /* the next tick tries again */
 	pthread_mutex_unlock(&td->td_lock);
 }
 

@@ -20,9 +20,10 @@ bool tier_fetch_exists(const struct pw_pool *);
 
 /*
  * Fetches a range as pool_fetch does.  If the tier has the window of the range, a disk thread reads
- * the window from the tier into a copy (pins.h).  Otherwise fetches the range from its own disk, as
- * `how` says; if `writes` is true, a disk thread then writes the window to the tier.  If the file
- * needs copies, makes one in any case, unless memory is short.  Loop's thread.
+ * the window from the tier into a copy (pins.h).  Otherwise a disk thread fetches the range from its
+ * own disk, as `how` requires; if `writes` is true, the window may then be written to the tier.  For a
+ * file that needs copies the disk thread makes a copy in both cases, if the limit of pins permits.
+ * Loop's thread.
  */
 int tier_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how how,
     bool writes, enum admit, struct pw_waiter *);
@@ -32,7 +33,8 @@ bool tier_fetch_needs_copy(const struct pw_file *);
 
 /*
  * Returns true if tier_fetch of the window at off would read the tier, or, if `writes` is true, the
- * file's own disk, into a copy.  Counts a miss of the tier.  Only for files that need copies.
+ * file's own disk, into a copy.  If it returns false, it may count a miss of the tier.  Only for files
+ * that need copies.  Loop's thread.
  */
 bool tier_fetch_can_copy(struct pw_file *, off_t off, bool writes);
 

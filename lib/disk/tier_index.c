@@ -6,7 +6,7 @@
 
 #include "lib/disk/tier_index.h"
 
-#define NONE UINT32_MAX /* no slot */
+#define NONE UINT32_MAX /* end of a hash chain */
 
 struct tier_slot {
 	struct tier_record ts_record; /* tr_len is 0 if the slot is free */
@@ -160,7 +160,7 @@ tier_index_remove(struct tier_index *tx, uint64_t number)
 
 /*
  * Returns the position of a new window of `len` bytes: behind the last window, or at the ring's
- * begin if the new window would cross the ring's end.
+ * start if the new window would cross the ring's end.
  */
 static uint64_t
 tier_index_begin(const struct tier_index *tx, uint64_t len)
@@ -170,7 +170,10 @@ tier_index_begin(const struct tier_index *tx, uint64_t len)
 	return tier_index_padded(len) > left ? tx->tx_head + left : tx->tx_head;
 }
 
-/* Returns true if the record `number` must be evicted before the ring is filled up to `end`. */
+/*
+ * Returns true if the record `number` must be evicted before the ring is filled up to `end`, or is not
+ * present.
+ */
 static bool
 tier_index_is_in_the_way(
     const struct tier_index *tx, uint64_t number, uint64_t end)

@@ -4,7 +4,8 @@
  * The store is a ring: a new window is written behind the last one, and evicts the oldest windows,
  * whose bytes it overwrites.  Before that, the tier appends old windows again if they were used
  * since they were written (FIFO with reinsertion; Yang, Qiu, Zhang, Yue, Rashmi: "FIFO Can Be
- * Better than LRU", HotOS 2023).  So a flash disk is written in order.  The caller holds a lock.
+ * Better than LRU", HotOS 2023).  So the disk is written sequentially, which suits flash.  The caller
+ * of each function holds a lock.
  */
 #ifndef LIB_DISK_TIER_INDEX_H
 #define LIB_DISK_TIER_INDEX_H
@@ -13,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TIER_BLOCK ((uint64_t)4096) /* alignment of records, bytes */
+#define TIER_BLOCK ((uint64_t)4096) /* alignment in the ring, bytes */
 
 /* Identifies a window of one version of a file. */
 struct tier_id {
@@ -29,7 +30,7 @@ struct tier_id {
 
 /* A record as the index file has it, in the byte order of the machine. */
 struct tier_record {
-	uint64_t tr_number; /* 1 for the first record of the store */
+	uint64_t tr_number; /* number of the record, from 1 */
 	struct tier_id tr_id;
 	uint64_t tr_at;	 /* bytes appended to the ring before this record */
 	uint64_t tr_len; /* bytes of the window; 0 for a removed record */
@@ -72,7 +73,7 @@ void tier_index_add(struct tier_index *, const struct tier_record *);
 
 /*
  * tier_index_load loads a record of the index file.  tier_index_loaded then drops records whose
- * bytes were overwritten; call it after the last record.
+ * bytes were overwritten, or whose window has a newer record; call it after the last record.
  */
 void tier_index_load(struct tier_index *, const struct tier_record *);
 void tier_index_loaded(struct tier_index *);
@@ -80,7 +81,7 @@ void tier_index_loaded(struct tier_index *);
 /* Returns the bytes that a window of `len` bytes takes in the ring, a multiple of TIER_BLOCK. */
 uint64_t tier_index_padded(uint64_t len);
 
-/* Returns the place of a record in the index file. */
+/* Returns the slot of a record in the index file. */
 uint32_t tier_index_slot(const struct tier_index *, uint64_t number);
 
 /* Returns the number of records. */

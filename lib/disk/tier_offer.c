@@ -1,6 +1,6 @@
 /*
- * tier_offer: has windows written to the tier that disk threads read from slow disks.  Queues the jobs of
- * the tier's threads for which no request waits.
+ * tier_offer: queues writes to the tier of windows that disk threads read from slow disks, and other jobs
+ * of the tier's threads for which no request waits.
  */
 #include <sys/stat.h>
 
@@ -115,8 +115,8 @@ tier_offer_enqueue(struct tiered *td, struct tier_write *tw)
 }
 
 /*
- * Reserves one of TIER_WRITES, and `len` bytes by tier_may_write.  Returns false if one of them is
- * exhausted.
+ * Reserves one of the TIER_WRITES writes, and `len` bytes by tier_may_write.  Returns false if either limit
+ * is reached.
  */
 static bool
 tier_offer_reserve(struct tiered *td, size_t len)
@@ -165,7 +165,7 @@ tier_offer_take_copy(struct tiered *td, const struct window *win)
 	return pn;
 }
 
-/* Returns true if the window's version is old enough, and the kernel has no other one in its cache. */
+/* Returns true if the window's version is old enough, and fstat(2) reports no other version. */
 static bool
 tier_offer_may(const struct tiered *td, const struct window *win)
 {
@@ -193,7 +193,7 @@ tier_offer_is_same(const struct window *win)
 	       pins_same_version(&win->win_key.pk_version, &ov);
 }
 
-/* Returns true if the window is a whole one of the tier. */
+/* Returns true if the window is whole: an OS_FOLIO of the file, or the rest at its end. */
 static bool
 tier_offer_is_whole(const struct window *win)
 {

@@ -15,7 +15,7 @@
 #include "lib/disk/tier_index.h"
 
 enum tier_state {
-	TIER_WAITS, /* not loaded */
+	TIER_WAITS, /* the index is not loaded yet */
 	TIER_ON,
 	TIER_LEFT,
 };
@@ -28,28 +28,32 @@ struct tier {
 	uint64_t ti_most;
 	uint64_t ti_seed;
 	uint64_t ti_writes; /* most bytes written per day, or 0 */
-	unsigned ti_age;    /* seconds */
+	unsigned ti_age;    /* least age of a version to be written, seconds */
 	void *ti_spare;	    /* OS_FOLIO bytes, for the thread that writes */
 
 	pthread_mutex_t ti_lock; /* guards the fields below */
 	enum tier_state ti_state;
 	struct tier_index *ti_index; /* NULL before TIER_ON */
 	bool ti_locked; /* true if this process has the lock of ti_file */
-	bool ti_taken;	/* true if another process had it at the last attempt */
+	/* true if another process had locked ti_file at the last tier_lock */
+	bool ti_taken;
 	bool
 	    ti_preparing; /* true from tier_is_due to the end of tier_prepare */
 	uint64_t ti_due;  /* time of the next tier_prepare, microseconds */
-	uint64_t ti_off_until; /* end of TIER_OFF_US */
+	uint64_t ti_off_until; /* end of the off time, microseconds */
 	unsigned ti_late;      /* late reads that have not ended */
 	uint64_t ti_tokens;    /* bytes that may be written now */
-	uint64_t ti_filled;    /* time up to which ti_tokens counts */
+	uint64_t ti_filled;    /* time of the last refill, microseconds */
 	struct tier_stats ti_stats;
 };
 
 /* Opens or creates the files in a directory, and sets ti_data, ti_file and ti_dev.  Fails as tier_open does. */
 int tier_store_open(struct tier *, const char *path);
 
-/* Reads the header.  Writes a new one, with a new seed, if the files are empty or of another size. */
+/*
+ * Reads the header.  Writes a new header, with a new seed, if the files are empty, of another size or of
+ * another version.  Returns 0 or -errno.
+ */
 int tier_store_load_header(struct tier *);
 
 /*

@@ -62,7 +62,7 @@ tier_store_read_all(int fd, void *to, size_t len, off_t off)
 	return true;
 }
 
-/* Returns 0 or -errno. */
+/* Writes all of [off, off + len).  Returns 0 or -errno. */
 static int
 tier_store_write_all(int fd, const void *from, size_t len, off_t off)
 {
