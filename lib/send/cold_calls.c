@@ -17,12 +17,12 @@
 #define COLD_TICK_LOOKS 64 /* calls checked per tick */
 
 struct cold_call {
-	/* first member, since the callback casts it */
+	/* first member, as cold_calls_read casts its address */
 	struct pw_waiter cc_waiter;
 	TAILQ_ENTRY(cold_call) cc_link;
 	struct pw_loop *cc_loop;
-	struct pw_file *cc_file; /* one reference */
-	off_t cc_off;	  /* begin of the bytes that are noted as resident */
+	struct pw_file *cc_file; /* referenced file of the call */
+	off_t cc_off;	  /* start of the bytes that are noted as resident */
 	off_t cc_last;	  /* offset of the call's last byte */
 	int cc_sock;	  /* socket of the call; may be closed */
 	uint64_t cc_peer; /* os_peer of cc_sock, or 0 */
@@ -52,7 +52,7 @@ cold_calls_read(struct pw_waiter *w)
 	cold_calls_remove((struct cold_call *)w);
 }
 
-/* Has a disk thread wait for the reads of the call.  If the pool is full, the next check tries again. */
+/* Has a disk thread wait for the reads of the call.  If its queue is full, the next check tries again. */
 static void
 cold_calls_await(struct cold_call *cc)
 {

@@ -41,7 +41,10 @@ send_is_refused(const struct pw_send *s, int error)
 	return true;
 }
 
-/* Returns true if the path may wait for the disk, or the file is in tmpfs or checked by mincore. */
+/*
+ * Returns true if os_read may wait: if the path may wait for the disk, or RWF_NOWAIT does not work, as in
+ * tmpfs and where mincore(2) checks residency.
+ */
 static bool
 copied_may_wait(const struct pw_send *s)
 {
@@ -52,8 +55,9 @@ copied_may_wait(const struct pw_send *s)
 }
 
 /*
- * As send_check, for bytes of a copy.  Does not compare a file whose residency cannot be checked, as fstat(2) may
- * wait: each copy has bytes of the file's version, and no copy follows other bytes (prefetch_uses_copies).
+ * Checks bytes of a copy as send_check does.  Returns 0 at once for a file whose residency cannot be checked,
+ * since fstat(2) may wait: each copy has bytes of the file's version, and before a copy only copies are sent
+ * (prefetch_uses_copies).
  */
 static int
 copied_check(const struct pw_send *s, size_t len)
@@ -116,7 +120,7 @@ copied_read_next(struct pw_send *s, char *to, size_t len)
 
 	if (n <= 0) {
 		if (n == -EOPNOTSUPP)
-			n = -EAGAIN; /* no RWF_NOWAIT for this file, unlike others */
+			n = -EAGAIN; /* the file itself lacks RWF_NOWAIT */
 		send_priv(s)->ss_result = (int)n;
 		return n == 0 ? -ESTALE : n == -EAGAIN ? -EBUSY : n;
 	}

@@ -1,8 +1,9 @@
 /*
- * drop_behind: evicts pages that a transmission with PW_CACHE_DROP fetched.  Pages in a
- * socket's queue cannot be evicted, so pages are dropped when the client has acknowledged them.  The
- * last pages of a transmission are dropped DROP_LATER after its end; if the client is near, also after
- * DROP_SOON, since at 500 MiB/s of misses 500 MiB would wait for DROP_LATER.
+ * drop_behind: has disk threads evict pages that a transmission or pw_fetch fetched, with PW_CACHE_DROP or
+ * for unpopular files.  Pages in a socket's queue cannot be evicted, so a loop drops pages when the client
+ * has acknowledged them.  The last pages of a transmission are dropped DROP_LATER after its end; if the
+ * client is near, also after DROP_SOON, since at 500 MiB/s of misses 500 MiB would wait for DROP_LATER.
+ * Loop's thread.
  */
 #ifndef LIB_SEND_DROP_BEHIND_H
 #define LIB_SEND_DROP_BEHIND_H
@@ -21,12 +22,15 @@ void drop_behind_destroy(struct drops **);
 #define DROP_TRIES 8
 
 /*
- * Drops `len` bytes at `off` at the time due_us, or at once if due_us is 0.  due_us must not be earlier
- * than in the previous call.  Adds a reference to the file.
+ * Has a disk thread drop `len` bytes at `off` at the time due_us, or at once if due_us is 0.  due_us must
+ * not be earlier than in the previous call.  Adds a reference to the file until the drop has ended.
  */
 void drop_behind_add(struct pw_file *, off_t off, off_t len, uint64_t due_us);
 
-/* Drops `len` bytes at `off` DROP_SOON from now.  Does not affect the order of drop_behind_add. */
+/*
+ * Has a disk thread drop `len` bytes at `off` DROP_SOON from now.  The rule for due_us of drop_behind_add
+ * ignores this call.
+ */
 void drop_behind_add_soon(struct pw_file *, off_t off, off_t len);
 
 void drop_behind_tick(struct pw_loop *, uint64_t now_us);

@@ -21,7 +21,7 @@ enum send_wait {
 
 struct send_facts {
 	enum send_wait sf_wait; /* cause of the last wait */
-	off_t sf_from;		/* begin of the last window fetched */
+	off_t sf_from;		/* start of the last window fetched */
 	off_t sf_end;		/* end of the last window fetched, or -1 */
 	bool sf_pinned;		/* true if the window is locked or copied */
 	bool sf_direct;		/* true if the window was read direct */

@@ -11,9 +11,9 @@
 struct holder {
 	struct pw_send *hd_send;
 	size_t hd_bytes;
-	/* time of the last look or change, microseconds */
+	/* time of the last change of hd_bytes, or of a later holder_stalled, microseconds */
 	uint64_t hd_progress;
-	/* bytes that the client had acknowledged at the last look */
+	/* bytes that the client had acknowledged at the last holder_stalled */
 	uint64_t hd_taken;
 	TAILQ_ENTRY(holder) hd_link;
 };
@@ -93,8 +93,8 @@ holder_taken_by_client(const struct pw_send *s)
 }
 
 /*
- * Returns false while the transmission waits for the disk, while windows are fetched ahead, and if its
- * path keeps the pages locked.
+ * Returns false while the transmission is pending, while windows are fetched ahead, and if its path keeps
+ * the pages locked.
  */
 static bool
 holder_can_yield(const struct pw_send *s)

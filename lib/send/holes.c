@@ -4,10 +4,10 @@
  * zeros.
  *
  * Before a window of a sparse file is read, a disk thread checks whether a hole of at least
- * FILE_HOLE bytes, or data, begins there, and where it ends (ss_extent).  Windows end before such a
- * hole, and no window behind the hole is read ahead.  A hole that is written while its zeros are
- * sent changes mtime, which is compared before each chunk; the transmission then goes on as for any
- * other file that changes.
+ * FILE_HOLE bytes, or data, begins at the first byte of the window, and where that hole or data
+ * ends (ss_extent).  Windows end before such a hole, and no window behind the hole is read ahead.
+ * If a program writes into the hole while its zeros are sent, mtime changes.  The loop compares
+ * mtime before each chunk, and then treats the file as any other file that changes.
  */
 #include "lib/file/file.h"
 #include "lib/send/path.h"
@@ -28,9 +28,9 @@ holes_is_hole(off_t off, off_t data, off_t end)
 }
 
 /*
- * Returns the begin of the first hole behind the data at `off` that is sent as zeros
- * (holes_is_hole).  If HOLES_SPAN has no such hole, returns the next byte of data behind it, or
- * `end`.
+ * Returns the start of the first hole behind the data at `off` that is sent as zeros
+ * (holes_is_hole).  If no such hole begins within HOLES_SPAN bytes, returns the next byte of data
+ * behind these bytes, or `end`.
  */
 static off_t
 holes_data_end(int fd, off_t off, off_t end)

@@ -22,17 +22,17 @@
 #define TRIES 2
 
 struct lend_private {
-	/* first member, since the callbacks cast it */
+	/* first member, as lend_of_waiter converts its address */
 	struct pw_waiter ld_waiter;
 	struct pin *ld_pin;	 /* pin that ft_mem points into, or NULL */
-	struct pw_file *ld_file; /* reference, NULL if nothing is lent */
+	struct pw_file *ld_file; /* referenced file; NULL if nothing is lent */
 	size_t ld_budget;	 /* bytes taken from the budget */
-	off_t ld_from;		 /* begin of the window */
+	off_t ld_from;		 /* start of the window */
 	off_t ld_end;		 /* end of the window */
-	unsigned char ld_how;	 /* how the window is read, an enum fetch_how */
+	unsigned char ld_how;	 /* method of reading, an enum fetch_how */
 	unsigned char ld_tries;	 /* number of fetches that were started */
 	bool ld_pending;      /* true until wt_done of the caller is called */
-	bool ld_drops;	      /* true if the pages are dropped if fetched */
+	bool ld_drops;	      /* true if pw_unpin drops fetched pages */
 	bool ld_missed;	      /* true if a page was not resident */
 	bool ld_fetched;      /* true if missing pages entered the page cache */
 } __attribute__((may_alias)); /* ft_private is an array of characters */
@@ -107,7 +107,8 @@ lend_choose(struct pw_fetch *ft)
 	struct pw_loop *lp = file_priv(ft->ft_file)->fp_loop;
 	enum admission_verdict verdict = ADMISSION_STAYS;
 
-	device_step(lend_device(ft)); /* for device_marks and device_folds */
+	/* device_marks and device_folds need this call first. */
+	device_step(lend_device(ft));
 	if (ft->ft_cache == PW_CACHE_AUTO) {
 		admission_asked(pool_admission(lp->lp_pool), &lp->lp_noted,
 		    ft->ft_file, (off_t)ft->ft_have);
@@ -124,7 +125,7 @@ lend_choose(struct pw_fetch *ft)
 		ld->ld_how = lend_can_lock(ft) ? FETCH_FOLIO : FETCH_PAGES;
 }
 
-/* Takes the pin that has the whole window, a copy or a mapping.  Returns false if there is none. */
+/* References the pin that has the whole window, a copy or a mapping.  Returns false if there is none. */
 static bool
 lend_take_pin(struct pw_fetch *ft)
 {
@@ -155,7 +156,10 @@ lend_check(const struct pw_fetch *ft)
 	return file_priv(ft->ft_file)->fp_remote ? 0 : file_check(ft->ft_file);
 }
 
-/* Has a disk thread drop the fetched pages: soon, and again later, since a socket may still hold some. */
+/*
+ * Has a disk thread drop the fetched pages after DROP_SOON, and again after DROP_LATER, since a socket may
+ * still hold some at first.
+ */
 static void
 lend_drop(struct lend_private *ld)
 {
@@ -186,7 +190,7 @@ pw_unpin(struct pw_fetch *ft)
 	pw_file_unref(&ld->ld_file);
 }
 
-/* Completes the caller's wait.  After an error, also releases the window.  The caller may free the struct. */
+/* Completes the caller's wait.  After an error, first releases the window.  wt_done may free the struct. */
 static void
 lend_deliver(struct pw_fetch *ft, int error)
 {
@@ -261,7 +265,7 @@ lend_has_budget(struct pw_waiter *w)
 		lend_deliver(ft, error);
 }
 
-/* Takes budget, and starts a fetch of the window.  Returns -EINPROGRESS or -errno. */
+/* Takes budget, now or later, and then starts a fetch of the window.  Returns -EINPROGRESS or -errno. */
 static int
 lend_start(struct pw_fetch *ft)
 {

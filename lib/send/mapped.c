@@ -52,7 +52,7 @@ send_from_mapping(struct pw_send *s, size_t len, size_t *sent)
 
 	/*
 	 * send(2) from the mapping would read the last bytes after file_check; send_copied reads
-	 * them before.
+	 * them before it calls file_check.
 	 */
 	if (pages == 0 || s->snd_mem_len > 0)
 		return send_copied(s, len, sent);

@@ -13,8 +13,8 @@
 #include "lib/send/send_private.h"
 
 /*
- * Limits of a chunk, the bytes of one step, which takes 40 to 140 us of the loop's time.  The chunk is
- * doubled if the client accepts all of it, and halved if the socket was full.
+ * Least and most bytes of a chunk, which one step sends in 40 to 140 us of the loop's time.  The chunk is
+ * doubled if the socket accepted all of it, and halved if the socket was full.
  */
 #define SEND_CHUNK	((size_t)128 << 10)
 #define SEND_CHUNK_MAX	((size_t)512 << 10)
@@ -72,9 +72,9 @@ extern const struct pw_send_path send_splice;
 extern const struct pw_send_path send_uring;
 
 /*
- * Sends the rest of the memory, and then bytes of the file by the function `call`, until ss_chunk
- * bytes are sent (not counting a head) or file_end is reached.  Common to all paths.  `call` sends
- * up to `len` bytes at snd_off, sets *sent, and returns 0 or -errno.
+ * Sends the rest of snd_mem, and then bytes of the file by the function `call`, until ss_chunk bytes
+ * (and a head of less than SEND_HEAD bytes) or snd_limit bytes are sent, or file_end is reached.
+ * Common to all paths.  `call` sends up to `len` bytes at snd_off, sets *sent, and returns 0 or -errno.
  */
 typedef int (*send_call_f)(struct pw_send *, size_t len, size_t *sent);
 enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
@@ -105,8 +105,8 @@ void send_room_settle(struct pw_send *, bool full);
 
 /*
  * send_window_choose sets ss_window, ss_lead and ss_how by the client's rate, or for a new client by the
- * median rate of other clients.  send_rate_measure updates snd_rate if enough bytes were acknowledged or
- * enough time has passed since the last update.
+ * median rate of other clients.  send_rate_measure updates snd_rate if 256 KiB were acknowledged, or 250 ms
+ * have passed, since the last update.
  */
 void send_window_choose(struct pw_send *);
 void send_rate_measure(struct pw_send *);
@@ -151,7 +151,7 @@ bool send_takes_tier(struct pw_send *);
  */
 bool send_tries_copies(struct pw_send *);
 
-/* A send_fetch_f that calls send_fetch for ss_waiter. */
+/* Calls send_fetch for ss_waiter.  Is a send_fetch_f. */
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 
 /*
@@ -170,9 +170,9 @@ enum pw_send_status send_by_pool(struct pw_send *);
 enum pw_send_status send_pool_report(struct pw_send *);
 
 /*
- * Between send_pending_begin and send_pending_end the transmission is pending, and a completion in
- * flight.  The completion calls the function `done` with ss_waiter; that function calls send_pending_end
- * and, last, snd_done.  If no completion will arrive, call send_pending_fail instead of send_pending_end.
+ * Begin and end a wait.  In between, the transmission is pending, and a completion is in flight.  The
+ * completion calls the function `done` with ss_waiter; that function calls send_pending_end and, last,
+ * snd_done.  If no completion will arrive, call send_pending_fail instead of send_pending_end.
  */
 void send_pending_begin(struct pw_send *, void (*done)(struct pw_waiter *));
 void send_pending_end(struct pw_send *, int error);
@@ -207,8 +207,9 @@ send_hole_end(const struct pw_send *s)
 }
 
 /*
- * Decides whether pages are dropped.  With PW_CACHE_AUTO only notes the request (admission_asked),
- * and leaves the decision to the first send_drops.  Call after snd_file is set.
+ * Decides whether pages are dropped.  With PW_CACHE_AUTO, and with PW_CACHE_DROP if the pool has a tier,
+ * only notes the request (admission_asked), and leaves the decision to the first send_drops.  Call after
+ * snd_file is set.
  */
 void send_drop_start(struct pw_send *);
 
@@ -222,8 +223,9 @@ bool send_drops(struct pw_send *);
 enum fetch_how send_fetch_how(struct pw_send *);
 
 /*
- * Call before and after a fetch, in the paths that fetch without a residency check.  Resident pages
- * before the first missing page are not dropped.
+ * Note which pages a fetch reads, so that these are dropped if send_drops is true.  Call them before and
+ * after a fetch, in the paths that fetch without a residency check.  Resident pages before the first missing
+ * page are not dropped.
  */
 void send_fetch_begin(struct pw_send *, off_t end);
 void send_fetch_end(struct pw_send *, off_t off, off_t end);
@@ -241,15 +243,18 @@ void send_brought_in(struct pw_send *, off_t off, off_t end);
 void send_drop_acknowledged(struct pw_send *);
 void send_drop_rest(struct pw_send *);
 
-/* Returns true if path aio has sent all that it read. */
+/* Returns true if the path, aio or ring, has sent all bytes that it read. */
 bool aio_is_empty(const struct pw_send *);
 
-/* A send_call_f that calls sendfile(2).  Copies the tail, and all of a file if sendfile(2) refuses it. */
+/*
+ * Sends by sendfile(2), as a send_call_f.  Copies the tail, and the whole file if sendfile(2) refuses the
+ * file.
+ */
 int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
 
 /*
- * A send_call_f that sends from the copy of ss_pin, which has the next `len` bytes.  Calls file_check
- * before it sends the last byte.
+ * Sends from the copy of ss_pin, which has the next `len` bytes, as a send_call_f.  Calls file_check before
+ * it sends the last byte.
  */
 int send_from_copy(struct pw_send *, size_t len, size_t *sent);
 
@@ -269,8 +274,8 @@ bool send_can_map(const struct pw_send *);
 bool send_can_read_marked(const struct pw_send *);
 
 /*
- * A send_call_f that reads the next bytes of the file into memory, calls file_check after the last one,
- * and sends the bytes behind snd_mem.  Returns -EBUSY with ss_result -EAGAIN if a page was evicted.
+ * Reads the next bytes of the file into memory, calls file_check after the last one, and sends the bytes
+ * behind snd_mem, as a send_call_f.  Returns -EBUSY with ss_result -EAGAIN if a page was evicted.
  */
 int send_copied(struct pw_send *, size_t len, size_t *sent);
 

@@ -1,7 +1,7 @@
 /*
  * path_aio: the paths aio and ring.  aio reads asynchronously into its own buffer, then calls
- * send(2) from it (thesis 2.3.2).  The loop never waits, and all data is copied twice, resident or
- * not.  If there is no io_uring, a disk thread reads.
+ * send(2) from that buffer (thesis 2.3.2).  The loop never waits, and all data is copied twice,
+ * resident or not.  If there is no io_uring, a disk thread reads.
  *
  * ring does the same, but the ring also sends (thesis 2.3.5): a read and a send are linked, and the
  * loop only accounts for both.  The loop itself sends what needs it between the read and the send:
@@ -26,7 +26,7 @@ struct aio {
 	char ai_data[];
 };
 
-/* Accounts for what the ring sent.  A full socket is no error: the loop sends the rest. */
+/* Accounts for the bytes that the ring sent.  A full socket is no error: the loop sends the rest. */
 static void
 aio_account(struct pw_send *s, struct aio *ai)
 {
@@ -98,7 +98,7 @@ aio_pool_run(struct pw_send *s)
 	return n > 0 ? send_check(s, (size_t)n) : 0;
 }
 
-/* Returns true if the ring may send the chunk: it follows a head, and precedes the last bytes. */
+/* Returns true if the ring may send the chunk to the socket: no head is left, and bytes follow the chunk. */
 static bool
 aio_may_link(const struct pw_send *s)
 {
@@ -125,9 +125,9 @@ aio_link(struct pw_send *s, struct aio *ai)
 }
 
 /*
- * Starts a read by the ring.  Fails with -ENOSYS for other paths that read for a pw_sink, as a ring may
- * be forbidden there, and for the last chunk of a remote file, since file_check may wait for its
- * server.
+ * Starts a read by the ring.  Fails with -ENOSYS if another path than aio and ring reads for a pw_sink,
+ * since a sandbox may forbid io_uring to a program that does not use these paths; and for the last chunk of
+ * a remote file, since file_check may wait for the file server.
  */
 static int
 aio_read_by_ring(struct pw_send *s, struct aio *ai)

@@ -16,7 +16,7 @@
 
 struct locked {
 	void *lk_map; /* mapping of the window, or NULL */
-	off_t lk_off; /* begin of the window, rounded down to a page */
+	off_t lk_off; /* start of the window, rounded down to a page */
 	off_t lk_end;
 };
 

@@ -36,7 +36,7 @@
 #define AHEAD WINDOW_MOST
 #define HOLDS 1000000 /* time that bytes count as resident, microseconds */
 
-/* Returns the bytes to read ahead of the chunk: as much as other paths would prefetch. */
+/* Returns the number of bytes to read ahead, behind the chunk: as many as other paths would prefetch. */
 static size_t
 native_readahead(struct pw_send *s)
 {
@@ -223,7 +223,7 @@ native_read_block(struct pw_send *s)
 
 /* A prefetch of indirect blocks.  May outlive all transmissions, so it refers to the file only. */
 struct early {
-	/* first member, since the callback casts it */
+	/* first member, as native_block_ahead_done casts its address */
 	struct pw_waiter er_waiter;
 	struct pw_file *er_file;
 	off_t er_off;

@@ -2,9 +2,9 @@
  * path_pool: calls every sendfile(2) on a disk thread, whether the data is resident or
  * not (thesis 2.3.1), as nginx does with `aio threads'.
  *
- * The loop does not touch the transmission while its job is queued or running.  The
- * thread stores the result of the call in ss_took and ss_result, for which the loop
- * accounts when the completion is delivered.
+ * While the job is queued or running, the loop changes only snd_error and ss_lent of
+ * the transmission.  The disk thread stores the result of the call in ss_took and
+ * ss_result, for which the loop accounts when the completion is delivered.
  *
  * The thread claims the socket before it sends.  Until then pw_send_take_back succeeds;
  * afterwards a cancelled transmission may still send a window.  Before a head, the thread
@@ -129,7 +129,7 @@ pool_path_send_both(struct pw_send *s, size_t len)
 	return pool_path_send_file(s, len);
 }
 
-/* Leaves the result of the call in ss_result.  Returns 0, since a full socket is no error. */
+/* Sends on a disk thread, and stores the result in ss_result.  Returns 0, since a full socket is no error. */
 static int
 pool_path_run(struct pw_send *s)
 {

@@ -50,7 +50,7 @@ piped_pipe_put(struct pw_loop *lp, struct pipe *pp)
 
 /*
  * Fills the pipe.  Returns 0 or -errno.  Returns -ENOBUFS in place of -EAGAIN and -ENOMEM, since
- * the caller takes -EAGAIN for a full socket.
+ * -EAGAIN means a full socket to the caller.
  */
 static int
 piped_fill(struct pipe *pp, const char *data, size_t len)

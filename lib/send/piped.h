@@ -11,14 +11,14 @@
 
 /*
  * Sends up to len bytes at data, which lie in the mapping of ss_pin, and sets *sent.  Returns 0 or -errno;
- * -ENOSYS if the caller has to send them by another call, -EFAULT if the file was truncated.
+ * -ENOSYS if the caller has to send the bytes by another call, -EFAULT if the file was truncated.
  */
 int piped_send(struct pw_send *, const char *data, size_t len, size_t *sent);
 
 /*
- * Copies up to len bytes at snd_off from the mapping of ss_pin, which has them.  A read-ahead mark
- * (os_fetch_folio) has no effect.  Returns how many bytes were copied, 0 if the caller has to read them by
- * another call, or -errno; -ESTALE if the file was truncated.
+ * Copies up to len bytes at snd_off from the mapping of ss_pin, which has these bytes.  A read-ahead mark
+ * (os_fetch_folio) has no effect.  Returns how many bytes were copied, 0 if the caller has to read the bytes
+ * by another call, or -errno; -ESTALE if the file was truncated.
  */
 long piped_read(struct pw_send *, char *to, size_t len);
 

@@ -8,7 +8,7 @@
 #include "lib/os/os.h"
 #include "lib/send/pipes.h"
 
-#define PIPES_KEPT 64
+#define PIPES_KEPT 64  /* maximum number of free pipes */
 #define PIPES_MAX  512 /* maximum number of pipes, of two descriptors each */
 
 struct pipes {

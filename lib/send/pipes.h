@@ -1,5 +1,5 @@
 /*
- * pipes: a store of pipes.  A loop has one for the path splice, and one for mappings (piped.h).
+ * pipes: a store of pipes.  A loop has a store for the path splice, and one for mappings (piped.h).
  *
  * A pipe is resized (F_SETPIPE_SZ), which an ordinary user may do until
  * /proc/sys/fs/pipe-user-pages-soft is reached (64 MiB: 512 pipes of 128 KiB).  A smaller pipe would be
@@ -13,7 +13,7 @@
 #include <sys/queue.h>
 
 #define PIPES_SPLICE ((size_t)128 << 10) /* size of a pipe of the path splice */
-/* size of a pipe for mappings, which holds SEND_CHUNK_MAX and a page */
+/* size of a pipe for mappings, bytes; its 256 slots hold the pages of SEND_CHUNK_MAX and one more */
 #define PIPES_MAPPED ((size_t)1 << 20)
 
 struct pipe {
@@ -31,7 +31,7 @@ void pipes_destroy(struct pipes **);
 /* Takes a pipe from the store, or creates one.  Returns 0 or -errno. */
 int pipes_get(struct pipes *, struct pipe **);
 
-/* Closes the pipes of the store, unless one was taken since the last call. */
+/* Closes the free pipes of the store, unless a pipe was taken since the last call. */
 void pipes_rest(struct pipes *);
 
 /* Returns a pipe to the store, or closes it if it is not empty. */

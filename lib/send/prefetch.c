@@ -101,7 +101,7 @@ prefetch_done(struct pw_waiter *w)
 	}
 	if (error == 0) {
 		send_priv(s)->ss_fetches++;
-		/* A client that may not read at all must not hold the budget of a bounded loop. */
+		/* On a bounded loop a new client, which may never read, must not hold budget. */
 		if (s->snd_rate == 0)
 			send_room_settle(s, true);
 	}
@@ -383,9 +383,9 @@ send_tries_copies(struct pw_send *s)
 }
 
 /*
- * Returns true if the next bytes of a file whose residency cannot be checked are sent from a copy: one that is
- * there, or in flight, or can be made by a fetch.  Otherwise disk threads send all that is left, as their check
- * of the version after the last byte is for all the bytes that they have read.
+ * Returns true if the next bytes of a file whose residency cannot be checked are sent from a copy that is
+ * present or in flight, or that a fetch can make.  Otherwise disk threads send the whole rest of the range:
+ * they check the version only after the last byte, and this check covers all bytes that they have read.
  */
 static bool
 prefetch_uses_copies(struct pw_send *s)

@@ -16,7 +16,7 @@
 	4 /* maximum number of windows in flight, if they are pinned */
 
 struct ahead {
-	/* first member, since the callback casts it */
+	/* first member, as readahead_done casts its address */
 	struct pw_waiter ah_waiter;
 	struct pw_send *ah_send; /* NULL once the transmission has ended */
 	struct pw_file *ah_file;
@@ -152,8 +152,8 @@ readahead_start(struct pw_send *s, off_t from, off_t end)
 }
 
 /*
- * Returns true if the window at *from should be fetched.  Allows several windows ahead only if they are
- * pinned, since they would otherwise be evicted unsent.
+ * Sets *from to the start of the next window, and returns true if this window should be fetched now.  Allows
+ * several windows in flight only if windows are pinned, since others would be evicted unsent.
  */
 static bool
 readahead_is_due(const struct pw_send *s, off_t *from)
@@ -185,7 +185,10 @@ send_check_spoils(const struct pw_send *s)
 	       residency_is_by_pieces(s->snd_file);
 }
 
-/* Fetches the next window if that is due.  Sets ss_follows instead if its first chunk is resident. */
+/*
+ * Fetches the next window if that is due, and returns true.  If the first chunk of the window is resident,
+ * sets ss_follows instead, and returns false.
+ */
 static bool
 readahead_next(struct pw_send *s)
 {

@@ -60,7 +60,7 @@ pw_send_default(void)
 	size_t i = 0;
 
 	while (pw_send_probe(paths[i], &why) != 0)
-		i++; /* the last one works everywhere */
+		i++; /* nodiskio works everywhere */
 	return paths[i];
 }
 
@@ -158,7 +158,7 @@ pw_send_start(struct pw_send *s)
 	return 0;
 }
 
-/* Checks the promises of pagewise.h for each status. */
+/* Aborts a debug build if the transmission breaks the rules of pagewise.h for this status. */
 static void
 send_check_step(
     const struct pw_send *s, enum pw_send_status status, uint64_t before)

@@ -19,7 +19,7 @@ enum {
 	LENT_NOT,     /* only the loop uses the socket */
 	LENT_OUT,     /* the job is queued, or its thread reads */
 	LENT_CLAIMED, /* a thread or the ring may be sending */
-	LENT_BACK,    /* the loop took it back: the thread must not send */
+	LENT_BACK,    /* the loop took the socket back; no thread may send */
 };
 
 struct send_private {
@@ -32,15 +32,15 @@ struct send_private {
 	off_t ss_ready; /* end of the bytes known to be resident, or -1 */
 	/* time of the check that set ss_ready, microseconds */
 	uint64_t ss_ready_at;
-	/* begin of the window being fetched; before the first fetch, snd_off at the start */
+	/* start of the window requested last; before the first one, snd_off of pw_send_start */
 	off_t ss_from;
-	off_t ss_asked;	    /* end of the window being fetched */
+	off_t ss_asked;	    /* end of the window requested last, or -1 */
 	off_t ss_offered;   /* end of the bytes offered to take_range, or -1 */
 	off_t ss_extent;    /* end of the hole or data at snd_off, or -1 */
 	bool ss_hole;	    /* true if a hole ends at ss_extent */
-	bool ss_backed_off; /* true if paused since the last progress */
+	bool ss_backed_off; /* true after a pause, until bytes are sent */
 	bool ss_short;	    /* true if the window was evicted unsent */
-	unsigned char ss_how; /* how the window is read, an enum fetch_how */
+	unsigned char ss_how; /* method of reading windows, an enum fetch_how */
 	bool ss_direct;	      /* true if the last window was read direct */
 	bool ss_full;	      /* true if the last step found the socket full */
 	bool ss_granted;      /* true if the budget for ss_wanted was granted */
@@ -66,14 +66,14 @@ struct send_private {
 	size_t ss_lead;
 	struct pin *ss_pin; /* pin that holds the byte at snd_off, or NULL */
 	struct ahead *ss_ahead; /* fetches of the next windows, or NULL */
-	uint64_t ss_mark;     /* begin of the rate measurement, microseconds */
+	uint64_t ss_mark;     /* start of the rate measurement, microseconds */
 	off_t ss_mark_off;    /* acknowledged offset at ss_mark */
-	off_t ss_fetched;     /* begin of the stretch that was fetched */
+	off_t ss_fetched;     /* start of the stretch that was fetched */
 	off_t ss_fetched_end; /* end of the stretch that was fetched */
-	off_t ss_dropped;     /* end of the dropped part of that stretch */
+	off_t ss_dropped;     /* end of the dropped part of the stretch */
 	void *ss_own;	      /* state of the path, or NULL */
-	unsigned ss_fetches;  /* fetches since the last progress */
-	int ss_lent;	      /* who uses the socket (LENT_NOT), atomic */
+	unsigned ss_fetches;  /* number of fetches since bytes were sent */
+	int ss_lent;	      /* user of the socket, one of LENT_*; atomic */
 	size_t ss_took;	      /* bytes that a disk thread's call sent */
 	int ss_result;	      /* result of the last send call, 0 or -errno */
 	int ss_next; /* outcome of a disk thread's call, an enum account_next */

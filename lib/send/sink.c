@@ -41,8 +41,9 @@ sink_is_read_apart(const struct pw_send *s)
 }
 
 /*
- * If RWF_NOWAIT refuses a page, reads into memory as the path aio does, since a second residency check
- * has the same result, and may start a read.
+ * Sends resident data, and has disk threads fetch missing data.  If RWF_NOWAIT refuses a page, reads into
+ * memory as the path aio does, since a second residency check would have the same result, and might start
+ * a read.
  */
 static enum pw_send_status
 sink_send_what_is_resident(struct pw_send *s)

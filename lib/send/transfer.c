@@ -70,7 +70,7 @@ transfer_admit(const struct pw_send *s)
 }
 
 struct send_job {
-	struct job sj_job; /* first member, since the job is freed */
+	struct job sj_job; /* first member, as free(job) frees this struct */
 	struct pw_send *sj_send;
 	int (*sj_run)(struct pw_send *);
 };
@@ -175,7 +175,7 @@ transfer_is_copied(const struct pw_send *s)
 	return s->snd_len <= (off_t)SEND_TAIL && !s->snd_path->path_reads;
 }
 
-/* Returns true if memory and file go in one call.  Memory of SEND_HEAD bytes or more goes alone. */
+/* Returns true if one call sends memory and file.  Memory of SEND_HEAD bytes or more is sent alone. */
 static bool
 transfer_takes_memory(const struct pw_send *s, off_t file_end)
 {

@@ -16,9 +16,9 @@
 #define MEASURED ((off_t)256 << 10)  /* least bytes of a measurement */
 /* least time of a measurement of less than MEASURED bytes, microseconds */
 #define SPAN	 250000
-#define STEP	 ((size_t)32 << 10) /* bytes of budget returned at a time */
+#define STEP	 ((size_t)32 << 10) /* least bytes of budget returned at once */
 
-/* Moves the loop's estimate of the median rate.  A mean would follow a single fast client. */
+/* Moves the loop's estimate of the median rate towards `rate`.  A mean would follow a single fast client. */
 static void
 window_remember(struct pw_loop *lp, uint64_t rate)
 {

@@ -23,7 +23,7 @@ struct window_facts {
 	/* true if wf_rate is the median of other clients */
 	bool wf_guess;
 	uint64_t wf_latency; /* time of a fetch with its queue, microseconds */
-	bool wf_plenty;	     /* true if the budget has plenty left */
+	bool wf_plenty;	     /* result of budget_plenty, or false */
 };
 
 /* Returns the size of the next window in bytes, a power of two. */
