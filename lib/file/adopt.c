@@ -16,8 +16,8 @@
 
 /* A descriptor that a disk thread examines.  The loop owns this struct again after the completion. */
 struct adoption {
-	struct pw_waiter
-	    ad_waiter; /* first member, since the callback casts it */
+	/* first member, as adopt_done casts its address */
+	struct pw_waiter ad_waiter;
 	struct pw_loop *ad_loop;
 	struct pw_device *ad_device;
 	int ad_fd;	     /* duplicate of the caller's descriptor */
@@ -29,7 +29,7 @@ struct adoption {
 };
 
 struct adopt_job {
-	struct job aj_job; /* first member, since the job is freed */
+	struct job aj_job; /* first member, as free(job) frees this struct */
 	struct adoption *aj_adoption;
 };
 
@@ -67,7 +67,7 @@ adopt_find(int fd, const struct stat *expected, struct found *fnd)
 	return fnd->fnd_fd < 0 ? fnd->fnd_fd : 0;
 }
 
-/* Creates the file of a result, and sets the time of its lookup. */
+/* Creates a file from the result, and sets fil_checked.  Returns 0 or -errno. */
 static int
 adopt_create(struct pw_loop *lp, struct found *fnd, struct pw_file **file)
 {

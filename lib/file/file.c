@@ -202,7 +202,7 @@ file_is_fresh(struct pw_file *file)
 	return !file->fil_stale;
 }
 
-/* Opens the path and checks again that it leads to a regular file. */
+/* Opens the path, and checks again that the path leads to a regular file: returns -EACCES if not. */
 static int
 file_open_regular(const struct pw_root *rt, const char *path,
     enum os_resolve resolve, struct found *fnd)

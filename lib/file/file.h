@@ -33,13 +33,13 @@ void file_root_unref(struct pw_loop *, struct pw_root **);
 /* List of open operations that wait for the result of one lookup; op_others points to the list. */
 TAILQ_HEAD(opens, pw_open);
 
-/* The result of looking a path up, before it becomes a struct pw_file. */
+/* Result of a lookup, from which file_create makes a struct pw_file. */
 struct found {
-	int fnd_fd; /* descriptor if a regular file was opened, else -1 */
-	bool fnd_same;
+	int fnd_fd;    /* descriptor if a regular file was opened, else -1 */
+	bool fnd_same; /* true if the cached file is unchanged */
 	struct stat fnd_stat;
 	bool fnd_attributed; /* true if the attribute was read */
-	char *fnd_attribute; /* the value, from malloc(3), or NULL */
+	char *fnd_attribute; /* attribute's value, from malloc(3), or NULL */
 	size_t fnd_attribute_len;
 };
 
@@ -88,14 +88,15 @@ void file_announce(const struct pw_file *);
 
 /*
  * Creates a file with one reference.  Takes ownership of descriptor and attribute, even on failure.
+ * Returns 0 or -ENOMEM.  Loop's thread.
  */
 int file_create(struct pw_loop *, struct found *, struct pw_file **);
 
 /*
  * Creates a loop's cache of at most `size` open files (0 means 1024), by root and path.  When the
- * cache is full, it closes the least recently used file.  A second after the last lookup of a path,
- * the cache looks the path up again.  The cache also remembers for a second that the pool did not
- * find a path (negative_cache.h).
+ * cache is full, it closes the least recently used file.  If a path is opened a second or more after
+ * its last lookup, the cache looks the path up again.  The cache also remembers for a second that the
+ * pool did not find a path (negative_cache.h).  Returns NULL if memory is short.
  */
 struct file_cache *file_cache_create(unsigned size);
 void file_cache_destroy(struct file_cache **);

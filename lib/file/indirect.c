@@ -55,7 +55,7 @@ indirect_missing(const struct indirect *in, off_t off, off_t end, uint64_t now)
 	return off < end ? off : end;
 }
 
-/* Shifts in_known so that it has a bit for n.  Bits at the other end are lost. */
+/* Shifts in_known so that one of its bits stands for block n.  Bits at the other end are lost. */
 static void
 indirect_shift(struct indirect *in, uint64_t n)
 {

@@ -25,12 +25,12 @@
 
 struct entry {
 	LIST_ENTRY(entry) en_hash;
-	TAILQ_ENTRY(entry) en_lru; /* oldest use first */
+	TAILQ_ENTRY(entry) en_lru; /* in fc_lru, least recently used first */
 	struct pw_loop *en_loop;
-	struct pw_root *en_root; /* one reference */
+	struct pw_root *en_root; /* referenced root of en_path */
 	struct pw_file *en_file; /* NULL until the first lookup ends */
 	uint64_t en_used;
-	enum os_resolve en_resolve; /* how a disk thread looks the path up */
+	enum os_resolve en_resolve; /* mode of a disk thread's lookup */
 	bool en_attribute;	    /* true if lookups read the attribute */
 	/* true while a lookup is pending; then the entry is not on fc_lru */
 	bool en_opening;
@@ -442,7 +442,10 @@ open_cache_open_give(struct entry *en, struct pw_open *op)
 	return 0;
 }
 
-/* Opens without waiting, or fails with -EAGAIN.  Sets *enp to the entry if there is one. */
+/*
+ * Opens the path without waiting.  Fails with -EAGAIN or -EXDEV if a disk thread must open the path, or with
+ * another -errno.  Sets *enp if the path had no entry.
+ */
 static int
 open_cache_open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
     uint64_t now_us, bool attribute, struct entry **enp)
@@ -475,7 +478,7 @@ open_cache_open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	return open_cache_entry_install(lp, en, &fnd, now_us);
 }
 
-/* Has the pool open the path, unless the negative cache has the path. */
+/* Has the pool open the path, or returns the error that the negative cache has.  Returns 0 or -errno. */
 static int
 open_cache_open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
     uint64_t now_us, bool attribute, struct entry **enp)

@@ -27,7 +27,7 @@ bool residency_ask(struct pw_file *, off_t off, off_t len);
  */
 void residency_round(const struct pw_file *, off_t *off, off_t *end);
 
-/* Notes that the pool fetched the range, for later checks.  Call it after a fetch without an error. */
+/* Notes that a fetch has read the range, for later checks.  Call it after a fetch without an error. */
 void residency_fetched(struct pw_file *, off_t off, off_t len);
 
 /*

@@ -1,7 +1,7 @@
 /*
  * verified: remembers which pieces of files a recent check found resident, so that a
  * popular piece is not checked for each request.  Each loop has its own table of fixed
- * size, which covers 256 MiB of files.  A new piece replaces another piece.
+ * size, which covers 256 MiB of files.  A new piece replaces the piece in the same slot.
  */
 #ifndef LIB_FILE_VERIFIED_H
 #define LIB_FILE_VERIFIED_H
@@ -20,7 +20,7 @@ void verified_destroy(struct verified **);
 uint32_t verified_number(struct verified *);
 
 /*
- * Removes from both ends of [*off, *end) the pieces that were noted at the time `since' or
+ * Removes from both ends of [*off, *end) the pieces that were noted at the time `since` or
  * later.  Sets *off equal to *end if nothing is left.
  */
 void verified_trim(const struct verified *, uint32_t file, off_t *off,
