@@ -1,5 +1,5 @@
 /*
- * histogram: struct pw_histogram of pagewise.h.
+ * histogram: adds times to a struct pw_histogram (pagewise.h), and copies it.
  */
 #include "lib/pagewise.h"
 
