@@ -438,7 +438,7 @@ os_wake_close(int fds[2])
 	fds[0] = fds[1] = -1;
 }
 
-/* Does not use shm_open(2), whose objects grow only by ftruncate(2). */
+/* Uses memfd_create(3), since write(2) extends its objects, but not those of shm_open(2). */
 int
 os_memfd(const char *name, size_t size)
 {

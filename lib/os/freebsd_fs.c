@@ -16,8 +16,8 @@
 /*
  * File systems and their residency checks.  sendfile(2) does not wait if the file system's
  * getpages_async returns before the disk read ends, as in ufs and ext2fs.  In tmpfs, getpages_async
- * waits for pages that were swapped out.  In ZFS, NFS and the rest, it reads before it returns;
- * these file systems have caches of their own, with unknown contents.
+ * waits for pages that were swapped out.  In ZFS, NFS and the rest, getpages_async ends after the
+ * read; these file systems have caches of their own, with unknown contents.
  */
 static const struct {
 	const char *name;

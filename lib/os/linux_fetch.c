@@ -21,7 +21,7 @@
 
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
 #define TRASH		  16384 /* buffer of linux_fetch_read_all, bytes */
-#define WAITS		  32 /* single pages to wait for before the whole window is read */
+#define WAITS		  32 /* maximum waits for a single page, per OS_FOLIO */
 #define FOLIO_PIPES	  256 /* maximum number of pipes that keep folios */
 #define HUGE_SIZE	  "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
@@ -158,7 +158,7 @@ os_fetch_wait(int sink, int fd, off_t off, size_t len)
 	return 0;
 }
 
-/* Reads the first page of the mapping.  Returns false if it was resident (no major fault). */
+/* Reads the first page of the mapping.  Returns false if the page was resident (no major fault). */
 static bool
 linux_fetch_populate(char *map)
 {

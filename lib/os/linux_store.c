@@ -1,6 +1,6 @@
 /*
- * linux_store: files in which the library keeps data of its own, and what identifies the files that this data
- * comes from.
+ * linux_store: opens and extends the files in which the library keeps data of its own, and reads
+ * the path and the version of the files from which the data comes.
  */
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -85,7 +85,7 @@ os_is_block_device(dev_t dev)
 	return major(dev) != 0;
 }
 
-/* Calls readlinkat, since seccomp allows that alone. */
+/* Calls readlinkat(2), since the server's seccomp filter refuses readlink(2). */
 long
 os_path(int fd, char *path, size_t size)
 {

@@ -153,6 +153,7 @@ int os_open(int dirfd, const char *path, int resolve);
  * -EXDEV for a mount point.
  */
 int os_stat_name(int dirfd, const char *name, struct stat *);
+/* Opens a directory below dirfd for reading.  `links` is 0, or a rule for links such as OS_NO_LINKS. */
 int os_open_dir(int dirfd, const char *path, int links);
 
 /*
@@ -179,7 +180,7 @@ long os_attribute(int fd, const char *name, void *to, size_t size);
 /* Returns true if OS_CACHED works on the file system of dirfd. */
 bool os_cached_works(int dirfd);
 
-/* How residency is checked. */
+/* Means of checking residency. */
 enum os_ask {
 	OS_ASK_UNKNOWN,
 	OS_ASK_NOWAIT,	/* preadv2(RWF_NOWAIT), cachestat(2) where permitted */
@@ -283,7 +284,7 @@ void os_advise_random(int fd, bool random);
  * the range.
  *
  * os_fetch_wait waits as os_fetch_end does, but does not use the pages if os_owner returns true.
- * Linux makes a page active at its second use, and the send is to be the first.
+ * Otherwise the send would be the second use of a page, at which Linux makes the page active.
  */
 int os_sink_open(void);
 void os_fetch_begin(int fd, off_t off, size_t len, size_t step);
@@ -292,8 +293,8 @@ int os_fetch_wait(int sink, int fd, off_t off, size_t len);
 
 /*
  * Reads a whole OS_FOLIO of a file, or its part up to the end of the file, as one large folio if
- * the file system has them.  That needs a fifth of the CPU time of os_fetch_begin, and one disk
- * request.  Waits for the read; os_fetch_end must still be called afterwards.  Returns false if
+ * the file system has them.  Such a read needs a fifth of the CPU time of os_fetch_begin, and one
+ * disk request.  Waits for the read; os_fetch_end must still be called afterwards.  Returns false if
  * nothing was read; then call os_fetch_begin.
  *
  * If `fo` is not NULL, keeps the folio in memory as well, and sets fo_map to its mapping; then
@@ -309,7 +310,7 @@ int os_fetch_wait(int sink, int fd, off_t off, size_t len);
  */
 #define OS_FOLIO ((size_t)2 << 20)
 struct os_folio {
-	void *fo_map; /* or NULL */
+	void *fo_map; /* mapping, or NULL if no folio is kept */
 	size_t fo_len;
 	int fo_pipe; /* descriptor of the pipe, or -1 if the mapping is locked */
 };
@@ -331,7 +332,7 @@ unsigned os_folio_pipes(size_t bytes);
 int os_pagemap_open(void);
 
 /*
- * os_unmark removes the read-ahead mark of the folio at `off`.  That starts a read, unless the
+ * os_unmark removes the read-ahead mark of the folio at `off`.  The removal starts a read, unless the
  * `readahead` bytes behind the folio's first page, or all bytes up to the end of the file, are
  * resident.  os_can_unmark returns true if these bytes are resident, and false if they are not, or
  * if the process may not check them (cachestat(2)).  Call both on disk threads.
@@ -362,7 +363,7 @@ long os_direct_read(int fd, off_t off, void *to, size_t len, size_t align);
 
 /*
  * Returns true if st_dev is the number of a block device.  Other file systems, such as NFS, FUSE, btrfs and ZFS,
- * get a number at each mount, and may get that of another one.
+ * get a number at each mount, possibly the earlier number of another file system.
  */
 bool os_is_block_device(dev_t);
 
@@ -477,8 +478,9 @@ int os_read_link(const char *path, char *to, size_t size, uid_t *owner);
 int os_follow_parent(pid_t parent);
 
 /*
- * Closes inherited descriptors except the standard files.  These are the descriptors without
- * FD_CLOEXEC, which the process sets on all its own.  Call before threads are started.  Reads /proc.
+ * Closes inherited descriptors except the standard files.  A descriptor without FD_CLOEXEC is an
+ * inherited one, since the process sets FD_CLOEXEC on all its own.  Call before threads are started.
+ * Reads /proc.
  */
 int os_close_inherited(void);
 
@@ -535,7 +537,7 @@ int os_limit_rights(int fd, enum os_rights);
 /* Fills a buffer with unpredictable bytes, without waiting.  Returns 0 or -errno. */
 int os_random(void *to, size_t len);
 
-/* Creates anonymous shared memory of this size.  Returns a descriptor or -errno. */
+/* Creates anonymous shared memory of this size, which write(2) may extend.  Returns a descriptor or -errno. */
 int os_memfd(const char *name, size_t size);
 
 /*
@@ -588,7 +590,7 @@ void os_thread_fetcher(void);
 /* Lowers the priority of the calling thread, which computes for the loops. */
 void os_thread_helper(void);
 
-/* Joins a thread that has ended.  Fails with -EBUSY or -ETIMEDOUT at once if it still runs. */
+/* Joins a thread that has ended.  Fails with -EBUSY or -ETIMEDOUT at once if the thread still runs. */
 int os_thread_reap(pthread_t);
 
 #define OS_SAMPLE ((size_t)64 << 10) /* distance of residency samples, bytes */

@@ -1,5 +1,6 @@
 /*
- * store: files that a process keeps for itself, such as those of the tier.  Any thread.
+ * store: files that a process keeps for itself, such as those of the tier.  Any thread may call
+ * the functions.
  */
 #ifndef LIB_OS_STORE_H
 #define LIB_OS_STORE_H
