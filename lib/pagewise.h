@@ -65,15 +65,15 @@ const char *pw_version(void);
  * 65536 descriptors, or to RLIMIT_NOFILE if that is less.  Otherwise a loop may wait for the disk
  * when it needs a page of the program, and for other processors while the descriptor table of a
  * process with threads grows.  With glibc, pw_process_prepare also makes later threads map their
- * heaps in one piece.  Call it before the first thread is started and after RLIMIT_NOFILE is set.
- * Returns 0, or -errno if it could only read some pages of the program into memory, so that the
- * kernel may evict them; RLIMIT_MEMLOCK causes -ENOMEM and -EPERM.
+ * heaps in one piece.  Call before the first thread is started and after RLIMIT_NOFILE is set.
+ * Returns 0, or -errno if some pages of the program could only be read into memory, not locked; the
+ * kernel may then evict these pages.  RLIMIT_MEMLOCK causes -ENOMEM and -EPERM.
  */
 int pw_process_prepare(void);
 
 /* Configuration of a pool. */
 struct pw_pool_conf {
-	/* threads per queue, plus 2 for lookups; 0 means 16 */
+	/* threads per queue, plus up to 2 for lookups; 0 means 16 */
 	unsigned ppc_threads;
 	unsigned ppc_queue; /* maximum jobs in a queue; 0 means 4096 */
 };
@@ -163,7 +163,7 @@ void pw_loop_tick(struct pw_loop *, uint64_t now_us);
 
 /*
  * Closes the least recently used file that only the cache refers to.  Returns false if there is no
- * such file.  Call it when the process has no free descriptor.
+ * such file.  Call when the process has no free descriptor.
  */
 bool pw_loop_spare(struct pw_loop *);
 
@@ -226,34 +226,34 @@ int pw_root_fd(const struct pw_root *);
 
 /*
  * Opens a directory below the root for reading.  Returns a descriptor, which the caller closes, or
- * -errno.  May wait, so call it in tk_work only.
+ * -errno.  May wait; call in tk_work only.
  */
 int pw_root_open_dir(const struct pw_root *, const char *path);
 
 /*
  * Opens a regular file below the root for reading.  Returns a descriptor, which the caller closes,
- * or -errno (-EACCES for other types).  May wait, so call it in tk_work only.
+ * or -errno (-EACCES for other types).  May wait; call in tk_work only.
  */
 int pw_root_open_file(const struct pw_root *, const char *path);
 
 /*
  * Fills in the struct as fstatat(2) does for `name` in the directory, without following a link.
- * Returns -EXDEV for a mount point, since the other file system may hang.  May wait, so call it in
- * tk_work only.
+ * Returns -EXDEV for a mount point, since the other file system may hang.  May wait; call in tk_work
+ * only.
  */
 int pw_stat_name(int dirfd, const char *name, struct stat *);
 
 /*
  * Fills in the struct as stat(2) does for a path below the root, with the root's rule for links.
- * Returns -EXDEV for paths outside the root, or on another file system, which may hang.  May wait,
- * so call it in tk_work only.
+ * Returns -EXDEV for paths outside the root, or on another file system, which may hang.  May wait;
+ * call in tk_work only.
  */
 int pw_root_stat(const struct pw_root *, const char *path, struct stat *);
 
 /*
  * Reads an extended attribute, named as in plc_attribute, of the regular file `name` in the
  * directory.  Returns the length of its value, or -errno: -ENOENT if the file has no such
- * attribute, -EXDEV for a mount point.  May wait, so call it in tk_work only.
+ * attribute, -EXDEV for a mount point.  May wait; call in tk_work only.
  */
 long pw_name_attribute(
     int dirfd, const char *name, const char *attribute, void *to, size_t size);
@@ -316,7 +316,7 @@ struct pw_open {
 		struct pw_open *tqe_next;
 		struct pw_open **tqe_prev;
 	} op_link;
-	void *op_others; /* pending opens of this path; NULL if none */
+	void *op_others; /* list that op_link is in; NULL if not pending */
 };
 
 /*
@@ -396,8 +396,8 @@ int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
  * Checks, without waiting for the disk, whether `len` bytes at `off` are resident.
  *   1            all are: a sendfile(2) of fil_fd would not wait for the disk now
  *   0            some byte is not resident, or the file's pages are being dropped
- *   -EOPNOTSUPP  unknown: on FreeBSD, and where the path pool sends the files, as on network file
- *                systems
+ *   -EOPNOTSUPP  unknown: on FreeBSD except tmpfs, and where the path pool sends the files, as on
+ *                network file systems
  *   -EINVAL      the range is empty or not within fil_size, or the file is not regular
  * The kernel may evict pages at any moment after the call, and the library keeps a result for up to
  * 100 ms, so check each chunk just before it is sent.  A chunk should have at most 512 KiB, whose
@@ -434,7 +434,7 @@ int pw_resident(struct pw_file *, off_t off, size_t len);
  *
  * Limits: locked pages and copies, with those of transmissions, take at most an eighth of memory
  * (pw_pool_pinned).  Above that PW_FETCH_PAGES does not lock, and PW_FETCH_MEMORY fails with
- * -ENOBUFS.  A range that was not resident also takes ft_have bytes of the budget (ps_unsent) until
+ * -ENOBUFS.  A range that was not lent at once takes ft_have bytes of the budget (ps_unsent) until
  * pw_unpin, so other transmissions may wait for pw_unpin.  Unpin a range that a client does not
  * read, and fetch the range again later.
  */
@@ -445,7 +445,7 @@ enum pw_fetch_want { PW_FETCH_PAGES, PW_FETCH_MEMORY };
 
 /* Options for the pages that a transmission or pw_fetch fetched (thesis 4.4.1). */
 enum pw_cache {
-	PW_CACHE_KEEP, /* the kernel decides */
+	PW_CACHE_KEEP, /* kept until the kernel evicts them */
 	PW_CACHE_DROP, /* dropped once the client has acknowledged them */
 	PW_CACHE_AUTO, /* kept if the file is popular, else dropped */
 };
@@ -696,8 +696,8 @@ int pw_send_start(struct pw_send *);
 enum pw_send_status pw_send_step(struct pw_send *);
 
 /*
- * Cancels a transmission.  If it is pending, the library still calls snd_done later; keep its memory and
- * its socket until that call.
+ * Cancels a transmission.  If the transmission is pending, the library still calls snd_done later; keep
+ * its memory and its socket until that call.
  */
 void pw_send_cancel(struct pw_send *);
 
@@ -715,7 +715,7 @@ bool pw_send_take_back(struct pw_send *);
 bool pw_send_stuck(struct pw_send *);
 
 /*
- * Releases the transmission's part of the budget for fetched data.  Call it when the sink accepts
+ * Releases the transmission's part of the budget for fetched data.  Call when the sink accepts
  * nothing for a long time, since other transmissions may wait for that part.  Does nothing if the
  * transmission is pending.
  */
@@ -730,7 +730,7 @@ uint64_t pw_unacked(int sock);
 /* Returns true if all bytes in the socket still wait for the disk (path native). */
 bool pw_awaits_disk(int sock);
 
-/* Ends a transmission and releases its file.  Aborts the program if it is pending. */
+/* Ends a transmission and releases its file.  Aborts the program if the transmission is pending. */
 void pw_send_finish(struct pw_send *);
 
 /*
@@ -789,7 +789,7 @@ size_t pw_loop_sleeps(const struct pw_loop *, struct pw_sleep list[PW_SLEEPS]);
 
 struct pw_device_stats {
 	uint64_t ds_dev;       /* st_dev; 0 if the table has no slot left */
-	const char *ds_queue;  /* "files", "tasks" or "mounts" */
+	const char *ds_queue;  /* "files", "tasks", "mounts" or "tier" */
 	const char *ds_fsname; /* file system type, or NULL if unknown */
 	const char *ds_mount;  /* mount point on FreeBSD, else NULL */
 	unsigned ds_threads;
@@ -818,8 +818,8 @@ struct pw_pool_stats {
 void pw_pool_stats(struct pw_pool *, struct pw_pool_stats *);
 
 /*
- * Returns the bytes of memory that hold windows of files until these are sent: pages of the page
- * cache, and copies.  All of them take at most an eighth of memory.  Any thread may call it.
+ * Returns the bytes of memory that hold windows of files until these are sent: kept pages of the
+ * page cache, and copies; together at most an eighth of memory.  Any thread may call it.
  */
 uint64_t pw_pool_pinned(struct pw_pool *);
 
