@@ -111,7 +111,7 @@ struct ngx_http_pagewise_ctx_s {
     struct pw_file             *file;
     ngx_fd_t                    fd;         /* descriptor in the buffers */
     ngx_fd_t                    refused;    /* descriptor nginx sends, or -1 */
-    ngx_open_file_info_t       *info;       /* what nginx opened, or NULL */
+    ngx_open_file_info_t       *info;       /* file nginx opened, or NULL */
     ngx_file_t                 *out;        /* file of windows, or NULL if it
                                                is the file of the buffer */
     ngx_http_pagewise_send_t   *send;       /* NULL if no range is being sent */
@@ -131,8 +131,8 @@ struct ngx_http_pagewise_ctx_s {
 
 
 /*
- * the process; ngx_http_pagewise_loop() returns NULL if the library did not
- * start
+ * start and stop the library in a worker; ngx_http_pagewise_loop() returns
+ * NULL if the library did not start
  */
 
 ngx_int_t ngx_http_pagewise_init_process(ngx_cycle_t *cycle,
@@ -144,7 +144,7 @@ const struct pw_send_path *ngx_http_pagewise_path(void);
 /* returns how many files a cache of the worker may keep open */
 ngx_uint_t ngx_http_pagewise_max_files(void);
 
-/* reads the mount points; closes their roots */
+/* read the mount points, and close their roots */
 ngx_int_t ngx_http_pagewise_read_mounts(ngx_cycle_t *cycle);
 void ngx_http_pagewise_close_mounts(void);
 
@@ -199,7 +199,10 @@ ngx_int_t ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
 ngx_int_t ngx_http_pagewise_send_start(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, off_t from, off_t end);
 
-/* returns NGX_OK when the range is sent */
+/*
+ * sends some of the range; returns NGX_OK when the transmission has ended, else
+ * NGX_AGAIN or NGX_ERROR
+ */
 ngx_int_t ngx_http_pagewise_send(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 void ngx_http_pagewise_send_close(ngx_http_pagewise_ctx_t *ctx);
@@ -215,7 +218,7 @@ ngx_int_t ngx_http_pagewise_pending(ngx_http_request_t *r,
 ngx_int_t ngx_http_pagewise_next(ngx_http_pagewise_ctx_t *ctx,
     ngx_chain_t *in);
 
-/* ends a wait before the header, with 0 or an error */
+/* ends a wait: calls ctx->resume with err, which is 0 on success */
 void ngx_http_pagewise_continue(ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
 ngx_http_pagewise_ctx_t *ngx_http_pagewise_get_ctx(ngx_http_request_t *r);
 ngx_http_pagewise_ctx_t *ngx_http_pagewise_create_ctx(ngx_http_request_t *r);
@@ -250,7 +253,7 @@ ngx_int_t ngx_http_pagewise_respond(ngx_http_request_t *r,
 ngx_int_t ngx_http_pagewise_redirect(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 
-/* waits before the header is sent */
+/* begins a wait before the header is sent; returns NGX_DONE */
 ngx_int_t ngx_http_pagewise_wait(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 

@@ -124,9 +124,7 @@ ngx_http_pagewise_cleanup(void *data)
 }
 
 
-/*
- * waits before the header is sent; ngx_http_pagewise_continue() ends the wait
- */
+/* begins a wait, which ngx_http_pagewise_continue() ends */
 
 ngx_int_t
 ngx_http_pagewise_wait(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)

@@ -32,7 +32,7 @@ struct ngx_http_pagewise_entry_s {
 typedef struct {
     ngx_http_pagewise_entry_t   entries[NGX_HTTP_PAGEWISE_FILES];
     ngx_http_pagewise_entry_t  *buckets[NGX_HTTP_PAGEWISE_FILES];
-    ngx_queue_t                 queue;      /* last used entry first */
+    ngx_queue_t                 queue;      /* most recently used first */
 } ngx_http_pagewise_files_t;
 
 

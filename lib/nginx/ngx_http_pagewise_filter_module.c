@@ -1,9 +1,9 @@
 
 /*
- * The body filter, between the range filter and the copy filter.  It passes a
- * file on in windows, but passes a window only when the library has found the
- * window resident, so that later filters and sendfile() do not wait for the
- * disk.
+ * The body filter, between the range filter and the copy filter.  The filter
+ * passes a file on in windows, but passes a window only when the library has
+ * found the window resident, so that later filters and sendfile() do not wait
+ * for the disk.
  *
  * Files that other modules send, such as those of proxy_cache, have a
  * descriptor of nginx, from which the library makes a file of its own.
@@ -134,7 +134,7 @@ ngx_http_pagewise_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
         return NGX_ERROR;
     }
 
-    /* called if a later filter adds a buffer, as the addition filter does */
+    /* reentered: a later filter, such as addition, sends another buffer */
 
     if (ctx->busy) {
         return NGX_OK;

@@ -368,7 +368,7 @@ ngx_http_pagewise_respond(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
 
     r->allow_ranges = 1;
 
-    /* we need to allocate all before the header would be sent */
+    /* allocates before the header is sent, so that a failure can send 500 */
 
     b = ngx_calloc_buf(r->pool);
     if (b == NULL) {
@@ -406,7 +406,7 @@ ngx_http_pagewise_respond(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
 }
 
 
-/* serves the first name of "pagewise_index" that exists */
+/* redirects internally to the first name of "pagewise_index" that exists */
 
 ngx_int_t
 ngx_http_pagewise_index_handler(ngx_http_request_t *r)

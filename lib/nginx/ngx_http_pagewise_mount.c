@@ -19,7 +19,7 @@ typedef enum {
     NGX_HTTP_PAGEWISE_MOUNT_NEW = 0,
     NGX_HTTP_PAGEWISE_MOUNT_OPENING,
     NGX_HTTP_PAGEWISE_MOUNT_OPEN,
-    NGX_HTTP_PAGEWISE_MOUNT_CLOSED          /* failed; use a shorter path */
+    NGX_HTTP_PAGEWISE_MOUNT_CLOSED          /* failed; use a parent mount */
 } ngx_http_pagewise_mount_e;
 
 
@@ -98,7 +98,8 @@ ngx_http_pagewise_read_mounts(ngx_cycle_t *cycle)
 
 
 /*
- * decodes \040 etc., which stand for a blank, a tab, a newline and a backslash
+ * adds a mount point, whose path has \040 etc. for a blank, a tab, a newline
+ * and a backslash
  */
 
 static ngx_int_t

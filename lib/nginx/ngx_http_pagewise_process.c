@@ -13,7 +13,7 @@
 
 #define NGX_HTTP_PAGEWISE_TICK   250        /* time between ticks, ms */
 #define NGX_HTTP_PAGEWISE_IDLE   15000000   /* idle time until ticks end, us */
-#define NGX_HTTP_PAGEWISE_END    100000
+#define NGX_HTTP_PAGEWISE_END    100000     /* wait for jobs at exit, us */
 #define NGX_HTTP_PAGEWISE_OPEN   1024       /* most open files of a cache */
 
 

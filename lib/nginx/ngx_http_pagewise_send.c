@@ -78,9 +78,9 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 
 
 /*
- * When the origin confirms a cached response, nginx changes the header of the
- * cache file in place.  So such a file is opened again, and sent from the
- * present offset on.
+ * Handles an error of pw_send_step().  When the origin confirms a cached
+ * response, nginx changes the header of the cache file in place.  So the module
+ * opens such a file again, and sends it from the present offset on.
  */
 
 static ngx_int_t

@@ -263,7 +263,10 @@ ngx_http_pagewise_take(struct pw_sink *sink, const char *data, size_t len,
 }
 
 
-/* returns -1 over TLS and HTTP/2, where the number is unknown */
+/*
+ * returns -1 over TLS and HTTP/2, where the number is unknown, and after the
+ * request has ended
+ */
 
 static long
 ngx_http_pagewise_unacked(struct pw_sink *sink)
