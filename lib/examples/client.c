@@ -26,8 +26,8 @@ client_accept(int listener)
 }
 
 /*
- * Ends a client.  While its transmission is pending, a disk thread may use the client, so on_sent calls
- * this function again.
+ * Ends a client.  While its transmission is pending, a disk thread may use the client.  Then on_sent calls
+ * this function again when the transmission has ended.
  */
 void
 client_leave(struct client *c)

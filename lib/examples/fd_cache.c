@@ -95,7 +95,7 @@ on_opened(struct pw_waiter *w)
 		on_adopted(&op->op_waiter);
 }
 
-/* Opens the file on a disk thread, since that may wait. */
+/* Opens the file on a disk thread, since an open may wait for the disk. */
 static int
 open_file(struct pw_task *tk)
 {

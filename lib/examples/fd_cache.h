@@ -11,7 +11,7 @@ struct cache_open {
 	struct pw_open co_open;
 	int co_fd;
 	struct stat co_stat;
-	const char *co_name; /* set by the caller, as co_done */
+	const char *co_name; /* path; the caller sets co_name and co_done */
 	void (*co_done)(struct cache_open *, struct pw_file *, int error);
 };
 

@@ -98,7 +98,7 @@ on_fetched(struct pw_waiter *w)
 	client_run(&st->st_visitor->vs_client);
 }
 
-/* Copies bytes in memory.  Returns their number, -EAGAIN if they must be fetched, or another -errno. */
+/* Copies the next bytes.  Returns their number, -EAGAIN if they must be fetched, or another -errno. */
 static ssize_t
 copy(struct stream *st, void *to, size_t len)
 {
@@ -132,8 +132,8 @@ fetch(struct stream *st, enum pw_fetch_want want)
 }
 
 /*
- * Writes the next bytes into a frame.  Fetches bytes that are not resident.  If they are evicted again at
- * once, or if the file system does not tell, as a network file system, fetches a copy.
+ * Writes the next bytes into a frame.  Fetches bytes that are not resident.  If the kernel evicts the bytes
+ * again at once, or if residency is unknown, as on a network file system, fetches a copy.
  */
 static ssize_t
 next_data(nghttp2_session *h2, int32_t id, uint8_t *to, size_t len,

@@ -1,6 +1,6 @@
 /*
- * server: the code that all examples share, except how they open files and send: starts the server, and
- * reads requests.
+ * server: the code that all examples share.  Starts the server, reads requests, and makes the heads of
+ * responses.
  *
  * Supports GET over HTTP/1.1, with one range.  Leaves out the checks that a server must make of a
  * request; server/http/ has them.
@@ -20,8 +20,8 @@ extern struct pw_loop *clients_loop;
 extern struct pw_root *clients_root;
 
 /*
- * Ticks the loop if that is due.  Call it after each wait for events, which lasts CLIENTS_TICK
- * milliseconds at most.
+ * Ticks the loop, at most once per CLIENTS_TICK milliseconds.  Call clients_tick after each wait for
+ * events, which lasts CLIENTS_TICK milliseconds at most.
  */
 #define CLIENTS_TICK 250
 void clients_tick(void);

@@ -28,7 +28,7 @@ fetch(struct response *r)
 	return pw_fetch(&r->fetch);
 }
 
-/* Call it to begin, and when the client's socket is writable. */
+/* Sends the next bytes.  Call first, and when the socket is writable. */
 void
 response_run(struct response *r)
 {
