@@ -12,8 +12,8 @@
 #include "server/process/run_tool.h"
 
 /*
- * Opens missing standard descriptors.  The parent may have closed them, and a socket must not get
- * their numbers.
+ * Opens missing standard descriptors, which the parent may have closed, so that no socket gets their
+ * numbers.
  */
 static void
 main_have_standard_files(void)

@@ -37,8 +37,8 @@ int bind_admin(
     const struct conf *, struct listen_table *old, struct listen_table *now);
 
 /*
- * Writes the URL of a listening socket for a browser, such as "http://ADDR:PORT/".  For a Unix
- * socket, writes "unix:PATH".
+ * Writes the URL of a listening socket for a browser, such as "http://ADDR:PORT/", with "localhost"
+ * for a wildcard address.  For a Unix socket, writes "unix:PATH".
  */
 void bind_url(int fd, bool tls, char *text, size_t size);
 

@@ -17,8 +17,8 @@
 #define WORDS _LINUX_CAPABILITY_U32S_3
 
 /*
- * Newest capability of Linux 5.12.  capability_empty_bounding_set must drop it and all lower
- * numbers.
+ * Newest capability of Linux 5.12.  capability_empty_bounding_set must drop this capability and all
+ * with lower numbers.
  */
 #define SURE CAP_CHECKPOINT_RESTORE
 

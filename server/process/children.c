@@ -1,7 +1,8 @@
 /*
- * children: handles messages and exits of server processes.  An attacker may control a server
- * process, so the master accepts only reports that a serving process is alive or stuck, and a drain
- * or undrain, which the process could send to balancers anyway.
+ * children: handles messages and exits of server processes.  An attacker may control a process
+ * that has clients.  So the master accepts only CHANNEL_ALIVE and CHANNEL_STUCK from the serving
+ * process, CHANNEL_QUIET from a draining process, and CHANNEL_WITHDRAW from both, whose drain or
+ * undrain the process could send to balancers anyway.
  */
 #include <errno.h>
 #include <limits.h>

@@ -88,8 +88,9 @@ master_patience(const struct master *ms)
 }
 
 /*
- * Handles a further signal to shut down.  Returns false if it arrived within a second of the first,
- * as a duplicate does.  Otherwise returns true, and sets the deadline to at most LAST_US from now.
+ * Handles a further signal to shut down.  Returns false if this signal arrived within a second of
+ * the first, as a duplicate does.  Otherwise returns true, and sets ms_kill to at most LAST_US from
+ * now.
  */
 static bool
 master_is_hurried(struct master *ms)
@@ -171,8 +172,8 @@ master_reload(struct master *ms)
 }
 
 /*
- * Starts the next pending action, if no other action is running.  If no process serves, starts one
- * first.
+ * Starts the next pending action, if no other action is running.  If no process serves, starts a
+ * server process first.
  */
 static void
 master_begin_pending(struct master *ms)

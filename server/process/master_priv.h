@@ -196,8 +196,8 @@ void tickets_forget(struct master *);
 void upgrade_test(struct master *);
 
 /*
- * Handles the exit of the test.  Executes the new program if the test has passed, else logs the
- * cause.
+ * Handles the exit of the test.  If the test failed, logs the cause.  Otherwise executes the new
+ * program, or requests another test if the file has changed or a server process is starting.
  */
 void upgrade_tested(struct master *, int status);
 

@@ -223,8 +223,8 @@ sandbox_confine(
 }
 
 /*
- * Checks that the new user can read the roots.  Root opened them, and this user may be unable to
- * traverse their paths.
+ * Checks that the new user can read the roots.  The process opened the roots as the user root, and
+ * the new user may be unable to traverse their paths.
  */
 static int
 sandbox_check_roots(const struct conf *conf, struct pw_root *const *roots)

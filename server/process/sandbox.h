@@ -20,7 +20,7 @@ int sandbox_enter(
 /*
  * Checks that the configured user can read the roots.  As root, forks a process that opens the
  * roots and changes its user as at a start, and waits for this process, which may wait for devices.
- * Does nothing without root.  Returns 0 or -1.  A callback for ck_try.
+ * Does nothing without root.  Returns 0, or -1 after a message.
  */
 int sandbox_try(const struct conf *);
 

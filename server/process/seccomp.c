@@ -241,8 +241,8 @@ seccomp_allow_args(scmp_filter_ctx ctx)
 }
 
 /*
- * Refuses clone3 with ENOSYS, so that libc falls back to clone.  Ignores errors: clone3 may be
- * allowed, or ENOSYS the default.
+ * Refuses clone3 with ENOSYS, so that libc falls back to clone.  Ignores EACCES and EEXIST, which
+ * mean that the filter refuses unlisted calls with ENOSYS anyway, or that it allows clone3 already.
  */
 static int
 seccomp_forbid_softly(scmp_filter_ctx ctx)

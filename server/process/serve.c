@@ -102,7 +102,10 @@ serve_obey(struct server *sv, const struct channel_message *cm)
 	}
 }
 
-/* Handles messages of the master for `timeout` milliseconds; -1 waits without limit. */
+/*
+ * Waits at most `timeout` milliseconds (-1: without limit) for a message of the master, and handles
+ * all messages that have arrived.
+ */
 static void
 serve_listen_to_master(struct server *sv, int timeout)
 {
@@ -191,8 +194,8 @@ serve_wait_workers(struct server *sv)
 	while (!serve_all_ended(sv)) {
 		serve_tell_quiet(sv);
 		/*
-		 * A drain may last for days because of a long download, so the interval is longer
-		 * then.
+		 * A drain may last for days because of a long download, so the interval of a drain
+		 * is longer.
 		 */
 		serve_listen_to_master(
 		    sv, sv->sv_quiet && sv->sv_end == END_DRAIN ? LAST_MS
@@ -279,7 +282,7 @@ serve_destroy(struct server *sv)
 		close(sv->sv_channel);
 }
 
-/* Prints for -t what the configuration needs, and what is in use. */
+/* Prints for -t whether a server uses the tier, and the memory that the configuration needs. */
 static void
 serve_print(const struct conf *conf)
 {

@@ -14,8 +14,8 @@
 struct serve_args {
 	int sa_argc;
 	char **sa_argv;
-	int sa_channel; /* channel to the master; owned */
-	/* sockets of earlier server processes; owned */
+	int sa_channel; /* channel to the master; owned by serve */
+	/* sockets of earlier server processes; owned by serve */
 	struct listen_table sa_sockets;
 	bool sa_again; /* true if an earlier process has served */
 	/*

@@ -35,8 +35,8 @@ struct server {
 	struct conf *sv_conf;
 	struct pw_pool *sv_pool;
 	struct pw_root **sv_roots;
-	struct health *sv_health; /* NULL if off, as is sv_probe */
-	struct root_probe *sv_probe;
+	struct health *sv_health;    /* NULL without live, ready and agent */
+	struct root_probe *sv_probe; /* NULL without ready and agent */
 	struct connection_limits *sv_clients;
 	struct tcp_memory *sv_tcp_memory;
 	struct heap_limit *sv_heap;

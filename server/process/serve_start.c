@@ -240,9 +240,9 @@ serve_start_create_workers(struct server *sv, bool again)
 }
 
 /*
- * Limits the rights of sockets, log and channel, whatever user the process has later.  Call after the
- * sockets were passed to the master, whose copies keep their rights, and before they are copied for the
- * workers.
+ * Limits the rights of the sockets, the log and the channel, also for a process that stays root.
+ * Call after serve_sockets_hand_over, since the master's copies must keep all rights, and before
+ * serve_sockets_share, since the workers' copies must have the limits.
  */
 static int
 serve_start_limit_rights(struct server *sv)
@@ -395,8 +395,8 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 }
 
 /*
- * Handles a drain request on the admin thread.  The master forwards the request to the other
- * processes and to later processes.
+ * Handles a drain or undrain on the admin thread.  The master forwards the request to the serving
+ * process and to later processes.
  */
 static int
 serve_start_withdraw(void *arg, bool yes)

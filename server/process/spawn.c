@@ -74,8 +74,8 @@ spawn_become_server(struct master *ms, int channel, pid_t parent)
 	spawn_ignore_signals(ms);
 	os_process_name("pw-server");
 	/*
-	 * A process detects the exit of the master only if no other process has a copy of its
-	 * channel.
+	 * A server process detects the exit of the master only if no other server process has a
+	 * copy of the master's end of its channel.
 	 */
 	children_free_all(ms);
 	upgrade_forget(ms);

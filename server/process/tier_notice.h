@@ -1,6 +1,7 @@
 /*
- * tier_notice: logs a warning if another process keeps the tier of this one, as a second server with the same
- * directory does.  After a reload or an upgrade that is the earlier process at first, until it drains.
+ * tier_notice: logs a warning if another process keeps the tier, as a second server with the same
+ * directory does.  After a reload or an upgrade, waits longer before the warning, since the earlier
+ * process keeps the tier until it drains.
  */
 #ifndef SERVER_PROCESS_TIER_NOTICE_H
 #define SERVER_PROCESS_TIER_NOTICE_H
@@ -28,7 +29,7 @@ int tier_notice_wait(const struct tier_notice *);
 void tier_notice_look(struct tier_notice *, const struct conf *,
     struct pw_pool *, struct log_writer *);
 
-/* Prints for -t whether a process has the tier.  May wait for the disk. */
+/* Prints a line for -t if a process has the tier.  May wait for the disk. */
 void tier_notice_print(const struct conf *);
 
 #endif

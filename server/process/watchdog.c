@@ -69,8 +69,8 @@ watchdog_tell(struct watchdog *wd, int channel, const struct worker *wk,
 }
 
 /*
- * Logs stuck workers.  Returns the longest time, in microseconds, that a worker has made no
- * progress.
+ * Logs the first stuck worker.  Returns the longest time, in microseconds, that a worker has made
+ * no progress.
  */
 static uint64_t
 watchdog_check(struct watchdog *wd, int channel, struct worker **workers,

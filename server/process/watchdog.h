@@ -32,9 +32,10 @@ void watchdog_init(struct watchdog *, uint64_t period, uint64_t stall);
 int watchdog_wait(const struct watchdog *);
 
 /*
- * If a check is due, logs each worker whose loop made no progress for wd_patience.  If wd_period is
- * not 0, sends CHANNEL_ALIVE to the master if each loop made progress within half of wd_period.
- * Call on the main thread.
+ * If a check is due, logs the first worker whose loop made no progress for wd_patience, and later
+ * logs that all loops run again.  If wd_period is not 0, sends the master CHANNEL_ALIVE if each loop
+ * made progress within half of wd_period, else CHANNEL_STUCK once.  Does nothing if `channel` is
+ * -1.  Call on the main thread.
  */
 void watchdog_look(struct watchdog *, int channel, struct worker **,
     unsigned nworkers, struct log_writer *);

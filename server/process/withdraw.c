@@ -9,9 +9,8 @@
 #define WITHDRAW_TOLD_US (70 * MASTER_SECOND)
 
 /*
- * Sends no old undrain to a new process, because the new process's agent would then send "up
- * ready".  This would also cancel a state that the operator has set at the balancer in the
- * meantime.
+ * Returns NULL for an old undrain, because the agent of the new process would send "up ready" for
+ * it.  That line would also cancel a state that the operator has set at the balancer meanwhile.
  */
 const char *
 withdraw_now(const struct master *ms)
