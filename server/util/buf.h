@@ -73,8 +73,8 @@ void buf_list_destroy(struct buf_list *);
 void buf_consume(struct buf *, size_t n);
 
 /*
- * buf_add, buf_str and buf_uint append data.  If memory is short, they set b_failed, and later
- * calls append nothing.
+ * Append data: bytes, a text, or a number in decimal.  If memory is short, set b_failed; later calls
+ * then append nothing.
  */
 void buf_add(struct buf *, struct buf_list *, const char *data, size_t len);
 void buf_str(struct buf *, struct buf_list *, const char *text);

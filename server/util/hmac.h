@@ -1,8 +1,8 @@
 /*
  * hmac: HMAC-SHA256 (RFC 2104, FIPS 180-4) by OpenSSL's libcrypto: hmac(3ossl).
  *
- * A context belongs to one thread and computes one message after the other.  After its creation it
- * allocates no memory and makes no system calls.  A short message takes less than a microsecond.
+ * A context belongs to one thread and computes one message after the other.  Only hmac_create
+ * allocates memory and makes system calls.  A short message takes less than a microsecond.
  */
 #ifndef SERVER_UTIL_HMAC_H
 #define SERVER_UTIL_HMAC_H

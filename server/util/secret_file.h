@@ -1,6 +1,6 @@
 /*
  * secret_file: a small file with passwords or keys, read as a whole at the start, by the
- * user that starts the server.  Its text is wiped when no longer needed.
+ * user that starts the server.  The caller wipes the text by secret_file_forget.
  */
 #ifndef SERVER_UTIL_SECRET_FILE_H
 #define SERVER_UTIL_SECRET_FILE_H

@@ -55,7 +55,7 @@ enum cap {
 enum handshake_end {
 	HANDSHAKE_FULL,
 	HANDSHAKE_RESUMED,
-	HANDSHAKE_ALERT,    /* refused by the client, e.g. our certificate */
+	HANDSHAKE_ALERT,    /* alert from the client, e.g. bad certificate */
 	HANDSHAKE_NOTHING,  /* no common version, cipher, group or protocol */
 	HANDSHAKE_VERIFY,   /* client certificate refused */
 	HANDSHAKE_CLOSED,   /* closed by the client */

@@ -6,9 +6,9 @@
 #include "server/util/token_bucket.h"
 
 #define SECOND	UINT64_C(1000000000)
-#define SHARES	((uint64_t)8)	      /* token_share: the bytes of 1/8 s */
+#define SHARES	((uint64_t)8)	      /* divisor of the rate in token_share */
 #define LEAST	((uint64_t)256 << 10) /* minimum of token_share, bytes */
-/* seconds whose bytes replace LEAST at low rates */
+/* time whose bytes limit LEAST at low rates, seconds */
 #define LONGEST ((uint64_t)2)
 /* longest time, seconds; below 2^61 nanoseconds */
 #define FOREVER ((uint64_t)1 << 31)
