@@ -21,7 +21,7 @@ struct health;
 
 struct admin_conf {
 	struct metrics ac_metrics;
-	struct health *ac_health; /* NULL if live, ready and agent are off */
+	struct health *ac_health; /* NULL if ready and agent are off */
 	/*
 	 * Makes health checks fail if `yes` is true, so that balancers send no new clients, and
 	 * succeed again if `yes` is false.  Runs on the admin thread.  Returns 0 or -errno.

@@ -38,7 +38,7 @@ struct seen_queue {
 	const char *sq_queue;
 	uint64_t sq_jobs; /* completed jobs */
 	uint64_t sq_wait; /* total wait, microseconds */
-	/* time of the last sample with a completion or without jobs */
+	/* time of the last sample with a completion or no busy thread, us */
 	uint64_t sq_working;
 };
 
@@ -53,7 +53,7 @@ struct seen_loop {
 /* A connection whose line was sent, and whose client has not closed. */
 struct lingering {
 	struct agent *lg_agent;
-	struct bufferevent *lg_bev; /* owned */
+	struct bufferevent *lg_bev; /* owned; agent_end frees it */
 	uint64_t lg_until;	    /* time when the connection is closed, us */
 	LIST_ENTRY(lingering) lg_link;
 };
@@ -233,8 +233,8 @@ agent_on_sample(evutil_socket_t fd, short what, void *arg)
 /* ---------------------------------------------------------------------- response */
 
 /*
- * Returns true if the line must contain "ready".  Such lines follow the end of a drain, for
- * READY_US from the first check on.
+ * Returns true if the line must contain "ready": for READY_US from the first check on, after the
+ * start of the server and after each end of a drain.
  */
 static bool
 agent_is_ready(struct agent *ag, uint64_t now)

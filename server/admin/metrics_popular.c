@@ -86,8 +86,8 @@ metrics_popular_json(const struct metrics *mt, struct evbuffer *out)
 }
 
 /*
- * Returns true if the path needs no quoting in a map file or on a line of the runtime API, where
- * ';' begins another command and '\' escapes the next character.
+ * Returns true if the path needs no quoting in a map file of HAProxy, or on a line of HAProxy's
+ * runtime API, where ';' begins another command and '\' escapes the next character.
  */
 static bool
 metrics_popular_is_plain(const struct popular_path *pp)

@@ -53,7 +53,7 @@ weight_init(struct weight *wt)
 }
 
 /*
- * Converts a weight to percent, rounded.  A weight within a point of 1 or 100 counts as 1 or 100.
+ * Converts a weight to percent, rounded, but to at least 1, and to 100 instead of 99.
  */
 static unsigned
 weight_percent(double part)

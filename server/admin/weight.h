@@ -10,10 +10,10 @@
  *	silence   1 if a disk with jobs completed a job within 500 ms, then less, 0 after 1 s
  *	lag       10 ms / the mean event-loop iteration, or a tick's delay
  *
- * A sample is taken every WEIGHT_PERIOD_US.  A lower sample moves the weight by half of the
+ * The agent takes a sample every WEIGHT_PERIOD_US.  A lower sample moves the weight by half of the
  * distance, a higher sample by a sixteenth.  So a disk that hangs costs most of the weight within a
  * second and a half, but the weight recovers in ten seconds, so that a balancer does not oscillate.
- * The reported weight changes by at least WEIGHT_STEP points, and is never below 1.
+ * The reported weight changes by at least WEIGHT_STEP points, or to 1 or 100, and is never below 1.
  */
 #ifndef SERVER_ADMIN_WEIGHT_H
 #define SERVER_ADMIN_WEIGHT_H
