@@ -109,6 +109,13 @@ os_unsent_limit(void)
 	return SIZE_MAX;
 }
 
+int
+os_unpace(int sock)
+{
+	(void)sock;
+	return -ENOSYS;
+}
+
 /* Divides the port's connections among the sockets, as SO_REUSEPORT does on Linux. */
 int
 os_share_port(int sock)

@@ -168,6 +168,24 @@ os_unsent_limit(void)
 	return n == 0 || n >= UINT32_MAX ? SIZE_MAX : (size_t)n;
 }
 
+/* reno is the only congestion control that every process may choose. */
+int
+os_unpace(int sock)
+{
+	static const char reno[] = "reno";
+	char name[16] = ""; /* TCP_CA_NAME_MAX */
+	socklen_t len = sizeof(name);
+
+	if (getsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, name, &len) == -1)
+		return -errno;
+	if (strncmp(name, "bbr", 3) != 0)
+		return 0;
+	return setsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, reno,
+		   sizeof(reno)) == -1
+		   ? -errno
+		   : 0;
+}
+
 int
 os_share_port(int sock)
 {

@@ -22,20 +22,20 @@
 int os_send(int sock, const void *mem, size_t len, bool more, size_t *sent);
 int os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent);
 
-/*
- * Sends memory and then a range of a file (`len` is above 0) by FreeBSD's sendfile(2), which does not
- * wait for the disk: the kernel reads pages that are not resident, and sends them later.  Sets *sent as
- * os_send does.  Fails with -EBUSY if a page is being read for another request, or the kernel has no free
- * page or buffer.  Only for files whose os_ask is OS_ASK_NATIVE or OS_ASK_NEVER_COLD.
- */
+/* Arguments of os_native_send, besides the range of the file. */
 struct os_native {
 	const void *on_mem;
 	size_t on_mem_len;
 	size_t on_readahead; /* bytes to read ahead, past the range */
-	/* True if the kernel frees the pages once they are sent (SF_NOCACHE). */
-	bool on_nocache;
+	bool on_nocache; /* SF_NOCACHE: the kernel frees the sent pages */
 };
 
+/*
+ * Sends memory and then a range of a file (`len` is above 0) by FreeBSD's sendfile(2), which does not
+ * wait for the disk: the kernel reads pages that are not resident, and sends them later.  Sets *sent as
+ * os_send does.  Fails with -EBUSY if a page is being read for another request, or the kernel has no free
+ * page or buffer.  Call only for files whose os_ask is OS_ASK_NATIVE or OS_ASK_NEVER_COLD.
+ */
 int os_native_send(int sock, int fd, off_t off, size_t len,
     const struct os_native *, size_t *sent);
 
@@ -56,8 +56,7 @@ long os_unready(int sock);
 
 /*
  * Returns a number for the address of the socket's peer.  Returns 0 if os_unready does not work on
- * the socket: if the socket is closed, not connected, or a Unix socket, whose bytes are in the
- * queue of the peer.
+ * the socket: if it is closed, not connected, or a Unix socket (the peer's queue has its bytes).
  */
 uint64_t os_peer(int sock);
 
@@ -104,6 +103,9 @@ int os_limit_unsent(int sock, size_t bytes);
 
 /* Returns the system-wide TCP_NOTSENT_LOWAT default, or SIZE_MAX if there is none.  Reads /proc. */
 size_t os_unsent_limit(void);
+
+/* Replaces bbr, which paces, by reno.  Accepted sockets inherit reno.  Returns 0 or -errno. */
+int os_unpace(int sock);
 
 /*
  * Lets several sockets bind the same address; the kernel divides the connections among them.  Call

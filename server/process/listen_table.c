@@ -218,17 +218,32 @@ listen_hear(int fd)
 	return 0;
 }
 
+static bool
+listen_table_is_loopback(const struct sock *sk)
+{
+	return strncmp(sk->sk_name, "127.", 4) == 0 ||
+	       strncmp(sk->sk_name, "[::1]:", 6) == 0;
+}
+
+static void
+listen_table_set_options(const struct sock *sk)
+{
+	const struct linger off = {0};
+
+	setsockopt(sk->sk_fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+	(void)os_limit_unsent(sk->sk_fd, 0);
+	if (listen_table_is_loopback(sk))
+		(void)os_unpace(sk->sk_fd);
+}
+
 int
 listen_listen(const struct listen_table *ss, const struct sock **which)
 {
-	const struct linger off = {0};
 	size_t i;
 
 	for (i = 0; i < ss->ss_count; i++) {
 		*which = &ss->ss_list[i];
-		setsockopt(
-		    (*which)->sk_fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
-		(void)os_limit_unsent((*which)->sk_fd, 0);
+		listen_table_set_options(*which);
 		if (listen_deaf((*which)->sk_fd) &&
 		    listen_hear((*which)->sk_fd) == -1)
 			return -errno;

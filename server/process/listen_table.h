@@ -83,6 +83,8 @@ int listen_hear(int fd);
  * Makes each socket listen that does not listen yet.  Returns 0; on failure returns -errno and
  * stores the socket in *which.  Also resets SO_LINGER and TCP_NOTSENT_LOWAT of all sockets:
  * accepted sockets inherit these options, and the sandbox lets a server process change them.
+ * Sockets of loopback addresses stop pacing (os_unpace): on the loopback pacing costs a timer for
+ * almost every segment, and prevents no loss.
  */
 int listen_listen(const struct listen_table *, const struct sock **which);
 

@@ -259,6 +259,46 @@ what_listens_is_set_back(void **state)
 	close(sk.sk_fd);
 }
 
+#ifdef __linux__
+/* Returns the congestion control of a socket that listen_listen has set up, and that had bbr. */
+static const char *
+congestion_of(const char *listen_name)
+{
+	static char name[16];
+	struct sockaddr_in sin = {.sin_family = AF_INET};
+	struct sock sk = {.sk_use = SOCKET_SERVE};
+	struct listen_table ss = {.ss_list = &sk, .ss_count = 1};
+	const struct sock *which;
+	socklen_t len = sizeof(name);
+
+	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", listen_name);
+	sk.sk_fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (setsockopt(sk.sk_fd, IPPROTO_TCP, TCP_CONGESTION, "bbr", 3) != 0) {
+		print_message("no bbr here: %s\n", strerror(errno));
+		close(sk.sk_fd);
+		skip();
+	}
+	assert_int_equal(
+	    bind(sk.sk_fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	assert_int_equal(listen_listen(&ss, &which), 0);
+	assert_int_equal(
+	    getsockopt(sk.sk_fd, IPPROTO_TCP, TCP_CONGESTION, name, &len), 0);
+	close(sk.sk_fd);
+	return name;
+}
+
+static void
+on_the_loopback_nothing_is_paced(void **state)
+{
+	(void)state;
+	assert_string_equal(congestion_of("127.0.0.1:80"), "reno");
+	assert_string_equal(congestion_of("[::1]:80"), "reno");
+	assert_string_equal(congestion_of("0.0.0.0:80"), "bbr");
+	assert_string_equal(congestion_of("[::]:80"), "bbr");
+	assert_string_equal(congestion_of("/127.sock"), "bbr");
+}
+#endif
+
 int
 main(void)
 {
@@ -277,6 +317,9 @@ main(void)
 	    cmocka_unit_test(this_kernel_can_be_asked),
 	    cmocka_unit_test(a_socket_is_given_little_while_there_is_pressure),
 	    cmocka_unit_test(what_listens_is_set_back),
+#ifdef __linux__
+	    cmocka_unit_test(on_the_loopback_nothing_is_paced),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
