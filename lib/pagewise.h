@@ -509,6 +509,11 @@ void pw_unpin(struct pw_fetch *);
 struct pw_task {
 	struct pw_waiter tk_waiter;
 	bool tk_begun; /* true to queue the task even if the queue is full */
+	/*
+	 * True if tk_work rarely reads, such as a lookup of a path that was open a moment ago.  Two
+	 * disk threads run only such tasks, so these do not wait for tasks that read.
+	 */
+	bool tk_again;
 	int (*tk_work)(struct pw_task *); /* returns wt_error */
 };
 
@@ -642,8 +647,8 @@ struct pw_send {
 	/* Rate limit of the caller in bytes/s, by which windows are sized; 0 if there is none. */
 	uint64_t snd_pace;
 	/*
-	 * Maximum bytes that the next step sends, not counting a head; 0 for no limit.  Set it
-	 * before each step.
+	 * Maximum bytes of the file that the next step sends; the head may use up a part of them.  0
+	 * sets no limit.  Set it before each step.
 	 */
 	uint64_t snd_limit;
 	void (*snd_done)(struct pw_send *); /* completion callback */

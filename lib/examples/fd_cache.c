@@ -11,6 +11,8 @@
 #include "fd_cache.h"
 #include "server.h"
 
+#define KEPT (2 * PW_FRESH_US) /* microseconds */
+
 /* An open file.  A real cache has a limit, a hash table, and one open for all clients that wait. */
 struct entry {
 	struct entry *en_next;
@@ -22,20 +24,20 @@ struct entry {
 
 static struct entry *cache;
 
-/* Returns the entry of this name.  Closes entries that are older than a second. */
+/* Closes entries that are older than KEPT.  Returns the newest entry of this name, or NULL. */
 static struct entry *
 cache_find(const char *name)
 {
 	struct entry **p = &cache, *en, *found = NULL;
 
 	while ((en = *p) != NULL)
-		if (pw_now() > en->en_since + PW_FRESH_US) {
+		if (pw_now() > en->en_since + KEPT) {
 			*p = en->en_next;
 			pw_file_unref(&en->en_file);
 			close(en->en_fd);
 			free(en);
 		} else {
-			if (strcmp(en->en_name, name) == 0)
+			if (found == NULL && strcmp(en->en_name, name) == 0)
 				found = en;
 			p = &en->en_next;
 		}
@@ -107,19 +109,21 @@ open_file(struct pw_task *tk)
 	return fstat(co->co_fd, &co->co_stat) == 0 ? 0 : -errno;
 }
 
+/* Opens a name anew if its entry is older than a second. */
 int
 cache_open(struct cache_open *co, struct pw_file **file)
 {
 	struct entry *en = cache_find(co->co_name);
 	int error;
 
-	if (en != NULL) {
+	if (en != NULL && pw_now() <= en->en_since + PW_FRESH_US) {
 		*file = en->en_file;
 		pw_file_ref(*file);
 		return 0;
 	}
-	co->co_task = (struct pw_task){
-	    .tk_waiter.wt_done = on_opened, .tk_work = open_file};
+	co->co_task = (struct pw_task){.tk_waiter.wt_done = on_opened,
+	    .tk_again = en != NULL,
+	    .tk_work = open_file};
 	error =
 	    pw_task_run(clients_loop, pw_root_dev(clients_root), &co->co_task);
 	return error == 0 ? -EINPROGRESS : error;

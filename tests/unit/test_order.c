@@ -150,6 +150,41 @@ lookups_have_threads_that_reads_never_take(void **state)
 	settle(fx->fx_loop);
 }
 
+static int
+run_task(struct pw_task *tk)
+{
+	(void)tk;
+	return 4711;
+}
+
+static void
+tasks_that_rarely_read_do_not_wait_for_others(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_TASKS);
+	struct pw_task tasks[2] = {0};
+	struct latch reads[2];
+	size_t i;
+
+	latch_shut(&reads[0], dv, fx->fx_loop);
+	latch_shut(&reads[1], dv, fx->fx_loop);
+	for (i = 0; i < 2; i++) {
+		tasks[i].tk_waiter.wt_done = nothing_done;
+		tasks[i].tk_work = run_task;
+		tasks[i].tk_again = i == 1;
+		assert_int_equal(
+		    pw_task_run(fx->fx_loop, DEVICE, &tasks[i]), 0);
+	}
+	while (pw_loop_pending(fx->fx_loop) > 3)
+		pw_loop_drain(fx->fx_loop);
+	assert_int_equal(tasks[0].tk_waiter.wt_error, 0);
+	assert_int_equal(tasks[1].tk_waiter.wt_error, 4711);
+	latch_open(&reads[0]);
+	latch_open(&reads[1]);
+	settle(fx->fx_loop);
+	assert_int_equal(tasks[0].tk_waiter.wt_error, 4711);
+}
+
 int
 main(void)
 {
@@ -161,6 +196,9 @@ main(void)
 		bytes_of_downloads_in_flight_are_bounded, setup_two, teardown),
 	    cmocka_unit_test_setup_teardown(
 		lookups_have_threads_that_reads_never_take, setup_two,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		tasks_that_rarely_read_do_not_wait_for_others, setup_two,
 		teardown),
 	};
 
