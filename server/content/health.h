@@ -10,8 +10,8 @@
  *
  * The first line is "draining" during shutdown and after pagewise drain.
  *
- * Belongs to the server process.  Probes and the main thread write the state; workers and the admin
- * thread read it.
+ * Belongs to the server process.  Probes, the main thread and the admin thread write the state;
+ * workers and the admin thread read it.
  */
 #ifndef SERVER_CONTENT_HEALTH_H
 #define SERVER_CONTENT_HEALTH_H
