@@ -3,6 +3,7 @@
 Everything that is changed (read-ahead of the disk) is restored by the Undo given.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -20,6 +21,8 @@ from laboratory.limits import Cgroups, Limits, Session, read, write
 from laboratory.undo import Undo
 
 READAHEAD = 128  # KiB, the kernel's default
+# Smallest free blocks, as a power of two of pages, that a virtual machine gives back to its host.
+REPORTING = "/sys/module/page_reporting/parameters/page_reporting_order"
 CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
 CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8914, 1
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -148,6 +151,17 @@ class Host:
             undo.callback(write, self.disk.readahead, self.readahead)
             write(self.disk.readahead, str(READAHEAD))
             self.readahead_used = str(READAHEAD)
+
+    def keep_freed_memory(self, undo):
+        """For the time of the run, as set_readahead: where the kernel permits it, nothing is given back."""
+        if not self.root or not os.path.exists(REPORTING):
+            return
+        before = read(REPORTING).strip()
+        for order in ("11", "10"):  # above the largest block, or as near as the kernel permits
+            with contextlib.suppress(OSError):
+                write(REPORTING, order)
+                undo.callback(write, REPORTING, before)
+                return
 
     def check_readahead(self):
         """Somebody else may set it meanwhile: then a measurement is void."""

@@ -23,7 +23,7 @@ on which machine, and what came out. Each line below is computed from the figure
 The table's page has the figures, the command that makes them, and the peers' configurations."""
 READING = (
     "Figures are medians of the rounds, with the least and the greatest in parentheses. "
-    "\"Ahead\" and \"behind\" are said where these ranges do not overlap, else servers are "
+    "A server is \"ahead\" or \"behind\" where these ranges do not overlap; otherwise servers are "
     "\"level\".",
     "Compare within one table, as ratios: machines differ, and virtual ones are shared.",
     "The server has one core, the load generators have the other one. Where theirs is full, "
@@ -239,6 +239,10 @@ def front(drawn, commit, others):
     yield from wrapped("[The laboratory](../bench/README.md#results-that-can-be-cited) has the options.")
 
 
+def listed(names):
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def scope(drawn, commit):
     dates = sorted(one.measured.meta["date"] for one in drawn)
     rounds = sorted({one.measured.meta["rounds"] for one in drawn})
@@ -248,10 +252,9 @@ def scope(drawn, commit):
     word = "round" if number == "1" else "rounds"
     text = (f"All figures are of commit {commit}, in {number} {word}, measured by `make results` "
             f"in {minutes(took)}, {when}.")
-    for one in drawn:
-        if "laboratory" in one.measured.meta:
-            text += (f" The laboratory that measured {one.page.name} is of "
-                     f"{one.measured.meta['laboratory']}.")
+    for later in sorted({one.measured.meta.get("laboratory", "") for one in drawn} - {""}):
+        names = [one.page.name for one in drawn if one.measured.meta.get("laboratory") == later]
+        text += f" The laboratory that measured {listed(names)} is of {later}."
     if rounds[0] < FEW:
         text += f" **With fewer than {FEW} rounds they are a rehearsal, not to be cited.**"
     if commit.endswith(source.CHANGED):

@@ -193,6 +193,8 @@ def perform(args, host):
         data.make(host.data, [f for p in plans for f in p.files()])
         if not args.keep_readahead:
             host.set_readahead(undo)
+        if all(getattr(p.settings, "memory", "") != "returned" for p in plans):
+            host.keep_freed_memory(undo)
         about = describe(plans, usable, left_out, args, host)
         run = results.Run.create(args.out, {**about, "finished": False})
         with finished_or_said(run):

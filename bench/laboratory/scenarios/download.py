@@ -29,8 +29,9 @@ NOTES = [
     "Before each download sync and drop_caches empty the page cache; names and inodes are cold, "
     "too.",
     "The clients discard what arrives, all on one core.",
-    "A virtual machine may give memory that drop_caches has freed back to its host. The server "
-    "that uses it first pays for that, here 13 µs for each 4 KiB: so it is with memory returned.",
+    "A virtual machine may give freed blocks of 2 MiB back to its host. The server that uses them "
+    "first pays for that, here 13 µs for each 4 KiB: so it is with memory returned. With memory "
+    "recycled the machine gives nothing back during the measurements (page_reporting_order).",
     "Over HTTP/2 one connection has all downloads as its streams, and h2load takes them.",
     "A disk that other virtual machines share is not the same from one second to the next: "
     "ratios are of figures of the same round.",
