@@ -31,8 +31,8 @@ void gate_init(struct gate *);
 void gate_destroy(struct gate *);
 
 /*
- * Waits for the turn.  Returns true if the caller has the turn, and must return it by gate_give.  Any
- * thread.
+ * Waits for the turn.  Returns true if the caller got the turn; the caller then returns it by
+ * gate_give.  Any thread.
  */
 bool gate_take(struct gate *);
 void gate_give(struct gate *);

@@ -112,8 +112,8 @@ struct ngx_http_pagewise_ctx_s {
     ngx_fd_t                    fd;         /* descriptor in the buffers */
     ngx_fd_t                    refused;    /* descriptor nginx sends, or -1 */
     ngx_open_file_info_t       *info;       /* file nginx opened, or NULL */
-    ngx_file_t                 *out;        /* file of windows, or NULL if it
-                                               is the file of the buffer */
+    ngx_file_t                 *out;        /* file that windows refer to, NULL
+                                               for the buffer's own */
     ngx_http_pagewise_send_t   *send;       /* NULL if no range is being sent */
     off_t                       end;        /* end of the range being sent */
     ngx_chain_t                *in;         /* buffers not passed on yet */

@@ -362,7 +362,8 @@ ngx_http_pagewise_take_file(ngx_http_request_t *r,
 
     if (file->fil_size < b->file_last) {
         ngx_log_error(NGX_LOG_CRIT, r->connection->log, 0,
-                      "\"%s\" was truncated", ctx->path.data);
+                      "\"%s\" was truncated; write a new file and "
+                      "rename it", ctx->path.data);
         return NGX_ERROR;
     }
 

@@ -114,7 +114,8 @@ ngx_http_pagewise_send_error(ngx_http_request_t *r,
 
     ngx_log_error(NGX_LOG_CRIT, r->connection->log, -send->snd_error,
                   send->snd_error == -ESTALE
-                      ? "\"%s\" was changed while it was sent"
+                      ? "\"%s\" was changed while it was sent; write a new "
+                        "file and rename it"
                       : "read() \"%s\" failed",
                   ctx->path.data);
 

@@ -42,7 +42,7 @@ os_memory(struct os_memory *om)
 	};
 }
 
-/* Returns -ENOSYS, since a process can learn its current size only from a list of all its maps. */
+/* Returns -ENOSYS, since FreeBSD has no counter of anonymous memory, only the list of all maps. */
 int
 os_anonymous_open(void)
 {

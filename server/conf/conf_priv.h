@@ -106,10 +106,11 @@ void conf_strv_free(char ***);
 /*
  * ---------------------------------------------------------------- memory
  * conf_keep and conf_keep_in return zeroed memory, and conf_keep_text returns a copy of a text.
- * The memory lives until conf_keep_free.  All return NULL if memory is short.
+ * conf_keep_in adds the memory to *list, which is NULL while the list is empty.  The memory lives
+ * until conf_keep_free.  All return NULL if memory is short.
  */
 void *conf_keep(struct conf *, size_t);
-void *conf_keep_in(struct conf_block **, size_t); /* an empty list is NULL */
+void *conf_keep_in(struct conf_block **list, size_t);
 char *conf_keep_text(struct conf *, const char *, size_t len);
 
 /*

@@ -164,7 +164,7 @@ const struct key conf_keys[] = {
 	"maximum number of header fields; requests with more get 431",
 	NUMBER(max_fields, 1, 1024)},
     {"max_ranges", KEY_TOP, "0.1", "200", "N",
-	"maximum ranges of a request; more only if small and disjoint",
+	"maximum ranges of a request; 8192 if they do not overlap",
 	NUMBER(max_ranges, 1, 1024)},
     {"max_requests", KEY_TOP, "0.1", "0", "N",
 	"maximum requests on one connection; 0: no limit",

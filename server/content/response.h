@@ -73,7 +73,7 @@ bool response_condition(struct exchange *);
 /* Prepares a listing.  Takes ownership of the reference to its text. */
 void response_listing(struct exchange *, struct text *);
 /*
- * Prepares a listing in blocks.  Takes ownership of the stream; its first block must be ready.  The
+ * Prepares a streamed listing.  Takes ownership of the stream; its first block must be ready.  The
  * stream is NULL for HEAD.
  */
 void response_stream(struct exchange *, struct autoindex_stream *);

@@ -204,7 +204,7 @@ trace_source(const struct response *rs)
 	if (rs->rs_ready != NULL)
 		return "the response cache";
 	if (rs->rs_stream != NULL)
-		return "a listing in blocks";
+		return "a streamed listing";
 	if (rs->rs_text != NULL)
 		return "a listing";
 	return "memory";
@@ -350,7 +350,7 @@ trace_outcome(const struct exchange *ex, char *text, size_t size)
 		snprintf(text, size, "%s",
 		    ex->ex_trace->tr_done || trace_is_empty(rs)
 			? "complete"
-			: "aborted before its end");
+			: "aborted before the end of the response");
 	return text;
 }
 

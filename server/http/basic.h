@@ -10,7 +10,7 @@
 
 #include "server/util/str.h"
 
-#define BASIC_MOST ((size_t)512) /* bytes of user, colon and password */
+#define BASIC_MOST ((size_t)512) /* maximum bytes of user, colon and password */
 
 /*
  * Credentials without control characters.  bs_user is not empty.  bs_user and bs_password point

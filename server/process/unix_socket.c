@@ -85,7 +85,6 @@ unix_socket_open(const struct listen_addr *la, struct sock *sk)
 	return 0;
 }
 
-/* Sets the mode of the file, because a reload may have changed la_mode. */
 bool
 unix_socket_keep(const struct listen_addr *la, const struct sock *sk)
 {
@@ -93,6 +92,7 @@ unix_socket_keep(const struct listen_addr *la, const struct sock *sk)
 
 	if (!listen_file(sk) || listen_deaf(sk->sk_fd))
 		return false;
+	/* A reload may have changed la_mode. */
 	if (sk->sk_ino != 0 && lstat(la->la_text, &st) == 0 &&
 	    (st.st_mode & ALL) != la->la_mode)
 		(void)chmod(la->la_text, la->la_mode);

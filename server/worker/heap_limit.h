@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define HEAP_PERIOD_US 5000 /* minimum time between two measurements */
-/* minimum responses of a connection that heap_limit_is_high restricts */
+/* number of responses in flight from which a connection is restricted while memory is high */
 #define HEAP_FEW       8
 
 struct heap_limit {
@@ -32,7 +32,8 @@ struct heap_limit {
 	_Atomic uint64_t hl_base;  /* memory when first measured, bytes, or 0 */
 	_Atomic uint64_t hl_bytes; /* memory when last measured, bytes */
 	_Atomic uint64_t hl_next;  /* time of the next measurement */
-	atomic_bool hl_high;	   /* last result of heap_limit_is_high */
+	/* true if connections use more than half of their limit */
+	atomic_bool hl_high;
 	atomic_bool hl_short;	   /* true above heap_limit_most */
 };
 

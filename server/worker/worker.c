@@ -282,7 +282,7 @@ worker_on_tick(evutil_socket_t fd, short what, void *arg)
 	worker_report_left_out(wk, &wk->wk_service.svc_told_memory,
 	    "requests failed because memory ran out");
 	worker_report_left_out(wk, &wk->wk_service.svc_told_sibling,
-	    "times a compressed sibling was not sent");
+	    "compressed siblings not sent");
 	worker_report_left_out(wk, &wk->wk_service.svc_told_changed,
 	    "responses failed because a file changed");
 	worker_report_left_out(

@@ -206,7 +206,7 @@ worker_may_look(const struct worker *wk)
 	       wk->wk_look;
 }
 
-/* Returns the limit of the unsent bytes in a socket now. */
+/* Returns the current limit of the unsent bytes in a socket. */
 static inline enum tcp_level
 worker_level(const struct worker *wk)
 {

@@ -203,7 +203,7 @@ def test_client_that_leaves(start, site):
         c.send(request("/big", **asked()))
         c.read_head()
         c.reset()
-    assert re.match("end: status 200, aborted(:| before its end)", Traced(server).texts()[-1])
+    assert re.match("end: status 200, aborted(:| before the end of the response)", Traced(server).texts()[-1])
 
 
 @pytest.mark.http1("a connection for each")
