@@ -180,8 +180,8 @@ os_unpace(int sock)
 		return -errno;
 	if (strncmp(name, "bbr", 3) != 0)
 		return 0;
-	return setsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, reno,
-		   sizeof(reno)) == -1
+	return setsockopt(
+		   sock, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno)) == -1
 		   ? -errno
 		   : 0;
 }

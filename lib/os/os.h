@@ -27,7 +27,7 @@ struct os_native {
 	const void *on_mem;
 	size_t on_mem_len;
 	size_t on_readahead; /* bytes to read ahead, past the range */
-	bool on_nocache; /* SF_NOCACHE: the kernel frees the sent pages */
+	bool on_nocache;     /* SF_NOCACHE: the kernel frees the sent pages */
 };
 
 /*

@@ -34,7 +34,7 @@ struct heap_limit {
 	_Atomic uint64_t hl_next;  /* time of the next measurement */
 	/* true if connections use more than half of their limit */
 	atomic_bool hl_high;
-	atomic_bool hl_short;	   /* true above heap_limit_most */
+	atomic_bool hl_short; /* true above heap_limit_most */
 };
 
 /*
