@@ -109,6 +109,8 @@ class Drawn:
         yield ""
         yield from wrapped(f"**{self.verdict}**")
         yield ""
+        if self.page.why:
+            yield from (*wrapped(self.page.why), "")
 
     def picture(self, number, caption, text):
         name = f"{self.page.name}-{number}.svg"

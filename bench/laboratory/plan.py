@@ -19,7 +19,8 @@ LADDERS = "ladders"  # in place of a scenario: bench/lab ladders
 @dataclasses.dataclass(frozen=True)
 class Page:
     """A page of docs/results.  figures: of the scenario, those that are shown; options:
-    more of bench/lab run; pairs: each server with libpagewise beside the same without."""
+    more of bench/lab run; pairs: each server with libpagewise beside the same without; why: causes
+    of a difference, where they are known."""
     name: str
     group: str
     title: str
@@ -32,6 +33,7 @@ class Page:
     options: tuple = ()
     figures: tuple = (0,)
     pairs: bool = False
+    why: str = ""
 
     def arguments(self, rounds, peer_binaries=()):
         """Of bench/lab."""
@@ -132,7 +134,10 @@ PAGES = (
     Page("download-bbr", UNCACHED, "Large downloads with the congestion control BBR",
          "What does BBR change, which paces its segments also on the loopback?",
          "download", DOWNLOADED, ("nodiskio", "nodiskio-unprivileged"), ("nginx-threads",),
-         {"mib": 1024, "streams": "1,64"}, ("--congestion", "bbr")),
+         {"mib": 1024, "streams": "1,64"}, ("--congestion", "bbr"),
+         why="BBR sets a timer for almost every segment of pagewise, whose sockets always have bytes to "
+             "send, so that BBR learns the rate at which it paces. nginx's sockets run empty between two "
+             "reads. Later versions use reno for listening sockets of loopback addresses, as here."),
     Page("download-http2", UNCACHED, "Large downloads over HTTP/2",
          "How fast are one download, and 64 streams of one connection, in clear text?",
          "download", DOWNLOADED, ("nodiskio",), ("nginx", "h2o-uring"),
@@ -202,7 +207,10 @@ PAGES = (
              against("nginx-tls", "p99 beside", "beside them a cached file has a p99 of {mine} "
                      "against {other}", subject="nodiskio-tls", table=3, who="nginx")),
          ("nodiskio-tls",), ("nginx-tls", "h2o-tls"),
-         {"seconds": 1, "probe_seconds": 1, "probe_timeout": 1}),
+         {"seconds": 1, "probe_seconds": 1, "probe_timeout": 1},
+         why="A handshake takes about as many instructions as in nginx. But threads of lower priority make "
+             "the handshakes of pagewise, so that other clients do not wait, and each takes three switches "
+             "between threads more. H2O has a TLS library of its own, picotls."),
     Page("http2", ENCRYPTED, "Cached files over HTTP/2",
          "How much CPU time does a request over HTTP/2 take, with few and many streams?",
          "http2", in_cases("CPU µs/request", "its CPU time per request is {ratio} of the best "
@@ -236,7 +244,9 @@ PAGES = (
                          "bytes of its memory, {other} of nginx", subject="nodiskio-tls",
                          who="nginx"),
          ("nodiskio-tls",), ("nginx-tls",),
-         {"idle": 2000, "protocol": "http2", "seconds": 1, "quiet": 1}),
+         {"idle": 2000, "protocol": "http2", "seconds": 1, "quiet": 1},
+         why="Two thirds are libnghttp2's session, of which 16 KiB are a buffer for frames. Since c2bcf187 "
+             "an idle session returns the pages of this buffer."),
     Page("slow", MANY, "A thousand slow clients",
          "How often is a byte read from the disk for clients that take it slowly?",
          "slow", against_best("disk bytes per byte taken", "it reads {mine} bytes from the disk "
