@@ -125,15 +125,24 @@ def outcome(server, plan=None):
         server.discard()
 
 
+def sites_of_each(serve, plan):
+    """The sites that each of two starts passes.  A test that empties the kernel's caches makes one pass more."""
+    seen = []
+    for _ in range(2):
+        plan.forget()
+        assert serve() == "served"
+        seen.append(plan.seen())
+    return {key: seen[0][key] for key in seen[0] if key in seen[1]}
+
+
 @pytest.mark.xdist_group("inject_start")  # known is of one process
 @pytest.mark.parametrize("path, secure", [
     ("nodiskio", False), ("uring", False), ("nodiskio", True)], ids=["nodiskio", "uring", "tls"])
 def test_each_call_of_a_start_fails_once_at_each_site(start, known, path, secure):
     plan = start.plan
-    assert outcome(start(secure=secure, send_path=path)) == "served"
+    sites = sites_of_each(lambda: outcome(start(secure=secure, send_path=path)), plan)
     outcomes, missed = {"ended": 0, "served": 0}, []
     wrong = []
-    sites = plan.seen()
     left = left_out(sites)
     for key, (name, place) in sites.items():
         for effect in injection.effects(name)[: None if LONG else 1]:
