@@ -11,24 +11,39 @@
 #include "fd_cache.h"
 #include "server.h"
 
-#define KEPT (2 * PW_FRESH_US) /* microseconds */
+#define KEPT	(2 * PW_FRESH_US) /* microseconds */
+#define BUCKETS 1024
 
-/* An open file.  A real cache has a limit, a hash table, and one open for all clients that wait. */
+/* An open file.  A real cache has a limit, and one open for all clients that wait. */
 struct entry {
 	struct entry *en_next;
 	uint64_t en_since;
-	int en_fd;		 /* this program's descriptor */
+	int en_fd; /* this program's descriptor */
+	struct stat en_stat;
 	struct pw_file *en_file; /* the library's file of en_fd */
 	char en_name[1024];
 };
 
-static struct entry *cache;
+static struct entry *buckets[BUCKETS];
 
-/* Closes entries that are older than KEPT.  Returns the newest entry of this name, or NULL. */
+static struct entry **
+bucket_of(const char *name)
+{
+	unsigned hash = 5381;
+
+	for (; *name != '\0'; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return &buckets[hash % BUCKETS];
+}
+
+/*
+ * Closes entries of the bucket that are older than KEPT.  Returns the newest entry of this name, or
+ * NULL.
+ */
 static struct entry *
 cache_find(const char *name)
 {
-	struct entry **p = &cache, *en, *found = NULL;
+	struct entry **p = bucket_of(name), *en, *found = NULL;
 
 	while ((en = *p) != NULL)
 		if (pw_now() > en->en_since + KEPT) {
@@ -45,19 +60,20 @@ cache_find(const char *name)
 }
 
 static void
-cache_add(const char *name, int fd, struct pw_file *file)
+cache_add(const struct cache_open *co, struct pw_file *file)
 {
-	struct entry *en = calloc(1, sizeof(*en));
+	struct entry *en = calloc(1, sizeof(*en)), **p = bucket_of(co->co_name);
 
 	if (en == NULL)
 		abort();
-	en->en_next = cache;
+	en->en_next = *p;
 	en->en_since = pw_now();
-	en->en_fd = fd;
+	en->en_fd = co->co_fd;
+	en->en_stat = co->co_stat;
 	en->en_file = file;
-	strcpy(en->en_name, name);
+	strcpy(en->en_name, co->co_name);
 	pw_file_ref(file);
-	cache = en;
+	*p = en;
 }
 
 static void
@@ -69,10 +85,41 @@ on_adopted(struct pw_waiter *w)
 	struct pw_file *file = co->co_open.op_file;
 
 	if (file != NULL)
-		cache_add(co->co_name, co->co_fd, file);
+		cache_add(co, file);
 	else
 		close(co->co_fd);
 	co->co_done(co, file, w->wt_error);
+}
+
+static bool
+is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+	       a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/*
+ * Keeps the entry if the name still leads to its file: the library knows which bytes of this file
+ * are resident, but would have to ask about those of a new one.  Returns false if there is no entry.
+ */
+static bool
+cache_renew(struct cache_open *co)
+{
+	struct entry *en = cache_find(co->co_name);
+	struct pw_file *file;
+
+	if (en == NULL || !is_same(&en->en_stat, &co->co_stat))
+		return false;
+	close(co->co_fd);
+	en->en_since = pw_now();
+	file = en->en_file;
+	pw_file_ref(file);
+	co->co_done(co, file, 0);
+	return true;
 }
 
 /*
@@ -90,6 +137,8 @@ on_opened(struct pw_waiter *w)
 		co->co_done(co, NULL, w->wt_error);
 		return;
 	}
+	if (cache_renew(co))
+		return;
 	*op = (struct pw_open){.op_waiter.wt_done = on_adopted};
 	op->op_waiter.wt_error =
 	    pw_file_from_fd(clients_loop, co->co_fd, &co->co_stat, op);
