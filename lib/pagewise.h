@@ -347,7 +347,9 @@ int pw_open_cancel(struct pw_open *);
 /*
  * Makes a file from `fd`, a descriptor of the caller that is open for reading, for a program that
  * opens files itself.  The file behaves like one of pw_file_open, but the loop does not cache it;
- * so call this function once for each open file and loop, not for each request.
+ * so call this function once for each open file and loop, not for each request.  If you open the
+ * path again and it leads to the same version, keep the earlier file: the library has to find out
+ * again which bytes of a new file are resident.
  *
  * The caller keeps fd, and may close it when the function returns.  The library opens the file
  * again by /proc/self/fd, with O_NOATIME if permitted, so fd's offset, flags and read-ahead stay as
