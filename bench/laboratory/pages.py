@@ -12,6 +12,7 @@ import textwrap
 from laboratory import ladders, plan, report, scenarios, source
 from laboratory.progress import note
 from laboratory.tables import View, markdown as table_markdown
+from laboratory.verdicts import enumerated
 
 WIDTH = 100
 DIRECTORY, CONFIGURATIONS = "results", "conf"
@@ -241,10 +242,6 @@ def front(drawn, commit, others):
     yield from wrapped("[The laboratory](../bench/README.md#results-that-can-be-cited) has the options.")
 
 
-def listed(names):
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def scope(drawn, commit):
     dates = sorted(one.measured.meta["date"] for one in drawn)
     rounds = sorted({one.measured.meta["rounds"] for one in drawn})
@@ -256,7 +253,7 @@ def scope(drawn, commit):
             f"in {minutes(took)}, {when}.")
     for later in sorted({one.measured.meta.get("laboratory", "") for one in drawn} - {""}):
         names = [one.page.name for one in drawn if one.measured.meta.get("laboratory") == later]
-        text += f" The laboratory that measured {listed(names)} is of {later}."
+        text += f" The laboratory that measured {enumerated(names)} is of {later}."
     if rounds[0] < FEW:
         text += f" **With fewer than {FEW} rounds they are a rehearsal, not to be cited.**"
     if commit.endswith(source.CHANGED):

@@ -146,9 +146,13 @@ def counted(counts):
     for word, number in there.items():
         parts.append(f"{word} {whom} in {number}")
         whom = "it"
+    return f"Of {total} cases pagewise is {enumerated(parts)}"
+
+
+def enumerated(parts):
+    """ "a, b and c"."""
     *some, last = parts
-    return f"Of {total} cases pagewise is " + (
-        f"{', '.join(some)} and {last}" if some else last)
+    return f"{', '.join(some)} and {last}" if some else last
 
 
 def between(values):
