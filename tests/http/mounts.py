@@ -132,18 +132,15 @@ class Mount:
             run("mount", "-t", "overlay", "-o", options, "overlay", self.dir)
             self.mounted.append(self.dir)
         if kept:
-            self.evict()
+            self.forget_pages()
 
-    def evict(self):
+    def forget_pages(self):
         """Another test's namespace keeps the file system, so its pages are put out of memory one by one."""
         for where, _, names in os.walk(self.dir):
             for name in names:
                 path = os.path.join(where, name)
                 if os.path.isfile(path) and not os.path.islink(path):
-                    fd = os.open(path, os.O_RDONLY)
-                    os.fsync(fd)
-                    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-                    os.close(fd)
+                    forget(path)
 
     def unmount(self):
         while self.mounted:
@@ -253,15 +250,19 @@ def resident(path):
 HOLDS = 0.1  # s that a server does not ask again: RESIDENT_HOLDS_QUIET of lib/file/residency.h
 
 
-def drop(path):
-    """Puts the file's pages out of memory; its name and inode stay.  No server believes
-    afterwards that it has them."""
+def forget(path):
+    """Puts the file's pages out of memory; its name and inode stay."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     finally:
         os.close(fd)
+
+
+def drop(path):
+    """As forget(), and no server believes afterwards that it has the pages."""
+    forget(path)
     time.sleep(HOLDS + 0.02)
 
 

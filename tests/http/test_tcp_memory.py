@@ -15,6 +15,7 @@ import harness
 import tree as t
 from harness import request, wait_until
 from limits import QUIET, figure, limited
+from mounts import forget
 
 PAGE = os.sysconf("SC_PAGESIZE")
 MOST = 1 << 20
@@ -80,21 +81,21 @@ def noticed(server):
     wait_until(asked, "it to be noticed")
 
 
+def in_sockets(clients):
+    """Bytes that the kernel has for clients and that they have not acknowledged.  Other servers' clients may have
+    the same ports, and the table has a row twice if sockets come and go while it is read."""
+    pairs = {tuple(":%04X" % a[1] for a in (c.sock.getpeername(), c.sock.getsockname())) for c in clients}
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        rows = {(f[1][-5:], f[2][-5:]): f[4] for f in (line.split() for line in table)}
+    return sum(int(rows[pair].partition(":")[0], 16) for pair in pairs & rows.keys())
+
+
 def queued(conn):
     """Bytes that the kernel has for a client and that it has not acknowledged, at the end."""
-    ours, theirs = (":%04X" % a[1] for a in (conn.sock.getpeername(), conn.sock.getsockname()))
-
-    def now():
-        with open("/proc/net/tcp") as table:
-            for f in (line.split() for line in table):
-                if f[1].endswith(ours) and f[2].endswith(theirs):
-                    return int(f[4].partition(":")[0], 16)
-        return 0
-
     def settled():
-        before = now()
+        before = in_sockets([conn])
         time.sleep(0.2)
-        return before > 0 and before == now() and before
+        return before > 0 and before == in_sockets([conn]) and before
 
     return wait_until(settled, "a full socket")
 
@@ -314,15 +315,6 @@ def test_the_check_adds_up_the_memory_of_a_group(group, site):
     assert 0 < hot_set < limit and 0 < connections <= (limit - hot_set) // 2
 
 
-def in_sockets(clients):
-    """Bytes that the kernel has for clients and that they have not acknowledged.  Other servers' clients may have
-    the same ports, and the table has a row twice if sockets come and go while it is read."""
-    pairs = {tuple(":%04X" % a[1] for a in (c.sock.getpeername(), c.sock.getsockname())) for c in clients}
-    with open("/proc/net/tcp", encoding="ascii") as table:
-        rows = {(f[1][-5:], f[2][-5:]): f[4] for f in (line.split() for line in table)}
-    return sum(int(rows[pair].partition(":")[0], 16) for pair in pairs & rows.keys())
-
-
 @pytest.mark.parametrize("workers", [1, 3])
 def test_clients_that_read_nothing_hold_a_share_of_the_limit(limited_server, site, workers):
     server = limited_server(workers=workers)
@@ -373,13 +365,6 @@ def test_the_hot_set_is_a_part_of_the_limit(limited_server, site):
     server.stop()
 
 
-def cold(path):
-    fd = os.open(path, os.O_RDONLY)
-    os.fsync(fd)
-    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(fd)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("window", [0, 1 << 30], ids=["closed", "open"])
 @pytest.mark.plain("HTTP/2 in clear text")
@@ -398,7 +383,7 @@ def test_streams_that_nobody_reads_keep_no_cold_file_waiting(limited_server, sit
     wait_until(lambda: figure(server, "pagewise_http2_streams_total") == 2000, "all requests")
     begin = time.monotonic()
     for _ in range(5):
-        cold(site / "big")
+        forget(site / "big")
         assert server.get("/big").body == (site / "big").read_bytes()
     assert time.monotonic() - begin < 10
     for c in hogs:
