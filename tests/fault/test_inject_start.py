@@ -80,6 +80,7 @@ def start(tmp_path):
         except AssertionError:
             server.discard()
             raise
+        server.warm = (site / "small").read_bytes
         if server.running:
             server.address = harness.SERVING.search(server.output + server.messages).groups()[1:3]
             server.address = (server.address[0], int(server.address[1]))
@@ -104,6 +105,7 @@ def serves(server, plan=None):
     for n in range(3):
         if n == 2 and (plan is None or plan.reached):
             break
+        server.warm()  # a request for a file that another test put out of memory passes other sites
         with contextlib.suppress(OSError, responses.ProtocolError), server.connect() as c:
             response = c.ask("/small")
             assert response.status in (200, 500, 503)

@@ -27,7 +27,7 @@ def mounted(*params):
 
 
 @pytest.fixture
-def remote(serve_conf, slow, shm):
+def remote(slow, serve_conf, shm):
     """A function that starts a server whose root is on FUSE."""
     for n in range(FILES):
         slow.add("%d.bin" % n, t.content(n, SIZE))

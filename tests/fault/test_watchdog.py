@@ -9,7 +9,7 @@ from test_systemd import expect, manager, told  # a fixture too
 TOLD = r"pagewise: worker 0: no event-loop iteration for \d+\.\d s\n"
 
 
-def test_stuck_loop_is_named_and_starves_the_watchdog(serve_conf, slow, manager):
+def test_stuck_loop_is_named_and_starves_the_watchdog(slow, serve_conf, manager):
     server = serve_conf(
         {"workers": 1, "send_path": "blocking"},
         [("s", {"root": slow.dir}, {})],
@@ -39,7 +39,7 @@ def test_stuck_loop_is_named_and_starves_the_watchdog(serve_conf, slow, manager)
     server.stop(messages=TOLD)
 
 
-def test_stuck_loop_is_logged_without_a_service_manager(serve_conf, slow):
+def test_stuck_loop_is_logged_without_a_service_manager(slow, serve_conf):
     server = serve_conf({"workers": 1, "send_path": "blocking", "stall_log": 50},
                         [("s", {"root": slow.dir}, {})])
     slow.hang("read", "cold.bin")

@@ -127,6 +127,7 @@ def test_only_islands_are_read_and_stay(serve, sparse, cache):
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 @pytest.mark.http1("a client in Python takes minutes")
 def test_download_of_4_gib_is_right_and_reads_only_islands(server, sparse):
     size, _ = FILES["large"]

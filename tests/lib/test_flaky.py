@@ -120,3 +120,10 @@ def test_more_than_a_few_are_failures(runner, monkeypatch, capsys, flaky_ones, s
     monkeypatch.setattr(runner.module.signal, "signal", lambda *_: None)
     assert runner.module.main([]) == status
     assert capsys.readouterr().out.count("flaky: test") == flaky_ones
+
+
+def test_without_space_no_test_runs(runner, monkeypatch, capsys):
+    monkeypatch.setattr(runner.module, "SPACE", 1 << 60)
+    assert runner.module.main(["build/asan/unit/test_none"]) == 1
+    said = capsys.readouterr().out
+    assert "MiB of free space, the tests need" in said and "passed" not in said

@@ -140,7 +140,7 @@ def test_without_a_free_descriptor_nginx_sends_its_own(nginx, root, more):
 
 
 @pytest.mark.parametrize("more", ["", CACHE])
-def test_a_module_may_send_several_files_in_a_response(nginx, root, slow, more):  # noqa: F811
+def test_a_module_may_send_several_files_in_a_response(slow, nginx, root, more):  # noqa: F811
     """On FUSE a disk thread examines each descriptor, so the second waits when the first was sent."""
     if not os.access(nginx_server.SEVERAL, os.R_OK):
         pytest.skip("no " + nginx_server.SEVERAL)
@@ -219,7 +219,7 @@ def test_a_removed_file_is_closed_soon_after_nginx_closes_it(nginx, root):
 
 @pytest.mark.parametrize("op", ["lookup", "open", "read"])
 @pytest.mark.parametrize("more", [CACHE, "disable_symlinks on;", CACHE + "disable_symlinks on;"])
-def test_a_hung_disk_holds_up_nobody_else(nginx, root, slow, op, more):  # noqa: F811
+def test_a_hung_disk_holds_up_nobody_else(slow, nginx, root, op, more):  # noqa: F811
     server = nginx("server { listen unix:@on@; root %s; pagewise on; %s location /slow/ "
                    "{ alias %s/; } }" % (root, more, slow.dir))
     slow.hang(op, "cold.bin")
@@ -274,7 +274,7 @@ def test_a_cached_response_comes_whole_after_it_was_evicted(proxy, root, tmp_pat
     assert not lines[-1].endswith(" -"), "the module has sent it"
 
 
-def test_a_cached_response_on_a_hung_disk_holds_up_nobody_else(proxy, slow):  # noqa: F811
+def test_a_cached_response_on_a_hung_disk_holds_up_nobody_else(slow, proxy):  # noqa: F811
     server = proxy(cache=slow.source)
     assert server.get("on", "/c/large").get("X-Cache") == "MISS"
     wait_until(lambda: server.get("on", "/c/large").get("X-Cache") == "HIT", "a cached response")
@@ -310,7 +310,7 @@ def test_a_cached_response_that_is_confirmed_meanwhile_comes_whole(proxy, root):
         assert (first + f.read()).endswith(t.content(8, SIZE))
 
 
-def test_an_accelerated_redirect_to_a_hung_disk_holds_up_nobody_else(proxy, slow):  # noqa: F811
+def test_an_accelerated_redirect_to_a_hung_disk_holds_up_nobody_else(slow, proxy):  # noqa: F811
     server = proxy(slow_dir=slow.dir)
     for op, name, n in (("lookup", "cold.bin", 1), ("open", "cold2.bin", 2)):
         slow.hang(op, name)
@@ -321,7 +321,7 @@ def test_an_accelerated_redirect_to_a_hung_disk_holds_up_nobody_else(proxy, slow
         assert receive(s).body == t.content(n, SIZE)
 
 
-def test_a_compressed_file_on_a_hung_disk_holds_up_nobody_else(nginx, root, slow):  # noqa: F811
+def test_a_compressed_file_on_a_hung_disk_holds_up_nobody_else(slow, nginx, root):  # noqa: F811
     """gzip_static opens it, and the library reads it."""
     slow.add("a.gz", t.content(4, SIZE))
     server = nginx("server { listen unix:@on@; root %s; pagewise on; location /slow/ { alias %s/; "
@@ -335,7 +335,7 @@ def test_a_compressed_file_on_a_hung_disk_holds_up_nobody_else(nginx, root, slow
     assert receive(s).body == t.content(4, SIZE)
 
 
-def test_clients_that_leave_while_a_descriptor_is_examined_leave_nothing(nginx, root, slow):  # noqa: F811
+def test_clients_that_leave_while_a_descriptor_is_examined_leave_nothing(slow, nginx, root):  # noqa: F811
     slow.add("a.gz", t.content(4, SIZE))
     server = nginx("server { listen unix:@on@; root %s; pagewise on; location /slow/ { alias %s/; "
                    "gzip_static always; } }" % (root, slow.dir))
