@@ -19,6 +19,8 @@ static int ngx_http_pagewise_take_window(ngx_http_pagewise_ctx_t *ctx,
 static int ngx_http_pagewise_taken(ngx_http_pagewise_ctx_t *ctx, off_t off,
     size_t len, size_t *taken);
 static off_t ngx_http_pagewise_pos(ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_copy(ngx_http_pagewise_ctx_t *ctx,
+    size_t size);
 static char *ngx_http_pagewise_room(struct pw_sink *sink, size_t *room);
 static long ngx_http_pagewise_unacked(struct pw_sink *sink);
 static ngx_int_t ngx_http_pagewise_hand_on(ngx_http_pagewise_ctx_t *ctx,
@@ -175,16 +177,100 @@ ngx_http_pagewise_hand_on(ngx_http_pagewise_ctx_t *ctx, ngx_buf_t *b)
 }
 
 
-/* returns no memory before the header is sent, so that nothing is read */
+/*
+ * Sets ctx->copy to an empty buffer of at least "size" bytes.  Returns
+ * NGX_AGAIN if the next filters still need the present buffer, and wait.
+ */
+
+static ngx_int_t
+ngx_http_pagewise_copy(ngx_http_pagewise_ctx_t *ctx, size_t size)
+{
+    ngx_buf_t  *b;
+
+    b = ctx->copy;
+
+    if (b != NULL && b->pos != b->last) {
+
+        if (ngx_http_pagewise_hand_on(ctx, NULL) == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        if (b->pos != b->last && !ctx->passed) {
+            return NGX_AGAIN;
+        }
+    }
+
+    /*
+     * the buffer may still hold an earlier small range, which the next filters
+     * keep
+     */
+
+    if (b == NULL
+        || b->pos != b->last
+        || (size_t) (b->end - b->start) < size)
+    {
+        b = ngx_create_temp_buf(ctx->request->pool, size);
+        if (b == NULL) {
+            return NGX_DECLINED;
+        }
+
+        ctx->copy = b;
+    }
+
+    b->pos = b->start;
+    b->last = b->start;
+
+    return NGX_OK;
+}
+
+
+/*
+ * Returns the memory of ctx->copy, so that ngx_http_pagewise_take() need not
+ * copy.  Returns other memory if that function will not accept the bytes, or
+ * fails.  Returns no memory before the header is sent, so that nothing is
+ * read.
+ */
 
 static char *
 ngx_http_pagewise_room(struct pw_sink *sink, size_t *room)
 {
-    static char  data[NGX_HTTP_PAGEWISE_COPY];
+    off_t                     left;
+    ngx_http_pagewise_ctx_t  *ctx;
+    static char               data[NGX_HTTP_PAGEWISE_COPY];
 
-    *room = ngx_http_pagewise_ctx_of(sink)->hold ? 0 : sizeof(data);
+    ctx = ngx_http_pagewise_ctx_of(sink);
 
-    return data;
+    *room = 0;
+
+    if (ctx->hold) {
+        return data;
+    }
+
+    *room = sizeof(data);
+
+    if (ctx->window != NULL) {
+        return data;
+    }
+
+    left = ctx->end - ctx->send->send.snd_off;
+
+    if (left < NGX_HTTP_PAGEWISE_COPY) {
+        *room = left;
+    }
+
+    switch (ngx_http_pagewise_copy(ctx, *room)) {
+
+    case NGX_OK:
+        return (char *) ctx->copy->start;
+
+    case NGX_AGAIN:
+        *room = 0;
+
+        /* fall through */
+
+    default: /* NGX_ERROR, NGX_DECLINED */
+        return data;
+    }
 }
 
 
@@ -200,6 +286,7 @@ ngx_http_pagewise_take(struct pw_sink *sink, const char *data, size_t len,
     bool more, size_t *taken)
 {
     off_t                     off;
+    size_t                    size;
     ngx_buf_t                *b, *range;
     ngx_http_pagewise_ctx_t  *ctx;
 
@@ -216,41 +303,37 @@ ngx_http_pagewise_take(struct pw_sink *sink, const char *data, size_t len,
         return ngx_http_pagewise_take_window(ctx, off, len, taken);
     }
 
-    b = ctx->copy;
-
-    if (b != NULL && b->pos != b->last) {
-
-        if (ngx_http_pagewise_hand_on(ctx, NULL) == NGX_ERROR) {
-            return -EPIPE;
-        }
-
-        if (b->pos != b->last && !ctx->passed) {
-            return -EAGAIN;
-        }
+    if (ctx->rc == NGX_ERROR) {
+        return -EPIPE;
     }
 
-    *taken = ngx_min(len, NGX_HTTP_PAGEWISE_COPY);
+    size = ngx_min(len, NGX_HTTP_PAGEWISE_COPY);
 
-    /*
-     * the buffer may still hold an earlier small range, which the next filters
-     * keep
-     */
+    if (ctx->copy == NULL || data != (char *) ctx->copy->start) {
 
-    if (b == NULL
-        || b->pos != b->last
-        || (size_t) (b->end - b->start) < *taken)
-    {
-        b = ngx_create_temp_buf(ctx->request->pool, *taken);
-        if (b == NULL) {
-            *taken = 0;
+        switch (ngx_http_pagewise_copy(ctx, size)) {
+
+        case NGX_OK:
+            break;
+
+        case NGX_AGAIN:
+            return -EAGAIN;
+
+        case NGX_ERROR:
+            return -EPIPE;
+
+        default: /* NGX_DECLINED */
             return -ENOMEM;
         }
 
-        ctx->copy = b;
+        ngx_memcpy(ctx->copy->start, data, size);
     }
 
+    b = ctx->copy;
     b->pos = b->start;
-    b->last = ngx_cpymem(b->start, data, *taken);
+    b->last = b->start + size;
+
+    *taken = size;
 
     if (off + (off_t) *taken == ctx->end) {
         range = ctx->in->buf;
