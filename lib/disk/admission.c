@@ -17,18 +17,11 @@ struct admission {
 	 * request reads this field.
 	 */
 	uint64_t pp_room;
-	/*
-	 * bytes of files that memory and tier may hold; a file above 1/LARGE_CHUNK of these is not
-	 * counted
-	 */
-	uint64_t pp_reach;
-	char pp_line[CACHE_LINE - 2 * sizeof(uint64_t)];
+	char pp_line[CACHE_LINE - sizeof(uint64_t)];
 
 	pthread_mutex_t pp_lock; /* guards all fields below */
-	/* sum of the sizes of files with each count, bytes, without files that are too large for memory */
+	/* sum of the sizes of files with each count, bytes */
 	uint64_t pp_bytes[ADMISSION_MOST + 1];
-	/* sum of the sizes of all files with each count, bytes; unused without a tier */
-	uint64_t pp_reached[ADMISSION_MOST + 1];
 	uint64_t pp_asked; /* bytes requested since the counts were halved */
 	size_t pp_counted; /* requests since the counts were halved */
 	uint8_t pp_counters[ADMISSION_ROWS][ADMISSION_COLUMNS];
@@ -42,14 +35,8 @@ admission_create(uint64_t room)
 	if (pp == NULL)
 		return NULL;
 	pthread_mutex_init(&pp->pp_lock, NULL);
-	pp->pp_room = pp->pp_reach = room;
+	pp->pp_room = room;
 	return pp;
-}
-
-void
-admission_add_tier(struct admission *pp, uint64_t bytes)
-{
-	pp->pp_reach = pp->pp_room + bytes;
 }
 
 void
@@ -135,7 +122,6 @@ admission_age(struct admission *pp)
 	for (i = 0; i < ADMISSION_ROWS * ADMISSION_COLUMNS; i++)
 		counters[i] >>= 1;
 	admission_age_bytes(pp->pp_bytes);
-	admission_age_bytes(pp->pp_reached);
 	pp->pp_asked = 0;
 	pp->pp_counted = 0;
 }
@@ -202,12 +188,9 @@ admission_count_request(struct admission *pp, uint64_t size,
 	pp->pp_counted++;
 	if (n < ADMISSION_MOST) {
 		admission_count_up(counters, n);
-		if (!admission_is_larger(size, pp->pp_room))
-			admission_move_bytes(pp->pp_bytes, size, n);
-		if (pp->pp_reach > pp->pp_room)
-			admission_move_bytes(pp->pp_reached, size, n);
+		admission_move_bytes(pp->pp_bytes, size, n);
 	}
-	if (pp->pp_asked >= ADMISSION_SAMPLE * pp->pp_reach ||
+	if (pp->pp_asked >= ADMISSION_SAMPLE * pp->pp_room ||
 	    pp->pp_counted >= 4 * ADMISSION_COLUMNS)
 		admission_age(pp);
 }
@@ -231,7 +214,7 @@ admission_asked(
     struct admission *pp, struct noted *nt, struct pw_file *file, off_t len)
 {
 	if (len == 0 ||
-	    admission_is_larger((uint64_t)file->fil_size, pp->pp_reach))
+	    admission_is_larger((uint64_t)file->fil_size, pp->pp_room))
 		return;
 	file_priv(file)->fp_asked += (uint64_t)len;
 	if (!file_priv(file)->fp_noted) {
@@ -290,25 +273,4 @@ admission_judge(struct admission *pp, struct pw_file *file)
 	    pp, n, (uint64_t)file->fil_size, admission_hash(file));
 	pthread_mutex_unlock(&pp->pp_lock);
 	return verdict;
-}
-
-bool
-admission_tiers(struct admission *pp, struct pw_file *file, bool may_stay)
-{
-	const uint64_t size = (uint64_t)file->fil_size,
-		       hash = admission_hash(file),
-		       reach =
-			   may_stay ? pp->pp_reach : pp->pp_reach - pp->pp_room;
-	unsigned n;
-	bool yes;
-
-	if (admission_is_larger(size, reach))
-		return false;
-	meter_lock(&pp->pp_lock);
-	n = admission_count_locked(pp, file);
-	yes = n > 1 && admission_fits(pp->pp_reached, reach, n, 0, hash);
-	if (yes && may_stay && !admission_is_larger(size, pp->pp_room))
-		yes = !admission_is_earned(pp, n, 0, hash);
-	pthread_mutex_unlock(&pp->pp_lock);
-	return yes;
 }

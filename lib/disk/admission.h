@@ -5,7 +5,7 @@
  * (Einziger, Friedman, Manes: "TinyLFU: A Highly Efficient Cache Admission
  * Policy", ACM Transactions on Storage 13, 2017): ADMISSION_ROWS rows of
  * ADMISSION_COLUMNS counters, 256 KiB in all.  Counts age: all counters are halved
- * when ADMISSION_SAMPLE times as many bytes were requested as memory and tier may hold,
+ * when ADMISSION_SAMPLE times as many bytes were requested as memory may hold,
  * or after 4 times as many requests as there are columns.  The factor ADMISSION_SAMPLE is
  * twice that of the paper: with the paper's 16, a file that is just admitted has a count
  * of two or three, and such small counts are largely random.
@@ -66,22 +66,6 @@ enum admission_verdict {
 	ADMISSION_TRIAL,
 	ADMISSION_STAYS, /* fetched pages stay */
 };
-
-/*
- * Adds a tier (tier.h) of `bytes` bytes behind memory.  From then on, files of up to a quarter of
- * memory and tier together are counted.  Call it before the first loop is created.
- */
-void admission_add_tier(struct admission *, uint64_t bytes);
-
-/*
- * Returns true if windows of the file may be written to the tier: if the file was requested at
- * least twice, and is one of the most popular files.  `may_stay` is true if popular files stay in
- * the page cache (PW_CACHE_AUTO).  Then the most popular files are those that fit into memory and
- * tier together, and the function returns false for a file that fits into memory alone.  If
- * `may_stay` is false, the most popular files are those that fit into the tier.  Returns false for
- * a file of more than a quarter of that size.
- */
-bool admission_tiers(struct admission *, struct pw_file *, bool may_stay);
 
 /*
  * Counts the noted requests of the file, and decides whether pages that are fetched of it may stay in the

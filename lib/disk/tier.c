@@ -17,9 +17,12 @@
 #define TIER_AVERAGE ((uint64_t)64 << 10) /* bytes of the ring per record */
 #define TIER_LEAST   1024		  /* least number of records */
 #define TIER_MOST \
-	((uint64_t)1 << 20) /* most records, 140 bytes of memory each */
+	((uint64_t)1 << 20) /* most records, 156 bytes of memory each */
 #define TIER_RESCUES 2	    /* maximum old windows appended again per write */
-#define TIER_DAY_US  86400000000U
+#define TIER_REACH \
+	2 /* a miss counts until TIER_REACH times the tier were missed */
+#define TIER_LARGE  2 /* a file above 1/TIER_LARGE of the tier is not written */
+#define TIER_DAY_US 86400000000U
 #define TIER_BURST \
 	24 /* the burst is 1/TIER_BURST of a day's bytes, at least a window */
 #define TIER_RETRY \
@@ -82,9 +85,12 @@ tier_open(const struct tier_conf *tc, struct tier **out)
 	ti->ti_data = ti->ti_file = -1;
 	pthread_mutex_init(&ti->ti_lock, NULL);
 	ti->ti_spare = os_huge_page(OS_FOLIO);
-	error = ti->ti_size == 0       ? -EINVAL
-		: ti->ti_spare == NULL ? -ENOMEM
-				       : tier_store_open(ti, tc->tc_dir);
+	ti->ti_seen =
+	    tier_seen_create((uint32_t)ti->ti_most, TIER_REACH * ti->ti_size);
+	error = ti->ti_size == 0 ? -EINVAL
+		: ti->ti_spare == NULL || ti->ti_seen == NULL
+		    ? -ENOMEM
+		    : tier_store_open(ti, tc->tc_dir);
 	if (error == 0)
 		error = tier_lock_first(ti);
 	if (error != 0)
@@ -108,6 +114,7 @@ tier_close(struct tier **tip)
 	if (ti->ti_spare != NULL)
 		os_unmap(ti->ti_spare, OS_FOLIO);
 	tier_index_destroy(&ti->ti_index);
+	tier_seen_destroy(&ti->ti_seen);
 	pthread_mutex_destroy(&ti->ti_lock);
 	free(ti);
 }
@@ -351,6 +358,18 @@ tier_has(struct tier *ti, const struct pins_key *key, off_t off)
 		pthread_mutex_unlock(&ti->ti_lock);
 	}
 	return has;
+}
+
+bool
+tier_missed(struct tier *ti, const struct pins_key *key, off_t off, size_t len)
+{
+	const struct tier_id id = tier_id(key, off);
+	bool again;
+
+	meter_lock(&ti->ti_lock);
+	again = tier_seen_note(ti->ti_seen, tier_index_hash(&id), len);
+	pthread_mutex_unlock(&ti->ti_lock);
+	return again && id.id_size <= ti->ti_size / TIER_LARGE;
 }
 
 /*

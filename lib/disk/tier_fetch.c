@@ -265,8 +265,21 @@ tier_fetch_describe(struct pw_file *file, off_t off, enum fetch_how how,
 	       tier_place(file, &like->win_place);
 }
 
+/* Notes a miss of `len` bytes, and returns true if the window is to be written. */
+static bool
+tier_fetch_missed(struct tiered *td, const struct window *like, size_t len,
+    enum tier_use *use)
+{
+	const struct pins_key key = tier_fetch_key(like);
+	bool again = tier_missed(td->td_tier, &key, like->win_off, len);
+
+	if (*use == TIER_UNDECIDED)
+		*use = again ? TIER_WRITES : TIER_READS;
+	return *use == TIER_WRITES;
+}
+
 bool
-tier_fetch_can_copy(struct pw_file *file, off_t off, bool writes)
+tier_fetch_can_copy(struct pw_file *file, off_t off, enum tier_use *use)
 {
 	struct tiered *td = file_priv(file)->fp_device->dv_pool->pl_tiered;
 	struct pins_key key;
@@ -275,12 +288,15 @@ tier_fetch_can_copy(struct pw_file *file, off_t off, bool writes)
 	if (!tier_fetch_describe(file, off, FETCH_PAGES, ADMIT_BEGUN, &like))
 		return false;
 	key = tier_fetch_key(&like);
-	return writes || tier_has(td->td_tier, &key, like.win_off);
+	return *use == TIER_WRITES ||
+	       tier_has(td->td_tier, &key, like.win_off) ||
+	       tier_fetch_missed(
+		   td, &like, (size_t)(file->fil_size - off), use);
 }
 
 int
 tier_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
-    bool writes, enum admit admit, struct pw_waiter *w)
+    enum tier_use *use, enum admit admit, struct pw_waiter *w)
 {
 	struct tiered *td = file_priv(file)->fp_device->dv_pool->pl_tiered;
 	struct window like;
@@ -291,10 +307,10 @@ tier_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
 	whole = like.win_job.job_len;
 	if (off + (off_t)len > like.win_off + (off_t)whole)
 		return pool_fetch(file, off, len, how, admit, w);
-	like.win_tier = writes;
 	if (tier_fetch_from_tier(td, &like, file_priv(file)->fp_loop, w) == 0)
 		return 0;
-	if (!writes || whole > TIER_WIDEN * len) {
+	like.win_tier = tier_fetch_missed(td, &like, len, use);
+	if (!like.win_tier || whole > TIER_WIDEN * len) {
 		like.win_off = off;
 		like.win_job.job_len = len;
 	}

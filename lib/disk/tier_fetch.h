@@ -9,6 +9,13 @@
 #include "lib/disk/pool.h"
 #include "lib/disk/tier.h"
 
+/* Whether windows that a transmission misses are written to the tier. */
+enum tier_use {
+	TIER_UNDECIDED, /* it has missed no window yet */
+	TIER_READS,	/* they are not */
+	TIER_WRITES, /* they are, as the first one was missed before (tier_missed) */
+};
+
 /*
  * Adds a tier to the pool, which takes ownership of the tier unless the function fails.  Call it
  * before the first loop is created.  Returns 0 or -errno.
@@ -21,22 +28,22 @@ bool tier_fetch_exists(const struct pw_pool *);
 /*
  * Fetches a range as pool_fetch does.  If the tier has the window of the range, a disk thread reads
  * the window from the tier into a copy (pins.h).  Otherwise a disk thread fetches the range from its
- * own disk, as `how` requires; if `writes` is true, the window may then be written to the tier.  For a
- * file that needs copies the disk thread makes a copy in both cases, if the limit of pins permits.
- * Loop's thread.
+ * own disk, as `how` requires, and the window may then be written to the tier, as *use says.  Decides *use
+ * at the first miss.  For a file that needs copies the disk thread makes a copy in both cases, if the
+ * limit of pins permits.  Loop's thread.
  */
 int tier_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how how,
-    bool writes, enum admit, struct pw_waiter *);
+    enum tier_use *use, enum admit, struct pw_waiter *);
 
 /* Returns true if the residency of the file cannot be checked, so that tier_fetch makes copies. */
 bool tier_fetch_needs_copy(const struct pw_file *);
 
 /*
- * Returns true if tier_fetch of the window at off would read the tier, or, if `writes` is true, the
- * file's own disk, into a copy.  If it returns false, it may count a miss of the tier.  Only for files
- * that need copies.  Loop's thread.
+ * Returns true if tier_fetch of the window at off would read the tier, or, for TIER_WRITES, the file's
+ * own disk, into a copy.  Decides *use, and counts a miss, as tier_fetch does.  Only for files that need
+ * copies.  Loop's thread.
  */
-bool tier_fetch_can_copy(struct pw_file *, off_t off, bool writes);
+bool tier_fetch_can_copy(struct pw_file *, off_t off, enum tier_use *use);
 
 /*
  * Fetches the windows of late reads from their own disks.  Has a disk thread prepare or unlock the

@@ -82,14 +82,20 @@ tier_index_padded(uint64_t len)
 	return (len + TIER_BLOCK - 1) / TIER_BLOCK * TIER_BLOCK;
 }
 
-static uint32_t *
-tier_index_chain(const struct tier_index *tx, const struct tier_id *id)
+uint64_t
+tier_index_hash(const struct tier_id *id)
 {
 	uint64_t hash = (id->id_ino * 0x9e3779b97f4a7c15U + id->id_dev) *
 			0x9e3779b97f4a7c15U;
 
 	hash = (hash ^ (id->id_off >> 21)) * 0x9e3779b97f4a7c15U;
-	return &tx->tx_chains[(uint32_t)(hash >> 32) & tx->tx_mask];
+	return hash ^ hash >> 32;
+}
+
+static uint32_t *
+tier_index_chain(const struct tier_index *tx, const struct tier_id *id)
+{
+	return &tx->tx_chains[(uint32_t)tier_index_hash(id) & tx->tx_mask];
 }
 
 /* Returns the slot of a record, or NULL if the record is not present. */

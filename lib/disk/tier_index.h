@@ -48,6 +48,9 @@ struct tier_index;
 struct tier_index *tier_index_create(uint64_t size, uint32_t most);
 void tier_index_destroy(struct tier_index **);
 
+/* Returns a hash of the place, the file and the offset, but not of the version. */
+uint64_t tier_index_hash(const struct tier_id *);
+
 /* Returns the record of a window, and marks the record as used.  Returns NULL if there is none. */
 const struct tier_record *tier_index_find(
     struct tier_index *, const struct tier_id *);

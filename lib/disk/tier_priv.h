@@ -13,6 +13,7 @@
 
 #include "lib/disk/tier.h"
 #include "lib/disk/tier_index.h"
+#include "lib/disk/tier_seen.h"
 
 enum tier_state {
 	TIER_WAITS, /* the index is not loaded yet */
@@ -34,6 +35,7 @@ struct tier {
 	pthread_mutex_t ti_lock; /* guards the fields below */
 	enum tier_state ti_state;
 	struct tier_index *ti_index; /* NULL before TIER_ON */
+	struct tier_seen *ti_seen;
 	bool ti_locked; /* true if this process has the lock of ti_file */
 	/* true if another process had locked ti_file at the last tier_lock */
 	bool ti_taken;

@@ -23,10 +23,10 @@ send_drop_start(struct pw_send *s)
 	    (s->snd_cache == PW_CACHE_DROP && tier_fetch_exists(lp->lp_pool));
 
 	send_priv(s)->ss_drops = s->snd_cache == PW_CACHE_DROP;
-	send_priv(s)->ss_trial = send_priv(s)->ss_tier =
-	    send_priv(s)->ss_tier_writes = false;
+	send_priv(s)->ss_trial = send_priv(s)->ss_tier = false;
+	send_priv(s)->ss_tier_use = TIER_UNDECIDED;
 	send_priv(s)->ss_decided = !judges || s->snd_path->path_keeps;
-	if (!send_priv(s)->ss_decided)
+	if (!send_priv(s)->ss_decided && s->snd_cache == PW_CACHE_AUTO)
 		admission_asked(pool_admission(lp->lp_pool), &lp->lp_noted,
 		    s->snd_file, s->snd_len);
 }
@@ -48,10 +48,8 @@ drop_acked_decide(struct pw_send *s)
 	send_priv(s)->ss_trial = verdict == ADMISSION_TRIAL;
 	send_priv(s)->ss_tier =
 	    tier_fetch_exists(pl) && verdict != ADMISSION_STAYS;
-	send_priv(s)->ss_tier_writes =
-	    send_priv(s)->ss_tier &&
-	    admission_tiers(
-		pool_admission(pl), s->snd_file, s->snd_cache == PW_CACHE_AUTO);
+	if (verdict == ADMISSION_TRIAL)
+		send_priv(s)->ss_tier_use = TIER_READS;
 }
 
 bool

@@ -382,6 +382,16 @@ send_tries_copies(struct pw_send *s)
 	       !residency_can_ask(s->snd_file) && send_takes_tier(s);
 }
 
+static bool
+prefetch_can_copy(struct pw_send *s)
+{
+	enum tier_use use = send_priv(s)->ss_tier_use;
+	bool can = tier_fetch_can_copy(s->snd_file, s->snd_off, &use);
+
+	send_priv(s)->ss_tier_use = use;
+	return can;
+}
+
 /*
  * Returns true if the next bytes of a file whose residency cannot be checked are sent from a copy that is
  * present or in flight, or that a fetch can make.  Otherwise disk threads send the whole rest of the range:
@@ -394,9 +404,7 @@ prefetch_uses_copies(struct pw_send *s)
 		return false;
 	if ((prefetch_may_be_pinned(s) && prefetch_is_pinned(s)) ||
 	    send_ahead_comes(s) ||
-	    (send_priv(s)->ss_fetches == 0 &&
-		tier_fetch_can_copy(
-		    s->snd_file, s->snd_off, send_priv(s)->ss_tier_writes)))
+	    (send_priv(s)->ss_fetches == 0 && prefetch_can_copy(s)))
 		return true;
 	send_priv(s)->ss_tier = false;
 	pw_send_yield(s);

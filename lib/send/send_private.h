@@ -57,8 +57,8 @@ struct send_private {
 	bool ss_trial : 1; /* true if the file is on trial (admission.h) */
 	/* true if windows may come from the tier (tier_fetch.h) */
 	bool ss_tier : 1;
-	bool ss_tier_writes : 1; /* true if windows are written to the tier */
 	bool ss_decided : 1; /* true if ss_drops and the fields above are set */
+	unsigned char ss_tier_use; /* for ss_tier, an enum tier_use */
 	/* the transmission's part of the budget, or NULL */
 	struct holder *ss_holder;
 	size_t ss_wanted; /* bytes of budget requested for the next window */

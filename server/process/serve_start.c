@@ -338,10 +338,7 @@ serve_start_open_tier(struct server *sv)
 	error = tier_open(&tc, &ti);
 	if (error == 0)
 		error = tier_fetch_create(sv->sv_pool, &ti);
-	if (error == 0)
-		admission_add_tier(
-		    pool_admission(sv->sv_pool), conf->conf_tier_size);
-	else
+	if (error != 0)
 		log_warn(NULL, "cannot open tier %s: %s; serving without it",
 		    conf->conf_tier,
 		    error == -EEXIST ? "a file there named pagewise-tier* "

@@ -202,65 +202,6 @@ a_file_of_a_quarter_of_the_room_is_the_largest_that_stays(void **state)
 	crowd_destroy(cr);
 }
 
-static bool
-tiers(struct crowd *cr, size_t i, bool may_stay)
-{
-	return admission_tiers(
-	    cr->cr_popular, &cr->cr_files[i].fp_file, may_stay);
-}
-
-/* Returns true if some of the files [i, end) may be in the tier, and some may not. */
-static bool
-tiers_in_part(struct crowd *cr, size_t i, size_t end, bool may_stay)
-{
-	size_t n = end - i, yes = 0;
-
-	for (; i < end; i++)
-		yes += tiers(cr, i, may_stay);
-	return yes > 0 && yes < n;
-}
-
-/* Files that were requested four times fill memory; those of three times fill the tier. */
-static void
-tier_has_the_files_between_memory_and_the_rest(void **state)
-{
-	struct crowd *cr = crowd_create();
-	size_t i;
-
-	(void)state;
-	admission_add_tier(cr->cr_popular, 2 * ROOM);
-	for (i = 0; i < 4 * FITS; i++)
-		asked_often(cr, i, i < FITS ? 4 : i < 3 * FITS ? 3 : 2);
-	asked(cr, 4 * FITS);
-	assert_false(tiers(cr, 0, true));
-	assert_true(tiers(cr, 0, false));
-	assert_true(tiers(cr, FITS, true));
-	assert_true(tiers(cr, 3 * FITS - 1, true));
-	assert_true(tiers_in_part(cr, FITS, 3 * FITS, false));
-	assert_false(tiers(cr, 3 * FITS, true));
-	assert_false(tiers(cr, 4 * FITS, true));
-	crowd_destroy(cr);
-}
-
-static void
-file_too_large_for_memory_may_be_in_the_tier(void **state)
-{
-	struct crowd *cr = crowd_create();
-	size_t i;
-
-	(void)state;
-	admission_add_tier(cr->cr_popular, 3 * ROOM);
-	cr->cr_files[0].fp_file.fil_size = (off_t)ROOM;
-	cr->cr_files[1].fp_file.fil_size = (off_t)ROOM + 1;
-	for (i = 0; i < 2; i++) {
-		note(cr, i, 3 * ((off_t)ROOM + 1));
-		assert_false(stays(cr, i));
-	}
-	assert_true(tiers(cr, 0, true));
-	assert_false(tiers(cr, 1, true));
-	crowd_destroy(cr);
-}
-
 /* A hundred pieces of a file are not a hundred requests for it. */
 static void
 parts_count_when_their_lengths_make_the_whole_file(void **state)
@@ -396,8 +337,6 @@ main(void)
 	    cmocka_unit_test(a_crawler_evicts_no_file),
 	    cmocka_unit_test(
 		a_file_of_a_quarter_of_the_room_is_the_largest_that_stays),
-	    cmocka_unit_test(tier_has_the_files_between_memory_and_the_rest),
-	    cmocka_unit_test(file_too_large_for_memory_may_be_in_the_tier),
 	    cmocka_unit_test(
 		parts_count_when_their_lengths_make_the_whole_file),
 	    cmocka_unit_test(noted_requests_count_when_the_loop_passes_them_on),

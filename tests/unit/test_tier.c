@@ -223,6 +223,65 @@ window_that_is_used_stays(void **state)
 	tier_close(&ti);
 }
 
+/* Windows of random lengths, of which some are used, and starts in between: whatever is found is right. */
+static void
+random_windows_are_right(void **state)
+{
+	static size_t lens[4000];
+	struct tier *ti = must_open(0);
+	uint64_t ino, old;
+
+	(void)state;
+	srandom(1);
+	for (ino = 1; ino < 4000; ino++) {
+		lens[ino] =
+		    1 + (size_t)random() % (ino % 5 == 0 ? OS_FOLIO : LEN);
+		write_one(ti, ino, lens[ino]);
+		old = 1 + (uint64_t)random() % ino;
+		(void)reads(ti, old, lens[old]);
+		(void)reads(ti, 1 + old / 50, lens[1 + old / 50]);
+		if (ino % 500 == 0) {
+			tier_close(&ti);
+			ti = must_open(0);
+		}
+	}
+	assert_int_equal(stats(ti).tu_corrupt, 0);
+	assert_true(stats(ti).tu_windows > 50);
+	tier_close(&ti);
+}
+
+static bool
+missed(struct tier *ti, uint64_t ino, off_t off, size_t len)
+{
+	const struct pins_key key = key_of(ino);
+
+	return tier_missed(ti, &key, off, len);
+}
+
+static void
+window_is_admitted_at_its_second_miss(void **state)
+{
+	struct tier *ti = must_open(0);
+	struct pins_key large = key_of(3);
+	uint64_t ino;
+
+	(void)state;
+	assert_false(missed(ti, 1, 0, LEN));
+	assert_false(missed(ti, 1, OS_FOLIO, LEN));
+	assert_false(missed(ti, 2, 0, LEN));
+	assert_true(missed(ti, 1, 0, LEN));
+	assert_true(missed(ti, 1, 1, LEN)); /* of the same window */
+	/* Twice the size of the tier later they are forgotten. */
+	for (ino = 100; ino < 100 + 2 * SIZE / OS_FOLIO; ino++)
+		assert_false(missed(ti, ino, 0, OS_FOLIO));
+	assert_true(missed(ti, 101, 0, OS_FOLIO));
+	assert_false(missed(ti, 2, 0, LEN));
+	large.pk_version.ov_size = (off_t)(SIZE / 2 + 1);
+	assert_false(tier_missed(ti, &large, 0, LEN));
+	assert_false(tier_missed(ti, &large, 0, LEN));
+	tier_close(&ti);
+}
+
 static void
 bytes_of_a_day_are_limited(void **state)
 {
@@ -473,6 +532,8 @@ main(void)
 	    IN_DIR(flipped_bit_is_a_miss),
 	    IN_DIR(full_tier_evicts_the_oldest),
 	    IN_DIR(window_that_is_used_stays),
+	    IN_DIR(random_windows_are_right),
+	    IN_DIR(window_is_admitted_at_its_second_miss),
 	    IN_DIR(bytes_of_a_day_are_limited),
 	    IN_DIR(second_process_waits_for_the_first),
 	    IN_DIR(tier_is_not_left_while_it_is_loaded),

@@ -1,0 +1,28 @@
+/*
+ * tier_seen: remembers windows that the tier (tier.h) missed lately.  The tier admits a window at its
+ * second miss: most windows are requested once, and would evict others in vain.  The table has a
+ * fixed size, and a new entry replaces the one in its place, so an entry may be lost, or, in one of
+ * 2^31 lookups, taken for another one.  The caller of each function holds a lock.
+ */
+#ifndef LIB_DISK_TIER_SEEN_H
+#define LIB_DISK_TIER_SEEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tier_seen;
+
+/*
+ * Creates an empty table with at least `most` entries of 8 bytes.  An entry counts until `reach`
+ * bytes have been missed.  Returns NULL if memory is short.
+ */
+struct tier_seen *tier_seen_create(uint32_t most, uint64_t reach);
+void tier_seen_destroy(struct tier_seen **);
+
+/*
+ * Notes a miss of `len` bytes of the window with this hash.  Returns true if a miss of the window
+ * was noted before, and still counts.
+ */
+bool tier_seen_note(struct tier_seen *, uint64_t hash, uint64_t len);
+
+#endif
