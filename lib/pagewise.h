@@ -569,8 +569,8 @@ struct pw_sink_ops {
 
 	/*
 	 * Returns memory into which the library reads the next bytes of a file, so that take need
-	 * not copy them.  Sets *room to the size of that memory, or to 0 if the sink is full.  The
-	 * callback may be NULL.
+	 * not copy them.  Sets *room to the size of that memory, or to 0 if the sink is full, but only
+	 * after it tried to send in the same call.  The callback may be NULL.
 	 */
 	char *(*room)(struct pw_sink *, size_t *room);
 };

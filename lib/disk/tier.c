@@ -366,10 +366,13 @@ tier_missed(struct tier *ti, const struct pins_key *key, off_t off, size_t len)
 	const struct tier_id id = tier_id(key, off);
 	bool again;
 
+	if (id.id_size > ti->ti_size / TIER_LARGE)
+		return false;
 	meter_lock(&ti->ti_lock);
-	again = tier_seen_note(ti->ti_seen, tier_index_hash(&id), len);
+	again = tier_seen_note(
+	    ti->ti_seen, tier_index_hash(&id), (size_t)off % OS_FOLIO, len);
 	pthread_mutex_unlock(&ti->ti_lock);
-	return again && id.id_size <= ti->ti_size / TIER_LARGE;
+	return again;
 }
 
 /*

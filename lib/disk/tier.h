@@ -88,9 +88,9 @@ void tier_unlock(struct tier *);
 bool tier_has(struct tier *, const struct pins_key *, off_t off);
 
 /*
- * Notes that `len` bytes of a window are fetched from the file's own disk.  Returns true if the tier
- * admits the window: if it was noted before, while the last bytes, twice the size of the tier, were
- * noted, and if the file has at most half the size of the tier.  Any thread.
+ * Notes that a range, of one window, is fetched from the file's own disk.  Returns true if the tier
+ * admits the window: if a part of the range was noted before, while the last bytes, twice the size of
+ * the tier, were noted, and if the file has at most half the size of the tier.  Any thread.
  */
 bool tier_missed(struct tier *, const struct pins_key *, off_t off, size_t len);
 

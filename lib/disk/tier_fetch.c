@@ -265,13 +265,13 @@ tier_fetch_describe(struct pw_file *file, off_t off, enum fetch_how how,
 	       tier_place(file, &like->win_place);
 }
 
-/* Notes a miss of `len` bytes, and returns true if the window is to be written. */
+/* Notes a miss of a range in the window, and returns true if the window is to be written. */
 static bool
-tier_fetch_missed(struct tiered *td, const struct window *like, size_t len,
-    enum tier_use *use)
+tier_fetch_missed(struct tiered *td, const struct window *like, off_t off,
+    size_t len, enum tier_use *use)
 {
 	const struct pins_key key = tier_fetch_key(like);
-	bool again = tier_missed(td->td_tier, &key, like->win_off, len);
+	bool again = tier_missed(td->td_tier, &key, off, len);
 
 	if (*use == TIER_UNDECIDED)
 		*use = again ? TIER_WRITES : TIER_READS;
@@ -291,7 +291,7 @@ tier_fetch_can_copy(struct pw_file *file, off_t off, enum tier_use *use)
 	return *use == TIER_WRITES ||
 	       tier_has(td->td_tier, &key, like.win_off) ||
 	       tier_fetch_missed(
-		   td, &like, (size_t)(file->fil_size - off), use);
+		   td, &like, like.win_off, like.win_job.job_len, use);
 }
 
 int
@@ -307,9 +307,10 @@ tier_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
 	whole = like.win_job.job_len;
 	if (off + (off_t)len > like.win_off + (off_t)whole)
 		return pool_fetch(file, off, len, how, admit, w);
+	like.win_tier = true; /* written again if the tier cannot read it */
 	if (tier_fetch_from_tier(td, &like, file_priv(file)->fp_loop, w) == 0)
 		return 0;
-	like.win_tier = tier_fetch_missed(td, &like, len, use);
+	like.win_tier = tier_fetch_missed(td, &like, off, len, use);
 	if (!like.win_tier || whole > TIER_WIDEN * len) {
 		like.win_off = off;
 		like.win_job.job_len = len;

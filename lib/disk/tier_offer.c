@@ -13,7 +13,7 @@
 #include "lib/os/meter.h"
 #include "lib/util/offset.h"
 
-#define TIER_WRITES 8 /* maximum number of windows that wait to be written */
+#define TIER_QUEUE 8 /* maximum number of windows that wait to be written */
 
 /* A window that waits to be written. */
 struct tier_write {
@@ -115,7 +115,7 @@ tier_offer_enqueue(struct tiered *td, struct tier_write *tw)
 }
 
 /*
- * Reserves one of the TIER_WRITES writes, and `len` bytes by tier_may_write.  Returns false if either limit
+ * Reserves one of the TIER_QUEUE writes, and `len` bytes by tier_may_write.  Returns false if either limit
  * is reached.
  */
 static bool
@@ -124,7 +124,7 @@ tier_offer_reserve(struct tiered *td, size_t len)
 	bool may;
 
 	meter_lock(&td->td_lock);
-	may = td->td_waiting < TIER_WRITES && tier_may_write(td->td_tier, len);
+	may = td->td_waiting < TIER_QUEUE && tier_may_write(td->td_tier, len);
 	td->td_waiting += may;
 	pthread_mutex_unlock(&td->td_lock);
 	return may;

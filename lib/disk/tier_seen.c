@@ -8,8 +8,12 @@
 #define TIER_SEEN_UNIT \
 	((uint64_t)4096) /* bytes of se_when, so that it wraps after 16 TiB */
 
+#define TIER_SEEN_PART	((uint64_t)256 << 10) /* bytes of a part of a window */
+#define TIER_SEEN_PARTS 0xffU
+
 struct tier_seen_entry {
-	uint32_t se_tag; /* upper bits of the hash, or 0 if the entry is free */
+	/* upper 24 bits of the hash, and a bit for each part that was missed; 0 if the entry is free */
+	uint32_t se_tag;
 	uint32_t
 	    se_when; /* missed bytes at the note, in units of TIER_SEEN_UNIT */
 };
@@ -53,16 +57,31 @@ tier_seen_destroy(struct tier_seen **snp)
 	free(sn);
 }
 
+/* Returns a bit for each part of a window that the range touches. */
+static uint32_t
+tier_seen_parts(uint64_t off, uint64_t len)
+{
+	uint64_t first = off / TIER_SEEN_PART,
+		 last = (off + len - 1) / TIER_SEEN_PART;
+
+	return (uint32_t)((2U << last) - (1U << first)) & TIER_SEEN_PARTS;
+}
+
 bool
-tier_seen_note(struct tier_seen *sn, uint64_t hash, uint64_t len)
+tier_seen_note(struct tier_seen *sn, uint64_t hash, uint64_t off, uint64_t len)
 {
 	struct tier_seen_entry *se =
 	    &sn->sn_entries[(uint32_t)hash & sn->sn_mask];
 	const uint32_t now = (uint32_t)(sn->sn_missed / TIER_SEEN_UNIT),
-		       tag = (uint32_t)(hash >> 32) | 1;
-	bool again = se->se_tag == tag && now - se->se_when <= sn->sn_reach;
+		       tag = (uint32_t)(hash >> 32) & ~TIER_SEEN_PARTS,
+		       parts = tier_seen_parts(off, len);
+	uint32_t missed = 0;
 
-	*se = (struct tier_seen_entry){.se_tag = tag, .se_when = now};
+	if ((se->se_tag & ~TIER_SEEN_PARTS) == tag &&
+	    now - se->se_when <= sn->sn_reach)
+		missed = se->se_tag & TIER_SEEN_PARTS;
+	*se = (struct tier_seen_entry){
+	    .se_tag = tag | missed | parts, .se_when = now};
 	sn->sn_missed += len;
-	return again;
+	return (missed & parts) != 0;
 }

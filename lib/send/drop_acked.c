@@ -48,8 +48,6 @@ drop_acked_decide(struct pw_send *s)
 	send_priv(s)->ss_trial = verdict == ADMISSION_TRIAL;
 	send_priv(s)->ss_tier =
 	    tier_fetch_exists(pl) && verdict != ADMISSION_STAYS;
-	if (verdict == ADMISSION_TRIAL)
-		send_priv(s)->ss_tier_use = TIER_READS;
 }
 
 bool

@@ -108,11 +108,12 @@ send_fetch(struct pw_send *s, off_t off, size_t len, enum admit admit,
     struct pw_waiter *w)
 {
 	enum fetch_how how = send_priv(s)->ss_how;
-	enum tier_use use = send_priv(s)->ss_tier_use;
+	enum tier_use use;
 	int error;
 
 	if (!send_takes_tier(s))
 		return pool_fetch(s->snd_file, off, len, how, admit, w);
+	use = send_priv(s)->ss_tier_use;
 	error = tier_fetch(s->snd_file, off, len, how, &use, admit, w);
 	send_priv(s)->ss_tier_use = use;
 	return error;

@@ -78,6 +78,7 @@ class Tiered:
         self.drop()
         for n in range(FILES):
             self.get(n)
+        assert self.figures()["windows"] == 0
         wait_until(self.filled, "all windows")
         self.cold()
         return self
@@ -127,6 +128,7 @@ def test_flipped_bits_are_never_sent(tiered, shm):
     for n in range(FILES):
         tiered.get(n)
     assert tiered.figures()["corrupt_total"] == 3 * FILES
+    tiered.waits("windows")  # they are written again
 
 
 def test_changed_file_is_never_sent_from_the_tier(tiered, settled):

@@ -247,6 +247,7 @@ random_windows_are_right(void **state)
 	}
 	assert_int_equal(stats(ti).tu_corrupt, 0);
 	assert_true(stats(ti).tu_windows > 50);
+	assert_true(stats(ti).tu_hits > 0);
 	tier_close(&ti);
 }
 
@@ -271,6 +272,12 @@ window_is_admitted_at_its_second_miss(void **state)
 	assert_false(missed(ti, 2, 0, LEN));
 	assert_true(missed(ti, 1, 0, LEN));
 	assert_true(missed(ti, 1, 1, LEN)); /* of the same window */
+	for (off_t off = 0; off < 4 * (off_t)OS_FOLIO; off += OS_FOLIO / 4)
+		assert_false(missed(ti, 4, off, OS_FOLIO / 4));
+	assert_true(missed(ti, 4, OS_FOLIO - 1, 1));
+	assert_false(missed(ti, 5, OS_FOLIO - 1, 1));
+	assert_false(missed(ti, 5, 0, OS_FOLIO - (256 << 10)));
+	assert_true(missed(ti, 5, 0, OS_FOLIO));
 	/* Twice the size of the tier later they are forgotten. */
 	for (ino = 100; ino < 100 + 2 * SIZE / OS_FOLIO; ino++)
 		assert_false(missed(ti, ino, 0, OS_FOLIO));
