@@ -48,6 +48,10 @@ class Tiered:
         text = Admin(self.server).ask().text
         return {name: float(value) for name, value in re.findall(r"^pagewise_tier_(\w+) (\S+)$", text, re.M)}
 
+    def has_hits(self, least):
+        figures = self.figures()
+        assert figures["hits_total"] >= least, figures
+
     def waits(self, name, least=1):
         wait_until(lambda: self.figures()[name] >= least, name)
 

@@ -62,7 +62,7 @@ def test_windows_come_from_the_tier_while_the_slow_disk_hangs(remote, slow):
     tiered = remote().fill()
     slow.hang("read", "0.bin")
     tiered.get(0)
-    assert tiered.figures()["hits_total"] >= 3
+    tiered.has_hits(3)
     assert tiered.figures()["hit_bytes_total"] >= SIZE
     assert slow.held("read") == 0
 
@@ -73,11 +73,13 @@ def test_each_range_is_right(remote, first, last):
     tiered = remote().fill()
     answer = tiered.server.get("/1.bin", fields={"Range": "bytes=%d-%d" % (first, last)})
     assert answer.body == t.content(1, SIZE)[first:last + 1]
-    assert tiered.figures()["hits_total"] >= 1
+    tiered.has_hits(1)
 
 
-@mounted(*FRESH)
+@mounted(*FRESH, "inodes")
 def test_windows_are_there_after_a_restart_and_a_kill(remote):
+    """With the numbers of the source's inodes: libfuse gives a file another one when the kernel has
+    forgotten it, which a test that empties the kernel's caches causes."""
     tiered = remote().fill()
     tiered.server.stop()
     for kill in (True, False):
@@ -85,7 +87,7 @@ def test_windows_are_there_after_a_restart_and_a_kill(remote):
         tiered.waits("up")
         tiered.cold()
         tiered.get(0)
-        assert tiered.figures()["hits_total"] >= 3
+        tiered.has_hits(3)
         if kill:
             end(tiered)
 
@@ -98,7 +100,7 @@ def test_windows_are_there_after_another_mount(remote, slow):
     tiered.waits("up")
     tiered.cold()
     tiered.get(0)
-    assert tiered.figures()["hits_total"] >= 3
+    tiered.has_hits(3)
 
 
 @mounted(*FRESH, "mtime")
@@ -200,7 +202,7 @@ def test_file_system_without_a_page_cache(remote, slow):
     tiered = remote().fill()
     slow.hang("read", "0.bin")
     tiered.get(0)
-    assert tiered.figures()["hits_total"] >= 3
+    tiered.has_hits(3)
 
 
 @mounted(0, "inodes", "mtime", "ro")
