@@ -99,8 +99,9 @@ admission_count_up(uint8_t *const counters[ADMISSION_ROWS], unsigned n)
 }
 
 static void
-admission_age_bytes(uint64_t sums[ADMISSION_MOST + 1])
+admission_age_bytes(struct admission *pp)
 {
+	uint64_t *sums = pp->pp_bytes;
 	uint64_t bytes;
 	size_t i;
 
@@ -121,7 +122,7 @@ admission_age(struct admission *pp)
 
 	for (i = 0; i < ADMISSION_ROWS * ADMISSION_COLUMNS; i++)
 		counters[i] >>= 1;
-	admission_age_bytes(pp->pp_bytes);
+	admission_age_bytes(pp);
 	pp->pp_asked = 0;
 	pp->pp_counted = 0;
 }
@@ -131,26 +132,26 @@ admission_age(struct admission *pp)
  * share all counters.
  */
 static void
-admission_move_bytes(
-    uint64_t sums[ADMISSION_MOST + 1], uint64_t size, unsigned from)
+admission_move_bytes(struct admission *pp, uint64_t size, unsigned from)
 {
-	uint64_t *bytes = &sums[from];
+	uint64_t *bytes = &pp->pp_bytes[from];
 
 	if (from > 0)
 		*bytes -= *bytes < size ? *bytes : size;
-	sums[from + 1] += size;
+	pp->pp_bytes[from + 1] += size;
 }
 
 /*
  * Returns true if a file with the count n may stay.  From the highest count down, as many files may stay
- * as fit into `left` bytes.  Of a count that fits in part, a fraction of the files, chosen by hash, may stay.
+ * as fit into pp_room bytes.  Of a count that fits in part, a fraction of the files, chosen by hash, may stay.
  * The parameter `more` is added to the bytes of count n.
  */
 static bool
-admission_fits(const uint64_t sums[ADMISSION_MOST + 1], uint64_t left,
-    unsigned n, uint64_t more, uint64_t hash)
+admission_is_earned(
+    const struct admission *pp, unsigned n, uint64_t more, uint64_t hash)
 {
-	uint64_t bytes = sums[n] + more;
+	const uint64_t *sums = pp->pp_bytes;
+	uint64_t bytes = sums[n] + more, left = pp->pp_room;
 	unsigned i;
 
 	for (i = ADMISSION_MOST; i > n; i--) {
@@ -165,16 +166,9 @@ admission_fits(const uint64_t sums[ADMISSION_MOST + 1], uint64_t left,
 }
 
 static bool
-admission_is_earned(
-    const struct admission *pp, unsigned n, uint64_t more, uint64_t hash)
+admission_is_larger(const struct admission *pp, uint64_t size)
 {
-	return admission_fits(pp->pp_bytes, pp->pp_room, n, more, hash);
-}
-
-static bool
-admission_is_larger(uint64_t size, uint64_t room)
-{
-	return size > room / LARGE_CHUNK;
+	return size > pp->pp_room / LARGE_CHUNK;
 }
 
 /* Counts one request of a file of this size.  The lock is held. */
@@ -188,7 +182,7 @@ admission_count_request(struct admission *pp, uint64_t size,
 	pp->pp_counted++;
 	if (n < ADMISSION_MOST) {
 		admission_count_up(counters, n);
-		admission_move_bytes(pp->pp_bytes, size, n);
+		admission_move_bytes(pp, size, n);
 	}
 	if (pp->pp_asked >= ADMISSION_SAMPLE * pp->pp_room ||
 	    pp->pp_counted >= 4 * ADMISSION_COLUMNS)
@@ -213,8 +207,7 @@ void
 admission_asked(
     struct admission *pp, struct noted *nt, struct pw_file *file, off_t len)
 {
-	if (len == 0 ||
-	    admission_is_larger((uint64_t)file->fil_size, pp->pp_room))
+	if (len == 0 || admission_is_larger(pp, (uint64_t)file->fil_size))
 		return;
 	file_priv(file)->fp_asked += (uint64_t)len;
 	if (!file_priv(file)->fp_noted) {
@@ -265,7 +258,7 @@ admission_judge(struct admission *pp, struct pw_file *file)
 	enum admission_verdict verdict;
 	unsigned n;
 
-	if (admission_is_larger((uint64_t)file->fil_size, pp->pp_room))
+	if (admission_is_larger(pp, (uint64_t)file->fil_size))
 		return ADMISSION_GOES;
 	meter_lock(&pp->pp_lock);
 	n = admission_count_locked(pp, file);
