@@ -64,7 +64,7 @@ $(TOOLS:%=build/asan/bench/%): build/asan/bench/%: bench/%.c $(LOAD_C) $(LOAD_H)
 	$(call say,CC)$(LOAD) $(SANITIZE_asan) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LOAD_LIBS)
 
 LADDERS = build/bench/ladders/pipes build/bench/ladders/pages \
-    build/bench/ladders/ring
+    build/bench/ladders/ring build/bench/ladders/gup
 build/bench/ladders/%: bench/ladders/%.c bench/ladders/report.c \
     bench/ladders/huge.c $(wildcard bench/ladders/*.h) build/obj/libpagewise.a
 	@mkdir -p $(@D)

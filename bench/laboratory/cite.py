@@ -20,7 +20,7 @@ from laboratory.progress import note
 LAB = os.path.join(source.TREE, "bench", "lab")
 META = "page.json"
 FIXED = 4      # seconds that a table takes besides
-LADDERS = 60   # seconds
+LADDERS = 90   # seconds
 ENDING = 120   # seconds, for a laboratory that was told to end
 ROUNDS = 5     # at least, of figures that are to be cited
 
@@ -45,7 +45,9 @@ class Measured:
         return results.Run.open(self.path)
 
     def ladders(self):
-        return [results.load(f"{self.path}/{name}.json") for name in ladders.NAMES]
+        """Those that its laboratory knew."""
+        return [results.load(path) for name in ladders.NAMES
+                if os.path.exists(path := f"{self.path}/{name}.json")]
 
 
 def found(out, page):

@@ -137,7 +137,7 @@ class Drawn:
         for number, ladder in enumerate(found, 1):
             lines += self.picture(number, ladders.TITLES[ladder["ladder"]],
                                   report.svg(ladders.drawn(ladder)))
-            lines += [ladders.table(ladder), "", *wrapped(ladders.about(ladder)), ""]
+            lines += [*titled(ladders.body(ladder)), *wrapped(ladders.about(ladder)), ""]
         return self.page.verdict(found), [*lines, *self.how("")]
 
     # ------------------------------------------------------------------ run

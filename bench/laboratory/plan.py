@@ -316,7 +316,7 @@ PAGES = (
     # --------------------------------------------------------------- parts
     Page("ladders", PARTS, "Pipes, pages and rings, step by step",
          "Do the steps of three well-known articles have the same order on this machine?",
-         LADDERS, same_order, figures=(0, 1, 2)),
+         LADDERS, same_order, figures=(0, 1, 2, 3)),
 )
 
 

@@ -210,7 +210,8 @@ def both(*rules):
 
 def same_order(ladders):
     """Of the ladders, not of a View: in how many the rungs have the source's order."""
-    known = {one["ladder"]: ordered(one) for one in ladders}
+    known = {one["ladder"]: ordered(one) for one in ladders
+             if any(rung["source"] for rung in one["rungs"])}
     same = [name for name, good in known.items() if good]
     others = [name for name in known if name not in same]
     sentence = f"The steps of {len(same)} of {len(known)} articles have the same order here"

@@ -16,6 +16,7 @@
 #include "huge.h"
 
 #define NR_HUGEPAGES "/proc/sys/vm/nr_hugepages"
+#define GIGANTIC     "/sys/kernel/mm/hugepages/hugepages-1048576kB/"
 #define TRANSPARENT  "/sys/kernel/mm/transparent_hugepage/enabled"
 
 static int nr_fd = -1; /* open while there is something to give back */
@@ -65,10 +66,18 @@ huge_page(void)
 	return kib > 0 ? (size_t)kib << 10 : (size_t)2 << 20;
 }
 
+size_t
+huge_size(enum page_kind kind, size_t size)
+{
+	size_t page = kind == PAGES_GIGANTIC ? HUGE_GIGANTIC : huge_page();
+
+	return (size + page - 1) / page * page;
+}
+
 static size_t
 round_up(size_t size)
 {
-	return (size + huge_page() - 1) / huge_page() * huge_page();
+	return huge_size(PAGES_HUGETLB, size);
 }
 
 static bool
@@ -156,16 +165,16 @@ available(void)
 }
 
 static bool
-make_pages(long missing, char *words, size_t size)
+make_pages(const char *path, long missing, char *words, size_t size)
 {
 	static bool at_exit;
 	char text[24];
 
-	if (!read_text(NR_HUGEPAGES, nr_old, sizeof(nr_old))) {
+	if (!read_text(path, nr_old, sizeof(nr_old))) {
 		snprintf(words, size, "nr_hugepages cannot be read");
 		return false;
 	}
-	nr_fd = open(NR_HUGEPAGES, O_WRONLY | O_CLOEXEC);
+	nr_fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (nr_fd == -1) {
 		snprintf(words, size,
 		    "%ld hugetlb pages are missing and only root may make them",
@@ -197,7 +206,7 @@ huge_reserve(size_t bytes, char *words, size_t size)
 		snprintf(words, size, "%ld hugetlb pages were free", got);
 		return true;
 	}
-	if (!make_pages(need - got, words, size))
+	if (!make_pages(NR_HUGEPAGES, need - got, words, size))
 		return false;
 	got = available();
 	if (got < need) {
@@ -208,6 +217,49 @@ huge_reserve(size_t bytes, char *words, size_t size)
 		return false;
 	}
 	snprintf(words, size, "%ld hugetlb pages reserved for the run", need);
+	return true;
+}
+
+static long
+gigantic_number(const char *path)
+{
+	char text[24];
+
+	return read_text(path, text, sizeof(text)) ? atol(text) : -1;
+}
+
+/* Returns the pages of 1 GiB that are free and promised to no mapping. */
+static long
+gigantic_available(void)
+{
+	return gigantic_number(GIGANTIC "free_hugepages") -
+	       gigantic_number(GIGANTIC "resv_hugepages");
+}
+
+bool
+huge_reserve_gigantic(size_t bytes, char *words, size_t size)
+{
+	long got = gigantic_available();
+	long need = (long)(huge_size(PAGES_GIGANTIC, bytes) / HUGE_GIGANTIC);
+
+	if (gigantic_number(GIGANTIC "nr_hugepages") < 0) {
+		snprintf(words, size, "this machine has no pages of 1 GiB");
+		return false;
+	}
+	if (got >= need) {
+		snprintf(words, size, "%ld pages of 1 GiB were free", got);
+		return true;
+	}
+	if (!make_pages(GIGANTIC "nr_hugepages", need - got, words, size))
+		return false;
+	got = gigantic_available();
+	if (got < need) {
+		snprintf(words, size,
+		    "memory has no %ld free pages of 1 GiB", need);
+		huge_release();
+		return false;
+	}
+	snprintf(words, size, "%ld pages of 1 GiB reserved for the run", need);
 	return true;
 }
 
@@ -237,8 +289,10 @@ huge_map(enum page_kind kind, bool populate, size_t size)
 	int flags = populate ? MAP_POPULATE : 0;
 	char *p;
 
-	size = round_up(size);
-	if (kind == PAGES_HUGETLB) {
+	size = huge_size(kind, size);
+	if (kind == PAGES_HUGETLB || kind == PAGES_GIGANTIC) {
+		if (kind == PAGES_GIGANTIC)
+			flags |= 30 << MAP_HUGE_SHIFT;
 		p = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | flags, -1, 0);
 		return p == MAP_FAILED ? NULL : p;

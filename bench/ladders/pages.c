@@ -3,13 +3,16 @@
  * and hugetlb pages, and with the pages mapped beforehand.  What the second
  * memset does not have to pay is the price of the page faults.
  */
+#include <linux/perf_event.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +23,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-enum { FIRST, SECOND, THIRD, MMAP, FAULTS, UNREHEARSED };
+enum { FIRST, SECOND, THIRD, MMAP, FAULTS, UNREHEARSED, TLB };
 
 struct plan {
 	enum page_kind pl_kind;
@@ -30,6 +33,7 @@ struct plan {
 struct result {
 	double re_seconds[4];
 	long re_faults[3];
+	double re_tlb; /* -1: not counted */
 };
 
 static const struct plan plans[] = {
@@ -38,14 +42,17 @@ static const struct plan plans[] = {
     {PAGES_TRANSPARENT, false},
     {PAGES_HUGETLB, false},
     {PAGES_HUGETLB, true},
+    {PAGES_GIGANTIC, false},
 };
 
 static struct rung rungs[] = {
-    {.ru_name = "4 KiB pages", .ru_sources = {0.66, 0.16, 0.16, 0, 262199}},
+    {.ru_name = "4 KiB pages", .ru_sources = {0.66, 0.16, 0.16, 0, 262199, 0, 2574501}},
     {.ru_name = "4 KiB pages, `MAP_POPULATE`"},
     {.ru_name = "transparent huge pages"},
-    {.ru_name = "hugetlb pages", .ru_sources = {0.238, 0, 0, 0, 568}},
+    {.ru_name = "hugetlb pages",
+	.ru_sources = {0.238, 0, 0, 0, 568, 0, 27004}},
     {.ru_name = "hugetlb pages, `MAP_POPULATE`", .ru_sources = {[FAULTS] = 55}},
+    {.ru_name = "hugetlb pages of 1 GiB"},
 };
 
 static struct ladder ladder = {
@@ -54,16 +61,13 @@ static struct ladder ladder = {
 		 "the whole process, about 55 of them from starting it",
     .ld_less_is_faster = true,
     .ld_measures = {"1st memset", "2nd", "3rd", "mmap", "faults",
-	"1st unrehearsed"},
-    .ld_units = {"s", "s", "s", "s", "", "s"},
-    .ld_notes = "`mmap` is not in the source: MAP_POPULATE moves the work "
-		"there. Faults are counted during the memsets only. Each rung "
-		"is rehearsed: \"unrehearsed\" is the first touch that came "
-		"before, of memory that a hypervisor may first have to find "
-		"again (free page reporting).",
+	"1st unrehearsed", "dTLB load misses"},
+    .ld_units = {"s", "s", "s", "s", "", "s", ""},
     .ld_rungs = rungs,
     .ld_nrungs = sizeof(rungs) / sizeof(*rungs),
 };
+
+static int tlb_fd = -1;
 
 static long
 faults(void)
@@ -72,6 +76,52 @@ faults(void)
 
 	getrusage(RUSAGE_SELF, &ru);
 	return ru.ru_minflt + ru.ru_majflt;
+}
+
+/*
+ * Returns a counter of the misses of loads in the data TLB, of this process,
+ * user and kernel as in the source; or -1 and errno.
+ */
+static int
+tlb_open(void)
+{
+	struct perf_event_attr pa = {
+	    .type = PERF_TYPE_HW_CACHE,
+	    .size = sizeof(pa),
+	    .config = PERF_COUNT_HW_CACHE_DTLB |
+		      PERF_COUNT_HW_CACHE_OP_READ << 8 |
+		      PERF_COUNT_HW_CACHE_RESULT_MISS << 16,
+	};
+
+	return (int)syscall(
+	    SYS_perf_event_open, &pa, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static double
+tlb_misses(void)
+{
+	uint64_t n;
+
+	return tlb_fd != -1 && read(tlb_fd, &n, sizeof(n)) == sizeof(n)
+		   ? (double)n
+		   : -1;
+}
+
+static void
+explain(void)
+{
+	const char *why = errno == ENOENT
+			      ? "no counter, as in most virtual machines"
+			      : strerror(errno);
+
+	snprintf(ladder.ld_notes, sizeof(ladder.ld_notes),
+	    "`mmap` is not in the source: MAP_POPULATE moves the work there. "
+	    "Faults and dTLB misses are counted during the memsets only%s%s. "
+	    "Each rung is rehearsed: \"unrehearsed\" is the first touch that "
+	    "came before, of memory that a hypervisor may first have to find "
+	    "again (free page reporting).",
+	    tlb_fd == -1 ? "; this machine counts no dTLB misses: " : "",
+	    tlb_fd == -1 ? why : "");
 }
 
 /* What was written last is in every page, or the memsets cheated. */
@@ -93,12 +143,14 @@ measure(const struct plan *pl, size_t size, struct result *re)
 	double start = ladder_now();
 	int i, error = 0;
 	long before;
+	double misses;
 	char *p;
 
 	p = huge_map(pl->pl_kind, pl->pl_populate, size);
 	re->re_seconds[MMAP] = ladder_now() - start;
 	if (p == NULL)
 		return -errno;
+	misses = tlb_misses();
 	for (i = FIRST; i <= THIRD; i++) {
 		before = faults();
 		start = ladder_now();
@@ -108,12 +160,13 @@ measure(const struct plan *pl, size_t size, struct result *re)
 		re->re_seconds[i] = ladder_now() - start;
 		re->re_faults[i] = faults() - before;
 	}
+	re->re_tlb = misses < 0 ? -1 : tlb_misses() - misses;
 	if (!holds(p, size, 'a' + THIRD))
 		errx(1, "the memory does not hold what was written");
 	if (pl->pl_kind == PAGES_TRANSPARENT &&
 	    huge_missing(p, size) > size / 10)
 		error = -ERANGE;
-	huge_unmap(p, size);
+	huge_unmap(p, huge_size(pl->pl_kind, size));
 	return error;
 }
 
@@ -141,6 +194,8 @@ climb(const struct plan *pl, struct rung *ru, size_t size)
 	ladder_add(ru, UNREHEARSED, first.re_seconds[FIRST]);
 	ladder_add(ru, FAULTS,
 	    (double)(re.re_faults[0] + re.re_faults[1] + re.re_faults[2]));
+	if (re.re_tlb >= 0)
+		ladder_add(ru, TLB, re.re_tlb);
 }
 
 static void
@@ -156,12 +211,17 @@ not_available(enum page_kind kind, const char *why)
 
 /* For one rung: what lies in the pool the others cannot have. */
 static bool
-reserve(size_t size)
+reserve(enum page_kind kind, size_t size)
 {
-	bool ok = huge_reserve(size, ladder.ld_huge, sizeof(ladder.ld_huge));
+	char words[sizeof(ladder.ld_huge)];
+	bool gigantic = kind == PAGES_GIGANTIC;
+	bool ok = gigantic ? huge_reserve_gigantic(size, words, sizeof(words))
+			   : huge_reserve(size, words, sizeof(words));
 
 	if (!ok)
-		not_available(PAGES_HUGETLB, ladder.ld_huge);
+		not_available(kind, words);
+	if (!gigantic)
+		memcpy(ladder.ld_huge, words, sizeof(words));
 	return ok;
 }
 
@@ -176,10 +236,13 @@ run(size_t size, int rounds)
 		    (size + size / 4) / MIB);
 	if (!huge_transparent(why, sizeof(why)))
 		not_available(PAGES_TRANSPARENT, why);
+	tlb_fd = tlb_open();
+	explain();
 	for (round = 0; round < rounds; round++)
 		for (i = 0; i < ladder.ld_nrungs; i++) {
-			if (plans[i].pl_kind == PAGES_HUGETLB &&
-			    rungs[i].ru_why_not[0] == '\0' && !reserve(size))
+			if (plans[i].pl_kind >= PAGES_HUGETLB &&
+			    rungs[i].ru_why_not[0] == '\0' &&
+			    !reserve(plans[i].pl_kind, size))
 				continue;
 			climb(&plans[i], &rungs[i], size);
 			huge_release();
@@ -233,6 +296,23 @@ test_huge(size_t size)
 	}
 	ladder_test(measure_again(&plans[3], size, &re) == 0 &&
 			near(re.re_faults[FIRST], size / huge_page()),
+	    name);
+	huge_release();
+}
+
+static void
+test_gigantic(size_t size)
+{
+	const char *name = "a page of 1 GiB takes one fault";
+	struct result re;
+	char words[160];
+
+	if (!huge_reserve_gigantic(size, words, sizeof(words))) {
+		ladder_skip(name, words);
+		return;
+	}
+	ladder_test(measure_again(&plans[5], size, &re) == 0 &&
+			near(re.re_faults[FIRST], 1),
 	    name);
 	huge_release();
 }
@@ -311,6 +391,7 @@ self_test(void)
 	test_small(size);
 	test_transparent(size);
 	test_huge(size);
+	test_gigantic(size);
 	test_restore(0, "nr_hugepages is restored at exit");
 	test_restore(SIGINT, "nr_hugepages is restored on SIGINT");
 	return ladder_tested();

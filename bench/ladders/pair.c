@@ -83,8 +83,8 @@ number(char *p, size_t len, uint64_t first)
 
 /*
  * The halves lie in different huge pages: their reference counts are not one
- * cache line.  Both are touched first, a page that is not there is slow to
- * splice each time.
+ * cache line.  Unless the plan is about that, both are touched first: a page
+ * that is not there is slow to splice each time.
  */
 static char *
 make_buffer(const struct plan *pl, const struct job *jb, size_t stride)
@@ -97,7 +97,8 @@ make_buffer(const struct plan *pl, const struct job *jb, size_t stride)
 		    strerror(errno));
 		return NULL;
 	}
-	memset(p, 'X', 2 * stride);
+	if (!pl->pl_untouched)
+		memset(p, 'X', 2 * stride);
 	if (kind == PAGES_TRANSPARENT && huge_missing(p, 2 * stride) > 0) {
 		snprintf(shared->sh_why, sizeof(shared->sh_why),
 		    "the kernel found too few huge pages");

@@ -13,6 +13,7 @@
 
 struct plan {
 	bool pl_vmsplice, pl_splice, pl_huge, pl_busy;
+	bool pl_untouched; /* the writer never wrote to its pages */
 };
 
 struct job {

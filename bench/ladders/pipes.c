@@ -20,22 +20,31 @@
 #include "pair.h"
 #include "report.h"
 
-#define KIB ((size_t)1024)
+#define KIB    ((size_t)1024)
+#define MEMORY ((size_t)512 << 20) /* bytes that are read at a time */
 
 static const struct plan plans[] = {
-    {false, false, false, false},
-    {true, false, false, false},
-    {true, true, false, false},
-    {true, true, true, false},
-    {true, true, true, true},
+    {false, false, false, false, false},
+    {true, false, false, false, false},
+    {true, true, false, false, true},
+    {true, true, false, false, false},
+    {true, true, true, false, false},
+    {true, true, true, true, false},
 };
 
 static struct rung rungs[] = {
     {.ru_name = "`write`, `read`", .ru_sources = {3.7}},
     {.ru_name = "`vmsplice`, `read`", .ru_sources = {12.7}},
-    {.ru_name = "`vmsplice`, `splice`", .ru_sources = {32.8}},
+    {.ru_name = "`vmsplice`, `splice`, untouched pages", .ru_sources = {25.0}},
+    {.ru_name = "the same, pages touched first", .ru_sources = {32.8}},
     {.ru_name = "the same from huge pages", .ru_sources = {51.0}},
     {.ru_name = "the same in a busy loop", .ru_sources = {62.5}},
+};
+
+/* What sysbench reads in the source, and the rate of its last step. */
+static struct reference references[] = {
+    {.rf_name = "memory, read by one thread", .rf_source = 15.55},
+    {.rf_name = "the source's last step", .rf_source = 62.5},
 };
 
 static struct ladder ladder = {
@@ -45,7 +54,31 @@ static struct ladder ladder = {
     .ld_units = {"GiB/s", "per GiB"},
     .ld_rungs = rungs,
     .ld_nrungs = sizeof(rungs) / sizeof(*rungs),
+    .ld_references = references,
+    .ld_nreferences = sizeof(references) / sizeof(*references),
 };
+
+/* Returns the bytes per second of reads by 8 bytes, as sysbench makes them. */
+static double
+memory_rate(size_t size)
+{
+	const volatile uint64_t *p = huge_map(PAGES_SMALL, true, size);
+	size_t i, n = size / sizeof(*p);
+	double start, seconds;
+
+	if (p == NULL)
+		err(1, "mmap");
+	for (i = 0; i < n; i += 64)
+		(void)p[i];
+	start = ladder_now();
+	for (i = 0; i < n; i += 8) {
+		(void)p[i], (void)p[i + 1], (void)p[i + 2], (void)p[i + 3];
+		(void)p[i + 4], (void)p[i + 5], (void)p[i + 6], (void)p[i + 7];
+	}
+	seconds = ladder_now() - start;
+	huge_unmap((void *)(uintptr_t)p, size);
+	return (double)size / seconds;
+}
 
 /* The first two that we may use; the same one twice if there is no other. */
 static void
@@ -120,8 +153,9 @@ climb(const struct plan *pl, struct rung *ru, struct job *jb)
 	}
 }
 
+/* Climbs the rung `only`, from 1 on, or all of them if it is 0. */
 static void
-run(struct job *jb, int rounds)
+run(struct job *jb, int rounds, int only)
 {
 	int i, round;
 
@@ -130,12 +164,19 @@ run(struct job *jb, int rounds)
 	if (jb->jb_cpus[0] == jb->jb_cpus[1])
 		not_available("there is only one CPU", needs_two_cpus);
 	pair_pin(jb->jb_cpus[1]);
-	for (round = 0; round < rounds; round++)
+	for (round = 0; round < rounds; round++) {
 		for (i = 0; i < ladder.ld_nrungs; i++)
-			climb(&plans[i], &rungs[i], jb);
+			if (only == 0 || only == i + 1)
+				climb(&plans[i], &rungs[i], jb);
+		if (only == 0)
+			ladder_note(&references[0].rf_measure,
+			    memory_rate(MEMORY) / (1 << 30));
+	}
 	snprintf(ladder.ld_notes, sizeof(ladder.ld_notes),
 	    "From the third rung on nobody reads the bytes: references to "
-	    "pages pass through the pipe, to /dev/null.%s",
+	    "pages pass through the pipe, to /dev/null. Pages that were never "
+	    "written to have one page of zeros in their place, which the "
+	    "kernel looks up the slow way each time.%s",
 	    jb->jb_pipe <= jb->jb_size / 2
 		? ""
 		: " The pipe holds more than half the buffer: a writer that "
@@ -220,18 +261,19 @@ main(int argc, char **argv)
 	    {"pipe-size", required_argument, NULL, 'p'},
 	    {"seconds", required_argument, NULL, 'd'},
 	    {"rounds", required_argument, NULL, 'r'},
+	    {"only", required_argument, NULL, 'o'},
 	    {"json", no_argument, NULL, 'j'},
 	    {"self-test", no_argument, NULL, 't'}, {0}};
 	struct job job = {
 	    .jb_size = 256 * KIB, .jb_seconds = 0.5, .jb_limit = UINT64_MAX};
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	bool json = false, test = false;
-	int c, rounds = 7;
+	int c, rounds = 7, only = 0;
 
 	choose_cpus(job.jb_cpus);
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		if (c == 's')
-			job.jb_size = ladder_number("--size", optarg, 2 * page);
+			job.jb_size = ladder_number("--size", optarg, page);
 		else if (c == 'p')
 			job.jb_pipe =
 			    ladder_number("--pipe-size", optarg, page);
@@ -239,6 +281,8 @@ main(int argc, char **argv)
 			job.jb_seconds = parse_seconds(optarg);
 		else if (c == 'r')
 			rounds = ladder_rounds(optarg);
+		else if (c == 'o')
+			only = (int)ladder_number("--only", optarg, 1);
 		else if (c == 'j')
 			json = true;
 		else if (c == 't')
@@ -246,10 +290,14 @@ main(int argc, char **argv)
 		else
 			errx(2,
 			    "usage: pipes [--size BYTES] [--pipe-size BYTES]"
-			    " [--seconds S] [--rounds N] "
+			    " [--seconds S] [--rounds N] [--only RUNG] "
 			    "[--json] [--self-test]");
-	if (job.jb_size % (2 * page) != 0 || job.jb_size > 1 << 30)
-		errx(2, "--size: two halves of whole pages, at most 1g");
+	if ((job.jb_size != page && job.jb_size % (2 * page) != 0) ||
+	    job.jb_size > 1 << 30)
+		errx(2,
+		    "--size: a page, or two halves of whole pages, at most 1g");
+	if (only > ladder.ld_nrungs)
+		errx(2, "--only: there are %d rungs", ladder.ld_nrungs);
 	if (job.jb_pipe == 0)
 		job.jb_pipe = job.jb_size / 2;
 	job.jb_sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -257,7 +305,7 @@ main(int argc, char **argv)
 		err(1, "/dev/null");
 	if (test)
 		return self_test(&job);
-	run(&job, rounds);
+	run(&job, rounds, only);
 	ladder_print(&ladder, json);
 	return 0;
 }

@@ -24,12 +24,16 @@ ladder_now(void)
 }
 
 void
-ladder_add(struct rung *ru, int measure, double value)
+ladder_note(struct measure *ms, double value)
 {
-	struct measure *ms = &ru->ru_measures[measure];
-
 	if (ms->ms_count < LADDER_ROUNDS)
 		ms->ms_values[ms->ms_count++] = value;
+}
+
+void
+ladder_add(struct rung *ru, int measure, double value)
+{
+	ladder_note(&ru->ru_measures[measure], value);
 }
 
 static int
@@ -119,6 +123,15 @@ put_member(const char *name, const char *value)
 }
 
 static void
+put_number(const char *name, double value)
+{
+	if (value > 0)
+		printf("\"%s\": %.9g", name, value);
+	else
+		printf("\"%s\": null", name);
+}
+
+static void
 put_measure(const struct ladder *ld, const struct rung *ru, int m)
 {
 	const struct measure *ms = &ru->ru_measures[m];
@@ -136,10 +149,7 @@ put_measure(const struct ladder *ld, const struct rung *ru, int m)
 		    ladder_median(ms), min, max);
 	else
 		printf("], \"median\": null, \"min\": null, \"max\": null, ");
-	if (ru->ru_sources[m] > 0)
-		printf("\"source\": %.9g", ru->ru_sources[m]);
-	else
-		printf("\"source\": null");
+	put_number("source", ru->ru_sources[m]);
 }
 
 static void
@@ -165,6 +175,17 @@ put_rung(const struct ladder *ld, const struct rung *ru)
 }
 
 static void
+put_reference(const struct reference *rf)
+{
+	printf("{");
+	put_member("name", rf->rf_name);
+	put_number("median", ladder_median(&rf->rf_measure));
+	printf(", ");
+	put_number("source", rf->rf_source);
+	printf("}");
+}
+
+static void
 print_json(const struct ladder *ld, const struct utsname *un, const char *cpu)
 {
 	int i;
@@ -184,6 +205,12 @@ print_json(const struct ladder *ld, const struct utsname *un, const char *cpu)
 		    ld->ld_values[i]);
 	printf("}, ");
 	put_member("notes", ld->ld_notes);
+	printf("\"references\": [");
+	for (i = 0; i < ld->ld_nreferences; i++) {
+		printf(i == 0 ? "" : ", ");
+		put_reference(&ld->ld_references[i]);
+	}
+	printf("], ");
 	printf("\"rungs\": [");
 	for (i = 0; i < ld->ld_nrungs; i++) {
 		printf(i == 0 ? "" : ", ");
@@ -291,7 +318,15 @@ print_table(const struct ladder *ld, const struct utsname *un, const char *cpu)
 	for (i = 0; i < LADDER_OPTIONS && ld->ld_options[i] != NULL; i++)
 		printf("%s%s %.15g", i == 0 ? " Options: " : ", ",
 		    ld->ld_options[i], ld->ld_values[i]);
-	printf(".\n%s\n", ld->ld_notes);
+	printf(".\n");
+	for (i = 0; i < ld->ld_nreferences; i++) {
+		printf("%s:", ld->ld_references[i].rf_name);
+		cell(ladder_median(&ld->ld_references[i].rf_measure));
+		printf(" there:");
+		cell(ld->ld_references[i].rf_source);
+		printf("\n");
+	}
+	printf("%s\n", ld->ld_notes);
 	for (i = 0; i < ld->ld_nrungs; i++) {
 		ru = &ld->ld_rungs[i];
 		if (ru->ru_why_not[0] != '\0')

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #define LADDER_ROUNDS	101
-#define LADDER_MEASURES 6
+#define LADDER_MEASURES 8
 #define LADDER_OPTIONS	6
 
 struct measure {
@@ -26,6 +26,13 @@ struct rung {
 	struct measure ru_measures[LADDER_MEASURES];
 };
 
+/* A figure beside the rungs, in the unit of the first measure. */
+struct reference {
+	const char *rf_name;
+	double rf_source; /* 0 where the source has none */
+	struct measure rf_measure;
+};
+
 struct ladder {
 	const char *ld_name;
 	const char *ld_source; /* where the source measured */
@@ -36,12 +43,15 @@ struct ladder {
 	const char *ld_options[LADDER_OPTIONS];
 	double ld_values[LADDER_OPTIONS];
 	char ld_huge[160]; /* huge pages: available, or why not */
-	char ld_notes[640];
+	char ld_notes[800];
 	struct rung *ld_rungs;
 	int ld_nrungs;
+	struct reference *ld_references;
+	int ld_nreferences;
 };
 
 double ladder_now(void); /* seconds */
+void ladder_note(struct measure *, double);
 void ladder_add(struct rung *, int measure, double);
 double ladder_median(const struct measure *); /* 0 if there is none */
 void ladder_option(struct ladder *, const char *, double);

@@ -1,8 +1,8 @@
 /*
- * ring: three ways to write a message into a ring that wraps: byte by byte
- * with a modulo, in two pieces, and in one piece into memory mapped twice in a
- * row.  The rungs differ in the copying only; lib/ring whole, with its room
- * check and its two indices, stands below them.
+ * ring: three ways to write a message into a ring that wraps, and to read it:
+ * byte by byte with a modulo, in two pieces, and in one piece in memory mapped
+ * twice in a row.  The rungs differ in the copying only; lib/ring whole, with
+ * its room check and its two indices, stands below them.
  */
 #include <err.h>
 #include <getopt.h>
@@ -23,9 +23,11 @@ struct queue {
 };
 
 typedef void put_f(struct queue *, const unsigned char *, size_t);
+typedef void get_f(struct queue *, unsigned char *, size_t);
 
 struct plan {
 	put_f *pl_put;
+	get_f *pl_get;
 	bool pl_mirrored;
 };
 
@@ -82,6 +84,61 @@ put_ring(struct queue *qu, const unsigned char *data, size_t len)
 }
 
 static void
+get_bytewise(struct queue *qu, unsigned char *data, size_t len)
+{
+	const unsigned char *mem = qu->qu_mem;
+	size_t i, head = qu->qu_tail, size = qu->qu_size;
+
+	for (i = 0; i < len; i++)
+		data[i] = mem[(head + i) % size];
+	advance(qu, len);
+}
+
+static void
+get_two_pieces(struct queue *qu, unsigned char *data, size_t len)
+{
+	size_t first = qu->qu_size - qu->qu_tail;
+
+	if (first > len)
+		first = len;
+	memcpy(data, qu->qu_mem + qu->qu_tail, first);
+	memcpy(data + first, qu->qu_mem, len - first);
+	advance(qu, len);
+}
+
+static void
+get_mirrored(struct queue *qu, unsigned char *data, size_t len)
+{
+	memcpy(data, qu->qu_mem + qu->qu_tail, len);
+	advance(qu, len);
+}
+
+/* Commits a message, whose bytes the last turn left in the ring, and reads it. */
+static void
+get_ring(struct queue *qu, unsigned char *data, size_t len)
+{
+	const void *bytes;
+	size_t n;
+
+	if (ring_reserve(qu->qu_ring, len) == NULL)
+		errx(1, "the ring is full");
+	ring_commit(qu->qu_ring, len);
+	bytes = ring_peek(qu->qu_ring, &n);
+	if (n != len)
+		errx(1, "%zu bytes wait, not %zu", n, len);
+	memcpy(data, bytes, len);
+	ring_consume(qu->qu_ring, len);
+}
+
+static void
+get_nothing(struct queue *qu, unsigned char *data, size_t len)
+{
+	(void)qu;
+	(void)data;
+	(void)len;
+}
+
+static void
 put_nothing(struct queue *qu, const unsigned char *data, size_t len)
 {
 	(void)qu;
@@ -99,11 +156,20 @@ put_unwrapped(struct queue *qu, const unsigned char *data, size_t len)
 	advance(qu, len);
 }
 
+static void
+get_unwrapped(struct queue *qu, unsigned char *data, size_t len)
+{
+	size_t first = qu->qu_size - qu->qu_tail;
+
+	memcpy(data, qu->qu_mem + qu->qu_tail, first < len ? first : len);
+	advance(qu, len);
+}
+
 static const struct plan plans[] = {
-    {put_bytewise, false},
-    {put_two_pieces, false},
-    {put_mirrored, true},
-    {put_ring, true},
+    {put_bytewise, get_bytewise, false},
+    {put_two_pieces, get_two_pieces, false},
+    {put_mirrored, get_mirrored, true},
+    {put_ring, get_ring, true},
 };
 
 static struct rung rungs[] = {
@@ -118,8 +184,8 @@ static struct ladder ladder = {
     .ld_source = "i5-6400, messages of 32 bytes in a ring of 1024, no message "
 		 "crosses the end",
     .ld_less_is_faster = true,
-    .ld_measures = {"a write"},
-    .ld_units = {"ns"},
+    .ld_measures = {"a write", "a read"},
+    .ld_units = {"ns", "ns"},
     .ld_huge = "not used",
     .ld_rungs = rungs,
     .ld_nrungs = sizeof(rungs) / sizeof(*rungs),
@@ -235,25 +301,105 @@ measure(const struct plan *pl, size_t size, size_t len, size_t n)
 	return (end - begin) * 1e9 / (double)n;
 }
 
+/*
+ * Reads n messages of a ring that wrote enough of them to be full.  Returns
+ * false if a message differs from what was written at its place, which
+ * `check` wants to know.
+ */
+static bool
+read_messages(const struct plan *pl, struct queue *qu, size_t len, size_t n,
+    bool check)
+{
+	unsigned char *data = malloc(len);
+	const unsigned char *mem = qu->qu_mem;
+	size_t i, j, at;
+	bool same = true;
+
+	if (data == NULL)
+		err(1, NULL);
+	for (i = 0; i < n; i++) {
+		at = qu->qu_tail;
+		pl->pl_get(qu, data, len);
+		__asm__ volatile("" : : "r"(data) : "memory");
+		for (j = 0; check && same && j < len; j++)
+			same = data[j] == mem[(at + j) % qu->qu_size];
+	}
+	free(data);
+	return same;
+}
+
+/* Checks each of n reads.  lib/ring has a position of its own, which qu_tail follows. */
+static bool
+read_checked(const struct plan *pl, struct queue *qu, size_t len, size_t n)
+{
+	size_t at = qu->qu_tail, i;
+	bool same = true;
+
+	for (i = 0; same && i < n; i++) {
+		qu->qu_tail = at;
+		same = read_messages(pl, qu, len, 1, true);
+		at = (at + len) % qu->qu_size;
+	}
+	qu->qu_tail = at;
+	return same;
+}
+
+/* Fills a ring with messages, so that the next read returns the oldest. */
+static void
+fill(const struct plan *pl, struct queue *qu, size_t size, size_t len)
+{
+	size_t n, start = len / 2;
+
+	queue_open(qu, size, pl, start);
+	n = 2 + qu->qu_size / len;
+	write_messages(pl, qu, len, n);
+	qu->qu_tail = (start + n * len) % qu->qu_size;
+}
+
+/* Returns the nanoseconds of a read. */
+static double
+measure_reads(const struct plan *pl, size_t size, size_t len, size_t n)
+{
+	struct queue qu;
+	double begin, end;
+
+	fill(pl, &qu, size, len);
+	if (pl->pl_get != get_nothing &&
+	    !read_checked(pl, &qu, len, 2 + 2 * qu.qu_size / len))
+		errx(1, "a read does not return what was written");
+	begin = ladder_now();
+	read_messages(pl, &qu, len, n, false);
+	end = ladder_now();
+	queue_close(&qu, pl);
+	return (end - begin) * 1e9 / (double)n;
+}
+
 static void
 run(size_t size, size_t len, size_t n, int rounds)
 {
-	static const struct plan nothing = {put_nothing, true};
+	static const struct plan nothing = {put_nothing, get_nothing, true};
 	struct rung empty = {0};
 	int i, round;
 
 	make_messages(len);
 	for (round = 0; round < rounds; round++) {
-		for (i = 0; i < ladder.ld_nrungs; i++)
+		for (i = 0; i < ladder.ld_nrungs; i++) {
 			ladder_add(
 			    &rungs[i], 0, measure(&plans[i], size, len, n));
+			ladder_add(&rungs[i], 1,
+			    measure_reads(&plans[i], size, len, n));
+		}
 		ladder_add(&empty, 0, measure(&nothing, size, len, n));
+		ladder_add(&empty, 1, measure_reads(&nothing, size, len, n));
 	}
 	snprintf(ladder.ld_notes, sizeof(ladder.ld_notes),
-	    "The loop with an empty call in it takes %.2f ns of each figure. "
-	    "Lengths are variables, so memcpy is a call in every rung. All "
-	    "rings held what was written.",
-	    ladder_median(&empty.ru_measures[0]));
+	    "The loop with an empty call in it takes %.2f ns of each write and "
+	    "%.2f ns of each read. Lengths are variables, so memcpy is a call "
+	    "in every rung. A read of lib/ring also commits its message. The "
+	    "source has a `get` but no figure of it. All rings held what was "
+	    "written, and all reads returned it.",
+	    ladder_median(&empty.ru_measures[0]),
+	    ladder_median(&empty.ru_measures[1]));
 	ladder_option(&ladder, "size", (double)size);
 	ladder_option(&ladder, "message", (double)len);
 	ladder_option(&ladder, "writes", (double)n);
@@ -281,10 +427,40 @@ arrives(const struct plan *pl, size_t len)
 	return ok;
 }
 
+static bool
+returns(const struct plan *pl, size_t len)
+{
+	struct queue qu;
+	bool ok;
+
+	make_messages(len);
+	fill(pl, &qu, 1, len);
+	ok = read_checked(pl, &qu, len, 3 * qu.qu_size / len);
+	queue_close(&qu, pl);
+	return ok;
+}
+
+static void
+test_reads(void)
+{
+	static const struct plan broken = {put_two_pieces, get_unwrapped, false};
+	char name[128];
+	int i;
+
+	for (i = 0; i < ladder.ld_nrungs; i++) {
+		snprintf(name, sizeof(name),
+		    "every read returns what was written: %s",
+		    ladder.ld_rungs[i].ru_name);
+		ladder_test(
+		    returns(&plans[i], 32) && returns(&plans[i], 333), name);
+	}
+	ladder_test(!returns(&broken, 32), "the check sees a piece not read");
+}
+
 static int
 self_test(void)
 {
-	static const struct plan broken = {put_unwrapped, false};
+	static const struct plan broken = {put_unwrapped, get_nothing, false};
 	struct rung ru = {0};
 	char name[128];
 	int i;
@@ -297,6 +473,7 @@ self_test(void)
 		    arrives(&plans[i], 32) && arrives(&plans[i], 333), name);
 	}
 	ladder_test(!arrives(&broken, 32), "the check sees a lost piece");
+	test_reads();
 	ladder_add(&ru, 0, 9);
 	ladder_add(&ru, 0, 1);
 	ladder_add(&ru, 0, 4);
