@@ -5,11 +5,12 @@ SCENARIOS_bench = all --quick
 SCENARIOS_bench-full = all
 SCENARIOS_bench-storm = storm
 SCENARIOS_bench-hot = hot
+SCENARIOS_bench-thesis = thesis $(if $(LONG),--long)
 SCENARIOS_bench-tls = hot storm handshakes idle --quick \
     --set hot.cases=1K,16K,64K,1M,16M --set hot.seconds=4 $(if $(filter --path --path=% --peer --peer=%,$(ARGS)),,\
     --path nodiskio-tls --peer nginx-tls,h2o-tls,lighttpd-tls,caddy-tls)
 SCENARIOS_bench-h2 = http2 streams resets idle --quick --set idle.protocol=http2
-bench bench-full bench-storm bench-hot bench-tls bench-h2:
+bench bench-full bench-storm bench-hot bench-thesis bench-tls bench-h2:
 	@sh conf/install-deps.sh build bench
 	@+$(SUBMAKE) all build/bench/admission $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
 	@bench/lab run $(SCENARIOS_$@) $(ARGS)

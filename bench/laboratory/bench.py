@@ -34,11 +34,11 @@ class Bench:
         self.commands, self.conf, self.samples = [], None, {}
 
     @contextlib.contextmanager
-    def confined(self, limits=Limits()):
+    def confined(self, limits=Limits(), disks=()):
         """For what is no server: yields counters, whose prefix() and --core a
         command needs."""
         with Undo() as self.undo:
-            yield self.host.counters(self.undo, limits)
+            yield self.host.counters(self.undo, limits, disks)
 
     @contextlib.contextmanager
     def owned(self, cand, names):
@@ -50,9 +50,10 @@ class Bench:
             yield
 
     @contextlib.contextmanager
-    def serve(self, cand, limits=Limits(), root=None, options=(), **more):
-        """options: more arguments, for our own program only; more: as Server has it."""
-        with self.confined(limits) as counters:
+    def serve(self, cand, limits=Limits(), root=None, options=(), disks=(), **more):
+        """options: more arguments, for our own program only; disks: those of root, each of which
+        is limited; more: as Server has it."""
+        with self.confined(limits, disks) as counters:
             server = Server(self.undo, cand, self.host, counters, root or self.data,
                             options if cand.ours else (), **more)
             self.conf = server.conf

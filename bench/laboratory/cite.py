@@ -64,10 +64,11 @@ def done(out, page, commit, args):
 
 
 def measured(out, commit):
-    """(those of this commit, those of another one), in the plan's order."""
+    """(those of this commit, those of another one), in the plan's order.  What is measured only if
+    it is named stays, whatever its commit."""
     there = [one for page in plan.PAGES if (one := found(out, page))]
-    return ([one for one in there if one.commit == commit],
-            [one for one in there if one.commit != commit])
+    shown = [one for one in there if one.commit == commit or one.page.asked]
+    return shown, [one for one in there if one not in shown]
 
 
 # ------------------------------------------------------------- beforehand
@@ -89,7 +90,8 @@ def check_source(dirty):
 def planned(page, args, host, usable):
     """As bench/lab run plans it."""
     words = types.SimpleNamespace(
-        quick=False, rounds=args.rounds, path=list(page.paths), peer=list(page.peers),
+        quick=False, long="--long" in page.options, rounds=page.rounds or args.rounds,
+        path=list(page.paths), peer=list(page.peers),
         set={page.scenario: {key: str(value) for key, value in page.settings.items()}})
     return run.Plan(page.scenario, words, host, usable)
 
@@ -135,7 +137,7 @@ def measure(page, args, commit):
     if not complete(page, part):
         raise RuntimeError(f"status {status}, and no results")
     results.save(f"{part}/{META}", {
-        "commit": commit, "arguments": arguments, "rounds": args.rounds,
+        "commit": commit, "arguments": arguments, "rounds": page.rounds or args.rounds,
         "command": command(page, args.rounds, args.binaries),
         "date": time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(begun)),
         "seconds": round(time.time() - begun)})
@@ -189,7 +191,7 @@ def perform(args, host):
     """All that the plan wants and that is not there; the commit, and the tables that failed."""
     commit = check_source(args.dirty)
     os.makedirs(args.out, exist_ok=True)
-    pages = plan.chosen(args.only) if args.only else plan.PAGES
+    pages = plan.chosen(args.only) if args.only else plan.regular()
     todo = [page for page in pages if args.only or not done(args.out, page, commit, args)]
     if len(todo) < len(pages):
         note(f"{len(pages) - len(todo)} tables of commit {commit} are there already")

@@ -128,17 +128,18 @@ class Host:
         else:
             try:
                 with Undo() as undo:
-                    Cgroups(undo, self.disk, Limits(1 << 40, 1 << 20, 1 << 40))
+                    Cgroups(undo, [self.disk], Limits(1 << 40, 1 << 20, 1 << 40))
             except (OSError, RuntimeError) as why:
                 self.lacks["limits"] = f"control groups cannot be used: {why}"
 
     def missing(self, needs):
         return [self.lacks[need] for need in needs if need in self.lacks]
 
-    def counters(self, undo, limits):
-        """Where a server runs: limited and counted as well as this host can."""
+    def counters(self, undo, limits, disks=()):
+        """Where a server runs: limited and counted as well as this host can.  disks: those that
+        it reads, in place of the data's."""
         if self.root and "limits" not in self.lacks:
-            return Cgroups(undo, self.disk, limits)
+            return Cgroups(undo, disks or [self.disk], limits)
         if limits.any():
             raise RuntimeError(self.lacks["limits"])
         return Session(self.disk)

@@ -13,6 +13,7 @@ limits nothing and counts with /proc, for everybody else.  Both have
 import contextlib
 import dataclasses
 import glob
+import itertools
 import os
 import re
 import signal
@@ -73,8 +74,10 @@ def _end(child, pids):
 
 
 class Cgroups:
-    def __init__(self, undo, disk, limits, label=""):
-        self.disk = disk.number if disk else "none"
+    """disks: those that are limited, each by itself, and counted together."""
+
+    def __init__(self, undo, disks, limits, label=""):
+        self.disks = [disk.number for disk in disks if disk]
         self.child = None
         self.v2 = os.path.exists(f"{CGROUP}/cgroup.controllers")
         name = f"pagewise-lab-{os.getpid()}{label and '-'}{label}"
@@ -99,11 +102,11 @@ class Cgroups:
         kinds = {"bps": limits.read_bps, "iops": limits.read_iops}
         if limits.memory:
             self.set("memory", "memory.max" if self.v2 else memory, limits.memory)
-        for kind, value in kinds.items():
+        for disk, (kind, value) in itertools.product(self.disks, kinds.items()):
             if value and self.v2:
-                self.set("blkio", "io.max", f"{self.disk} r{kind}={value}")
+                self.set("blkio", "io.max", f"{disk} r{kind}={value}")
             elif value:
-                self.set("blkio", throttle.format(kind), f"{self.disk} {value}")
+                self.set("blkio", throttle.format(kind), f"{disk} {value}")
 
     def set(self, controller, name, value):
         write(f"{self.dirs[controller]}/{name}", str(value))
@@ -117,19 +120,21 @@ class Cgroups:
     def sample(self):
         now = time.monotonic()
         if self.v2:
-            line = rf"^{self.disk} .*\b{{}}=(\d+)"
-            size = count = self.get("blkio", "io.stat")
-            size, count = number(line.format("rbytes"), size), number(line.format("rios"), count)
+            stat = self.get("blkio", "io.stat")
+            size, count = (self.total(rf"^{{}} .*\b{what}=(\d+)", stat) for what in ("rbytes", "rios"))
             cpu = number(r"usage_usec (\d+)", self.get("cpuacct", "cpu.stat")) / 1e6
             cache = number(r"^file (\d+)", self.get("memory", "memory.stat"))
         else:
-            size, count = (number(rf"^{self.disk} Read (\d+)",
-                                  self.get("blkio", f"blkio.throttle.io_{what}"))
+            size, count = (self.total(r"^{} Read (\d+)", self.get("blkio", f"blkio.throttle.io_{what}"))
                            for what in ("service_bytes", "serviced"))
             cpu = int(self.get("cpuacct", "cpuacct.usage")) / 1e9
             cache = number(r"^cache (\d+)", self.get("memory", "memory.stat"))
         return {"t": now, "cpu": cpu, "disk_bytes": size, "disk_requests": count,
                 "cache": cache}
+
+    def total(self, pattern, text):
+        """Returns the sum over the disks; the pattern has {} in place of a disk's number."""
+        return sum(number(pattern.format(disk), text) for disk in self.disks)
 
     def pids(self):
         return [int(pid) for pid in self.get("memory", "cgroup.procs").split()]

@@ -244,16 +244,19 @@ def front(drawn, commit, others):
 
 def scope(drawn, commit):
     dates = sorted(one.measured.meta["date"] for one in drawn)
-    rounds = sorted({one.measured.meta["rounds"] for one in drawn})
+    rounds = sorted({one.measured.meta["rounds"] for one in drawn if not one.page.rounds}) or [FEW]
     took = sum(one.measured.meta["seconds"] for one in drawn)
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     number = " or ".join(map(str, rounds))
     word = "round" if number == "1" else "rounds"
+    others = [f"{one.page.name} ({one.measured.commit})" for one in drawn if one.measured.commit != commit]
     text = (f"All figures are of commit {commit}, in {number} {word}, measured by `make results` "
             f"in {minutes(took)}, {when}.")
     for later in sorted({one.measured.meta.get("laboratory", "") for one in drawn} - {""}):
         names = [one.page.name for one in drawn if one.measured.meta.get("laboratory") == later]
         text += f" The laboratory that measured {enumerated(names)} is of {later}."
+    if others:
+        text += f" Measured only if named, at another commit: {enumerated(others)}."
     if rounds[0] < FEW:
         text += f" **With fewer than {FEW} rounds they are a rehearsal, not to be cited.**"
     if commit.endswith(source.CHANGED):
@@ -264,10 +267,10 @@ def scope(drawn, commit):
 def part(drawn, others):
     """What is not there, said on top."""
     there = {one.page.name for one in drawn}
-    missing = [page for page in plan.PAGES if page.name not in there]
+    missing = [page for page in plan.regular() if page.name not in there]
     if not missing:
         return
-    yield from wrapped(f"**{len(missing)} of {len(plan.PAGES)} tables are not measured at this "
+    yield from wrapped(f"**{len(missing)} of {len(plan.regular())} tables are not measured at this "
                        f"commit:** {', '.join(page.name for page in missing)}.")
     if others:
         yield from wrapped("Of these, other commits' results were not shown: " + ", ".join(

@@ -20,7 +20,8 @@ LADDERS = "ladders"  # in place of a scenario: bench/lab ladders
 class Page:
     """A page of docs/results.  figures: of the scenario, those that are shown; options:
     more of bench/lab run; pairs: each server with libpagewise beside the same without; why: causes
-    of a difference, where they are known."""
+    of a difference, where they are known; rounds: 0, or as many whatever is asked for; asked: it is
+    measured only if it is named, is missing in no pass, and stays when a pass is of another commit."""
     name: str
     group: str
     title: str
@@ -34,12 +35,14 @@ class Page:
     figures: tuple = (0,)
     pairs: bool = False
     why: str = ""
+    rounds: int = 0
+    asked: bool = False
 
     def arguments(self, rounds, peer_binaries=()):
         """Of bench/lab."""
         if self.scenario == LADDERS:
             return [LADDERS]
-        argv = ["run", self.scenario, "--rounds", str(rounds)]
+        argv = ["run", self.scenario, "--rounds", str(self.rounds or rounds)]
         for option, names in (("--path", self.paths), ("--peer", self.peers)):
             argv += [option, ",".join(names)] if names else []
         for key, value in self.settings.items():
@@ -100,6 +103,12 @@ PAGES = (
          "Does it matter that the disk is slow because it seeks?",
          "storm", span(OWN_STORM, **LATENT), ("nodiskio",), (),
          {**STORM, "limit_iops": 150, "limit_mib": 1000}),
+    Page("knee", BESIDE, "How much load is safe",
+         "Up to which constant rate of requests does a cached file stay fast?",
+         "knee", against_best("safe load, p99 below 10 ms", "the p99 of the cached file stays below 10 "
+                              "ms up to {mine} of what the server can do, with {who} up to {other}, "
+                              "with nginx and sendfile up to {nginx}", also=(("nginx", "nginx"),)),
+         ("nodiskio", "blocking"), ("nginx", "nginx-threads-64", "h2o-uring"), asked=True),
     Page("libpagewise", BESIDE, "With and without libpagewise",
          "What does the library change in nginx, and in other event loops?",
          "storm", both(
@@ -277,12 +286,25 @@ PAGES = (
          "thesis", against_best("CPU s/GiB", "a GiB takes {mine} s of CPU time, with {who} {other}"
                                 ", on its own path blocking {blocking}",
                                 variant="cache keep", also=(("blocking", "blocking"),)),
-         ("nodiskio", "blocking"), ("nginx", "nginx-threads-64"),
+         ("nodiskio", "aio", "pool", "blocking"), ("nginx", "nginx-threads-64"),
          {"seconds": 4, "lead": 1.5, "memory_mib": 256}, figures=(0, 1, 2),
          why="nginx's threads wait for the disk inside sendfile, so no loop has to be woken, and "
              "nothing is asked. In pagewise, of 6.6 % of a core at 240 MB/s, sending took 2.4, the "
              "page cache with its reclaim 1.6, interrupts of disk threads 0.9, opens and unmapping "
              "0.5, residency checks 0.35 (perf, 6d784330)."),
+    Page("thesis-long", MEMORY, "Ten minutes on eight devices, with data of 16 times the memory",
+         "How much CPU time does each server take in ten minutes, and how often does traffic dip?",
+         "thesis", both(
+             against_best("CPU s/GiB", "a GiB takes {mine} s of CPU time, with {who} {other}, on its "
+                          "own path aio {aio}", variant="cache keep", also=(("aio", "aio"),)),
+             span("Of the CPU time of aio for a byte, it saves {saved} %", names="nodiskio",
+                  variant="cache keep", saved="against aio, %"),
+             span("With cache drop, it saves {saved} %", names="nodiskio", variant="cache drop",
+                  saved="against aio, %"),
+             span("In dips it loses {lost} of its traffic", names="nodiskio", variant="cache keep",
+                  lost="lost in dips")),
+         ("nodiskio", "aio", "blocking"), ("nginx-threads-64",),
+         options=("--long",), figures=(0, 1, 2), rounds=1, asked=True),
     Page("zipf", MEMORY, "A few files are popular",
          "How many bytes are read from the disk when popularity follows Zipf's law?",
          "zipf", in_cases("disk bytes per byte served", "with cache auto it reads {ratio} of "
@@ -322,6 +344,11 @@ PAGES = (
 
 def names():
     return [page.name for page in PAGES]
+
+
+def regular():
+    """Returns the tables that a pass measures."""
+    return tuple(page for page in PAGES if not page.asked)
 
 
 def chosen(wanted):

@@ -28,7 +28,7 @@ class Plan:
 
     def __init__(self, name, args, host, usable):
         self.name, self.module = name, scenarios.load(name)
-        self.settings = scenarios.settings(self.module, args.quick, args.set.get(name, {}))
+        self.settings = scenarios.settings(self.module, args.quick, args.set.get(name, {}), args.long)
         if args.rounds:
             self.settings.rounds = args.rounds
         self.missing = host.missing(self.module.NEEDS)

@@ -1,5 +1,6 @@
 """`bench/lab results`: what is measured again, what is refused, and the pages."""
 
+import dataclasses
 import os
 import re
 import subprocess
@@ -143,6 +144,31 @@ def test_tables_of_another_commit_are_marked(laboratory, args):
     same, others = cite.measured(args().out, "fedcba9876")
     assert [one.page.name for one in same] == ["two"]
     assert [one.page.name for one in others] == ["one", "three"]
+
+
+def test_a_table_of_its_own_is_measured_only_if_named_and_with_its_own_rounds(
+        laboratory, args, monkeypatch):
+    own = dataclasses.replace(PAGES[1], name="own", asked=True, rounds=1)
+    monkeypatch.setattr(plan, "PAGES", (*PAGES, own))
+    assert perform(laboratory, args()) == ["one", "two", "three"]
+    assert perform(laboratory, args(only=["own"])) == ["own"]
+    there = cite.found(args().out, own)
+    assert there.meta["rounds"] == 1 and "--rounds 1" in there.meta["command"]
+
+
+def test_a_table_of_its_own_is_never_missing_and_calls_no_pass_a_rehearsal(
+        written, laboratory, args, monkeypatch):
+    own = dataclasses.replace(PAGES[1], name="own", asked=True, rounds=1)
+    monkeypatch.setattr(plan, "PAGES", (*PAGES, own))
+    assert "not measured" not in texts(written())["results.md"]
+    perform(laboratory, args(only=["own"]))
+    front = texts(written())["results.md"]
+    assert "in 5 rounds" in front and "rehearsal" not in front and "results/own.md" in front
+    laboratory.commit = "fedcba9876"
+    perform(laboratory, args())
+    front = " ".join(texts(written("fedcba9876"))["results.md"].split())
+    assert "results/own.md" in front
+    assert f"Measured only if named, at another commit: own ({COMMIT})." in front
 
 
 def test_a_failed_table_does_not_stop_the_others(laboratory, args, capsys):

@@ -227,6 +227,11 @@ def test_bad_arguments_are_reported(args, message):
     assert out == ""
 
 
+def test_what_has_no_long_form_is_refused():
+    status, _, err = lab.run("run", "storm", "--long")
+    assert status == 2 and "--long: storm has no long form" in err
+
+
 def test_a_directory_with_files_is_refused_as_output(tmp_path):
     for name in ("run.json", "notes"):
         out, data = tmp_path / f"out-{name}", tmp_path / "data"

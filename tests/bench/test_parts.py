@@ -74,7 +74,7 @@ def counters_of(kind, stack):
     if kind == "session":
         return limits.Session(None)
     lab.needs("limits")
-    return limits.Cgroups(stack, host.Disk(lab.TREE), limits.Limits(memory=1 << 28))
+    return limits.Cgroups(stack, [host.Disk(lab.TREE)], limits.Limits(memory=1 << 28))
 
 
 @pytest.mark.parametrize("kind", ["session", "cgroups"])
@@ -97,6 +97,13 @@ def test_processes_are_counted_and_ended_with_their_children(kind):
             time.sleep(0.05)
         assert set(counters.sample()) == set(limits.COUNTERS)
     assert state(worker) == "Z"
+
+
+def test_what_several_disks_read_is_added():
+    counters = object.__new__(limits.Cgroups)
+    counters.disks = ["7:0", "7:1"]
+    text = "7:0 Read 5\n7:0 Write 9\n7:1 Read 2\n7:10 Read 100\nTotal 116\n"
+    assert counters.total(r"^{} Read (\d+)", text) == 7
 
 
 def state(pid):
@@ -257,7 +264,7 @@ def test_a_scenario_keeps_the_contract(name):
     module = scenarios.load(name)
     full = scenarios.settings(module, False, {})
     quick = scenarios.settings(module, True, {})
-    assert set(module.QUICK) <= set(module.FULL)
+    assert set(module.QUICK) <= set(module.FULL) >= set(getattr(module, "LONG_FORM", ()))
     assert 1 <= quick.rounds <= full.rounds
     assert 0 < module.seconds(quick) <= module.seconds(full)
     assert set(module.NEEDS) <= {

@@ -7,7 +7,7 @@ import types
 import lab
 import pytest
 
-from laboratory import cachemodes, report, results, run, scenarios, servers, stats, tables
+from laboratory import cachemodes, disks, limits, report, results, run, scenarios, servers, stats, tables
 from laboratory.bench import Bench
 from laboratory.scenarios import (clients, crawler, grid, handshakes, hung, knee, proxied, short, slow, spindle,
                                   thesis, week, zipf)
@@ -130,6 +130,68 @@ def test_nothing_is_saved_without_another_candidate():
     assert thesis.saving(base, base[0]) is None and thesis.margin(base, base[0]) is None
     assert thesis.saving([], base[0]) is None
     assert thesis.saving(base, thesis_round(2, 0.4, 0.5)) is None
+
+
+@pytest.mark.parametrize("rates, share, lost", [
+    ([100, 100, 100, 100], 0, 0), ([100, 100, 40, 100], 0.25, 0.15), ([100, 95, 92, 300], 0, 0)])
+def test_a_dip_is_a_second_well_below_the_median(rates, share, lost):
+    v = {**thesis_round(1, 0.1), "sent_each_second": rates}
+    assert (thesis.dips(0, v), thesis.dips(1, v)) == (share, pytest.approx(lost))
+
+
+def test_without_seconds_no_dips_and_no_interval_are_known():
+    v = thesis_round(1, 0.1)
+    assert thesis.dips(0, v) is None and thesis.idle_margin(v) is None
+    assert thesis.idle_margin(thesis_round(1, 0.4, 0.5, 0.6)) == pytest.approx(
+        stats.mean_interval([0.4, 0.5, 0.6])[1])
+
+
+def test_cpu_time_is_compared_with_each_base_that_was_measured():
+    seen = view(thesis, "thesis", thesis_values)
+    titles = [column.title for column in thesis.tables(seen)[1].columns]
+    assert "against blocking, %" in titles and "against aio, %" not in titles
+    cells = {title: cells for _, title, _, cells in tables.rows(seen, thesis.tables(seen)[1])}
+    assert cells["nodiskio, cache drop"][0].median == pytest.approx(50)
+
+
+def test_only_the_new_way_is_measured_without_the_page_cache_too():
+    s = scenarios.settings(thesis, False, {})
+    paths = {c.name: c for c in (*servers.paths(), *servers.owners())}
+    for name, found in {"nodiskio": ["keep", "drop"], "nodiskio-owner": ["keep", "drop"],
+                        "aio": ["keep"], "pool": ["keep"], "blocking": ["keep"]}.items():
+        assert [mode for mode, _ in thesis.modes(paths[name], s)] == found
+        assert thesis.portion(s, paths[name]) == len(found) / 2
+
+
+def test_the_long_form_has_devices_of_its_own_and_twice_the_data():
+    long, full = (scenarios.settings(thesis, False, {}, long) for long in (True, False))
+    assert (long.devices, long.seconds, long.data_share) == (8, 600, 16) and full.devices == 1
+    assert thesis.files(long) == [] and thesis.files(full) == thesis.made(full)
+    with pytest.raises(ValueError, match="storm has no long form"):
+        scenarios.settings(scenarios.load("storm"), False, {}, True)
+
+
+def test_files_are_on_the_devices_in_turn():
+    made = [(str(i), i) for i in range(5)]
+    assert disks.paths(made, 2) == ["disk0/0", "disk1/1", "disk0/2", "disk1/3", "disk0/4"]
+    parts = disks.spread(made, 2)
+    assert parts[1] == [("disk1/1", 1), ("disk1/3", 3)]
+    assert sorted(name for part in parts for name, _ in part) == sorted(disks.paths(made, 2))
+
+
+def test_images_that_are_still_mounted_or_do_not_fit_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(disks.os, "access", lambda *_: True)
+    with pytest.raises(RuntimeError, match="MiB are needed; --data names another"):
+        with disks.mounted(str(tmp_path), "x", [("a", 1 << 60)], 1):
+            pass
+    monkeypatch.setattr(disks.os.path, "ismount", lambda path: path.endswith("disk1"))
+    with pytest.raises(RuntimeError, match="disk1 is mounted, by a run that was killed"):
+        with disks.mounted(str(tmp_path), "x", [("a", 1)], 2):
+            pass
+    monkeypatch.setattr(disks.os, "access", lambda *_: False)
+    with pytest.raises(RuntimeError, match="loop devices are not available"):
+        with disks.mounted(str(tmp_path), "x", [("a", 1)], 2):
+            pass
 
 
 # ------------------------------------------------------------------ knee
@@ -393,7 +455,7 @@ def short_values(_cand, _number):
 
 
 @pytest.mark.parametrize("module, values, how_many, figures, cell", [
-    (thesis, thesis_values, 1, 3, "+50.0"), (grid, grid_values, 5, 1, "0.3 ms"),
+    (thesis, thesis_values, 2, 3, "0.250"), (grid, grid_values, 5, 1, "0.3 ms"),
     (knee, knee_values, 2, 1, "80%"), (slow, slow_values, 1, 1, "1.50"), (clients, slow_values, 1, 1, "1.50"),
     (zipf, zipf_values, 2, 1, "0.250"), (crawler, crawler_values, 1, 1, "0.500"),
     (hung, hung_values, 4, 1, "0.3 ms"), (handshakes, handshakes_values, 4, 1, "2 000"),
@@ -440,6 +502,17 @@ def test_thesis_in_miniature(measured):
     assert set(values) == {"keep", "drop"}
     for v in values.values():
         assert v["sent"] > 0 and v["disk_bytes"] > 0 and v["cpu"] > 0 and v["requests"] > 0
+
+
+def test_thesis_on_two_devices_in_miniature(measured, data, monkeypatch):
+    """What both devices read is counted."""
+    lab.needs("spindle")  # loop devices
+    monkeypatch.setitem(MINIATURE["thesis"], "devices", 2)
+    monkeypatch.setitem(MINIATURE["thesis"], "cache", "keep")
+    v = measured("thesis")["keep"]
+    assert v["disk_bytes"] > 0.6 * v["sent"] > 0
+    assert [name for name in os.listdir(data) if name.startswith("disks-2-")]
+    assert "disks-2-" not in limits.read("/proc/mounts")
 
 
 def test_knee_in_miniature(measured):

@@ -47,7 +47,7 @@ class Node:
     def start(self, undo):
         """With an empty memory; a node that was there before has ended."""
         self.undo = undo.enter_context(Undo())
-        self.groups = Cgroups(self.undo, self.machine.disk, self.limits, self.name)
+        self.groups = Cgroups(self.undo, [self.machine.disk], self.limits, self.name)
         self.spawn()
 
     def spawn(self):

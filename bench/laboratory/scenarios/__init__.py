@@ -9,6 +9,7 @@ A scenario is a module of this package with
                 "disk", "limits", "fuse", "spindle" (see Host.lacks)
     FULL        dict of settings, with "rounds"; --set SCENARIO.KEY=VALUE changes one
     QUICK       dict of those that --quick changes
+    LONG_FORM   the same of --long, which needs it
     files(s)    pairs (name below the data directory, bytes) that it serves
     seconds(s)  what one round of one candidate takes, about; with parts, one of these
     measure(bench, cand)
@@ -119,9 +120,12 @@ def listed(text, kind=str, among=None):
     return [kind(word) for word in words]
 
 
-def settings(scenario, quick, changes):
-    """changes: dict of texts; each becomes what the default is."""
-    chosen = {**scenario.FULL, **(scenario.QUICK if quick else {})}
+def settings(scenario, quick, changes, long=False):
+    """changes: dict of texts; each becomes what the default is.  long: ValueError if the scenario
+    has no long form."""
+    if long and not hasattr(scenario, "LONG_FORM"):
+        raise ValueError(f"{scenario.__name__.rpartition('.')[2]} has no long form")
+    chosen = {**scenario.FULL, **(scenario.QUICK if quick else scenario.LONG_FORM if long else {})}
     for key, text in changes.items():
         if key not in chosen:
             raise ValueError(f"no setting {key}: there are {', '.join(chosen)}")
