@@ -164,6 +164,15 @@ PAGES = (
                               "disk requests per MiB, {who} with {other}"),
          ("nodiskio", "blocking"), ("nginx", "nginx-threads-64", "lighttpd"),
          {"file_mib": 8}),
+    Page("prefix", UNCACHED, "The ready prefix at once, or the whole chain",
+         "What do clients gain if the cached part of a window is sent before the rest is read?",
+         "prefix", both(*(
+             span(f"With half of each file cached, {{first}} pass until the first byte and {{last}} "
+                  f"until the last one if {text}", names=name, variant="readahead 2M",
+                  first="first byte, 1024 KiB", last="last byte, 1024 KiB")
+             for name, text in (("nodiskio", "the cached half is sent at once (nodiskio)"),
+                                ("mlock", "the whole window is awaited (mlock)")))),
+         ("nodiskio", "mlock"), (), {"prefix": "0,1024", "files": 16, "connections": 8}),
     # --------------------------------------------------------------- hot
     Page("hot", CACHED, "Cached files from 1 KiB to 16 MiB",
          "How much CPU time does a request for a cached file take?",

@@ -9,8 +9,8 @@ import pytest
 
 from laboratory import cachemodes, disks, limits, report, results, run, scenarios, servers, stats, tables
 from laboratory.bench import Bench
-from laboratory.scenarios import (clients, crawler, grid, handshakes, hung, knee, proxied, short, slow, spindle,
-                                  thesis, week, zipf)
+from laboratory.scenarios import (clients, crawler, grid, handshakes, hung, knee, prefix, proxied, short, slow,
+                                  spindle, thesis, week, zipf)
 from laboratory.tables import View
 
 pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machi
 MIB, GIB = 1 << 20, 1 << 30
 MINIATURE = {
     "thesis": {"seconds": 1, "connections": 8, "memory_mib": 16, "limit_mib": 100, "lead": 0},
+    "prefix": {"files": 4, "prefix": "0,1024", "readahead": "2M", "connections": 2},
     "proxied": {"seconds": 1, "probe_seconds": 1, "probe_timeout": 1, "memory_mib": 48,
                 "limit_mib": 20, "probe_rate": 100, "cold_connections": 4, "lead": 0.3},
     "knee": {"loads": "10 50", "cold": 0.5, "seconds": 1, "wrk_seconds": 1, "connections": 4,
@@ -387,6 +388,12 @@ def thesis_values(cand, number):
     return {"keep": keep, "drop": drop} if cand == "nodiskio" else {"keep": keep}
 
 
+def prefix_values(_cand, _number):
+    part = {"first": 300, "whole": 9000, "body": 8 * MIB, "t": 2.0, "cpu": 1.0, "disk_bytes": MIB,
+            "asleep": None, "turn": 0.001}
+    return {prefix.key(*case): part for case in prefix.cases(prefix.FULL)}
+
+
 def grid_values(_cand, _number):
     cell = {"t": 1.0, "disk_bytes": MIB, "answered": 0.5, "latency_us": {"p99": 300},
             "delay_us": {"p99": 7}}
@@ -455,12 +462,13 @@ def short_values(_cand, _number):
 
 
 @pytest.mark.parametrize("module, values, how_many, figures, cell", [
-    (thesis, thesis_values, 2, 3, "0.250"), (grid, grid_values, 5, 1, "0.3 ms"),
+    (thesis, thesis_values, 2, 3, "0.250"), (prefix, prefix_values, 3, 1, "0.3 ms"),
+    (grid, grid_values, 5, 1, "0.3 ms"),
     (knee, knee_values, 2, 1, "80%"), (slow, slow_values, 1, 1, "1.50"), (clients, slow_values, 1, 1, "1.50"),
     (zipf, zipf_values, 2, 1, "0.250"), (crawler, crawler_values, 1, 1, "0.500"),
     (hung, hung_values, 4, 1, "0.3 ms"), (handshakes, handshakes_values, 4, 1, "2 000"),
     (short, short_values, 1, 1, "90%")],
-    ids=["thesis", "grid", "knee", "slow", "clients", "zipf", "crawler", "hung", "handshakes", "short"])
+    ids=["thesis", "prefix", "grid", "knee", "slow", "clients", "zipf", "crawler", "hung", "handshakes", "short"])
 def test_tables_and_figures(module, values, how_many, figures, cell):
     pytest.importorskip("matplotlib")
     seen = view(module, module.__name__.rpartition(".")[2], values)
@@ -513,6 +521,30 @@ def test_thesis_on_two_devices_in_miniature(measured, data, monkeypatch):
     assert v["disk_bytes"] > 0.6 * v["sent"] > 0
     assert [name for name in os.listdir(data) if name.startswith("disks-2-")]
     assert "disks-2-" not in limits.read("/proc/mounts")
+
+
+def test_prefix_in_miniature(measured):
+    """What is cached is not read from the disk again."""
+    values = measured("prefix")
+    assert set(values) == {"2M-0", "2M-1024"}
+    for v in values.values():
+        assert 0 < v["first"] <= v["whole"] and v["body"] == 8 * MIB
+    assert values["2M-0"]["disk_bytes"] >= 8 * MIB > values["2M-1024"]["disk_bytes"] >= 4 * MIB
+
+
+@pytest.mark.parametrize("key, text", [("prefix", "0,2048"), ("prefix", "-1"), ("readahead", ",")])
+def test_prefix_refuses_settings_without_a_rest(key, text):
+    with pytest.raises(ValueError):
+        scenarios.settings(prefix, False, {key: text})
+
+
+def test_each_readahead_has_a_row_and_each_prefix_a_table():
+    seen = view(prefix, "prefix", prefix_values)
+    made = prefix.tables(seen)
+    assert [table.columns[0].title for table in made] == [
+        "first byte, 0 KiB", "first byte, 256 KiB", "first byte, 1024 KiB"]
+    assert [title for name, title, *_ in tables.rows(seen, made[1]) if name == "nodiskio"] == [
+        "nodiskio, readahead 128K", "nodiskio, readahead 2M"]
 
 
 def test_knee_in_miniature(measured):

@@ -57,7 +57,7 @@ import os
 import pkgutil
 import types
 
-ORDER = ("storm", "proxied", "hot", "cold", "download", "short", "herd", "thesis", "knee", "grid",
+ORDER = ("storm", "proxied", "hot", "cold", "download", "short", "herd", "prefix", "thesis", "knee", "grid",
          "slow", "clients", "zipf", "crawler", "week", "spindle", "hung", "idle", "handshakes",
          "http2", "streams", "resets")
 
