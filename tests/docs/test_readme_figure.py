@@ -27,3 +27,17 @@ def test_the_readme_has_the_figure_of_the_storm():
     assert said == tuple(f"{100 * float(text):.0f}" for text in figures)
     assert "docs/results/storm-1.svg" in readme
     assert (TREE / "docs/results/storm-1.svg").exists()
+
+
+KNEE = "![p99 of requests for a cached file, by load](docs/results/knee-1.svg)"
+
+
+def test_the_readme_shows_the_knee_below_the_storm_once_it_is_measured():
+    """`make results ARGS="--only knee"` measures it.  README has room for the picture, and for a
+    line such as "[Up to which load](docs/results/knee.md) a cached file stays fast"."""
+    readme = (TREE / "README.md").read_text()
+    measured = (TREE / "docs/results/knee-1.svg").exists()
+    assert ("knee-1.svg" in readme) == measured, f"put this below the storm's picture: {KNEE}"
+    if measured:
+        assert 0 < readme.index("storm-1.svg") < readme.index("knee-1.svg")
+        assert "docs/results/knee.md" in readme
