@@ -75,7 +75,7 @@ PAGES = (
          "How much of a cached file's rate is left while 48 clients read uncached files?",
          "storm", against_best(IN_STORM, ANSWERED + ", nginx with sendfile {nginx}",
                                also=(("nginx", "nginx"),)),
-         ("nodiskio", "uring", "splice", "aio", "pool", "blocking"),
+         ("nodiskio", "uring", "ring", "aio", "pool", "blocking"),
          ("nginx", "nginx-threads", "nginx-threads-64", "h2o", "h2o-uring", "lighttpd", "caddy"),
          STORM),
     Page("storm-deployed", BESIDE, "The storm: who owns the files, and who started the server",
