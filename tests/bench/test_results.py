@@ -251,6 +251,17 @@ def test_the_report_names_the_commit_and_follows_the_readers_colours(finished):
         assert f"--{name}: " in text and name in report.DARK
 
 
+def test_figures_side_by_side_have_the_layout_of_a_telephone(finished):
+    """The wide one, in half of the page, has letters of 7 pixels."""
+    pytest.importorskip("matplotlib")
+    report.write(finished)
+    with open(f"{finished.path}/report.html", encoding="utf-8") as f:
+        style, _, body = f.read().partition("</style>")
+    shown = dict(re.findall(r"^\.opening figure \.(wide|narrow) { display: (\w+);", style, re.M))
+    assert shown == {"wide": "none", "narrow": "block"}
+    assert re.search(r"<section class=opening>.*?<div class=narrow><svg", body, re.S)
+
+
 def test_a_figure_is_a_picture_of_its_own_too(finished):
     pytest.importorskip("matplotlib")
     report.write(finished)
