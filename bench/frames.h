@@ -18,7 +18,8 @@ enum frame_type {
 	FRAME_HEADERS = 1,
 	FRAME_RST_STREAM = 3,
 	FRAME_SETTINGS,
-	FRAME_GOAWAY = 7
+	FRAME_PING = 6,
+	FRAME_GOAWAY
 };
 
 /* The head of a frame: FRAMES_HEAD bytes. */

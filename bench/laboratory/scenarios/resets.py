@@ -9,8 +9,8 @@ from laboratory.stats import ratio
 from laboratory.tables import Column, Table, count, loop_columns, percent, share, usec
 
 TITLE = "Resets: a client that asks and resets at once, over HTTP/2"
-WHAT = """One client sends requests, each with its reset right behind it, at a fixed rate; when the
-server ends its connection, it makes another one (CVE-2023-44487). Others request one cached 16 KiB
+WHAT = """One client sends requests, each with its reset right behind it, at a fixed rate; after a
+thousand, or when the server ends its connection, it makes another one (CVE-2023-44487). Others request one cached 16 KiB
 file at a fixed rate on 15 streams of one connection: alone, and beside it. Their latency counts from
 the time when a request should have been sent."""
 NEEDS = ("h2storm", "resets")
