@@ -241,7 +241,7 @@ conn_http2_run_streams(struct conn *c)
 	}
 	for (int n = 0; n < RUNS && !more; n++) {
 		more = h2_run(ch->ch_session);
-		if (!conn_http2_may_go_on(c))
+		if (ch->ch_in == NULL || h2_is_sated(ch->ch_session))
 			break;
 		(void)conn_http2_go_on(c);
 	}
@@ -252,9 +252,11 @@ enum next
 conn_http2(struct conn *c)
 {
 	struct conn_http2 *ch = c->cn_h2;
-	enum next came = conn_http2_read_frames(c), went;
+	enum next came, went;
 	bool more, was_full;
 
+	h2_begin_slice(ch->ch_session);
+	came = conn_http2_read_frames(c);
 	if (came == NEXT_CLOSE)
 		return NEXT_CLOSE;
 	/*

@@ -53,7 +53,7 @@ bool conn_http2_give(struct conn *, const char *, size_t len);
  */
 bool conn_http2_go_on(struct conn *);
 
-/* Returns true if the session accepts stored frames now.  No event reports this. */
+/* Returns true if the session accepts stored frames in a new time slice.  No event reports this. */
 static inline bool
 conn_http2_may_go_on(const struct conn *c)
 {

@@ -1,6 +1,6 @@
 /*
- * http2_input: stores received frames that the session does not accept yet, because the heads of
- * its streams occupy too much memory.
+ * http2_input: stores received frames that the session does not accept yet, because it has read
+ * H2_REQUESTS requests in this time slice, or the heads of its streams occupy too much memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ conn_http2_go_on(struct conn *c)
 
 	if (ch->ch_in == NULL)
 		return true;
-	if (h2_is_laden(ch->ch_session))
+	if (h2_is_sated(ch->ch_session))
 		return false;
 	if (!h2_receive(ch->ch_session, ch->ch_in + ch->ch_in_at,
 		ch->ch_in_len - ch->ch_in_at, &taken)) {

@@ -32,7 +32,10 @@ void h2_flood_begin(struct h2_flood *, uint64_t now_us);
 /* Credits the bytes that the client has accepted. */
 void h2_flood_earn(struct h2_flood *, uint64_t bytes);
 
-/* Charges this many tokens.  Returns false if the client has too few. */
+/*
+ * Charges this many tokens.  Returns false if the client has too few.  now_us may be 0 if
+ * fl_tokens suffice.
+ */
 bool h2_flood_pay(struct h2_flood *, unsigned tokens, uint64_t now_us);
 
 #endif

@@ -130,14 +130,19 @@ h2_session_give(struct h2 *h2, const unsigned char *data, size_t len)
 }
 
 /*
- * Returns true if the frame starts a request while the heads of the streams occupy too much memory.
- * The frame and all input after it must then wait.
+ * Returns true if the frame starts a request that the session must not read yet.  The frame and all
+ * input after it must then wait.  The reset of a request never waits alone, so that the server does
+ * not start a response that the client has already cancelled.
  */
 static bool
 h2_session_must_wait(struct h2 *h2, const struct h2_walk_frame *wf)
 {
-	return wf->wf_type == NGHTTP2_HEADERS && !h2->h2_failed &&
-	       h2_is_laden(h2);
+	if (wf->wf_type != NGHTTP2_HEADERS || h2->h2_failed)
+		return false;
+	if (h2_is_sated(h2))
+		return true;
+	h2->h2_slice++;
+	return false;
 }
 
 /* Checks each frame when libnghttp2 has processed all frames before it. */

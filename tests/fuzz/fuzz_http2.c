@@ -284,8 +284,9 @@ send_bytes(const void *data, size_t len)
 			strict = false;
 		if (taken == n)
 			continue;
-		/* It holds heads enough until their answers are chosen. */
+		/* The session has read enough requests, or holds enough heads. */
 		run();
+		h2_begin_slice(session);
 		CHECK(!h2_is_laden(session));
 	}
 }

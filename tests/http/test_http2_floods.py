@@ -1,5 +1,8 @@
 """Clients of HTTP/2 that mean no good: what they send costs them their connection, and nobody else anything."""
 
+import os
+import re
+import signal
 import socket
 import struct
 import threading
@@ -109,6 +112,23 @@ def test_rapid_reset(server, code):
         sender.join()
     assert error == raw.ENHANCE_YOUR_CALM and last < 2000
     calmed(server)
+
+
+def test_client_of_many_resets_gets_no_time_slice_for_all_of_them(start, tmp_path):  # noqa: F811
+    """Another client's request is responded to before the last of them is read."""
+    log = tmp_path / "log"
+    server = start({"access_log": log})
+    with Client(server.address) as many, Client(server.address) as other:
+        for c in many, other:
+            c.send(get(1))
+            assert c.body(1) == b"small"
+        os.kill(server.pid, signal.SIGSTOP)
+        many.send(streams(3, 190, reset) + get(383, b"/small?many"))
+        other.send(get(3, b"/small?other"))
+        os.kill(server.pid, signal.SIGCONT)
+        assert (many.body(383), other.body(3)) == (b"small", b"small")
+    server.stop()
+    assert re.findall(r"GET /small\?(\w+)", log.read_text()) == ["other", "many"]
 
 
 def test_resets_of_a_page_are_no_flood(server):
