@@ -42,6 +42,12 @@ completion_end(struct pw_loop *lp)
 }
 
 void
+completion_forget(struct pw_waiter *w)
+{
+	w->wt_loop->lp_pending--;
+}
+
+void
 completion_later(struct pw_loop *lp, struct pw_waiter *w)
 {
 	lp->lp_pending++;

@@ -75,6 +75,9 @@ struct pw_loop {
 /* Queues a finished wait in the inbox of its loop, and wakes the loop.  Any thread. */
 void completion_deliver(struct pw_waiter *, int error);
 
+/* Ends a wait that pw_wait_end will not end.  Does not call wt_done.  Loop's thread. */
+void completion_forget(struct pw_waiter *);
+
 /* Delivers the wait at the next tick, with error 0.  Loop's thread. */
 void completion_later(struct pw_loop *, struct pw_waiter *);
 

@@ -35,6 +35,7 @@ conn_free(struct conn *c)
 void
 conn_close(struct conn *c)
 {
+	conn_handshake_take_back(c);
 	/*
 	 * Here no response is in flight, so the server sends a close_notify, even if a timeout or
 	 * the worker closes the connection.
@@ -273,6 +274,7 @@ conn_on_event(evutil_socket_t fd, short what, void *arg)
 		c->cn_writable = true;
 	if (c->cn_writable && c->cn_item.it_timer == TIMER_SEND)
 		min_rate_room(c);
+	conn_handshake_take_back(c);
 	if (conn_waits(c) || c->cn_item.it_queued) {
 		if ((what & (EV_READ | EV_CLOSED)) && c->cn_ex != NULL &&
 		    exchange_verifies(c->cn_ex) && !conn_client_stays(c))

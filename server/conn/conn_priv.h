@@ -93,6 +93,12 @@ bool conn_shakes(const struct conn *);
  */
 enum next conn_handshake(struct conn *, void (*done)(struct pw_waiter *));
 
+/*
+ * Ends the wait for a handshaker thread if its step has ended without a completion.  Call when the
+ * socket has an event or the connection closes.
+ */
+void conn_handshake_take_back(struct conn *);
+
 /* ---------------------------------------------------------------- proxy.c */
 
 enum next conn_proxy(struct conn *);

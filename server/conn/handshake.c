@@ -60,15 +60,25 @@ conn_handshake_compute(struct conn *c, void (*done)(struct pw_waiter *))
 		return conn_handshake_refuse(c);
 	/* From now until the completion, tl belongs to a handshaker thread. */
 	c->cn_shaking = true;
+	c->cn_readable = false;
 	/* A handshake that begins during a drain gets the full timeout. */
 	if (begins && wk->wk_draining)
 		conn_timer(c, TIMER_HEAD);
 	return NEXT_WAIT;
 }
 
+void
+conn_handshake_take_back(struct conn *c)
+{
+	if (c->cn_shaking &&
+	    handshaker_take_back(&c->cn_transport.tr_tls->tl_handshake))
+		c->cn_shaking = false;
+}
+
 static enum next
 conn_handshake_compute_here(struct conn *c)
 {
+	c->cn_readable = false;
 	tls_step(c->cn_transport.tr_tls);
 	return NEXT_GO;
 }
@@ -131,6 +141,8 @@ conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
 		return conn_handshake_begin_requests(c);
 	if (tl->tl_state == TLS_FAILED)
 		return conn_handshake_fail(c);
+	if (tl->tl_state == TLS_WANT_READ && !c->cn_readable)
+		return NEXT_WAIT;
 	switch (tls_awaits(tl)) {
 	case 0:
 		if (tl->tl_state == TLS_HELLO && conn_lacks_memory(c))

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "lib/disk/completion.h"
 #include "lib/os/os.h"
 #include "lib/util/check.h"
 #include "server/tls/handshaker.h"
@@ -15,6 +16,12 @@
 
 #define THREADS	 64		   /* maximum number of threads */
 #define PATIENCE UINT64_C(5000000) /* wait for a thread to end, microseconds */
+
+enum handshaker_state {
+	HANDSHAKER_RUNS,   /* the step waits for a thread, or runs */
+	HANDSHAKER_RESTS,  /* the step has ended, and wt_done is not called */
+	HANDSHAKER_WANTED, /* the thread must call wt_done when the step ends */
+};
 
 struct part {
 	STAILQ_HEAD(, handshake) pt_waiting;
@@ -69,6 +76,17 @@ handshaker_take(struct handshaker *hs)
 	return hk;
 }
 
+/* Runs a step.  The step may be freed as soon as its state is HANDSHAKER_RESTS. */
+static void
+handshaker_run_step(struct handshake *hk)
+{
+	int runs = HANDSHAKER_RUNS;
+
+	if (hk->hk_run(hk) || !atomic_compare_exchange_strong(
+				  &hk->hk_state, &runs, HANDSHAKER_RESTS))
+		pw_wait_end(&hk->hk_waiter, 0);
+}
+
 static void
 handshaker_run(void *arg)
 {
@@ -85,7 +103,7 @@ handshaker_run(void *arg)
 			continue;
 		}
 		pthread_mutex_unlock(&hs->hs_lock);
-		pw_wait_end(&hk->hk_waiter, hk->hk_run(hk));
+		handshaker_run_step(hk);
 		pthread_mutex_lock(&hs->hs_lock);
 	}
 	pthread_mutex_unlock(&hs->hs_lock);
@@ -146,6 +164,8 @@ handshaker_submit(struct handshaker *hs, struct pw_loop *lp,
 	pthread_mutex_lock(&hs->hs_lock);
 	room = pt->pt_count < HANDSHAKER_EACH;
 	if (room) {
+		atomic_store_explicit(
+		    &hk->hk_state, HANDSHAKER_RUNS, memory_order_relaxed);
 		pw_wait_begin(lp, &hk->hk_waiter);
 		STAILQ_INSERT_TAIL(&pt->pt_waiting, hk, hk_link);
 		if (pt->pt_count++ == 0)
@@ -157,6 +177,16 @@ handshaker_submit(struct handshaker *hs, struct pw_loop *lp,
 	if (room)
 		pthread_cond_signal(&hs->hs_cond);
 	return room;
+}
+
+bool
+handshaker_take_back(struct handshake *hk)
+{
+	if (atomic_exchange(&hk->hk_state, HANDSHAKER_WANTED) !=
+	    HANDSHAKER_RESTS)
+		return false;
+	completion_forget(&hk->hk_waiter);
+	return true;
 }
 
 unsigned

@@ -10,6 +10,7 @@
 #ifndef SERVER_TLS_HANDSHAKER_H
 #define SERVER_TLS_HANDSHAKER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -21,12 +22,20 @@
 
 struct handshaker;
 
-/* A step of a handshake.  Its memory must stay until wt_done is called. */
+/*
+ * A step of a handshake.  Its memory must stay until wt_done is called or handshaker_take_back
+ * returns true.
+ */
 struct handshake {
 	struct pw_waiter hk_waiter; /* the caller sets wt_done */
-	/* runs the step on a thread; returns wt_error */
-	int (*hk_run)(struct handshake *);
-	STAILQ_ENTRY(handshake) hk_link; /* owned by the handshaker */
+	/*
+	 * Runs the step on a thread.  Returns false if the handshake now waits for the client.  The
+	 * thread then does not wake the loop, since the client's next message will.
+	 */
+	bool (*hk_run)(struct handshake *);
+	/* owned by the handshaker; hk_state is an enum handshaker_state */
+	atomic_int hk_state;
+	STAILQ_ENTRY(handshake) hk_link;
 };
 
 /* Creates a handshaker without threads.  Returns 0 or -errno. */
@@ -44,6 +53,13 @@ void handshaker_destroy(struct handshaker **);
  */
 bool handshaker_submit(
     struct handshaker *, struct pw_loop *, struct handshake *, uint64_t client);
+
+/*
+ * Ends the wait for a step, if the step has ended and waits for the client; wt_done is then not
+ * called.  Otherwise returns false, and the thread calls wt_done when the step ends.  Call on the
+ * loop's thread when the client has sent bytes or the connection closes.
+ */
+bool handshaker_take_back(struct handshake *);
 
 /* Returns the number of steps that wait.  Any thread may call it. */
 unsigned handshaker_waiting(const struct handshaker *);

@@ -291,12 +291,14 @@ tls_step(struct tls *tl)
 	tl->tl_ssl = NULL;
 }
 
-/* Runs a step on a thread of the handshaker. */
-static int
+/* Runs a step on a thread of the handshaker: see hk_run. */
+static bool
 tls_session_run(struct handshake *hk)
 {
-	tls_step(tls_of_waiter(&hk->hk_waiter));
-	return 0;
+	struct tls *tl = tls_of_waiter(&hk->hk_waiter);
+
+	tls_step(tl);
+	return tl->tl_state != TLS_WANT_READ;
 }
 
 /* Returns true if the server has sent all its messages and requests no client certificate. */
@@ -358,11 +360,12 @@ tls_session_first_record(int fd)
 int
 tls_awaits(const struct tls *tl)
 {
-	struct pollfd pfd = {.fd = tl->tl_fd,
-	    .events = tl->tl_state == TLS_WANT_WRITE ? POLLOUT : POLLIN};
+	struct pollfd pfd = {.fd = tl->tl_fd, .events = POLLOUT};
 
 	if (tl->tl_state == TLS_HELLO)
 		return tls_session_first_record(tl->tl_fd);
+	if (tl->tl_state == TLS_WANT_READ)
+		return 0;
 	/* After an error of poll, the step runs and reports it. */
 	return poll(&pfd, 1, 0) == 0 ? -EAGAIN : 0;
 }
