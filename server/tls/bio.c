@@ -7,25 +7,38 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/os/os.h"
 #include "server/tls/context_priv.h"
 #include "server/tls/session.h"
 
 #define INBOX 4096 /* maximum bytes per read: a ClientHello has 300 to 2000 */
 
+/*
+ * Returns true if the next bytes to send are a ticket, and more bytes from the client wait.  These
+ * begin a request, so one segment can carry ticket and response.
+ */
+static bool
+tls_bio_response_follows(const struct tls *tl)
+{
+	return tl->tl_writes.rk_secret_len > 0 && tl->tl_inbox.ib_raw > 0 &&
+	       !tl->tl_context->tx_ktls;
+}
+
 static int
 bio_write(BIO *bio, const char *data, int len)
 {
 	const struct tls *tl = BIO_get_data(bio);
-	ssize_t n;
+	bool more = tls_bio_response_follows(tl);
+	size_t n;
+	int error;
 
 	BIO_clear_retry_flags(bio);
 	do
-		n = send(
-		    tl->tl_fd, data, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	while (n == -1 && errno == EINTR);
-	if (n == -1 && (errno == EAGAIN || errno == ENOBUFS))
+		error = os_send(tl->tl_fd, data, (size_t)len, more, &n);
+	while (error == -EINTR);
+	if (error == -EAGAIN || error == -ENOBUFS)
 		BIO_set_retry_write(bio);
-	return (int)n;
+	return error == 0 ? (int)n : -1;
 }
 
 /* Reads into the inbox.  Returns the bytes read, 0 if the client has closed, or -1 with errno. */

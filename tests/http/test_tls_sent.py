@@ -3,9 +3,14 @@
 Not with PAGEWISE_TLS (tls_server.py).
 """
 
+import contextlib
 import hashlib
 import os
 import random
+import socket
+import ssl
+import struct
+import sys
 import time
 
 import pytest
@@ -142,4 +147,36 @@ def test_a_head_in_one_segment_of_many_records(start):
         for _ in range(20):
             assert c.response().body == b"small"
         c.finish()
+    end(server)
+
+
+def segments(sock):
+    """With data, that have arrived: tcpi_data_segs_in of tcp(7)."""
+    return struct.unpack_from("I", sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 152)[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="MSG_MORE is Linux's")
+def test_ticket_and_response_share_a_segment(start, site):
+    """If the request comes with the client's Finished."""
+    (site / "small").write_bytes(b"small")
+    server = start()
+    came, going = ssl.MemoryBIO(), ssl.MemoryBIO()
+    peer = tls.client_context("1.3").wrap_bio(came, going, server_hostname="localhost")
+    with raw(server) as sock:
+        while True:
+            try:
+                peer.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                sock.sendall(going.read())
+                came.write(sock.recv(1 << 16))
+        before = segments(sock)
+        peer.write(request("/small"))
+        sock.sendall(going.read())
+        response = b""
+        while not response.endswith(b"\r\n\r\nsmall"):
+            came.write(sock.recv(1 << 16))
+            with contextlib.suppress(ssl.SSLWantReadError):
+                response += peer.read(1 << 16)
+        assert segments(sock) == before + 1
     end(server)
