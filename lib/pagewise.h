@@ -637,7 +637,12 @@ struct pw_send {
 	struct pw_sink *snd_sink; /* destination, or NULL for snd_sock */
 	bool snd_more;		  /* true if another transmission follows */
 	bool snd_begun;		  /* true if the response has begun already */
-	const char *snd_mem;	  /* memory to send first; valid until sent */
+	/*
+	 * True to prefetch the index of an MP4 file that has it at the end, when the file's first bytes
+	 * were fetched.  Only nodiskio, splice and uring do so.
+	 */
+	bool snd_index;
+	const char *snd_mem; /* memory to send first; valid until sent */
 	size_t snd_mem_len;
 	struct pw_file *snd_file; /* file or NULL; the start adds a reference */
 	off_t snd_off;		  /* next byte of the file */

@@ -534,8 +534,7 @@ fetch_like(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
     enum admit admit)
 {
 	return (struct window){
-	    .win_job = {.job_kind = admit == ADMIT_NEW ? JOB_NEW : JOB_LONG,
-		.job_len = len},
+	    .win_job = {.job_kind = pool_window_kind(admit), .job_len = len},
 	    .win_device = file_priv(file)->fp_device,
 	    .win_fd = file->fil_fd,
 	    .win_key = pins_key(file),

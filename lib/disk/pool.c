@@ -525,8 +525,8 @@ pool_enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 
 	if ((admit != ADMIT_BEGUN && dv->dv_queued >= pl->pl_conf.ppc_queue) ||
 	    !pool_have_thread(dv, job->job_kind)) {
-		pl->pl_refused += admit != ADMIT_HINT;
-		dv->dv_refused += admit != ADMIT_HINT;
+		pl->pl_refused += admit < ADMIT_HINT;
+		dv->dv_refused += admit < ADMIT_HINT;
 		return -EAGAIN;
 	}
 	job->job_since = clock_now();

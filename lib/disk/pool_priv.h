@@ -136,6 +136,13 @@ void pool_await(struct job *, struct pw_loop *, struct pw_waiter *);
  */
 void fetch_resume(const struct window *like, struct pw_waiter *);
 
+/* Returns the kind of a job that reads a window. */
+static inline enum job_kind
+pool_window_kind(enum admit admit)
+{
+	return admit == ADMIT_NEW || admit == ADMIT_EARLY ? JOB_NEW : JOB_LONG;
+}
+
 /* Fetches a window of the file, which `like` describes, as pool_fetch does. */
 int fetch_window(struct pw_file *, const struct window *like, enum admit,
     struct pw_waiter *);

@@ -251,7 +251,7 @@ tier_fetch_describe(struct pw_file *file, off_t off, enum fetch_how how,
 	const bool copies = tier_fetch_needs_copy(file);
 
 	*like = (struct window){
-	    .win_job = {.job_kind = admit == ADMIT_NEW ? JOB_NEW : JOB_LONG,
+	    .win_job = {.job_kind = pool_window_kind(admit),
 		.job_len = (size_t)(offset_add(from, OS_FOLIO, file->fil_size) -
 				    from)},
 	    .win_device = dv,

@@ -130,6 +130,12 @@ bool send_ahead_comes(const struct pw_send *);
 bool send_ahead_wait(struct pw_send *);
 void send_ahead_forget(struct pw_send *);
 
+/*
+ * Prefetches the index at the end of an MP4 file (index_ahead.c).  Call when the window of the file's first
+ * byte has arrived.  The prefetch may outlive the transmission.
+ */
+void send_index_ahead(struct pw_send *);
+
 /* Releases the transmission's pin (pins.h). */
 static inline void
 send_unpin(struct pw_send *s)
