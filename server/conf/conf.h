@@ -87,6 +87,7 @@ struct settings {
 	const struct pw_send_path *set_send_path;
 	uint64_t set_readahead; /* bytes, or a PW_READAHEAD_ constant */
 	enum pw_cache set_cache;
+	bool set_mp4_index; /* true if the index of MP4 files is prefetched */
 	bool set_autoindex;
 	bool set_dotfiles; /* true if all names with a leading dot are served */
 	char **set_dotnames; /* dot names to serve, NULL-terminated; or NULL */
