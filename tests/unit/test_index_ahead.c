@@ -11,6 +11,7 @@
 #define WINDOW	((off_t)WINDOW_MOST)
 #define SIZE	(5 * WINDOW + 12345)
 #define INDEX	(3 * WINDOW + 4096 * 77)
+#define NEAR	(4 * WINDOW)	 /* end of the index's first window */
 #define FAR	(INDEX + WINDOW) /* end of what is fetched */
 #define SETTLED 4 /* seconds: fetch.c has 2, and compares whole ones */
 
@@ -209,6 +210,70 @@ a_transmission_may_end_before(void **state)
 	end(&fm);
 }
 
+/* A download's next window in the queue. */
+struct other {
+	struct pw_waiter ot_waiter;
+	struct film *ot_film;
+	bool ot_ran;
+	size_t ot_resident; /* pages of the index's first window by then */
+};
+
+static void
+other_done(struct pw_waiter *w)
+{
+	struct other *ot = (struct other *)w;
+
+	ot->ot_ran = true;
+	ot->ot_resident = resident(ot->ot_film, INDEX, NEAR);
+}
+
+/* The index is found while the device's one thread is held, and that window is queued. */
+static void
+find_behind(struct film *fm, struct fixture *fx, struct other *ot)
+{
+	struct latch la;
+
+	make_film(fm, fx, "ftyp", INDEX);
+	begin(fm, true, PW_CACHE_KEEP, 0, SIZE);
+	while (fm->fm_xfer.xf_done == 0)
+		pw_loop_drain(fx->fx_loop);
+	/* Behind the job that looks for the index. */
+	latch_shut(&la, file_priv(fm->fm_file)->fp_device, fx->fx_loop);
+	*ot = (struct other){.ot_waiter.wt_done = other_done, .ot_film = fm};
+	assert_int_equal(pool_fetch(fm->fm_file, WINDOW, 4096, FETCH_PAGES,
+			     ADMIT_HINT, &ot->ot_waiter),
+	    0);
+	pw_loop_drain(fx->fx_loop);
+	assert_false(ot->ot_ran);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_true(ot->ot_ran);
+}
+
+static void
+next_windows_of_others_come_later(void **state)
+{
+	struct other ot;
+	struct film fm;
+
+	find_behind(&fm, *state, &ot);
+	assert_int_equal(ot.ot_resident, pages_in((size_t)(NEAR - INDEX)));
+	end(&fm);
+}
+
+static void
+a_full_queue_refuses_it_without_a_count(void **state)
+{
+	struct fixture *fx = *state;
+	struct other ot;
+	struct film fm;
+
+	find_behind(&fm, fx, &ot);
+	assert_int_equal(pw_pool_refused(fx->fx_pool), 0);
+	assert_int_equal(resident(&fm, INDEX, FAR), 0);
+	end(&fm);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -223,6 +288,11 @@ main(void)
 	    TEST(the_index_of_a_file_that_is_not_kept_goes),
 	    cmocka_unit_test_setup_teardown(
 		a_transmission_may_end_before, setup_one_thread, teardown),
+	    cmocka_unit_test_setup_teardown(
+		next_windows_of_others_come_later, setup_one_thread, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_full_queue_refuses_it_without_a_count, setup_narrow,
+		teardown),
 	};
 
 	return cmocka_run_group_tests_name("index_ahead", tests, NULL, NULL);
