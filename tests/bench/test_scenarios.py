@@ -9,7 +9,7 @@ import pytest
 
 from laboratory import cachemodes, disks, limits, report, results, run, scenarios, servers, stats, tables
 from laboratory.bench import Bench
-from laboratory.scenarios import (clients, crawler, grid, handshakes, hung, knee, prefix, proxied, short, slow,
+from laboratory.scenarios import (clients, crawler, film, grid, handshakes, hung, knee, prefix, proxied, short, slow,
                                   spindle, thesis, week, zipf)
 from laboratory.tables import View
 
@@ -41,6 +41,8 @@ MINIATURE = {
     "spindle": {"streams": "10", "seconds": 5, "ramp": 0.5, "downloads": 4, "lead": 0.5,
                 "probe_seconds": 1, "files": 20, "mib": 8, "small": 40, "disk_gib": 1,
                 "memory_mib": 256},
+    "film": {"films": 4, "mib": 8, "streams": 2, "stream_mib": 8, "lead": 0.3, "disk_gib": 1,
+             "memory_mib": 256},
 }
 
 
@@ -661,6 +663,28 @@ def test_spindle_in_miniature(measured):
     for part in (values["streams"]["10"], values["downloads"]):
         assert part["rate"] > 0 and 0 < part["busy"] <= 1.5 and part["per_seek"] > 100_000
     assert values["downloads"]["latency_us"]["max"] > 0
+
+
+def test_film_in_miniature(measured):
+    lab.needs("fuse", "spindle")
+    values = measured("film")
+    assert set(values) == set(film.KEYS)
+    for part in values.values():
+        assert part["film"] > part["index"] > 0 and part["busy"] > 0
+
+
+def film_values(cand, number):
+    part = {"film": 200_000 + number, "index": 90_000, "busy": 0.5}
+    return {key: part for key in (film.KEYS if cand == "nodiskio" else film.KEYS[:1])}
+
+
+def test_the_report_of_film():
+    pytest.importorskip("matplotlib")
+    seen = view(film, "film", film_values)
+    (table,) = film.tables(seen)
+    text = "\n".join(tables.markdown(seen, table))
+    assert "200 ms" in text and "90 ms" in text
+    assert all(report.svg(figure).startswith("<svg") for _, figure in film.figures(seen))
 
 
 def spindle_values(_cand, number):

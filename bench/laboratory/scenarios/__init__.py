@@ -58,7 +58,7 @@ import pkgutil
 import types
 
 ORDER = ("storm", "proxied", "hot", "cold", "download", "short", "herd", "prefix", "thesis", "knee", "grid",
-         "slow", "clients", "zipf", "crawler", "week", "spindle", "hung", "idle", "handshakes",
+         "slow", "clients", "zipf", "crawler", "week", "spindle", "film", "hung", "idle", "handshakes",
          "http2", "streams", "resets")
 
 
