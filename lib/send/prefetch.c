@@ -104,7 +104,8 @@ prefetch_done(struct pw_waiter *w)
 		/* On a bounded loop a new client, which may never read, must not hold budget. */
 		if (s->snd_rate == 0)
 			send_room_settle(s, true);
-		if (s->snd_index && send_priv(s)->ss_from == 0)
+		if (s->snd_index && s->snd_error == 0 &&
+		    send_priv(s)->ss_from == 0)
 			send_index_ahead(s);
 	}
 	s->snd_done(s);

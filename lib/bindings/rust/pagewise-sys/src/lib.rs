@@ -99,6 +99,7 @@ pub struct pw_send {
     pub snd_sink: *mut pw_sink,
     pub snd_more: bool,
     pub snd_begun: bool,
+    pub snd_index: bool,
     pub snd_mem: *const c_char,
     pub snd_mem_len: usize,
     pub snd_file: *mut pw_file,
