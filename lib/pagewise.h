@@ -560,9 +560,9 @@ struct pw_sink_ops {
 	 * a write event that occurred earlier, while the transmission was pending, does not occur
 	 * again.
 	 *
-	 * The library calls take instead for the last 16 KiB, and if residency cannot be checked or
-	 * the window is evicted again and again; the library may then offer bytes that it offered
-	 * to take_range before.  take_range may be NULL.
+	 * The library calls take instead for the last bytes, at most 16 KiB, and if residency
+	 * cannot be checked or the window is evicted again and again; the library may then offer
+	 * bytes that it offered to take_range before.  take_range may be NULL.
 	 */
 	int (*take_range)(
 	    struct pw_sink *, off_t, size_t len, bool more, size_t *taken);

@@ -25,9 +25,10 @@ send_check(const struct pw_send *s, size_t len)
 size_t
 send_before_tail(const struct pw_send *s, size_t len)
 {
-	off_t before = s->snd_len - (off_t)SEND_TAIL;
+	off_t before = s->snd_len - (off_t)SEND_LAST;
 
-	if (before <= 0 || device_copies(file_priv(s->snd_file)->fp_device))
+	if (s->snd_len <= (off_t)SEND_TAIL ||
+	    device_copies(file_priv(s->snd_file)->fp_device))
 		return 0;
 	return (off_t)len < before ? len : (size_t)before;
 }

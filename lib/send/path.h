@@ -25,8 +25,10 @@
  * file.
  */
 #define SEND_HEAD	((size_t)16 << 10)
-/* Maximum bytes at the end of a range that are copied (copied.c). */
+/* Maximum bytes of a range, or of its rest, that are copied in one call (copied.c). */
 #define SEND_TAIL	((size_t)16 << 10)
+/* Bytes at the end of a longer range that are copied; one byte suffices for the check of the version. */
+#define SEND_LAST	((size_t)1)
 
 struct pw_send_path {
 	const char *path_name;

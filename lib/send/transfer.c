@@ -216,7 +216,7 @@ transfer_send_some(
 
 /*
  * Doubles the chunk if all of it was sent, and halves it if the socket was full: a writable socket has
- * a third of its buffer free.
+ * a third of its buffer free.  A destination that has accepted nothing yet may be a sink that waits.
  */
 static void
 transfer_fit_chunk(struct pw_send *s, enum account_next next, uint64_t end)
@@ -224,7 +224,8 @@ transfer_fit_chunk(struct pw_send *s, enum account_next next, uint64_t end)
 	if (next == ACCOUNT_CALL && s->snd_sent >= end &&
 	    send_priv(s)->ss_chunk < SEND_CHUNK_MAX)
 		send_priv(s)->ss_chunk *= 2;
-	else if (next == ACCOUNT_FULL && send_priv(s)->ss_chunk > SEND_CHUNK)
+	else if (next == ACCOUNT_FULL && s->snd_sent > 0 &&
+		 send_priv(s)->ss_chunk > SEND_CHUNK)
 		send_priv(s)->ss_chunk /= 2;
 }
 

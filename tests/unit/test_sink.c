@@ -318,9 +318,9 @@ one_that_takes_ranges_is_offered_each_byte_in_order(void **state)
 	qu.qu_room = SIZE;
 	assert_int_equal(queueing_run(&qu, fx), PW_SEND_DONE);
 	assert_int_equal(qu.qu_gone, SIZE);
-	/* The tail comes in memory. */
+	/* The last byte comes in memory. */
 	assert_int_equal(qu.qu_memory, 1);
-	assert_int_equal(qu.qu_offered, SIZE - (off_t)SEND_TAIL);
+	assert_int_equal(qu.qu_offered, SIZE - (off_t)SEND_LAST);
 	pw_send_finish(&qu.qu_send);
 	pw_file_unref(&file);
 }
