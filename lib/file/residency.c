@@ -252,15 +252,13 @@ residency_may_copy(struct pw_file *file, off_t off, off_t len)
 		   : file_priv(file)->fp_ask == OS_ASK_NEVER_COLD;
 }
 
-int
-pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
+static int
+residency_copy(struct pw_file *file, off_t off, void *to, size_t len)
 {
 	bool wait = file_priv(file)->fp_ask == OS_ASK_NEVER_COLD;
 	char *next = to;
 	long n;
 
-	if (len == 0)
-		return 0;
 	if (!residency_may_copy(file, off, (off_t)len))
 		return residency_copy_error(file);
 	for (; len > 0; next += n, off += n, len -= (size_t)n) {
@@ -269,6 +267,31 @@ pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 			return n == 0 ? -ESTALE : (int)n;
 	}
 	return residency_check_version(file);
+}
+
+/* Returns true if a disk thread may drop pages of the file. */
+static bool
+residency_may_drop(const struct pw_file *file)
+{
+	return file_priv(file)->fp_drops > 0 ||
+	       drop_lock_drops(file_priv(file)->fp_drop_lock) != 0;
+}
+
+/* Copies under the drop lock, so that no page is dropped between check and read. */
+int
+pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
+{
+	int error;
+
+	if (len == 0)
+		return 0;
+	if (!residency_may_drop(file))
+		return residency_copy(file, off, to, len);
+	if (!drop_lock_enter_send(file_priv(file)->fp_drop_lock))
+		return -EAGAIN;
+	error = residency_copy(file, off, to, len);
+	drop_lock_leave(file_priv(file)->fp_drop_lock);
+	return error;
 }
 
 void
@@ -315,8 +338,7 @@ pw_resident(struct pw_file *file, off_t off, size_t len)
 	if (!residency_can_ask(file))
 		return -EOPNOTSUPP;
 	residency_no_readahead(file);
-	if (file_priv(file)->fp_drops > 0 ||
-	    drop_lock_drops(file_priv(file)->fp_drop_lock) != 0)
+	if (residency_may_drop(file))
 		return residency_ask_between_drops(file, off, (off_t)len);
 	return residency_ask(file, off, (off_t)len);
 }
