@@ -8,6 +8,7 @@
  * ngx_http_pagewise_ctx.c            contexts of requests, waits before the header
  * ngx_http_pagewise_lookup.c         open_file_cache and disable_symlinks
  * ngx_http_pagewise_files.c          files of the library for nginx' descriptors
+ * ngx_http_pagewise_copy.c           small files in memory
  * ngx_http_pagewise_filter_module.c  the body filter, which passes resident windows
  * ngx_http_pagewise_send.c           the transmission of a range
  * ngx_http_pagewise_sink.c           the sink of a transmission
@@ -42,6 +43,7 @@
 typedef struct ngx_http_pagewise_mount_s  ngx_http_pagewise_mount_t;
 typedef struct ngx_http_pagewise_ctx_s    ngx_http_pagewise_ctx_t;
 typedef struct ngx_http_pagewise_send_s   ngx_http_pagewise_send_t;
+typedef struct ngx_http_pagewise_copy_s   ngx_http_pagewise_copy_t;
 
 
 typedef struct {
@@ -97,6 +99,15 @@ struct ngx_http_pagewise_send_s {
 };
 
 
+/* all bytes of one version of a small file */
+
+struct ngx_http_pagewise_copy_s {
+    ngx_uint_t                  refs;
+    size_t                      size;
+    u_char                      data[];
+};
+
+
 struct ngx_http_pagewise_ctx_s {
     ngx_http_request_t         *request;
     ngx_http_pagewise_open_t    open;
@@ -120,6 +131,7 @@ struct ngx_http_pagewise_ctx_s {
     ngx_chain_t                *head;       /* buffers before the next window */
     ngx_buf_t                  *window;     /* window not consumed yet */
     ngx_buf_t                  *copy;       /* buffer for bytes of take() */
+    ngx_http_pagewise_copy_t   *body;       /* response body, or NULL */
     ngx_int_t                   rc;         /* result of the next filter */
     uint64_t                    wait;       /* time spent waiting, us */
 
@@ -186,6 +198,13 @@ void ngx_http_pagewise_files_close(void);
 uint64_t ngx_http_pagewise_now(void);
 uint64_t ngx_http_pagewise_coarse_now(void);
 void ngx_http_pagewise_tick(uint64_t now);
+
+/*
+ * returns a copy of the file's present bytes, and adds a reference to the copy;
+ * returns NULL if the file is large, not resident or has changed
+ */
+ngx_http_pagewise_copy_t *ngx_http_pagewise_copy_get(struct pw_file *file);
+void ngx_http_pagewise_copy_unref(ngx_http_pagewise_copy_t *copy);
 
 /*
  * fetches the first window of a file before the header is sent; returns

@@ -121,6 +121,10 @@ ngx_http_pagewise_cleanup(void *data)
 
     pw_file_unref(&ctx->open.open.op_file);
     pw_file_unref(&ctx->file);
+
+    if (ctx->body != NULL) {
+        ngx_http_pagewise_copy_unref(ctx->body);
+    }
 }
 
 

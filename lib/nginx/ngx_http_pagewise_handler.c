@@ -143,21 +143,28 @@ ngx_http_pagewise_found(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
         return NGX_HTTP_NOT_FOUND;
     }
 
+    /* HEAD, range and conditional requests often do not need the bytes */
+
+    if (r->method != NGX_HTTP_GET
+        || file->fil_size == 0
+        || r->headers_in.range != NULL
+        || r->headers_in.if_modified_since != NULL
+        || r->headers_in.if_none_match != NULL
+        || r->headers_in.if_unmodified_since != NULL
+        || r->headers_in.if_match != NULL)
+    {
+        return ngx_http_pagewise_respond_file(r, ctx);
+    }
+
+    ctx->body = ngx_http_pagewise_copy_get(file);
+
     /*
      * Fetches the first window before the header is sent, so that an error of
-     * the disk, or a full queue, has a status of its own.  HEAD, range and
-     * conditional requests often do not need the first window.
+     * the disk, or a full queue, has a status of its own.
      */
 
-    if (r == r->main
-        && r->method == NGX_HTTP_GET
-        && file->fil_size > 0
-        && r->headers_in.range == NULL
-        && r->headers_in.if_modified_since == NULL
-        && r->headers_in.if_none_match == NULL
-        && r->headers_in.if_unmodified_since == NULL
-        && r->headers_in.if_match == NULL)
-    {
+    if (ctx->body == NULL && r == r->main) {
+
         switch (ngx_http_pagewise_send_ahead(r, ctx, &err)) {
 
         case NGX_OK:
@@ -327,6 +334,13 @@ ngx_http_pagewise_respond_file(ngx_http_request_t *r,
     of.size = file->fil_size;
     of.mtime = file->fil_mtime.tv_sec;
 
+    if (ctx->body != NULL) {
+
+        /* the filter need not send the file */
+
+        pw_file_unref(&ctx->file);
+    }
+
     return ngx_http_pagewise_respond(r, ctx, &of);
 }
 
@@ -375,9 +389,11 @@ ngx_http_pagewise_respond(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    b->file = ngx_pcalloc(r->pool, sizeof(ngx_file_t));
-    if (b->file == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (ctx->body == NULL) {
+        b->file = ngx_pcalloc(r->pool, sizeof(ngx_file_t));
+        if (b->file == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
     }
 
     rc = ngx_http_send_header(r);
@@ -386,18 +402,28 @@ ngx_http_pagewise_respond(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
         return rc;
     }
 
-    b->file_pos = 0;
-    b->file_last = of->size;
-
-    b->in_file = b->file_last ? 1 : 0;
     b->last_buf = (r == r->main) ? 1 : 0;
     b->last_in_chain = 1;
-    b->sync = (b->last_buf || b->in_file) ? 0 : 1;
 
-    b->file->fd = of->fd;
-    b->file->name = ctx->path;
-    b->file->log = log;
-    b->file->directio = of->is_directio;
+    if (ctx->body != NULL) {
+        b->memory = 1;
+        b->start = ctx->body->data;
+        b->end = ctx->body->data + ctx->body->size;
+        b->pos = b->start;
+        b->last = b->end;
+
+    } else {
+        b->file_pos = 0;
+        b->file_last = of->size;
+
+        b->in_file = b->file_last ? 1 : 0;
+        b->sync = (b->last_buf || b->in_file) ? 0 : 1;
+
+        b->file->fd = of->fd;
+        b->file->name = ctx->path;
+        b->file->log = log;
+        b->file->directio = of->is_directio;
+    }
 
     out.buf = b;
     out.next = NULL;

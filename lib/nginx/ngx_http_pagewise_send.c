@@ -263,8 +263,6 @@ ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
         }
     }
 
-    ctx->send->send.snd_limit = NGX_HTTP_PAGEWISE_COPY;
-
     switch (pw_send_step(&ctx->send->send)) {
 
     case PW_SEND_PENDING:

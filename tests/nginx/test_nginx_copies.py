@@ -1,0 +1,70 @@
+"""Small files that a worker sends from copies in memory."""
+
+import mmap
+import os
+import time
+
+import pytest
+
+import tree as t
+from harness import wait_until
+
+pytestmark = [pytest.mark.once, pytest.mark.xdist_group("nginx")]
+SERVER = "server { listen unix:@on@; root %s; pagewise on; %s }"
+SIZE = 60000
+TIMES = 50
+SETTLED = 3  # seconds; the age of a ctime from which on a copy is kept, and one
+
+
+def settle(path):
+    wait_until(lambda: time.time() > os.stat(path).st_ctime + SETTLED, "the file to be older")
+
+
+def bytes_read(server):
+    """By the loop's thread; receiving from a socket does not count."""
+    (worker,) = server.workers()
+    with open("/proc/%d/task/%d/io" % (worker, worker), encoding="ascii") as f:
+        return int(dict(line.split(":") for line in f)["rchar"])
+
+
+@pytest.mark.parametrize("more", [
+    "", "pagewise_cache drop;", "pagewise_cache auto;", "open_file_cache max=9;", "sendfile off;"])
+def test_a_small_file_is_read_once_a_second(nginx, tmp_path, more):
+    path = tmp_path / "f"
+    t.write(path, t.content(3, SIZE))
+    server = nginx(SERVER % (tmp_path, more))
+    settle(path)
+    wait_until(lambda: server.get("on", "/f").get("Content-Length") == str(SIZE), "the file")
+    before, begin = bytes_read(server), time.monotonic()
+    for _ in range(TIMES):
+        assert server.get("on", "/f").body == t.content(3, SIZE)
+    seconds = time.monotonic() - begin
+    assert bytes_read(server) - before <= (seconds + 2) * SIZE
+
+
+@pytest.mark.parametrize("more", ["", "open_file_cache max=9;"])
+def test_a_kept_copy_is_not_sent_after_a_change(nginx, tmp_path, more):
+    """Only the ctime tells the versions apart."""
+    path = tmp_path / "f"
+    server = nginx(SERVER % (tmp_path, more))
+    for version in range(3):
+        with open(path, "r+b" if version else "wb") as f:
+            f.write(b"%d" % version * SIZE)
+        os.utime(path, (t.MTIME, t.MTIME))
+        assert server.get("on", "/f").body == b"%d" % version * SIZE
+        settle(path)
+        for _ in range(3):
+            assert server.get("on", "/f").body == b"%d" % version * SIZE
+
+
+def test_a_store_through_a_mapping_is_sent_later(nginx, tmp_path):
+    """The kernel sets the times when the page becomes dirty, and not at the next store."""
+    path = tmp_path / "f"
+    t.write(path, b"0" * SIZE)
+    server = nginx(SERVER % (tmp_path, ""))
+    with open(path, "r+b") as f, mmap.mmap(f.fileno(), SIZE) as view:
+        for byte in b"123":
+            view[0] = byte
+            wait_until(lambda b=byte: server.get("on", "/f").body[0] == b, "the new byte")
+            settle(path)
+            assert server.get("on", "/f").body[0] == byte
