@@ -81,8 +81,12 @@ struct conn {
 	bool cn_dying;	  /* true if closed while a completion is pending */
 	bool cn_proxied;  /* true if the peer may state the client's address */
 	bool cn_secure;	  /* true if the connection uses TLS */
-	bool cn_shaking;  /* true if a thread runs a handshake step */
-	bool cn_ending;	  /* true if the socket had no space for close_notify */
+	/*
+	 * true from the start of a handshake step on a thread to its completion, or until
+	 * conn_handshake_take_back finds that the step has ended
+	 */
+	bool cn_shaking;
+	bool cn_ending; /* true if the socket had no space for close_notify */
 	enum tcp_level cn_level; /* level last applied to the socket */
 	struct unacked_item cn_unacked;
 	unsigned cn_requests; /* number of requests so far */
