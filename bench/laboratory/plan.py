@@ -182,9 +182,9 @@ PAGES = (
          {"seconds": 1, "cases": "1K,16K,64K,1M,16M", "log": "off"},
          why="A file of 64 KiB is copied from the hot set into the socket with one call, as by the "
              "limit with send; lighttpd uses sendfile. Without the hot set pagewise would take "
-             "half as much CPU time again. The head and the last 16 KiB would be copied, and "
-             "sendfile would send the rest. A residency check and an fstat would come before each "
-             "of these parts (strace, b364fa97)."),
+             "half as much CPU time again. The head and the end would be copied, and sendfile "
+             "would send the rest. A residency check and an fstat would come before each of these "
+             "parts (strace, b364fa97)."),
     Page("hot-deployed", CACHED, "Cached files of 10 MiB: who owns them",
          "What does it cost to ask whether a large file is cached?",
          "hot", in_cases("CPU µs/request", "its CPU time per request is {ratio} of the best "
