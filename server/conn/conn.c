@@ -454,9 +454,8 @@ conn_unacked(const struct sched_item *it)
 	 */
 	if (c->cn_h2 != NULL && h2_is_responding(c->cn_h2->ch_session))
 		return UINT64_MAX;
-	return c->cn_shaking || !conn_has_news(c)
-		   ? transport_unacked(&c->cn_transport)
-		   : UINT64_MAX;
+	return conn_has_news(c) ? UINT64_MAX
+				: transport_unacked(&c->cn_transport);
 }
 
 static enum hoard_progress

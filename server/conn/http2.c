@@ -184,7 +184,8 @@ conn_http2_set_timer(struct conn *c)
 
 	if (c->cn_h2->ch_rest != NULL || timer == TIMER_GRACE)
 		return;
-	if (!h2_is_idle(h2) && h2->h2_heading == NULL)
+	if ((!h2_is_idle(h2) || c->cn_h2->ch_in != NULL) &&
+	    h2->h2_heading == NULL)
 		conn_timer(c, TIMER_NONE);
 	else if (h2->h2_heading != NULL || h2->h2_requests == 0) {
 		if (timer != TIMER_HEAD)

@@ -85,7 +85,8 @@ bool
 conn_has_news(const struct conn *c)
 {
 	if (c->cn_state == CONN_TLS)
-		return tls_awaits(c->cn_transport.tr_tls) != -EAGAIN;
+		return !conn_computes(c) &&
+		       tls_awaits(c->cn_transport.tr_tls) != -EAGAIN;
 	if (c->cn_state == CONN_PROXY && c->cn_secure)
 		return transport_has_more(&c->cn_transport, c->cn_in.b_len);
 	return !transport_nothing_came(&c->cn_transport);

@@ -53,7 +53,8 @@ struct worker;
 #define H2_QUEUED 12288
 #define H2_MORE	  409600 /* enough for 4 listings */
 
-#define H2_REQUESTS 32 /* maximum requests read in one time slice */
+/* requests read in one time slice; a request that waited for the slice is not counted */
+#define H2_REQUESTS 32
 
 /* Minimum size of the buffer for h2_gather, in bytes: enough for each frame. */
 #define H2_ROOM ((size_t)2 * H2_FRAME)
@@ -140,7 +141,7 @@ h2_is_laden(const struct h2 *h2)
 }
 
 /*
- * Starts a time slice, which reads at most H2_REQUESTS requests.  Without this limit the server
+ * Starts a time slice, which reads about H2_REQUESTS requests.  Without this limit the server
  * would read 200 requests with their resets, 0.7 ms of work, before other clients get a slice.
  */
 static inline void

@@ -189,6 +189,12 @@ handshaker_take_back(struct handshake *hk)
 	return true;
 }
 
+bool
+handshaker_rests(const struct handshake *hk)
+{
+	return atomic_load(&hk->hk_state) == HANDSHAKER_RESTS;
+}
+
 unsigned
 handshaker_waiting(const struct handshaker *hs)
 {

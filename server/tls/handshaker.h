@@ -61,6 +61,9 @@ bool handshaker_submit(
  */
 bool handshaker_take_back(struct handshake *);
 
+/* Returns true if handshaker_take_back would return true.  Loop's thread. */
+bool handshaker_rests(const struct handshake *);
+
 /* Returns the number of steps that wait.  Any thread may call it. */
 unsigned handshaker_waiting(const struct handshaker *);
 

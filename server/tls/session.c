@@ -360,12 +360,11 @@ tls_session_first_record(int fd)
 int
 tls_awaits(const struct tls *tl)
 {
-	struct pollfd pfd = {.fd = tl->tl_fd, .events = POLLOUT};
+	struct pollfd pfd = {.fd = tl->tl_fd,
+	    .events = tl->tl_state == TLS_WANT_WRITE ? POLLOUT : POLLIN};
 
 	if (tl->tl_state == TLS_HELLO)
 		return tls_session_first_record(tl->tl_fd);
-	if (tl->tl_state == TLS_WANT_READ)
-		return 0;
 	/* After an error of poll, the step runs and reports it. */
 	return poll(&pfd, 1, 0) == 0 ? -EAGAIN : 0;
 }

@@ -121,7 +121,7 @@ struct tls *tls_of_waiter(struct pw_waiter *);
 /*
  * Returns 0 if the next step of the handshake is due, -EAGAIN if it is not, -EPROTO if the client
  * uses plain HTTP, -EPIPE if the client closed the connection, or another -errno.  Call on the
- * loop's thread; in TLS_WANT_READ only after an event of the socket.
+ * loop's thread.
  */
 int tls_awaits(const struct tls *);
 

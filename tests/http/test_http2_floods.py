@@ -15,6 +15,7 @@ from h2_raw import Client, frame, get, update
 from harness import wait_until
 from limits import connections, figure, limited
 from limits import start  # noqa: F401
+from test_limits import stopped
 
 WARNING = (r"pagewise: warning: aborted an HTTP/2 connection from 127\.0\.0\.1: the client sent a "
            r"flood of control frames, such as PING or resets\n")
@@ -123,6 +124,7 @@ def test_client_of_many_resets_gets_no_time_slice_for_all_of_them(start, tmp_pat
             c.send(get(1))
             assert c.body(1) == b"small"
         os.kill(server.pid, signal.SIGSTOP)
+        wait_until(lambda: stopped(server), "it to stop")
         many.send(streams(3, 190, reset) + get(383, b"/small?many"))
         other.send(get(3, b"/small?other"))
         os.kill(server.pid, signal.SIGCONT)

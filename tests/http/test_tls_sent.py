@@ -162,6 +162,9 @@ def test_ticket_and_response_share_a_segment(start, site):
     server = start()
     came, going = ssl.MemoryBIO(), ssl.MemoryBIO()
     peer = tls.client_context("1.3").wrap_bio(came, going, server_hostname="localhost")
+    with tls.Socket(raw(server), tls.client_context("1.3")) as s:  # the file is in memory
+        s.open().sendall(request("/small"))
+        assert s.recv(1 << 16).startswith(b"HTTP/1.1 200")
     with raw(server) as sock:
         while True:
             try:
