@@ -25,7 +25,11 @@ log_open_one(const char *path, int flags)
 			O_CLOEXEC | flags,
 		    0640);
 	} while (fd == -1 && errno == EINTR);
-	return fd == -1 ? -errno : fd;
+	if (fd == -1)
+		return -errno;
+	/* FreeBSD ignores O_CLOEXEC for /dev/stdout and the like. */
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return fd;
 }
 
 /* Returns true for the error that O_NOFOLLOW causes: ELOOP, or EMLINK on FreeBSD. */

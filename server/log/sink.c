@@ -47,9 +47,14 @@ static int
 log_sink_open_again(int fd)
 {
 	char path[32];
+	int again;
 
 	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
-	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	again = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	/* FreeBSD duplicates the descriptor instead, and ignores O_CLOEXEC. */
+	if (again != -1)
+		fcntl(again, F_SETFD, FD_CLOEXEC);
+	return again;
 }
 
 int

@@ -402,6 +402,26 @@ a_stuck_socket_as_stdout_blocks_no_worker(void **state)
 	stuck_stdout(*state, fds, geteuid());
 }
 
+/* A server process closes descriptors that programs inherit. */
+static void
+a_descriptor_that_is_opened_again_is_closed_on_exec(void **state)
+{
+	struct sink sk[2] = {{.sk_fd = -1}, {.sk_fd = -1}};
+	char path[32];
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	snprintf(path, sizeof(path), "/dev/fd/%d", fds[1]);
+	assert_int_equal(sink_open_fd(&sk[0], "stdout", fds[1]), 0);
+	assert_int_equal(sink_open_path(&sk[1], path), 0);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(fcntl(sk[i].sk_fd, F_GETFD), FD_CLOEXEC);
+		sink_close(&sk[i]);
+		close(fds[i]);
+	}
+}
+
 int
 main(void)
 {
@@ -422,6 +442,7 @@ main(void)
 	    T(a_stuck_pipe_as_stdout_blocks_no_worker),
 	    T(a_stuck_pipe_of_another_user_blocks_no_worker),
 	    T(a_stuck_socket_as_stdout_blocks_no_worker),
+	    T(a_descriptor_that_is_opened_again_is_closed_on_exec),
 	};
 #undef T
 
