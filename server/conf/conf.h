@@ -261,6 +261,7 @@ struct conf {
 	char *conf_chroot; /* path; NULL if none */
 	bool conf_sandbox;
 	bool conf_keep_fowner;
+	bool conf_traceable;
 	char *conf_tier; /* path; NULL if none */
 
 	unsigned conf_head_timeout;	 /* seconds */

@@ -120,6 +120,8 @@ const struct key conf_keys[] = {
     {"keep_fowner", KEY_TOP, "0.1", "true", "true|false",
 	"keep CAP_FOWNER to query residency of other users' files (Linux)",
 	BOOL(keep_fowner)},
+    {"traceable", KEY_TOP, "0.3", "false", "true|false",
+	"let tracers and core dumps see the keys of TLS", BOOL(traceable)},
     {"chroot", KEY_TOP, "0.1", "off", "DIR|off", "directory for chroot(2)",
 	.key_path = KEY_PATH, .key_set = conf_set_chroot},
     {"admin", KEY_TOP | KEY_OPTION | KEY_FILLED | KEY_LATE, "0.1", "off",

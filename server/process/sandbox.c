@@ -262,7 +262,7 @@ sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 	 * Forbids core files, because they would contain private keys.  The change of the user
 	 * resets this setting, so this call follows the change.
 	 */
-	if (conf_has_tls(conf)) {
+	if (conf_has_tls(conf) && !conf->conf_traceable) {
 		int error = os_forbid_cores();
 
 		if (error != 0)

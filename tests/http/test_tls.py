@@ -3,10 +3,13 @@
 Not with PAGEWISE_TLS (tls_server.py).
 """
 
+import os
+import pwd
 import re
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -54,6 +57,22 @@ def test_modern_accepts_only_tls_1_3(start):
             shake(server, only(version))
     assert shake(server).version() == "TLSv1.3"
     end(server)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+@pytest.mark.parametrize("traceable", [False, True])
+def test_only_a_traceable_process_belongs_to_its_user(serve, traceable):
+    """Linux: its files in /proc belong to root while the process can neither be traced nor dump core."""
+    nobody = pwd.getpwnam("nobody").pw_uid
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        pair, conf = tls.make_pair(os.path.join(place, "pair.pem")), os.path.join(place, "conf")
+        with open(conf, "w", encoding="ascii") as f:
+            f.write('listen = {"127.0.0.1:0 tls"}\ncertificate = {"pair.pem"}\nworkers = 1\n'
+                    f'traceable = {str(traceable).lower()}\nsite a {{ root = "." }}\n')
+        for path in (place, pair, conf):
+            os.chown(path, nobody, -1)
+        server = serve("-c", conf, user="nobody")
+        assert os.stat(f"/proc/{server.pid}/environ").st_uid == (nobody if traceable else 0)
 
 
 def agreed(server, *args):

@@ -25,6 +25,7 @@ every_key_has_its_documented_default(void **state)
 	assert_int_equal(conf->conf_busy_poll, 0);
 	assert_true(conf->conf_sandbox);
 	assert_true(conf->conf_keep_fowner);
+	assert_false(conf->conf_traceable);
 	assert_null(conf->conf_chroot);
 	assert_int_equal(conf->conf_nadmin, 0);
 	assert_null(conf->conf_agent.la_text);
@@ -199,8 +200,8 @@ the_sample_has_every_key_and_only_defaults(void **state)
 {
 	static const char *const keys[] = {"listen", "workers", "threads",
 	    "admin", "access_log", "log_format", "stall_log", "busy_poll",
-	    "user", "group", "chroot", "sandbox", "keep_fowner", "mime_types",
-	    "head_timeout", "keepalive_timeout", "send_timeout",
+	    "user", "group", "chroot", "sandbox", "keep_fowner", "traceable",
+	    "mime_types", "head_timeout", "keepalive_timeout", "send_timeout",
 	    "shutdown_timeout", "max_head_size", "max_target_size",
 	    "max_fields", "max_ranges", "max_requests", "max_connections",
 	    "max_connections_per_address", "tcp_memory", "min_send_rate",
@@ -233,6 +234,7 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	assert_int_equal(sample->conf_busy_poll, plain->conf_busy_poll);
 	assert_int_equal(sample->conf_sandbox, plain->conf_sandbox);
 	assert_int_equal(sample->conf_keep_fowner, plain->conf_keep_fowner);
+	assert_int_equal(sample->conf_traceable, plain->conf_traceable);
 	assert_false(sample->conf_user_chosen);
 	assert_null(sample->conf_chroot);
 	assert_int_equal(sample->conf_nadmin, 0);

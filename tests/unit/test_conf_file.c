@@ -17,6 +17,7 @@ every_key_of_the_file_is_understood(void **state)
 					   "user = root\ngroup = 12345\n"
 					   "chroot = \"/\"\nsandbox = off\n"
 					   "keep_fowner = false\n"
+					   "traceable = true\n"
 					   "head_timeout = 5\n"
 					   "keepalive_timeout = 0\n"
 					   "send_timeout = 7\n"
@@ -55,6 +56,7 @@ every_key_of_the_file_is_understood(void **state)
 	assert_string_equal(conf->conf_chroot, "/");
 	assert_false(conf->conf_sandbox);
 	assert_false(conf->conf_keep_fowner);
+	assert_true(conf->conf_traceable);
 	assert_int_equal(conf->conf_head_timeout, 5);
 	assert_int_equal(conf->conf_keepalive_timeout, 0);
 	assert_int_equal(conf->conf_send_timeout, 7);
