@@ -1,8 +1,8 @@
 /*
  * checks: a server on FreeBSD, and its clients.
  *
- * Below data/ are hot.txt, sized/N and below/N of N bytes, and 384 KiB each in cold/, reload/ and
- * upgrade/.  data/null is a nullfs of data/below, data/tmpfs a tmpfs.  After a boot none of the files
+ * Below data/ are hot.txt, sized/N and below/N of N bytes, and 384 KiB each in cold/, reload/, upgrade/
+ * and indirect/, where 24 and 25 are larger.  data/null is a nullfs of data/below, data/tmpfs a tmpfs.  After a boot none of the files
  * is in memory.
  */
 #include <sys/param.h>
@@ -17,14 +17,16 @@
 #include <unistd.h>
 
 #include "tests/freebsd/crowd.h"
+#include "tests/freebsd/evict.h"
 #include "tests/freebsd/guest.h"
 #include "tests/freebsd/watch.h"
 
-#define START_SECONDS  60
-#define CHANGE_SECONDS 60
-#define CLIENT_SECONDS 300
-#define LOG_SECONDS    10
-#define CHANGE_CLIENTS 8
+#define START_SECONDS	 60
+#define CHANGE_SECONDS	 60
+#define CLIENT_SECONDS	 300
+#define LOG_SECONDS	 10
+#define CHANGE_CLIENTS	 8
+#define INDIRECT_CLIENTS 25
 #define PING_MOST \
 	1.0 /* seconds; without limits a cached file waited for 40 s */
 #define ACCESS_LOG "tmp/access.log"
@@ -214,16 +216,17 @@ files_of_tmpfs_are_exact(void)
 /* -------------------------------------------------------------------- clients */
 
 /*
- * The worker never sleeps for one of the buffers that reads need (zonelimi), nor for a block (biord).
+ * Downloads n files while a cached one is requested again and again.  The worker never sleeps for one
+ * of the buffers that reads need (zonelimi), nor for a block (biord).
  */
 static bool
-cold_clients_delay_no_other(void)
+worker_never_waits(const char *dir, unsigned n)
 {
 	static struct crowd cr;
 	double begun = http_now();
 	unsigned wrong, slept;
 
-	if (!crowd_begin(&cr, watch_server(master), "cold", CROWD_MOST))
+	if (!crowd_begin(&cr, watch_server(master), dir, n))
 		return false;
 	crowd_run(&cr, CLIENT_SECONDS, OFF_MAX);
 	printf("# %u clients in %.1f s; %u pings, the longest took %.0f ms\n",
@@ -232,10 +235,28 @@ cold_clients_delay_no_other(void)
 	slept = watch_count(WORKER, "zonelimi") + watch_count(WORKER, "biord");
 	printf("# the worker waited for a disk in %u of %u samples\n", slept,
 	    watch_count(WORKER, NULL));
-	wrong = crowd_end(&cr, "cold");
+	wrong = crowd_end(&cr, dir);
 	printf("# %u of %u responses are wrong\n", wrong, cr.cr_n);
 	return wrong == 0 && slept == 0 && watch_count(WORKER, NULL) > 0 &&
 	       cr.cr_pings > 0 && cr.cr_worst < PING_MOST;
+}
+
+static bool
+cold_clients_delay_no_other(void)
+{
+	return worker_never_waits("cold", CROWD_MOST);
+}
+
+/* The last file is in memory, without its indirect block; the disk is busy with the others. */
+static bool
+indirect_block_delays_no_other(void)
+{
+	double begun = http_now();
+	bool yes = evict_indirect("data/indirect/24", "data/indirect/25") &&
+		   worker_never_waits("indirect", INDIRECT_CLIENTS);
+
+	printf("# evicted and sent in %.1f s\n", http_now() - begun);
+	return yes;
 }
 
 /* ----------------------------------------------------------- reload and upgrade */
@@ -350,6 +371,8 @@ const struct check checks[] = {
     {"files of nullfs are exact", files_of_nullfs_are_exact},
     {"files of tmpfs are exact", files_of_tmpfs_are_exact},
     {"cold clients delay no other", cold_clients_delay_no_other},
+    {"an evicted indirect block delays no other",
+	indirect_block_delays_no_other},
     {"a reload loses nothing", reload_loses_nothing},
     {"the access log is rotated", log_is_rotated},
     {"an upgrade loses nothing", upgrade_loses_nothing},

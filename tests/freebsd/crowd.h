@@ -11,7 +11,8 @@
 #include "tests/freebsd/http.h"
 
 #define CROWD_MOST 120
-#define CROWD_SIZE ((off_t)384 << 10) /* of each file: DIR/0, DIR/1 and so on */
+#define CROWD_SIZE \
+	((off_t)384 << 10) /* of most files: DIR/0, DIR/1 and so on */
 
 struct crowd {
 	struct http cr_clients[CROWD_MOST], cr_ping;

@@ -1,0 +1,16 @@
+/*
+ * evict: has the kernel forget the indirect blocks of files whose pages stay in memory.
+ */
+#ifndef TESTS_FREEBSD_EVICT_H
+#define TESTS_FREEBSD_EVICT_H
+
+#include <stdbool.h>
+
+/*
+ * Reads both files, and takes memory until the kernel has evicted their indirect blocks.  The pages
+ * are locked meanwhile.  Returns false if the block of `other` is still in memory, which it reads to
+ * know: then that of `file` probably is as well.
+ */
+bool evict_indirect(const char *file, const char *other);
+
+#endif
