@@ -1,6 +1,7 @@
 /*
  * guest: runs on FreeBSD what tests/freebsd/run put on the disk that this program is on: each unit
- * test, and then a server with clients (checks.c).  Prints the Test Anything Protocol.
+ * test, and then a server with clients (checks.c).  Prints the Test Anything Protocol.  With a number as
+ * argument it compares send paths (compare.h) for so many rounds instead.
  *
  * On the disk are unit/, pagewise, pagewise.conf, conf/, tests/, tmp/, and data/, where the disk with the
  * files of the server is mounted.
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/freebsd/compare.h"
 #include "tests/freebsd/guest.h"
 #include "tests/freebsd/http.h"
 
@@ -161,25 +163,34 @@ run_checks(void)
 	}
 }
 
+/* Runs the unit tests, then the checks of the server. */
+static int
+run_tests(void)
+{
+	struct dirent **units;
+	int n = scandir("unit", &units, is_test, alphasort);
+
+	printf("TAP version 13\n1..%zu\n", (n > 0 ? (size_t)n : 0) + nchecks);
+	for (int i = 0; i < n; i++)
+		run_unit(units[i]->d_name);
+	run_checks();
+	guest_diagnose(SERVER_LOG, false);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
-	struct dirent **units;
-	int n;
+	int status;
 
-	(void)argc;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
 	setenv("TMPDIR", "tmp", 1);
 	setenv("CMOCKA_MESSAGE_OUTPUT", "TAP", 1);
 	if (chdir(dirname(argv[0])) == -1)
 		return 1;
-	n = scandir("unit", &units, is_test, alphasort);
-	printf("TAP version 13\n1..%zu\n", (n > 0 ? (size_t)n : 0) + nchecks);
-	for (int i = 0; i < n; i++)
-		run_unit(units[i]->d_name);
-	run_checks();
-	guest_diagnose(SERVER_LOG, false);
+	status = argc < 2 ? run_tests()
+			  : compare((unsigned)strtoul(argv[1], NULL, 10));
 	printf("# end of the tests\n");
-	return 0;
+	return status;
 }
