@@ -93,9 +93,6 @@ bool conn_shakes(const struct conn *);
  */
 enum next conn_handshake(struct conn *, void (*done)(struct pw_waiter *));
 
-/* Returns true if the handshake belongs to a handshaker thread now. */
-bool conn_computes(const struct conn *);
-
 /*
  * Ends the wait for a handshaker thread if its step has ended without a completion.  Call when the
  * socket has an event or the connection closes.

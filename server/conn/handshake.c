@@ -67,13 +67,6 @@ conn_handshake_compute(struct conn *c, void (*done)(struct pw_waiter *))
 	return NEXT_WAIT;
 }
 
-bool
-conn_computes(const struct conn *c)
-{
-	return c->cn_shaking &&
-	       !handshaker_rests(&c->cn_transport.tr_tls->tl_handshake);
-}
-
 void
 conn_handshake_take_back(struct conn *c)
 {

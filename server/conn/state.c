@@ -81,6 +81,14 @@ conn_linger(struct conn *c)
 	return NEXT_GO;
 }
 
+/* Returns true if the handshake belongs to a handshaker thread now. */
+static bool
+conn_computes(const struct conn *c)
+{
+	return c->cn_shaking &&
+	       !handshaker_rests(&c->cn_transport.tr_tls->tl_handshake);
+}
+
 bool
 conn_has_news(const struct conn *c)
 {
