@@ -247,7 +247,7 @@ cold_clients_delay_no_other(void)
 	return worker_never_waits("cold", CROWD_MOST);
 }
 
-/* The last file is in memory, without its indirect block; the disk is busy with the others. */
+/* The last file's beginning is in memory, not its indirect block; the disk is busy with the others. */
 static bool
 indirect_block_delays_no_other(void)
 {

@@ -20,25 +20,23 @@
 #include "tests/freebsd/http.h"
 
 #define DIRECT	      12 /* blocks that an inode of UFS has the addresses of */
+#define BEGINNING     ((size_t)1 << 20)
 #define STEP	      ((size_t)8 << 20)
 #define TAKE_SECONDS  60
 #define SETTLE_MICROS 1000000
 
-/* Locks the file's pages into memory.  Returns NULL on an error. */
+/* Locks the file's beginning into memory.  Returns NULL on an error. */
 static void *
-lock_file(const char *path, size_t *size)
+lock_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
 	void *mem = MAP_FAILED;
 
-	if (fd != -1 && fstat(fd, &st) == 0) {
-		*size = (size_t)st.st_size;
-		mem = mmap(NULL, *size, PROT_READ, MAP_SHARED, fd, 0);
-	}
-	if (fd != -1)
+	if (fd != -1) {
+		mem = mmap(NULL, BEGINNING, PROT_READ, MAP_SHARED, fd, 0);
 		close(fd);
-	return mem != MAP_FAILED && mlock(mem, *size) == 0 ? mem : NULL;
+	}
+	return mem != MAP_FAILED && mlock(mem, BEGINNING) == 0 ? mem : NULL;
 }
 
 static unsigned
@@ -138,9 +136,7 @@ reads_indirect(const char *path)
 bool
 evict_indirect(const char *file, const char *other)
 {
-	size_t sizes[2];
-	void *mem[2] = {
-	    lock_file(file, &sizes[0]), lock_file(other, &sizes[1])};
+	void *mem[2] = {lock_file(file), lock_file(other)};
 	bool yes = mem[0] != NULL && mem[1] != NULL && free_buffers();
 
 	if (yes) {
@@ -151,6 +147,6 @@ evict_indirect(const char *file, const char *other)
 	}
 	for (size_t i = 0; i < nitems(mem); i++)
 		if (mem[i] != NULL)
-			munmap(mem[i], sizes[i]);
+			munmap(mem[i], BEGINNING);
 	return yes;
 }

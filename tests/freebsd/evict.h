@@ -1,5 +1,5 @@
 /*
- * evict: has the kernel forget the indirect blocks of files whose pages stay in memory.
+ * evict: has the kernel forget the indirect blocks of files whose beginning stays in memory.
  */
 #ifndef TESTS_FREEBSD_EVICT_H
 #define TESTS_FREEBSD_EVICT_H
@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /*
- * Reads both files, and takes memory until the kernel has evicted their indirect blocks.  The pages
- * are locked meanwhile.  Returns false if the block of `other` is still in memory, which it reads to
+ * Reads 1 MiB of both files, and takes memory until the kernel has evicted their indirect blocks and
+ * the rest.  This MiB is locked meanwhile.  Returns false if the block of `other` is still in memory, which it reads to
  * know: then that of `file` probably is as well.
  */
 bool evict_indirect(const char *file, const char *other);
