@@ -19,7 +19,7 @@
 #define NGX_HTTP_PAGEWISE_COPY_FILE     65536     /* largest file */
 #define NGX_HTTP_PAGEWISE_COPY_ONCE     16384     /* largest file whose copy is
                                                      made for one request */
-#define NGX_HTTP_PAGEWISE_COPY_ALL      16777216  /* bytes of all kept copies */
+#define NGX_HTTP_PAGEWISE_COPY_ALL      16777216  /* bytes of all copies */
 #define NGX_HTTP_PAGEWISE_COPY_AGE      1000      /* ms */
 #define NGX_HTTP_PAGEWISE_COPY_SETTLED  2         /* least age of a ctime, s */
 
@@ -43,7 +43,6 @@ ngx_http_pagewise_copy_forget(ngx_http_pagewise_kept_t *kept)
         return;
     }
 
-    ngx_http_pagewise_copy_bytes -= kept->copy->size;
     ngx_http_pagewise_copy_unref(kept->copy);
     kept->copy = NULL;
 }
@@ -88,6 +87,12 @@ ngx_http_pagewise_copy_make(struct pw_file *file)
     int                        rc;
     ngx_http_pagewise_copy_t  *copy;
 
+    if ((size_t) file->fil_size
+        > NGX_HTTP_PAGEWISE_COPY_ALL - ngx_http_pagewise_copy_bytes)
+    {
+        return NULL;
+    }
+
     copy = ngx_alloc(sizeof(ngx_http_pagewise_copy_t) + file->fil_size,
                      ngx_cycle->log);
     if (copy == NULL) {
@@ -99,6 +104,7 @@ ngx_http_pagewise_copy_make(struct pw_file *file)
     if (rc == 0) {
         copy->refs = 1;
         copy->size = file->fil_size;
+        ngx_http_pagewise_copy_bytes += copy->size;
         return copy;
     }
 
@@ -112,14 +118,12 @@ ngx_http_pagewise_copy_make(struct pw_file *file)
 }
 
 
-/* returns 1 if the copy may be kept */
+/* returns 1 if each later write will change the ctime */
 
 static ngx_uint_t
-ngx_http_pagewise_copy_fits(struct pw_file *file)
+ngx_http_pagewise_copy_settled(struct pw_file *file)
 {
-    return file->fil_ctime.tv_sec < ngx_time() - NGX_HTTP_PAGEWISE_COPY_SETTLED
-           && (size_t) file->fil_size
-              <= NGX_HTTP_PAGEWISE_COPY_ALL - ngx_http_pagewise_copy_bytes;
+    return file->fil_ctime.tv_sec < ngx_time() - NGX_HTTP_PAGEWISE_COPY_SETTLED;
 }
 
 
@@ -143,7 +147,6 @@ ngx_http_pagewise_copy_keep(ngx_http_pagewise_kept_t *kept,
     }
 
     ngx_http_pagewise_copy_forget(kept);
-    ngx_http_pagewise_copy_bytes += copy->size;
     kept->copy = copy;
 
     return copy;
@@ -170,7 +173,7 @@ ngx_http_pagewise_copy_get(struct pw_file *file)
         copy = kept->copy;
 
     } else {
-        keep = kept->copy != NULL || ngx_http_pagewise_copy_fits(file);
+        keep = kept->copy != NULL || ngx_http_pagewise_copy_settled(file);
 
         if (!keep && file->fil_size > NGX_HTTP_PAGEWISE_COPY_ONCE) {
             return NULL;
@@ -202,6 +205,7 @@ void
 ngx_http_pagewise_copy_unref(ngx_http_pagewise_copy_t *copy)
 {
     if (--copy->refs == 0) {
+        ngx_http_pagewise_copy_bytes -= copy->size;
         ngx_free(copy);
     }
 }

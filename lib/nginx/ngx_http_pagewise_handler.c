@@ -115,8 +115,9 @@ ngx_int_t
 ngx_http_pagewise_found(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
     ngx_err_t err)
 {
-    ngx_log_t       *log;
-    struct pw_file  *file;
+    ngx_log_t                     *log;
+    struct pw_file                *file;
+    ngx_http_pagewise_loc_conf_t  *plcf;
 
     if (err != 0) {
         return ngx_http_pagewise_error(r, ctx, "open()", err);
@@ -156,7 +157,13 @@ ngx_http_pagewise_found(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
         return ngx_http_pagewise_respond_file(r, ctx);
     }
 
-    ctx->body = ngx_http_pagewise_copy_get(file);
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
+
+    /* only a transmission counts the request for "pagewise_cache auto" */
+
+    if (plcf->cache != PW_CACHE_AUTO) {
+        ctx->body = ngx_http_pagewise_copy_get(file);
+    }
 
     /*
      * Fetches the first window before the header is sent, so that an error of

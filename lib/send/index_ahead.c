@@ -113,7 +113,7 @@ index_ahead_has(const struct index_ahead *ix)
 	/* The check of a file by pieces would read single pages (send_check_spoils). */
 	return pool_fetching(ix->ix_file, ix->ix_from, ix->ix_end) ||
 	       (!residency_is_by_pieces(ix->ix_file) &&
-		   residency_ask(ix->ix_file, ix->ix_from, len));
+		   pw_resident(ix->ix_file, ix->ix_from, (size_t)len) == 1);
 }
 
 /* Fetches the next window if budget is plentiful.  Otherwise frees the struct. */

@@ -18,6 +18,6 @@ typedef bool mp4_read_f(void *arg, off_t, unsigned char header[MP4_HEADER]);
  * `known` bytes can be read.  Returns -1 if the index is before the media data or among these bytes, if no box
  * is behind the media data, or if the file is damaged or has another format.
  */
-off_t mp4_index_find(mp4_read_f *, void *arg, off_t known, off_t size);
+off_t mp4_index_find(mp4_read_f *read, void *arg, off_t known, off_t size);
 
 #endif

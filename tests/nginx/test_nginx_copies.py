@@ -28,7 +28,7 @@ def bytes_read(server):
 
 
 @pytest.mark.parametrize("more", [
-    "", "pagewise_cache drop;", "pagewise_cache auto;", "open_file_cache max=9;", "sendfile off;"])
+    "", "pagewise_cache drop;", "open_file_cache max=9;", "sendfile off;"])
 def test_a_small_file_is_read_once_a_second(nginx, tmp_path, more):
     path = tmp_path / "f"
     t.write(path, t.content(3, SIZE))
