@@ -215,7 +215,7 @@ window_that_is_used_stays(void **state)
 
 	(void)state;
 	write_one(ti, 1, LEN);
-	for (ino = 2; ino <= 2000; ino++) {
+	for (ino = 2; ino <= 1400; ino++) {
 		write_one(ti, ino, LEN);
 		assert_true(reads(ti, 1, LEN));
 	}
@@ -227,20 +227,20 @@ window_that_is_used_stays(void **state)
 static void
 random_windows_are_right(void **state)
 {
-	static size_t lens[4000];
+	static size_t lens[1200];
 	struct tier *ti = must_open(0);
 	uint64_t ino, old;
 
 	(void)state;
 	srandom(1);
-	for (ino = 1; ino < 4000; ino++) {
+	for (ino = 1; ino < 1200; ino++) {
 		lens[ino] =
 		    1 + (size_t)random() % (ino % 5 == 0 ? OS_FOLIO : LEN);
 		write_one(ti, ino, lens[ino]);
 		old = 1 + (uint64_t)random() % ino;
 		(void)reads(ti, old, lens[old]);
 		(void)reads(ti, 1 + old / 50, lens[1 + old / 50]);
-		if (ino % 500 == 0) {
+		if (ino % 250 == 0) {
 			tier_close(&ti);
 			ti = must_open(0);
 		}
