@@ -46,11 +46,11 @@ static const struct plan plans[] = {
 };
 
 static struct rung rungs[] = {
-    {.ru_name = "4 KiB pages", .ru_sources = {0.66, 0.16, 0.16, 0, 262199, 0, 2574501}},
+    {.ru_name = "4 KiB pages",
+	.ru_sources = {0.66, 0.16, 0.16, 0, 262199, 0, 2574501}},
     {.ru_name = "4 KiB pages, `MAP_POPULATE`"},
     {.ru_name = "transparent huge pages"},
-    {.ru_name = "hugetlb pages",
-	.ru_sources = {0.238, 0, 0, 0, 568, 0, 27004}},
+    {.ru_name = "hugetlb pages", .ru_sources = {0.238, 0, 0, 0, 568, 0, 27004}},
     {.ru_name = "hugetlb pages, `MAP_POPULATE`", .ru_sources = {[FAULTS] = 55}},
     {.ru_name = "hugetlb pages of 1 GiB"},
 };
@@ -283,36 +283,20 @@ test_small(size_t size)
 	    "populated memory takes no faults");
 }
 
+/* With huge pages of this plan, of which `pages` hold `size` bytes. */
 static void
-test_huge(size_t size)
+test_huge(const char *name, bool (*may)(size_t, char *, size_t),
+    const struct plan *plan, size_t size, size_t pages)
 {
-	const char *name = "a hugetlb page takes one fault";
 	struct result re;
 	char words[160];
 
-	if (!huge_reserve(size, words, sizeof(words))) {
+	if (!may(size, words, sizeof(words))) {
 		ladder_skip(name, words);
 		return;
 	}
-	ladder_test(measure_again(&plans[3], size, &re) == 0 &&
-			near(re.re_faults[FIRST], size / huge_page()),
-	    name);
-	huge_release();
-}
-
-static void
-test_gigantic(size_t size)
-{
-	const char *name = "a page of 1 GiB takes one fault";
-	struct result re;
-	char words[160];
-
-	if (!huge_reserve_gigantic(size, words, sizeof(words))) {
-		ladder_skip(name, words);
-		return;
-	}
-	ladder_test(measure_again(&plans[5], size, &re) == 0 &&
-			near(re.re_faults[FIRST], 1),
+	ladder_test(measure_again(plan, size, &re) == 0 &&
+			near(re.re_faults[FIRST], pages),
 	    name);
 	huge_release();
 }
@@ -390,8 +374,10 @@ self_test(void)
 
 	test_small(size);
 	test_transparent(size);
-	test_huge(size);
-	test_gigantic(size);
+	test_huge("a hugetlb page takes one fault", huge_reserve, &plans[3],
+	    size, size / huge_page());
+	test_huge("a page of 1 GiB takes one fault", huge_reserve_gigantic,
+	    &plans[5], size, 1);
 	test_restore(0, "nr_hugepages is restored at exit");
 	test_restore(SIGINT, "nr_hugepages is restored on SIGINT");
 	return ladder_tested();

@@ -110,23 +110,28 @@ class Disk:
                 raise
 
 
-@pytest.fixture(scope="session")
-def disk_image(tmp_path_factory):
+def make_image(base, cold, hot):
+    """An ext4 of base/files with hot.bin and the files cold-N.bin, whose contents are cold(N)."""
     reason = mounts.why_not("ext4")
     if reason:
         pytest.skip(reason)
-    base = tmp_path_factory.mktemp("image")
     files = base / "files"
     files.mkdir()
     for n in range(MANY):
-        t.write(files / ("cold-%d.bin" % n), t.content(n, SIZE))
-    t.write(files / "hot.bin", t.content(9, HOT))
+        t.write(files / ("cold-%d.bin" % n), cold(n))
+    t.write(files / "hot.bin", hot)
     image = base / "image"
     with open(image, "wb") as f:
         f.truncate(64 * t.MIB)
     mounts.run("mkfs.ext4", "-q", "-F", "-b", "4096", "-d", str(files), str(image))
     shutil.rmtree(files)
     return image
+
+
+@pytest.fixture(scope="session")
+def disk_image(tmp_path_factory):
+    return make_image(tmp_path_factory.mktemp("image"), lambda n: t.content(n, SIZE),
+                      t.content(9, HOT))
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The index at the end of an MP4 file is fetched with its start: a player that asks for it next gets it
 although the disk hangs by then, and the disk is read no more often than that."""
 
-import shutil
 import struct
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 import mounts
 import tree as t
 from harness import wait_until
-from hung_disk import LATE, MANY, SIZE, disk  # fixtures
+from hung_disk import LATE, SIZE, disk, make_image  # fixtures
 from test_pending import serve_disk  # fixtures
 from test_slowfs import fast, slow  # fixtures
 
@@ -26,21 +25,7 @@ def film(n):
 
 @pytest.fixture(scope="module")
 def disk_image(tmp_path_factory):
-    reason = mounts.why_not("ext4")
-    if reason:
-        pytest.skip(reason)
-    base = tmp_path_factory.mktemp("films")
-    files = base / "files"
-    files.mkdir()
-    for n in range(MANY):
-        t.write(files / ("cold-%d.bin" % n), film(n))
-    t.write(files / "hot.bin", b"hot")
-    image = base / "image"
-    with open(image, "wb") as f:
-        f.truncate(64 * t.MIB)
-    mounts.run("mkfs.ext4", "-q", "-F", "-b", "4096", "-d", str(files), str(image))
-    shutil.rmtree(files)
-    return image
+    return make_image(tmp_path_factory.mktemp("films"), film, b"hot")
 
 
 def part(server, n, first, last):

@@ -39,10 +39,11 @@ lock_file(const char *path)
 	return mem != MAP_FAILED && mlock(mem, BEGINNING) == 0 ? mem : NULL;
 }
 
-static unsigned
-count_pages(const char *name)
+/* Reads a number of 32 or 64 bits, since n is zero and the machine has the low bytes first. */
+static long
+read_long(const char *name)
 {
-	unsigned n = 0;
+	long n = 0;
 	size_t size = sizeof(n);
 
 	sysctlbyname(name, &n, &size, NULL, 0);
@@ -53,8 +54,8 @@ count_pages(const char *name)
 static void
 take_memory(void)
 {
-	unsigned freed = count_pages("vm.stats.vm.v_dfree"),
-		 all = count_pages("vm.stats.vm.v_page_count");
+	long freed = read_long("vm.stats.vm.v_dfree"),
+	     all = read_long("vm.stats.vm.v_page_count");
 	double end = http_now() + TAKE_SECONDS;
 	pid_t pid = fork();
 
@@ -66,24 +67,14 @@ take_memory(void)
 			if (mem == MAP_FAILED)
 				break;
 			memset(mem, 1, STEP);
-			if (count_pages("vm.stats.vm.v_inactive_count") <
+			if (read_long("vm.stats.vm.v_inactive_count") <
 				all / 100 &&
-			    count_pages("vm.stats.vm.v_dfree") != freed)
+			    read_long("vm.stats.vm.v_dfree") != freed)
 				break;
 		}
 		_exit(0);
 	}
 	waitpid(pid, NULL, 0);
-}
-
-static long
-read_long(const char *name)
-{
-	long n = 0;
-	size_t size = sizeof(n);
-
-	sysctlbyname(name, &n, &size, NULL, 0);
-	return n;
 }
 
 static bool
