@@ -495,29 +495,6 @@ the_loop_does_not_send_pages_that_are_being_dropped(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-the_loop_does_not_copy_pages_that_are_being_dropped(void **state)
-{
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
-	struct drop_lock *lock = file_priv(file)->fp_drop_lock;
-	char byte;
-
-	if (pw_file_copy(file, 0, &byte, 1) != 0) {
-		pw_file_unref(&file);
-		skip();
-	}
-	drop_lock_announce(lock);
-	assert_int_equal(pw_file_copy(file, 0, &byte, 1), 0);
-	assert_true(drop_lock_enter_drop(lock));
-	assert_int_equal(pw_file_copy(file, 0, &byte, 1), -EAGAIN);
-	drop_lock_leave(lock);
-	assert_int_equal(pw_file_copy(file, 0, &byte, 1), 0);
-	assert_true(drop_lock_enter_drop(lock));
-	drop_lock_leave(lock);
-	pw_file_unref(&file);
-}
-
 /* It was in memory a moment ago; then another loop has given it back. */
 static bool
 stale_answer_is_not_used(struct fixture *fx)
@@ -583,7 +560,6 @@ main(void)
 	    TEST(a_file_in_transmission_is_dropped_later, setup),
 	    TEST(a_file_in_permanent_transmission_stays, setup),
 	    TEST(the_loop_does_not_send_pages_that_are_being_dropped, setup),
-	    TEST(the_loop_does_not_copy_pages_that_are_being_dropped, setup),
 	    TEST(a_drop_by_another_loop_is_noticed, setup),
 	    /* The same into a sink. */
 	    TEST(only_fetched_pages_are_dropped, setup_sinks),

@@ -3,6 +3,8 @@
  */
 #include "residency_fixture.h"
 
+#include "lib/disk/drop_lock.h"
+
 static bool
 is_copied(struct pw_file *file, off_t off, size_t len)
 {
@@ -210,6 +212,29 @@ a_copy_beyond_the_end_says_that_the_file_is_shorter(void **state)
 	pw_file_unref(&file);
 }
 
+static void
+pages_that_are_being_dropped_are_not_copied(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct drop_lock *lock = file_priv(file)->fp_drop_lock;
+	char byte;
+
+	if (pw_file_copy(file, 0, &byte, 1) != 0) {
+		pw_file_unref(&file);
+		skip();
+	}
+	drop_lock_announce(lock);
+	assert_int_equal(pw_file_copy(file, 0, &byte, 1), 0);
+	assert_true(drop_lock_enter_drop(lock));
+	assert_int_equal(pw_file_copy(file, 0, &byte, 1), -EAGAIN);
+	drop_lock_leave(lock);
+	assert_int_equal(pw_file_copy(file, 0, &byte, 1), 0);
+	assert_true(drop_lock_enter_drop(lock));
+	drop_lock_leave(lock);
+	pw_file_unref(&file);
+}
+
 int
 main(void)
 {
@@ -222,6 +247,7 @@ main(void)
 	    TEST(a_range_with_a_hole_is_not_copied),
 	    TEST(what_cannot_be_asked_is_not_copied),
 	    TEST(a_copy_beyond_the_end_says_that_the_file_is_shorter),
+	    TEST(pages_that_are_being_dropped_are_not_copied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
