@@ -1,9 +1,8 @@
 /*
- * resets: a client of HTTP/2 that asks and resets what it has asked for, again and again, as many
- * times a second as it is told or can (CVE-2023-44487).  A connection sends at most a thousand of
- * them and then a PING.  Another one follows when the server ends it or answers the PING, so that
- * servers which do not end it get as many resets as the others.  A reset counts when the socket has
- * taken it.  Linux.
+ * resets: a client of HTTP/2 that sends requests and resets each of them (CVE-2023-44487), at a given
+ * rate or as fast as it can.  A connection sends at most a thousand of them and then a PING.  The next
+ * connection follows when the server ends this one or answers the PING, so that servers which do
+ * not end it get as many resets as the others.  A reset counts when the socket has taken it.  Linux.
  */
 #include <err.h>
 #include <errno.h>

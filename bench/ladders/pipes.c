@@ -41,7 +41,7 @@ static struct rung rungs[] = {
     {.ru_name = "the same in a busy loop", .ru_sources = {62.5}},
 };
 
-/* What sysbench reads in the source, and the rate of its last step. */
+/* Rates of the article, GiB/s: its sysbench run, and its last step. */
 static struct reference references[] = {
     {.rf_name = "memory, read by one thread", .rf_source = 15.55},
     {.rf_name = "the source's last step", .rf_source = 62.5},

@@ -54,7 +54,7 @@ enum admit {
 	ADMIT_NEW,   /* refused, and counted as a refused request */
 	ADMIT_BEGUN, /* admitted, since the response has begun */
 	ADMIT_HINT,  /* refused, but not counted, since the job is optional */
-	/* as ADMIT_HINT; a window is queued as JOB_NEW, since a transmission will need it first */
+	/* refused as ADMIT_HINT is; a window is queued as JOB_NEW, since a transmission will need it first */
 	ADMIT_EARLY,
 };
 

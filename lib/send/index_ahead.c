@@ -196,7 +196,7 @@ index_ahead_create(struct pw_send *s)
 		return NULL;
 	ix->ix_waiter.wt_done = index_ahead_found;
 	ix->ix_file = s->snd_file;
-	/* Whole pages were read. */
+	/* The page of the last requested byte is in memory as a whole. */
 	ix->ix_known = offset_round_up(send_priv(s)->ss_asked,
 	    (off_t)os_page_size(), s->snd_file->fil_size);
 	ix->ix_how = send_fetch_how(s);

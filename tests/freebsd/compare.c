@@ -32,7 +32,7 @@
 #define START_SECONDS  60
 #define CLIENT_SECONDS 600
 
-/* What is counted, of the loop and of all threads together. */
+/* Counts of the loop alone, and of all threads. */
 struct counts {
 	long co_loop_calls, co_calls;
 	long co_loop_switches, co_switches;

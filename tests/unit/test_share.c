@@ -231,7 +231,7 @@ a_head_is_sent_alone_where_sockets_evict(void **state)
 
 /* ---------------------------------------------------------- is it in memory? */
 
-/* Of each piece, of its end, and the copy of the last byte. */
+/* Returns the number of reads: one for each piece, one for the end, and the copy of the last byte. */
 static unsigned
 questions_about_all(struct fixture *fx, struct pw_file *file)
 {
