@@ -426,6 +426,7 @@ pool_job_next(struct pw_device *dv)
 	return job;
 }
 
+/* Returns NULL if the thread must end.  Then it is no longer counted, or the quota would count it as busy. */
 static struct job *
 pool_job_take(struct pw_device *dv)
 {
@@ -436,6 +437,8 @@ pool_job_take(struct pw_device *dv)
 	while ((job = pool_job_next(dv)) == NULL && !dv->dv_stop)
 		pool_sleep_until_woken(dv);
 	dv->dv_idle--;
+	if (job == NULL)
+		dv->dv_threads--;
 	pthread_mutex_unlock(&dv->dv_lock);
 	return job;
 }

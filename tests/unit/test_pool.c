@@ -502,6 +502,43 @@ destroy_waits_for_jobs_that_run(void **state)
 	assert_int_equal(nt.nt_times, 1);
 }
 
+/*
+ * Two threads of two are busy and a third, for lookups, is idle: the third ends first, and the two must
+ * still run what is queued.
+ */
+static void
+destroy_runs_what_is_queued(void **state)
+{
+	struct pw_pool_conf conf = {2, 8};
+	struct fixture *fx = *state;
+	struct pw_pool *pool;
+	struct pw_device *dv;
+	atomic_uint ran = 0;
+	struct job *job;
+	struct noting nt = {.nt_waiter.wt_done = note};
+	unsigned i;
+
+	assert_int_equal(pw_pool_create(&conf, &pool), 0);
+	dv = pool_device(pool, DEVICE_A, POOL_FILES);
+	for (i = 0; i < 2; i++) {
+		job = count_job(&ran, 0);
+		job->job_run = slow_run;
+		assert_int_equal(
+		    pool_submit(dv, job, ADMIT_NEW, NULL, NULL), 0);
+	}
+	job = count_job(&ran, 0);
+	job->job_kind = JOB_AGAIN;
+	assert_int_equal(
+	    pool_submit(dv, job, ADMIT_NEW, fx->fx_loop, &nt.nt_waiter), 0);
+	settle(fx->fx_loop);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(
+		    pool_submit(dv, count_job(&ran, 0), ADMIT_NEW, NULL, NULL),
+		    0);
+	assert_int_equal(pw_pool_destroy(&pool, PATIENCE * 1000), 0);
+	assert_int_equal(atomic_load(&ran), 6);
+}
+
 static void
 a_pool_that_was_never_used_can_be_destroyed(void **state)
 {
@@ -560,6 +597,7 @@ main(void)
 	    cmocka_unit_test(destroy_leaves_a_thread_that_hangs_behind),
 	    cmocka_unit_test(a_pool_that_was_never_used_can_be_destroyed),
 	    TEST(destroy_waits_for_jobs_that_run, setup),
+	    TEST(destroy_runs_what_is_queued, setup),
 	    TEST(a_job_is_run_once_and_its_result_delivered_once, setup),
 	    TEST(only_drain_delivers_results, setup),
 	    TEST(jobs_run_side_by_side_up_to_the_quota, setup_two_threads),
