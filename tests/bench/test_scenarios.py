@@ -21,8 +21,8 @@ MINIATURE = {
     "prefix": {"files": 4, "prefix": "0,1024", "readahead": "2M", "connections": 2},
     "proxied": {"seconds": 1, "probe_seconds": 1, "probe_timeout": 1, "memory_mib": 48,
                 "limit_mib": 20, "probe_rate": 100, "cold_connections": 4, "lead": 0.3},
-    "knee": {"loads": "10 50", "cold": 0.5, "seconds": 1, "wrk_seconds": 1, "connections": 4,
-             "cold_connections": 8, "timeout": 3, "memory_mib": 16},
+    "knee": {"loads": "10 50", "cold": 0.5, "seconds": 1, "connections": 4,
+             "cold_connections": 8, "timeout": 3, "memory_mib": 16, "limit_mib": 20},
     "grid": {"seconds": 0.3, "timeout": 0.3, "memory_mib": 16, "hot": "50 200",
              "cold": "0 20", "lead": 0.3, "cold_connections": 4},
     "slow": {"seconds": 1, "clients": 50, "memory_mib": 16, "lead": 1},
@@ -200,9 +200,10 @@ def test_images_that_are_still_mounted_or_do_not_fit_are_refused(tmp_path, monke
 # ------------------------------------------------------------------ knee
 
 
-def knee_step(p99_ms, rate=100):
+def knee_step(p99_ms, rate=100, answered=1):
     return {"t": 2.0, "cpu": 1.0, "rate": rate, "latency_us": {"p99": 1000 * p99_ms},
-            "own_delay_us": {"p99": 7}, "cold_answered": 1, "busiest": 0.75, "asleep": None}
+            "own_delay_us": {"p99": 7}, "cold_answered": answered, "busiest": 0.75,
+            "disk_bytes": MIB, "asleep": None}
 
 
 @pytest.mark.parametrize("p99s, safe", [
@@ -215,19 +216,26 @@ def test_a_load_is_safe_until_the_p99_first_reaches_the_limit(p99s, safe):
     assert tuple(knee.safe(v, limit) for limit in knee.SAFE) == safe
 
 
-def test_cold_requests_have_the_length_of_the_hot_file_and_their_share():
+def test_a_load_is_not_safe_if_cold_requests_are_not_answered():
+    v = {"steps": {"90": knee_step(1, answered=0.99), "100": knee_step(1, answered=0.98),
+                   "110": knee_step(1, answered=None)}}
+    assert knee.safe(v, 10) == 90
+
+
+def test_at_100_percent_the_cold_requests_ask_for_what_the_disk_can_read():
     s = scenarios.settings(knee, False, {})
-    sent = knee.mixed(random.Random(1), s)
-    cold = [one for one in sent if "#" in one]
-    assert set(sent) - set(cold) == {"/hot-100K"}
-    assert len(cold) / len(sent) == pytest.approx(0.1, abs=0.01)
-    for one in cold:
+    assert knee.full(s) * s.cold * (100 << 10) == 40 * MIB
+
+
+def test_cold_requests_have_the_length_of_the_hot_file():
+    s = scenarios.settings(knee, False, {})
+    for one in knee.ranges(random.Random(1), s):
         first, last = map(int, one.partition("#")[2].split("-"))
         assert 0 <= first and last < MIB and last - first + 1 == 100 << 10
 
 
 @pytest.mark.parametrize("key, text", [("loads", "10 10"), ("loads", "20 10"), ("loads", "0 10"),
-                                       ("cold", "1"), ("kib", "1025")])
+                                       ("cold", "1"), ("cold", "0"), ("kib", "1025")])
 def test_knee_refuses_settings_without_effect(key, text):
     with pytest.raises(ValueError, match=key):
         scenarios.settings(knee, False, {key: text})
@@ -406,8 +414,7 @@ def grid_values(_cand, _number):
 def knee_values(_cand, _number):
     """9 ms up to 80 %, then 50 ms."""
     loads = knee.FULL["loads"].split()
-    return {"most": {"rate": 2000.0},
-            "steps": {load: knee_step(9 if int(load) <= 80 else 50, 20 * int(load))
+    return {"steps": {load: knee_step(9 if int(load) <= 80 else 50, 20 * int(load))
                       for load in loads}}
 
 
@@ -466,7 +473,7 @@ def short_values(_cand, _number):
 @pytest.mark.parametrize("module, values, how_many, figures, cell", [
     (thesis, thesis_values, 2, 3, "0.250"), (prefix, prefix_values, 3, 1, "0.3 ms"),
     (grid, grid_values, 5, 1, "0.3 ms"),
-    (knee, knee_values, 2, 1, "80%"), (slow, slow_values, 1, 1, "1.50"), (clients, slow_values, 1, 1, "1.50"),
+    (knee, knee_values, 3, 1, "80%"), (slow, slow_values, 1, 1, "1.50"), (clients, slow_values, 1, 1, "1.50"),
     (zipf, zipf_values, 2, 1, "0.250"), (crawler, crawler_values, 1, 1, "0.500"),
     (hung, hung_values, 4, 1, "0.3 ms"), (handshakes, handshakes_values, 4, 1, "2 000"),
     (short, short_values, 1, 1, "90%")],
@@ -551,9 +558,9 @@ def test_each_readahead_has_a_row_and_each_prefix_a_table():
 
 def test_knee_in_miniature(measured):
     values = measured("knee")
-    assert values["most"]["rate"] > 0 and set(values["steps"]) == {"10", "50"}
+    assert set(values["steps"]) == {"10", "50"}
     for load, v in values["steps"].items():
-        assert v["rate"] == pytest.approx(values["most"]["rate"] * int(load) / 100)
+        assert v["rate"] == pytest.approx(20 * 1024 / 100 / 0.5 * int(load) / 100)
         assert v["cold_answered"] > 0 and v["answered"] == 1 and v["cpu"] > 0 and v["busiest"] > 0
     assert values["steps"]["50"]["disk_bytes"] > 0
 
