@@ -187,8 +187,8 @@ pins_take_kept(struct pins *ps, struct pin_list *list)
 	return pn != NULL;
 }
 
-static bool
-pins_try_to_reserve(struct pins *ps, size_t len)
+bool
+pins_reserve_free(struct pins *ps, size_t len)
 {
 	bool yes;
 
@@ -203,7 +203,7 @@ pins_reserve(struct pins *ps, size_t len)
 {
 	struct pin_list list = TAILQ_HEAD_INITIALIZER(list);
 
-	while (!pins_try_to_reserve(ps, len)) {
+	while (!pins_reserve_free(ps, len)) {
 		if (!pins_take_kept(ps, &list))
 			return false;
 		pins_unmap_all(ps, &list);
@@ -350,7 +350,14 @@ pins_mapping(const struct pin *pn, off_t off)
 bool
 pins_marked(const struct pin *pn)
 {
-	return pn != NULL && pn->pn_mapping != PINS_UNMARKED;
+	return pn != NULL &&
+	       (pn->pn_mapping == PINS_MARKED || pn->pn_mapping == PINS_KEPT);
+}
+
+bool
+pins_held(const struct pin *pn)
+{
+	return pn != NULL && pn->pn_mapping == PINS_HELD;
 }
 
 void *
@@ -366,7 +373,8 @@ pins_memory(struct pin *pn)
 static void
 pins_released(struct pins *ps, struct pin *pn)
 {
-	if (!pn->pn_copy && pn->pn_mapping != PINS_KEPT) {
+	if (!pn->pn_copy && pn->pn_mapping != PINS_KEPT &&
+	    pn->pn_mapping != PINS_HELD) {
 		pins_bury(ps, pn);
 		return;
 	}

@@ -11,7 +11,7 @@
  * references.  When the last reference of a mapping is released, or no transmission takes a reference
  * within PINS_FRESH_US, a disk thread unmaps the mapping.  A kept mapping stays for another PINS_FRESH_US,
  * unless its memory is needed or its mark was removed, since a kept mapping proves that its bytes are
- * resident (pins_cover).
+ * resident (pins_cover, hold.h).
  *
  * A copy waits up to PINS_WAITED_US for its first reference, since its bytes may be nowhere else in
  * memory, and up to PINS_FRESH_US for another reference after the last one was released.  Then its
@@ -46,6 +46,8 @@ enum pins_mapping {
 	PINS_UNMARKED, /* without a read-ahead mark (os_fetch_folio) */
 	PINS_MARKED, /* may have a read-ahead mark; sent from the mapping alone */
 	PINS_KEPT,   /* as PINS_MARKED, and kept for PINS_FRESH_US after use */
+	/* as PINS_UNMARKED, and kept for PINS_FRESH_US after use (hold.h) */
+	PINS_HELD,
 };
 
 /* Identifies one version of a file. */
@@ -103,6 +105,9 @@ void pins_destroy(struct pins **);
  * false if the limits do not allow that.  Disk threads.
  */
 bool pins_reserve(struct pins *, size_t len);
+
+/* Reserves as pins_reserve does, but unmaps nothing. */
+bool pins_reserve_free(struct pins *, size_t len);
 
 /* Cancels a reservation. */
 void pins_refuse(struct pins *, size_t len);
@@ -175,6 +180,9 @@ const char *pins_mapping(const struct pin *, off_t off);
 
 /* Returns true if the pin is a mapping that may have a read-ahead mark. */
 bool pins_marked(const struct pin *);
+
+/* Returns true if the pin is a mapping of PINS_HELD. */
+bool pins_held(const struct pin *);
 
 /* Returns the memory of a blank, OS_FOLIO bytes. */
 void *pins_memory(struct pin *);

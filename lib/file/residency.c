@@ -191,9 +191,11 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	struct pw_loop *lp = file_priv(file)->fp_loop;
 	uint64_t now = clock_now(), holds = RESIDENCY_HOLDS;
 	off_t end = off + len;
+	unsigned repeats = 0;
 	bool yes, quiet;
 
 	file_priv(file)->fp_refused = -1;
+	file_priv(file)->fp_repeats = 0;
 	/*
 	 * Remembers no check if the file is always resident, cannot be checked, or has pages that
 	 * the library drops.
@@ -212,8 +214,10 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	if (!yes)
 		end = residency_known_end(file, off);
 	if (off < end)
-		verified_note(lp->lp_verified, file_priv(file)->fp_number, off,
-		    end, file->fil_size, now);
+		repeats = verified_note(lp->lp_verified,
+		    file_priv(file)->fp_number, off, end, file->fil_size, now);
+	if (!quiet)
+		file_priv(file)->fp_repeats = repeats;
 	return yes;
 }
 

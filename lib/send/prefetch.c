@@ -15,6 +15,7 @@
 #include "lib/disk/reclaim.h"
 #include "lib/disk/tier_fetch.h"
 #include "lib/file/file.h"
+#include "lib/file/hold.h"
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
 #include "lib/send/facts.h"
@@ -24,6 +25,7 @@
 #include "lib/util/clock.h"
 
 #define FETCHES 2 /* fetches of the same bytes before the pool sends them */
+#define REPEATS 4 /* checks of a piece in a row before its window is held */
 
 static bool
 prefetch_may_be_pinned(const struct pw_send *s)
@@ -295,7 +297,10 @@ prefetch_forget_ready(struct pw_send *s)
 	send_priv(s)->ss_full = false;
 }
 
-/* Returns the call that sends the next byte: one that sends from its pin, or else `call`. */
+/*
+ * Returns the call that sends the next byte: one that sends from its pin, or else `call`.  The pages of a
+ * held window are no folio, so sendfile(2) is the faster call.
+ */
 static send_call_f
 prefetch_call(const struct pw_send *s, send_call_f call)
 {
@@ -303,7 +308,8 @@ prefetch_call(const struct pw_send *s, send_call_f call)
 
 	if (pins_copy(pn, s->snd_off) != NULL)
 		return send_from_copy;
-	if (pins_mapping(pn, s->snd_off) != NULL && send_can_map(s))
+	if (pins_mapping(pn, s->snd_off) != NULL && !pins_held(pn) &&
+	    send_can_map(s))
 		return send_from_mapping;
 	return call;
 }
@@ -312,7 +318,8 @@ prefetch_call(const struct pw_send *s, send_call_f call)
 static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 {
-	bool held, pinned = send_priv(s)->ss_pin != NULL;
+	const struct pin *pn = send_priv(s)->ss_pin;
+	bool held, pinned = pn != NULL && !pins_held(pn);
 	off_t chunk;
 
 	if (send_priv(s)->ss_full)
@@ -335,6 +342,9 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 		completion_count(s->snd_loop, COUNTED_RESIDENT);
 		send_priv(s)->ss_ready = send_chunk_end(s);
 		send_priv(s)->ss_ready_at = clock_now();
+		if (file_priv(s->snd_file)->fp_repeats >= REPEATS)
+			hold_window(
+			    s->snd_file, s->snd_off, send_priv(s)->ss_ready_at);
 	}
 	chunk = send_chunk_end(s);
 	if (send_priv(s)->ss_ready < chunk)

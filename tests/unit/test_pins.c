@@ -195,6 +195,29 @@ memory_of_kept_mappings_is_used_again(void **state)
 }
 
 static void
+held_mapping_is_kept_until_its_memory_is_needed(void **state)
+{
+	struct pins *ps = pins_create(2 * PAGE, 1);
+	void *map = add_as(ps, INO, 0, PINS_HELD);
+	struct pin *pn = take(ps, DEV, INO, 0);
+
+	(void)state;
+	assert_true(pins_held(pn));
+	assert_false(pins_marked(pn) || pins_held(NULL));
+	pins_release(ps, &pn);
+	pins_reap(ps, DEV);
+	assert_true(is_mapped(map));
+	assert_true(pins_reserve_free(ps, PAGE));
+	assert_false(pins_reserve_free(ps, PAGE));
+	assert_true(is_mapped(map));
+	assert_true(pins_reserve(ps, PAGE));
+	assert_false(is_mapped(map));
+	pins_refuse(ps, PAGE);
+	pins_refuse(ps, PAGE);
+	pins_destroy(&ps);
+}
+
+static void
 pipe_is_closed_with_its_mapping(void **state)
 {
 	struct pins *ps = pins_create(10 * PAGE, 1);
@@ -499,6 +522,7 @@ main(void)
 	    cmocka_unit_test(
 		mapping_that_is_sent_stays_when_it_is_no_longer_kept),
 	    cmocka_unit_test(memory_of_kept_mappings_is_used_again),
+	    cmocka_unit_test(held_mapping_is_kept_until_its_memory_is_needed),
 	    cmocka_unit_test(pipe_is_closed_with_its_mapping),
 	    cmocka_unit_test(bytes_are_bounded),
 	    cmocka_unit_test(second_pin_of_a_window_is_unmapped_at_once),
