@@ -24,8 +24,8 @@
 #include "lib/send/sink.h"
 #include "lib/util/clock.h"
 
-#define FETCHES 2 /* fetches of the same bytes before the pool sends them */
-#define REPEATS 4 /* checks of a piece in a row before its window is held */
+#define FETCHES 2  /* fetches of the same bytes before the pool sends them */
+#define REPEATS 16 /* checks of a piece in a row before its window is held */
 
 static bool
 prefetch_may_be_pinned(const struct pw_send *s)
