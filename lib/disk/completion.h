@@ -54,7 +54,8 @@ struct pw_loop {
 	struct verified *lp_verified;
 	struct async *lp_async; /* ring; NULL before the first operation */
 	uint64_t lp_rate; /* estimate of the clients' median rate, bytes/s */
-	uint64_t lp_iteration; /* number of calls of pw_loop_rest */
+	uint64_t lp_iteration;	/* number of calls of pw_loop_rest */
+	uint64_t lp_watched_at; /* time before which watched.h maps no window */
 	_Atomic size_t
 	    lp_bound; /* maximum bytes per call, or 0 (pw_loop_bound) */
 	struct noted lp_noted; /* files with requests not counted yet */

@@ -11,7 +11,7 @@
  * references.  When the last reference of a mapping is released, or no transmission takes a reference
  * within PINS_FRESH_US, a disk thread unmaps the mapping.  A kept mapping stays for another PINS_FRESH_US,
  * unless its memory is needed or its mark was removed, since a kept mapping proves that its bytes are
- * resident (pins_cover, hold.h).
+ * resident (pins_cover).
  *
  * A copy waits up to PINS_WAITED_US for its first reference, since its bytes may be nowhere else in
  * memory, and up to PINS_FRESH_US for another reference after the last one was released.  Then its
@@ -46,8 +46,11 @@ enum pins_mapping {
 	PINS_UNMARKED, /* without a read-ahead mark (os_fetch_folio) */
 	PINS_MARKED, /* may have a read-ahead mark; sent from the mapping alone */
 	PINS_KEPT,   /* as PINS_MARKED, and kept for PINS_FRESH_US after use */
-	/* as PINS_UNMARKED, and kept for PINS_FRESH_US after use (hold.h) */
-	PINS_HELD,
+	/*
+	 * without a mark, not locked, and kept for PINS_FRESH_US after use.  Its pages may be evicted, so the
+	 * loop asks whether it has all of them before it sends (lib/os/watch.h).
+	 */
+	PINS_WATCHED,
 };
 
 /* Identifies one version of a file. */
@@ -106,8 +109,14 @@ void pins_destroy(struct pins **);
  */
 bool pins_reserve(struct pins *, size_t len);
 
-/* Reserves as pins_reserve does, but unmaps nothing. */
-bool pins_reserve_free(struct pins *, size_t len);
+/*
+ * Reserves len bytes for a pins_add of PINS_WATCHED.  Returns false if that would take more than a quarter of
+ * the limit of pins, or more than PINS_WATCHED_MOST mappings, so that windows in flight have the rest.
+ * pins_refuse_watched cancels the reservation.
+ */
+#define PINS_WATCHED_MOST 256
+bool pins_reserve_watched(struct pins *, size_t len);
+void pins_refuse_watched(struct pins *, size_t len);
 
 /* Cancels a reservation. */
 void pins_refuse(struct pins *, size_t len);
@@ -181,8 +190,8 @@ const char *pins_mapping(const struct pin *, off_t off);
 /* Returns true if the pin is a mapping that may have a read-ahead mark. */
 bool pins_marked(const struct pin *);
 
-/* Returns true if the pin is a mapping of PINS_HELD. */
-bool pins_held(const struct pin *);
+/* Returns true if the pin is a mapping of PINS_WATCHED. */
+bool pins_watched(const struct pin *);
 
 /* Returns the memory of a blank, OS_FOLIO bytes. */
 void *pins_memory(struct pin *);

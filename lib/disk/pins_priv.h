@@ -43,6 +43,7 @@ struct pins {
 	size_t ps_bytes;	 /* bytes that are reserved or mapped */
 	unsigned ps_maps;	 /* number of reservations and mappings */
 	unsigned ps_pipes;	 /* number of pipes that may still be made */
+	unsigned ps_watched;	 /* reservations and mappings of PINS_WATCHED */
 	LIST_HEAD(, pin) ps_hash[PINS_HASH];
 	/* Lists of pins without a reference; in ps_waited and ps_fresh the oldest is first. */
 	struct pin_list ps_waited; /* copies that were never referenced */
@@ -61,7 +62,8 @@ bool pins_have_room(struct pins *, size_t len);
 void pins_let_go(struct pins *, struct pin *);
 
 /*
- * Inserts a pin into the table.  Returns false, and inserts nothing, if another pin has all of its bytes.
+ * Inserts a pin into the table.  Returns false, and inserts nothing, if another pin has all of its bytes;
+ * one of PINS_WATCHED counts only for another of that kind.
  * If `copies` is true, only other copies count.
  */
 bool pins_insert_new(struct pins *, struct pin *, bool copies);

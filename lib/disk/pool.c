@@ -170,8 +170,7 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	pl->pl_reclaim = reclaim_create();
 	pins = (size_t)(om.om_bytes / POOL_PINS);
 	pipes = os_folio_pipes(pins);
-	if (pipes > 0)
-		pl->pl_pagemap = os_pagemap_open();
+	pl->pl_pagemap = os_pagemap_open();
 	pl->pl_pins = pins_create(pins, pl->pl_pagemap >= 0 ? pipes : 0);
 	if (pl->pl_popular == NULL || pl->pl_room == NULL ||
 	    pl->pl_reclaim == NULL || pl->pl_pins == NULL)
@@ -288,6 +287,12 @@ int
 pool_sink(const struct pw_pool *pl)
 {
 	return pl->pl_sink;
+}
+
+int
+pool_pagemap(const struct pw_pool *pl)
+{
+	return pl->pl_pagemap;
 }
 
 struct cold *

@@ -15,9 +15,10 @@
 #include "lib/disk/reclaim.h"
 #include "lib/disk/tier_fetch.h"
 #include "lib/file/file.h"
-#include "lib/file/hold.h"
 #include "lib/file/residency.h"
+#include "lib/file/watched.h"
 #include "lib/os/os.h"
+#include "lib/os/watch.h"
 #include "lib/send/facts.h"
 #include "lib/send/holder.h"
 #include "lib/send/path.h"
@@ -25,7 +26,7 @@
 #include "lib/util/clock.h"
 
 #define FETCHES 2  /* fetches of the same bytes before the pool sends them */
-#define REPEATS 16 /* checks of a piece in a row before its window is held */
+#define REPEATS 16 /* checks of a piece in a row before its window is watched */
 
 static bool
 prefetch_may_be_pinned(const struct pw_send *s)
@@ -65,6 +66,26 @@ prefetch_is_pinned(struct pw_send *s)
 }
 
 /*
+ * Returns false if pages of a watched pin before `end` were evicted.  Then the transmission drops the pin, and
+ * no other takes it.
+ */
+static bool
+prefetch_is_whole(struct pw_send *s, off_t end)
+{
+	const struct pin *pn = send_priv(s)->ss_pin;
+	struct pw_pool *pl = s->snd_loop->lp_pool;
+
+	if (!pins_watched(pn) ||
+	    os_watch_is_whole(pool_pagemap(pl), pins_mapping(pn, s->snd_off),
+		(size_t)(end - s->snd_off)))
+		return true;
+	send_unpin(s);
+	pins_forget(pool_pins(pl), s->snd_file->fil_dev, s->snd_file->fil_ino,
+	    s->snd_off, end);
+	return false;
+}
+
+/*
  * Returns the end of the pinned part of the next chunk, or snd_off if none is pinned.  Calls
  * file_is_fresh for each chunk: a file that was truncated and grew again has new pages, so the
  * pinned ones are stale.  Then the transmission stops using the tier, which would return the stale
@@ -84,7 +105,9 @@ prefetch_pinned_end(struct pw_send *s)
 		return s->snd_off;
 	}
 	end = pins_end(send_priv(s)->ss_pin, s->snd_off);
-	return end < chunk ? end : chunk;
+	if (end > chunk)
+		end = chunk;
+	return prefetch_is_whole(s, end) ? end : s->snd_off;
 }
 
 static void
@@ -299,7 +322,7 @@ prefetch_forget_ready(struct pw_send *s)
 
 /*
  * Returns the call that sends the next byte: one that sends from its pin, or else `call`.  The pages of a
- * held window are no folio, so sendfile(2) is the faster call.
+ * watched window are no folio, so sendfile(2) is the faster call.
  */
 static send_call_f
 prefetch_call(const struct pw_send *s, send_call_f call)
@@ -308,7 +331,7 @@ prefetch_call(const struct pw_send *s, send_call_f call)
 
 	if (pins_copy(pn, s->snd_off) != NULL)
 		return send_from_copy;
-	if (pins_mapping(pn, s->snd_off) != NULL && !pins_held(pn) &&
+	if (pins_mapping(pn, s->snd_off) != NULL && !pins_watched(pn) &&
 	    send_can_map(s))
 		return send_from_mapping;
 	return call;
@@ -319,7 +342,7 @@ static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 {
 	const struct pin *pn = send_priv(s)->ss_pin;
-	bool held, pinned = pn != NULL && !pins_held(pn);
+	bool held, pinned = pn != NULL && !pins_watched(pn);
 	off_t chunk;
 
 	if (send_priv(s)->ss_full)
@@ -343,7 +366,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 		send_priv(s)->ss_ready = send_chunk_end(s);
 		send_priv(s)->ss_ready_at = clock_now();
 		if (file_priv(s->snd_file)->fp_repeats >= REPEATS)
-			hold_window(
+			watched_map(
 			    s->snd_file, s->snd_off, send_priv(s)->ss_ready_at);
 	}
 	chunk = send_chunk_end(s);

@@ -151,6 +151,15 @@ readahead_start(struct pw_send *s, off_t from, off_t end)
 	return true;
 }
 
+/* Returns true if the transmission sends from a pin that keeps its bytes in memory. */
+static bool
+readahead_is_pinned(const struct pw_send *s)
+{
+	const struct pin *pn = send_priv(s)->ss_pin;
+
+	return pn != NULL && !pins_watched(pn);
+}
+
 /*
  * Sets *from to the start of the next window, and returns true if this window should be fetched now.  Allows
  * several windows in flight only if windows are pinned, since others would be evicted unsent.
@@ -165,7 +174,7 @@ readahead_is_due(const struct pw_send *s, off_t *from)
 
 	*from = last == NULL ? send_priv(s)->ss_asked : last->ah_end;
 	left = *from - s->snd_off;
-	if (send_priv(s)->ss_pin == NULL) {
+	if (!readahead_is_pinned(s)) {
 		if (count > 0)
 			return false;
 		if (lead > send_priv(s)->ss_window)
@@ -199,7 +208,7 @@ readahead_next(struct pw_send *s)
 	send_window_choose(s);
 	end = send_window_end(s, from);
 	chunk = end - from < (off_t)SEND_CHUNK ? end - from : (off_t)SEND_CHUNK;
-	if (!(send_priv(s)->ss_pin != NULL && send_check_spoils(s)) &&
+	if (!(readahead_is_pinned(s) && send_check_spoils(s)) &&
 	    residency_ask(s->snd_file, from, chunk)) {
 		send_priv(s)->ss_follows = true;
 		return false;

@@ -36,15 +36,22 @@ is_mapped(void *map)
 }
 
 static void *
-add_as(struct pins *ps, uint64_t ino, off_t off, enum pins_mapping mapping)
+add_reserved(
+    struct pins *ps, uint64_t ino, off_t off, enum pins_mapping mapping)
 {
 	void *map = map_of(PAGE);
 
-	assert_true(pins_reserve(ps, PAGE));
 	pins_add(ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = ino}, off,
 	    &(struct os_folio){.fo_map = map, .fo_len = PAGE, .fo_pipe = -1},
 	    mapping);
 	return map;
+}
+
+static void *
+add_as(struct pins *ps, uint64_t ino, off_t off, enum pins_mapping mapping)
+{
+	assert_true(pins_reserve(ps, PAGE));
+	return add_reserved(ps, ino, off, mapping);
 }
 
 static void *
@@ -195,25 +202,41 @@ memory_of_kept_mappings_is_used_again(void **state)
 }
 
 static void
-held_mapping_is_kept_until_its_memory_is_needed(void **state)
+watched_mapping_is_kept_until_its_memory_is_needed(void **state)
 {
-	struct pins *ps = pins_create(2 * PAGE, 1);
-	void *map = add_as(ps, INO, 0, PINS_HELD);
-	struct pin *pn = take(ps, DEV, INO, 0);
+	struct pins *ps = pins_create(8 * OS_FOLIO, 1);
+	void *map, *other;
+	struct pin *pn;
+	unsigned i;
 
 	(void)state;
-	assert_true(pins_held(pn));
-	assert_false(pins_marked(pn) || pins_held(NULL));
+	assert_true(pins_reserve_watched(ps, PAGE));
+	map = add_reserved(ps, INO, 0, PINS_WATCHED);
+	pn = take(ps, DEV, INO, 0);
+	assert_true(pins_watched(pn));
+	assert_false(pins_marked(pn) || pins_watched(NULL));
 	pins_release(ps, &pn);
 	pins_reap(ps, DEV);
 	assert_true(is_mapped(map));
-	assert_true(pins_reserve_free(ps, PAGE));
-	assert_false(pins_reserve_free(ps, PAGE));
-	assert_true(is_mapped(map));
-	assert_true(pins_reserve(ps, PAGE));
+	/* a window that is read has a pin of its own, which is found first */
+	other = add(ps, INO, 0);
+	pn = take(ps, DEV, INO, 0);
+	assert_ptr_equal(pins_mapping(pn, 0), other);
+	pins_release(ps, &pn);
+	pins_reap(ps, DEV);
+	/* a quarter of the limit is two windows */
+	assert_true(pins_reserve_watched(ps, OS_FOLIO));
+	assert_false(pins_reserve_watched(ps, PAGE));
+	pins_refuse_watched(ps, OS_FOLIO);
+	for (i = 0; i < 8; i++)
+		assert_true(pins_reserve(ps, OS_FOLIO));
 	assert_false(is_mapped(map));
-	pins_refuse(ps, PAGE);
-	pins_refuse(ps, PAGE);
+	assert_false(pins_reserve_watched(ps, PAGE));
+	for (i = 0; i < 8; i++)
+		pins_refuse(ps, OS_FOLIO);
+	assert_int_equal(pins_bytes(ps), 0);
+	assert_true(pins_reserve_watched(ps, OS_FOLIO));
+	assert_true(pins_reserve_watched(ps, OS_FOLIO));
 	pins_destroy(&ps);
 }
 
@@ -522,7 +545,8 @@ main(void)
 	    cmocka_unit_test(
 		mapping_that_is_sent_stays_when_it_is_no_longer_kept),
 	    cmocka_unit_test(memory_of_kept_mappings_is_used_again),
-	    cmocka_unit_test(held_mapping_is_kept_until_its_memory_is_needed),
+	    cmocka_unit_test(
+		watched_mapping_is_kept_until_its_memory_is_needed),
 	    cmocka_unit_test(pipe_is_closed_with_its_mapping),
 	    cmocka_unit_test(bytes_are_bounded),
 	    cmocka_unit_test(second_pin_of_a_window_is_unmapped_at_once),

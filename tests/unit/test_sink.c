@@ -4,6 +4,8 @@
  */
 #include "xfer_fixture.h"
 
+#include "lib/disk/completion.h"
+
 #include "lib/send/path.h"
 #include "lib/os/meter.h"
 #include "lib/util/clock.h"
@@ -183,7 +185,7 @@ loop_never_sleeps_in_a_copy(void **state)
 
 	skip_unless(fx, NEED_EVICTION);
 	file = new_file(fx, "f", (size_t)SIZE);
-	file_priv(file)->fp_hold_at = UINT64_MAX; /* or it stays in memory */
+	fx->fx_loop->lp_watched_at = UINT64_MAX; /* mapped pages stay */
 	for (i = 0; i < 20; i++) {
 		assert_true(evict(file->fil_fd, (size_t)SIZE));
 		usleep(2 * RESIDENCY_HOLDS);
