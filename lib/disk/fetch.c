@@ -319,6 +319,8 @@ fetch_window_run(struct job *job)
 		error = fetch_lend(win);
 	if (error == 0 && win->win_tier)
 		dv->dv_pool->pl_offer(win, win->win_lent);
+	if (error == 0 && win->win_how == FETCH_RELEASED)
+		os_unbuffer(win->win_fd, win->win_off, win->win_job.job_len);
 	/* The fetched pages may have evicted others. */
 	reclaim_look(win->win_device->dv_pool->pl_reclaim);
 	return error;

@@ -77,6 +77,11 @@ enum fetch_how {
 	FETCH_PAGES,  /* into the page cache, by advice */
 	FETCH_FOLIO,  /* as large folios, if os_folios is true of the device */
 	FETCH_DIRECT, /* past the page cache, into memory of a pin (pins.h) */
+	/*
+	 * as FETCH_PAGES, then released by FreeBSD's buffers (os_unbuffer), of which SF_NOCACHE would
+	 * free no page
+	 */
+	FETCH_RELEASED,
 	/* only the indirect blocks of the window's first byte (os_native_map) */
 	FETCH_MAP,
 };

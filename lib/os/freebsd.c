@@ -259,6 +259,29 @@ os_fetch_end(int sink, int fd, off_t off, size_t len)
 	return 0;
 }
 
+/* The kernel would reclaim the pages first, but only when it needs memory. */
+void
+os_unbuffer(int fd, off_t off, size_t len)
+{
+	posix_fadvise(fd, off, (off_t)len, POSIX_FADV_DONTNEED);
+}
+
+/* Frees the pages by msync(2), which skips pages that buffers or sockets still use. */
+void
+os_drop(int fd, off_t off, size_t len)
+{
+	size_t before = (size_t)off % os_page_size();
+	void *mem;
+
+	os_unbuffer(fd, off, len);
+	len += before;
+	mem = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off - (off_t)before);
+	if (mem == MAP_FAILED)
+		return;
+	(void)msync(mem, len, MS_INVALIDATE);
+	munmap(mem, len);
+}
+
 int
 os_fetch_wait(int sink, int fd, off_t off, size_t len)
 {

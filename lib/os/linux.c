@@ -497,3 +497,15 @@ os_attribute(int fd, const char *name, void *to, size_t size)
 		return errno == ENODATA ? -ENOENT : -errno;
 	return n;
 }
+
+void
+os_drop(int fd, off_t off, size_t len)
+{
+	posix_fadvise(fd, off, (off_t)len, POSIX_FADV_DONTNEED);
+}
+
+void
+os_unbuffer(int fd, off_t off, size_t len)
+{
+	(void)fd, (void)off, (void)len;
+}

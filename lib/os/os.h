@@ -391,6 +391,12 @@ void *os_huge_page(size_t len);
 void os_drop(int fd, off_t off, size_t len);
 
 /*
+ * Has the buffers of FreeBSD's read(2) release the pages of a range, which stay in the page cache.  May
+ * wait for buffers that are being read.  Does nothing on Linux.
+ */
+void os_unbuffer(int fd, off_t off, size_t len);
+
+/*
  * Return the offset of the first byte at `off` or later that lies in data, or in a hole.  The end
  * of the file counts as a hole; os_seek_data returns OFFSET_MAX if no data follows.  Return -errno,
  * -EINVAL if the file system cannot tell.  Both read the block map, so they may wait for the disk,

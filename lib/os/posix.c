@@ -61,12 +61,6 @@ os_pipe_read(int pipe, void *to, size_t len)
 }
 
 void
-os_drop(int fd, off_t off, size_t len)
-{
-	posix_fadvise(fd, off, (off_t)len, POSIX_FADV_DONTNEED);
-}
-
-void
 os_advise_random(int fd, bool random)
 {
 	posix_fadvise(fd, 0, 0, random ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);

@@ -57,7 +57,8 @@ static void
 cold_calls_await(struct cold_call *cc)
 {
 	cc->cc_waiter.wt_done = cold_calls_read;
-	cc->cc_reads = pool_fetch(cc->cc_file, cc->cc_last, 1, FETCH_PAGES,
+	cc->cc_reads = pool_fetch(cc->cc_file, cc->cc_last, 1,
+			   cc->cc_nocache ? FETCH_RELEASED : FETCH_PAGES,
 			   ADMIT_HINT, &cc->cc_waiter) == 0;
 }
 

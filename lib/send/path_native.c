@@ -33,8 +33,9 @@
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
 
-#define AHEAD WINDOW_MOST
-#define HOLDS 1000000 /* time that bytes count as resident, microseconds */
+#define AHEAD	   WINDOW_MOST
+#define READ_AHEAD WINDOW_MOST /* bytes that read(2) reads ahead at most */
+#define HOLDS	   1000000 /* time that bytes count as resident, microseconds */
 
 /* Returns the number of bytes to read ahead, behind the chunk: as many as other paths would prefetch. */
 static size_t
@@ -154,6 +155,19 @@ path_native_call(struct pw_send *s, size_t len, size_t *sent)
 	return native_is_refused(s) ? -EBUSY : send_priv(s)->ss_result;
 }
 
+/*
+ * Has a disk thread drop, after the transmission, what SF_NOCACHE did not free: pages that read(2) read
+ * ahead stay in buffers until then.
+ */
+static void
+native_drop_behind(struct pw_send *s)
+{
+	off_t end = offset_add(
+	    send_priv(s)->ss_ready, READ_AHEAD, s->snd_file->fil_size);
+
+	send_brought_in(s, s->snd_off, end);
+}
+
 static void
 native_pages_done(struct pw_waiter *w)
 {
@@ -162,7 +176,9 @@ native_pages_done(struct pw_waiter *w)
 	if (w->wt_error == 0) {
 		send_priv(s)->ss_ready = send_chunk_end(s);
 		send_priv(s)->ss_ready_at = clock_now();
-		if (!send_drops(s))
+		if (send_drops(s))
+			native_drop_behind(s);
+		else
 			native_note_resident(
 			    s, (size_t)(send_priv(s)->ss_ready - s->snd_off));
 	}
@@ -170,7 +186,10 @@ native_pages_done(struct pw_waiter *w)
 	s->snd_done(s);
 }
 
-/* Has a disk thread read the chunk, and thereby wait for its pages that are busy. */
+/*
+ * Has a disk thread read the chunk, and thereby wait for its pages that are busy.  read(2) leaves the
+ * pages in buffers, so SF_NOCACHE frees them only if the thread has the buffers release them.
+ */
 static enum pw_send_status
 native_await_pages(struct pw_send *s)
 {
@@ -178,6 +197,8 @@ native_await_pages(struct pw_send *s)
 	int error;
 
 	completion_count(s->snd_loop, COUNTED_MISSED);
+	if (send_drops(s))
+		send_priv(s)->ss_how = FETCH_RELEASED;
 	send_pending_begin(s, native_pages_done);
 	error = send_fetch_by_pool(s, s->snd_off, (size_t)(end - s->snd_off));
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);

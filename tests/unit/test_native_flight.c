@@ -148,6 +148,47 @@ what_was_dropped_is_counted_again(void **state)
 	pw_file_unref(&file);
 }
 
+static atomic_size_t
+    released; /* bytes that disk threads had the kernel's buffers release */
+
+void __wrap_os_unbuffer(int fd, off_t off, size_t len);
+
+void
+__wrap_os_unbuffer(int fd, off_t off, size_t len)
+{
+	assert_true(fd >= 0 && off >= 0);
+	released += len;
+}
+
+/* Otherwise the kernel's buffers would keep the pages. */
+static void
+what_a_disk_thread_read_is_released_if_it_is_dropped(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct shot sh;
+	int drops;
+
+	pool_cold(fx->fx_pool)->co_most = 0;
+	for (drops = 0; drops < 2; drops++) {
+		file_priv(file)->fp_number =
+		    verified_number(fx->fx_loop->lp_verified);
+		begin(&sh, fx, file, 10, 0, SIZE);
+		sh.sh_xfer.xf_send.snd_cache =
+		    drops ? PW_CACHE_DROP : PW_CACHE_KEEP;
+		pw_send_finish(&sh.sh_xfer.xf_send);
+		sh.sh_xfer.xf_send.snd_file = file;
+		pw_send_start(&sh.sh_xfer.xf_send);
+		script(NULL, 0);
+		released = 0;
+		assert_int_equal(run(&sh), PW_SEND_DONE);
+		assert_true(sh.sh_xfer.xf_pending > 0);
+		assert_int_equal(released, drops ? SIZE : 0);
+		end(&sh);
+	}
+	pw_file_unref(&file);
+}
+
 /* Without indirect blocks, which files of FreeBSD's UFS have from 384 KiB on. */
 static struct pw_file *
 direct_file(struct fixture *fx, size_t size)
@@ -385,6 +426,9 @@ main(void)
 		what_was_sent_a_moment_ago_is_not_counted, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		what_was_dropped_is_counted_again, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		what_a_disk_thread_read_is_released_if_it_is_dropped, setup,
+		teardown),
 	    cmocka_unit_test_setup_teardown(
 		at_the_limit_a_disk_thread_reads_first, setup_one_thread,
 		teardown),
