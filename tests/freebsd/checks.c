@@ -1,9 +1,9 @@
 /*
  * checks: a server on FreeBSD, and its clients.
  *
- * Below data/ are hot.txt, sized/N and below/N of N bytes, and 384 KiB each in cold/, reload/, upgrade/
- * and indirect/, where 24 and 25 are larger.  data/null is a nullfs of data/below, data/tmpfs a tmpfs.  After a boot none of the files
- * is in memory.
+ * Below data/ are hot.txt, sized/N and below/N of N bytes, and 384 KiB each in cold/, keep/, drop/,
+ * reload/, upgrade/ and indirect/, where 24 and 25 are larger; and broken/ (run).  data/null is a nullfs
+ * of data/below, data/tmpfs a tmpfs.  After a boot none of the files is in memory.
  */
 #include <sys/param.h>
 #include <sys/mount.h>
@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/freebsd/churn.h"
 #include "tests/freebsd/crowd.h"
 #include "tests/freebsd/evict.h"
 #include "tests/freebsd/guest.h"
@@ -27,6 +28,12 @@
 #define LOG_SECONDS	 10
 #define CHANGE_CLIENTS	 8
 #define INDIRECT_CLIENTS 25
+#define KEEP_CLIENTS	 8
+#define DROP_CLIENTS	 65 /* more calls than may be in flight */
+#define EVICT_SECONDS	 10
+#define BROKEN_CLIENTS	 6
+#define BROKEN_ONCE \
+	3 /* file of which a block fails once; blocks of those before it always fail */
 #define PING_MOST \
 	1.0 /* seconds; without limits a cached file waited for 40 s */
 #define ACCESS_LOG "tmp/access.log"
@@ -215,30 +222,51 @@ files_of_tmpfs_are_exact(void)
 
 /* -------------------------------------------------------------------- clients */
 
+static struct crowd crowd;
+
 /*
- * Downloads n files while a cached one is requested again and again.  The worker never sleeps for one
- * of the buffers that reads need (zonelimi), nor for a block (biord).
+ * Downloads n files while a cached one is requested again and again.  Returns true if the worker never
+ * slept for one of the buffers that reads need (zonelimi), for a block (biord), or for the reads of a
+ * call that failed (sferrio).
  */
+static bool
+worker_never_sleeps(const char *dir, unsigned n)
+{
+	static const char *const channels[] = {"zonelimi", "biord", "sferrio"};
+	double begun = http_now();
+	unsigned slept = 0;
+
+	if (!crowd_begin(&crowd, watch_server(master), dir, n))
+		return false;
+	crowd_run(&crowd, CLIENT_SECONDS, OFF_MAX);
+	printf("# %u clients in %.1f s; %u pings, the longest took %.0f ms\n",
+	    crowd.cr_n, http_now() - begun, crowd.cr_pings,
+	    crowd.cr_worst * 1000);
+	watch_print();
+	for (size_t i = 0; i < nitems(channels); i++)
+		slept += watch_count(WORKER, channels[i]);
+	printf("# the worker waited for a disk in %u of %u samples\n", slept,
+	    watch_count(WORKER, NULL));
+	return slept == 0 && watch_count(WORKER, NULL) > 0 &&
+	       crowd.cr_pings > 0 && crowd.cr_worst < PING_MOST;
+}
+
+/* Closes the connections.  Returns true if every response was exact. */
+static bool
+responses_are_exact(const char *dir)
+{
+	unsigned wrong = crowd_end(&crowd, dir);
+
+	printf("# %u of %u responses are wrong\n", wrong, crowd.cr_n);
+	return wrong == 0 && crowd.cr_n > 0;
+}
+
 static bool
 worker_never_waits(const char *dir, unsigned n)
 {
-	static struct crowd cr;
-	double begun = http_now();
-	unsigned wrong, slept;
+	bool yes = worker_never_sleeps(dir, n);
 
-	if (!crowd_begin(&cr, watch_server(master), dir, n))
-		return false;
-	crowd_run(&cr, CLIENT_SECONDS, OFF_MAX);
-	printf("# %u clients in %.1f s; %u pings, the longest took %.0f ms\n",
-	    cr.cr_n, http_now() - begun, cr.cr_pings, cr.cr_worst * 1000);
-	watch_print();
-	slept = watch_count(WORKER, "zonelimi") + watch_count(WORKER, "biord");
-	printf("# the worker waited for a disk in %u of %u samples\n", slept,
-	    watch_count(WORKER, NULL));
-	wrong = crowd_end(&cr, dir);
-	printf("# %u of %u responses are wrong\n", wrong, cr.cr_n);
-	return wrong == 0 && slept == 0 && watch_count(WORKER, NULL) > 0 &&
-	       cr.cr_pings > 0 && cr.cr_worst < PING_MOST;
+	return responses_are_exact(dir) && yes;
 }
 
 static bool
@@ -259,18 +287,92 @@ indirect_block_delays_no_other(void)
 	return yes;
 }
 
+/* The last pages are acknowledged, and freed, after the client has read them. */
+static bool
+await_eviction(const char *dir)
+{
+	double end = http_now() + EVICT_SECONDS;
+	long pages;
+
+	while ((pages = crowd_resident(&crowd, dir)) != 0 && http_now() < end)
+		usleep(100000);
+	printf("# %ld pages of %s are in memory\n", pages, dir);
+	return pages == 0;
+}
+
+/*
+ * With cache = drop no page stays, without it some do.  The second download finds in memory what the
+ * comparison has read.
+ */
+static bool
+drop_evicts_and_is_exact(void)
+{
+	bool yes = worker_never_sleeps("keep", KEEP_CLIENTS);
+
+	yes = yes && crowd_resident(&crowd, "keep") > 0;
+	yes = responses_are_exact("keep") && yes;
+	yes = worker_never_sleeps("drop", DROP_CLIENTS) && yes;
+	yes = await_eviction("drop") && yes;
+	yes = responses_are_exact("drop") && yes;
+	return worker_never_waits("drop", KEEP_CLIENTS) && yes;
+}
+
+/* Returns true if the request of a file that the disk cannot read ended with status 503, or too early. */
+static bool
+is_refused(const struct http *ht, unsigned i)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "data/broken/%u", i);
+	printf("# broken/%u: status %d, %lld of %lld bytes, %s\n", i,
+	    ht->ht_status, (long long)ht->ht_got, (long long)ht->ht_length,
+	    ht->ht_failed ? "aborted"
+	    : ht->ht_done ? "ended"
+			  : "pending");
+	return http_is_aborted(ht, file) ||
+	       (ht->ht_done && ht->ht_status == 503);
+}
+
+/*
+ * The disk never reads a block of the first files, and one block of the next file fails once.  Each
+ * request of those ends, and no other one does; then the disk serves the file that failed once.
+ */
+static bool
+disk_error_ends_only_its_request(void)
+{
+	bool yes =
+	    guest_mute(true) && worker_never_sleeps("broken", BROKEN_CLIENTS);
+	unsigned refused = 0, wrong;
+
+	for (unsigned i = 0; i < BROKEN_ONCE + 1; i++)
+		refused += is_refused(&crowd.cr_clients[i], i);
+	wrong = crowd_end(&crowd, "broken");
+	printf("# %u requests failed, of %u files with errors\n", wrong,
+	    BROKEN_ONCE + 1);
+	yes = yes && refused == BROKEN_ONCE + 1 && wrong == refused;
+	yes = yes && worker_never_sleeps("broken", BROKEN_CLIENTS) &&
+	      crowd_end(&crowd, "broken") == BROKEN_ONCE;
+	return guest_mute(false) && yes;
+}
+
 /* ----------------------------------------------------------- reload and upgrade */
 
-/* Waits until another process serves, in capability mode. */
+/* Returns true if another process serves, in capability mode. */
+static bool
+is_other(pid_t old)
+{
+	pid_t server = watch_server(master);
+
+	return server != 0 && server != old && watch_is_confined(server);
+}
+
 static bool
 await_other(pid_t old)
 {
 	double end = http_now() + CHANGE_SECONDS;
-	pid_t server;
 
 	while (http_now() < end) {
-		server = watch_server(master);
-		if (server != 0 && server != old && watch_is_confined(server))
+		if (is_other(old))
 			return true;
 		usleep(100000);
 	}
@@ -353,6 +455,30 @@ log_is_rotated(void)
 	       guest_count(ACCESS_LOG ".0", "", "/after") == 0;
 }
 
+/* Sends SIGHUP and SIGUSR2 by turns, each when the server of the last one serves, while clients connect. */
+static bool
+changes_refuse_nothing(void)
+{
+	static struct churn ch;
+	double end = http_now() + check_seconds, sent = 0;
+	unsigned changes = 0;
+	pid_t old = 0;
+	bool yes;
+
+	churn_begin(&ch);
+	do {
+		churn_run(&ch);
+		if (old != 0 && !is_other(old))
+			continue;
+		old = watch_server(master);
+		sent = http_now();
+		kill(master, changes++ % 2 == 0 ? SIGHUP : SIGUSR2);
+	} while (http_now() < end && http_now() < sent + CHANGE_SECONDS);
+	yes = await_other(old);
+	printf("# %u reloads and upgrades\n", changes);
+	return churn_end(&ch) && yes;
+}
+
 static bool
 ends_in_order(void)
 {
@@ -373,9 +499,13 @@ const struct check checks[] = {
     {"cold clients delay no other", cold_clients_delay_no_other},
     {"an evicted indirect block delays no other",
 	indirect_block_delays_no_other},
+    {"dropped files leave no page, and are exact", drop_evicts_and_is_exact},
+    {"a disk error ends only its request", disk_error_ends_only_its_request},
     {"a reload loses nothing", reload_loses_nothing},
     {"the access log is rotated", log_is_rotated},
     {"an upgrade loses nothing", upgrade_loses_nothing},
+    {"reloads and upgrades by turns refuse no connection",
+	changes_refuse_nothing},
     {"the server ends in order", ends_in_order},
 };
 

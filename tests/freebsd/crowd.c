@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/freebsd/crowd.h"
+#include "tests/freebsd/evict.h"
 #include "tests/freebsd/watch.h"
 
 #define PING_EVERY   0.05 /* seconds */
@@ -116,6 +117,19 @@ crowd_run(struct crowd *cr, double seconds, off_t enough)
 		for (got = 0, i = 0; i < cr->cr_n; i++)
 			got += cr->cr_clients[i].ht_got;
 	}
+}
+
+long
+crowd_resident(const struct crowd *cr, const char *dir)
+{
+	long pages = 0;
+	char file[64];
+
+	for (unsigned i = 0; i < cr->cr_n; i++) {
+		snprintf(file, sizeof(file), "data/%s/%u", dir, i);
+		pages += evict_resident(file);
+	}
+	return pages;
 }
 
 unsigned

@@ -29,6 +29,9 @@ bool crowd_begin(struct crowd *, pid_t server, const char *dir, unsigned n);
 /* Goes on until all have ended, or `enough` bytes came. */
 void crowd_run(struct crowd *, double seconds, off_t enough);
 
+/* Returns the number of pages of the clients' files that are in memory.  Call before crowd_end, which reads them. */
+long crowd_resident(const struct crowd *, const char *dir);
+
 /* Closes all.  Returns how many responses were wrong. */
 unsigned crowd_end(struct crowd *, const char *dir);
 

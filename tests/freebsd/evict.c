@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -140,4 +141,45 @@ evict_indirect(const char *file, const char *other)
 		if (mem[i] != NULL)
 			munmap(mem[i], BEGINNING);
 	return yes;
+}
+
+/* Returns the number of resident pages, or -1.  By default mincore(2) counts the caller's mappings only. */
+static long
+count_resident(void *mem, size_t len)
+{
+	size_t pages = howmany(len, (size_t)getpagesize());
+	char *in = calloc(pages, 1);
+	int residency = 0;
+	long n = -1;
+
+	if (in != NULL &&
+	    sysctlbyname("vm.mincore_mapped", NULL, NULL, &residency,
+		sizeof(residency)) == 0 &&
+	    mincore(mem, len, in) == 0)
+		for (n = 0; pages > 0; pages--)
+			n += (in[pages - 1] & MINCORE_INCORE) != 0;
+	free(in);
+	return n;
+}
+
+long
+evict_resident(const char *file)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *mem;
+	long n = -1;
+
+	if (fd == -1)
+		return -1;
+	if (fstat(fd, &st) == 0 && st.st_size > 0) {
+		mem = mmap(
+		    NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+		if (mem != MAP_FAILED) {
+			n = count_resident(mem, (size_t)st.st_size);
+			munmap(mem, (size_t)st.st_size);
+		}
+	}
+	close(fd);
+	return n;
 }

@@ -1,5 +1,6 @@
 /*
- * evict: has the kernel forget the indirect blocks of files whose beginning stays in memory.
+ * evict: has the kernel forget the indirect blocks of files whose beginning stays in memory; counts the
+ * pages of files that are in memory.
  */
 #ifndef TESTS_FREEBSD_EVICT_H
 #define TESTS_FREEBSD_EVICT_H
@@ -12,5 +13,8 @@
  * know: then that of `file` probably is as well.
  */
 bool evict_indirect(const char *file, const char *other);
+
+/* Returns the number of the file's pages that are in memory, or -1. */
+long evict_resident(const char *file);
 
 #endif

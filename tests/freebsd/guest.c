@@ -1,12 +1,13 @@
 /*
  * guest: runs on FreeBSD what tests/freebsd/run put on the disk that this program is on: each unit
- * test, and then a server with clients (checks.c).  Prints the Test Anything Protocol.  With a number as
- * argument it compares send paths (compare.h) for so many rounds instead.
+ * test, and then a server with clients (checks.c).  Prints the Test Anything Protocol.  The first argument
+ * is check_seconds.  With a second one it compares send paths (compare.h) for so many rounds instead.
  *
  * On the disk are unit/, pagewise, pagewise.conf, conf/, tests/, tmp/, and data/, where the disk with the
  * files of the server is mounted.
  */
 #include <sys/param.h>
+#include <sys/sysctl.h>
 #include <sys/wait.h>
 
 #include <dirent.h>
@@ -25,6 +26,7 @@
 #define UNIT_SECONDS 900
 #define DIAGNOSED    40 /* lines of a unit test that fails */
 
+unsigned check_seconds;
 static unsigned results;
 
 static void
@@ -74,6 +76,15 @@ guest_count(const char *path, const char *begin, const char *part)
 		     strstr(line, part) != NULL;
 	fclose(fp);
 	return n;
+}
+
+bool
+guest_mute(bool yes)
+{
+	int mute = yes;
+
+	return sysctlbyname("kern.consmute", NULL, NULL, &mute, sizeof(mute)) ==
+	       0;
 }
 
 pid_t
@@ -178,9 +189,16 @@ run_tests(void)
 	return 0;
 }
 
+static unsigned
+number(int argc, char **argv, int i)
+{
+	return i < argc ? (unsigned)strtoul(argv[i], NULL, 10) : 0;
+}
+
 int
 main(int argc, char **argv)
 {
+	unsigned rounds;
 	int status;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -189,8 +207,9 @@ main(int argc, char **argv)
 	setenv("CMOCKA_MESSAGE_OUTPUT", "TAP", 1);
 	if (chdir(dirname(argv[0])) == -1)
 		return 1;
-	status = argc < 2 ? run_tests()
-			  : compare((unsigned)strtoul(argv[1], NULL, 10));
+	check_seconds = number(argc, argv, 1);
+	rounds = number(argc, argv, 2);
+	status = rounds == 0 ? run_tests() : compare(rounds);
 	printf("# end of the tests\n");
 	return status;
 }

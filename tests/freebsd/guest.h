@@ -19,6 +19,12 @@ struct check {
 extern const struct check checks[];
 extern const size_t nchecks;
 
+/* Duration of the check that reloads and upgrades by turns. */
+extern unsigned check_seconds;
+
+/* Stops or resumes the kernel's own messages on the console, such as those of disk errors. */
+bool guest_mute(bool);
+
 /* Starts a program whose output goes to a file.  Returns its process ID, or -1. */
 pid_t guest_start(const char *const argv[], const char *output);
 

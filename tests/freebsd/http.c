@@ -150,21 +150,17 @@ http_await(struct http *ht, double patience)
 	return ht->ht_done && !ht->ht_failed;
 }
 
-bool
-http_is_file(
-    const struct http *ht, int status, const char *file, off_t off, off_t len)
+/* Returns true if the body is the ht_got bytes of the file from `off` on. */
+static bool
+http_is_of(const struct http *ht, const char *file, off_t off)
 {
 	static char data[128 << 10];
 	uint64_t hash = HTTP_HASH;
-	off_t end = off + len;
+	off_t end = off + ht->ht_got;
 	ssize_t n = 0;
 	size_t most;
-	int fd;
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
 
-	if (!ht->ht_done || ht->ht_failed || ht->ht_status != status ||
-	    ht->ht_got != len)
-		return false;
-	fd = open(file, O_RDONLY | O_CLOEXEC);
 	if (fd == -1)
 		return false;
 	for (; off < end; off += n) {
@@ -177,4 +173,19 @@ http_is_file(
 	}
 	close(fd);
 	return off == end && hash == ht->ht_hash;
+}
+
+bool
+http_is_file(
+    const struct http *ht, int status, const char *file, off_t off, off_t len)
+{
+	return ht->ht_done && !ht->ht_failed && ht->ht_status == status &&
+	       ht->ht_got == len && http_is_of(ht, file, off);
+}
+
+bool
+http_is_aborted(const struct http *ht, const char *file)
+{
+	return ht->ht_failed && (ht->ht_status == 200 || ht->ht_got == 0) &&
+	       http_is_of(ht, file, 0);
 }

@@ -43,4 +43,7 @@ bool http_await(struct http *, double patience);
 bool http_is_file(
     const struct http *, int status, const char *file, off_t off, off_t len);
 
+/* Returns true if the connection ended too early, and the bytes before its end were the file's first ones. */
+bool http_is_aborted(const struct http *, const char *file);
+
 #endif
