@@ -145,7 +145,7 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	completion_deliver_later(lp);
 	budget_tick(pool_room(lp->lp_pool), now_us);
 	stalled_yield(lp, now_us);
-	cold_calls_tick(lp);
+	cold_calls_tick(lp, now_us);
 	pool_tick_pins(lp, now_us);
 	tier_fetch_tick(lp->lp_pool, now_us);
 	if (lp->lp_mapped != NULL)

@@ -1,6 +1,7 @@
 /*
  * cold_calls: see cold_calls.h.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "lib/disk/cold.h"
@@ -15,6 +16,9 @@
 
 #define COLD_LOOKS	8  /* calls checked when the limit is reached */
 #define COLD_TICK_LOOKS 64 /* calls checked per tick */
+/* longest time between two checks of a call, microseconds: when the limit is reached, and by ticks */
+#define COLD_PAUSE	UINT64_C(250000)
+#define COLD_TICK_PAUSE UINT64_C(2000000)
 
 struct cold_call {
 	/* first member, as cold_calls_read casts its address */
@@ -22,12 +26,16 @@ struct cold_call {
 	TAILQ_ENTRY(cold_call) cc_link;
 	struct pw_loop *cc_loop;
 	struct pw_file *cc_file; /* referenced file of the call */
-	off_t cc_off;	  /* start of the bytes that are noted as resident */
-	off_t cc_last;	  /* offset of the call's last byte */
-	int cc_sock;	  /* socket of the call; may be closed */
-	uint64_t cc_peer; /* os_peer of cc_sock, or 0 */
-	bool cc_nocache;  /* true if the kernel frees the pages */
-	bool cc_reads;	  /* true if a disk thread reads cc_last */
+	off_t cc_off;	    /* start of the bytes that are noted as resident */
+	off_t cc_last;	    /* offset of the call's last byte */
+	uint64_t cc_begun;  /* time of the call, microseconds */
+	uint64_t cc_looked; /* time of the last check, microseconds */
+	uint64_t cc_pause;  /* time until the next check, microseconds */
+	uint64_t cc_after;  /* bytes that later calls passed to the socket */
+	int cc_sock;	    /* socket of the call; may be closed */
+	uint64_t cc_peer;   /* os_peer of cc_sock, or 0 */
+	bool cc_nocache;    /* true if the kernel frees the pages */
+	bool cc_reads;	    /* true if a disk thread reads cc_last */
 };
 
 static void
@@ -75,32 +83,49 @@ cold_calls_ready(struct cold_call *cc)
 	cold_calls_remove(cc);
 }
 
+/* Returns true if the bytes of the socket that wait for the disk are all behind those of the call. */
+static bool
+cold_calls_has_ended(const struct cold_call *cc, long unready)
+{
+	return unready >= 0 && (uint64_t)unready <= cc->cc_after;
+}
+
 static void
 cold_calls_look(struct cold_call *cc)
 {
-	uint64_t peer;
+	uint64_t peer = os_peer(cc->cc_sock);
 
-	if (cc->cc_reads)
-		return;
-	peer = os_peer(cc->cc_sock);
 	if (peer == 0 || peer != cc->cc_peer)
 		cold_calls_await(cc);
-	else if (os_unready(cc->cc_sock) == 0)
+	else if (cold_calls_has_ended(cc, os_unready(cc->cc_sock)))
 		cold_calls_ready(cc);
 }
 
-/* Checks n calls, those with the oldest checks first. */
-static void
-cold_calls_look_at(struct pw_loop *lp, unsigned n)
+static bool
+cold_calls_is_due(const struct cold_call *cc, uint64_t now_us, uint64_t most)
 {
-	struct cold_call *cc, *last = TAILQ_LAST(&lp->lp_cold, cold_head);
-	bool more = last != NULL;
+	uint64_t pause = cc->cc_pause < most ? cc->cc_pause : most;
 
-	for (; more && n > 0; n--) {
-		cc = TAILQ_FIRST(&lp->lp_cold);
-		more = cc != last;
+	return !cc->cc_reads && now_us >= cc->cc_looked + pause;
+}
+
+/* Checks at most n calls that are due, those with the oldest checks first. */
+static void
+cold_calls_look_at(
+    struct pw_loop *lp, unsigned n, uint64_t now_us, uint64_t most)
+{
+	struct cold_call *cc, *next,
+	    *last = TAILQ_LAST(&lp->lp_cold, cold_head);
+
+	for (cc = TAILQ_FIRST(&lp->lp_cold); cc != NULL && n > 0; cc = next) {
+		next = cc == last ? NULL : TAILQ_NEXT(cc, cc_link);
+		if (!cold_calls_is_due(cc, now_us, most))
+			continue;
+		n--;
 		TAILQ_REMOVE(&lp->lp_cold, cc, cc_link);
 		TAILQ_INSERT_TAIL(&lp->lp_cold, cc, cc_link);
+		cc->cc_looked = now_us;
+		cc->cc_pause = now_us - cc->cc_begun;
 		cold_calls_look(cc);
 	}
 }
@@ -113,7 +138,7 @@ cold_calls_begin(struct pw_send *s, bool before)
 	struct cold_call *cc;
 
 	if (!cold_take(co, before)) {
-		cold_calls_look_at(lp, COLD_LOOKS);
+		cold_calls_look_at(lp, COLD_LOOKS, clock_now(), COLD_PAUSE);
 		if (!cold_take(co, before))
 			return NULL;
 	}
@@ -125,15 +150,44 @@ cold_calls_begin(struct pw_send *s, bool before)
 	return cc;
 }
 
+/*
+ * Notes that a call passed `len` more bytes to the socket, of which `unready` bytes, or bytes before
+ * them, wait for the disk.  Ends the earlier calls whose bytes do not.  Returns how long the last of
+ * these was in flight, in microseconds, or 0.
+ */
+static uint64_t
+cold_calls_pass(struct pw_loop *lp, int sock, uint64_t peer, size_t len,
+    long unready, uint64_t now_us)
+{
+	struct cold_call *cc, *next;
+	uint64_t age = 0;
+
+	for (cc = TAILQ_FIRST(&lp->lp_cold); cc != NULL; cc = next) {
+		next = TAILQ_NEXT(cc, cc_link);
+		if (cc->cc_sock != sock || cc->cc_peer != peer)
+			continue;
+		cc->cc_after += len;
+		if (cc->cc_reads || !cold_calls_has_ended(cc, unready))
+			continue;
+		age = now_us - cc->cc_begun;
+		cold_calls_ready(cc);
+	}
+	return age;
+}
+
 bool
 cold_calls_end(
     struct pw_send *s, struct cold_call *cc, size_t len, bool nocache)
 {
-	uint64_t peer = len == 0 ? 0 : os_peer(s->snd_sock);
+	uint64_t peer = len == 0 ? 0 : os_peer(s->snd_sock), now = clock_now();
 	off_t piece = s->snd_off / VERIFIED_PIECE * VERIFIED_PIECE,
 	      begun = send_priv(s)->ss_from;
+	long unready = peer == 0 ? -ENOTCONN : os_unready(s->snd_sock);
 
-	if (len == 0 || (peer != 0 && os_unready(s->snd_sock) == 0)) {
+	if (peer != 0)
+		cc->cc_pause = cold_calls_pass(
+		    cc->cc_loop, s->snd_sock, peer, len, unready, now);
+	if (len == 0 || unready == 0) {
 		cold_calls_free(cc);
 		return len > 0;
 	}
@@ -142,6 +196,7 @@ cold_calls_end(
 	cc->cc_off = piece > begun ? piece : begun;
 	cc->cc_nocache = nocache;
 	cc->cc_last = s->snd_off + (off_t)len - 1;
+	cc->cc_begun = cc->cc_looked = now;
 	cc->cc_sock = s->snd_sock;
 	cc->cc_peer = peer;
 	TAILQ_INSERT_TAIL(&cc->cc_loop->lp_cold, cc, cc_link);
@@ -149,9 +204,9 @@ cold_calls_end(
 }
 
 void
-cold_calls_tick(struct pw_loop *lp)
+cold_calls_tick(struct pw_loop *lp, uint64_t now_us)
 {
-	cold_calls_look_at(lp, COLD_TICK_LOOKS);
+	cold_calls_look_at(lp, COLD_TICK_LOOKS, now_us, COLD_TICK_PAUSE);
 }
 
 void

@@ -4,19 +4,21 @@
  */
 #include "native_fixture.h"
 
+#define SECOND UINT64_C(1000000)
+
 static unsigned
 counted(const struct fixture *fx)
 {
 	return pool_cold(fx->fx_pool)->co_calls;
 }
 
-/* Sends a file of two calls; of the bytes that it has sent, some are not ready. */
+/* Sends a file of two calls; of the bytes that it has sent, none is ready. */
 static void
 send_cold(struct shot *sh, struct fixture *fx, struct pw_file *file)
 {
 	begin(sh, fx, file, 10, 0, SIZE);
 	script(NULL, 0);
-	fake.fk_unready = 4096;
+	fake.fk_unready = SIZE;
 	assert_int_equal(run(sh), PW_SEND_DONE);
 	assert_int_equal(sh->sh_xfer.xf_pending, 0);
 	assert_int_equal(fake.fk_calls, 2);
@@ -47,11 +49,74 @@ a_call_is_counted_until_its_socket_waits_for_no_disk(void **state)
 	pw_loop_tick(fx->fx_loop, clock_now());
 	assert_int_equal(counted(fx), 2);
 	fake.fk_unready = 0;
-	pw_loop_tick(fx->fx_loop, clock_now());
+	pw_loop_tick(fx->fx_loop, clock_now() + SECOND);
 	assert_int_equal(counted(fx), 0);
 	/* No disk thread was needed for that. */
 	assert_int_equal(device_ended(file_priv(file)->fp_device), before);
 	end(&sh);
+	pw_file_unref(&file);
+}
+
+/* At the latest after two seconds.  No test waits for them. */
+static void
+a_call_is_checked_when_its_age_has_doubled(void **state)
+{
+	static const struct {
+		uint64_t ms;
+		unsigned looks; /* at each of the two calls */
+	} ticks[] = {{1000, 1}, {1900, 0}, {2900, 1}, {4800, 0}, {4950, 1}};
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	uint64_t begun;
+	struct shot sh;
+	size_t i;
+
+	send_cold(&sh, fx, file);
+	begun = clock_now();
+	for (i = 0; i < COUNT(ticks); i++) {
+		fake.fk_looks = 0;
+		pw_loop_tick(fx->fx_loop, begun + ticks[i].ms * 1000);
+		assert_int_equal(fake.fk_looks, 2 * ticks[i].looks);
+	}
+	assert_int_equal(counted(fx), 2);
+	end(&sh);
+	pw_file_unref(&file);
+}
+
+/* Without indirect blocks, which files of FreeBSD's UFS have from 384 KiB on. */
+static struct pw_file *
+direct_file(struct fixture *fx, size_t size)
+{
+	struct pw_file *file = new_file(fx, "f", size);
+
+	free(file_priv(file)->fp_indirect);
+	file_priv(file)->fp_indirect = NULL;
+	return file;
+}
+
+/* Of nine calls, of which each passes more bytes than wait: the queue of a socket is sent in order. */
+static void
+calls_end_when_only_bytes_of_later_calls_wait(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = direct_file(fx, (size_t)4 << 20);
+	struct shot sh;
+	int all;
+
+	for (all = 0; all < 2; all++) {
+		file_priv(file)->fp_number =
+		    verified_number(fx->fx_loop->lp_verified);
+		begin(&sh, fx, file, 10, 0, (off_t)4 << 20);
+		script(NULL, 0);
+		fake.fk_unready = all ? 4 << 20 : 4096;
+		assert_int_equal(run(&sh), PW_SEND_DONE);
+		assert_int_equal(sh.sh_xfer.xf_pending, 0);
+		assert_int_equal(fake.fk_calls, 9);
+		assert_int_equal(counted(fx), all ? 9 : 1);
+		end(&sh);
+		pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
+		settle(fx->fx_loop);
+	}
 	pw_file_unref(&file);
 }
 
@@ -148,8 +213,7 @@ what_was_dropped_is_counted_again(void **state)
 	pw_file_unref(&file);
 }
 
-static atomic_size_t
-    released; /* bytes that disk threads had the kernel's buffers release */
+static atomic_size_t released; /* bytes passed to os_unbuffer */
 
 void __wrap_os_unbuffer(int fd, off_t off, size_t len);
 
@@ -189,17 +253,6 @@ what_a_disk_thread_read_is_released_if_it_is_dropped(void **state)
 	pw_file_unref(&file);
 }
 
-/* Without indirect blocks, which files of FreeBSD's UFS have from 384 KiB on. */
-static struct pw_file *
-direct_file(struct fixture *fx, size_t size)
-{
-	struct pw_file *file = new_file(fx, "f", size);
-
-	free(file_priv(file)->fp_indirect);
-	file_priv(file)->fp_indirect = NULL;
-	return file;
-}
-
 /* All calls of the process count, and so none of a slow disk hold up the loop. */
 static void
 at_the_limit_a_disk_thread_reads_first(void **state)
@@ -230,7 +283,7 @@ at_the_limit_a_disk_thread_reads_first(void **state)
 	assert_true(sh.sh_xfer.xf_pending >= 7);
 	assert_int_equal(counted(fx), 3);
 	fake.fk_unready = 0;
-	pw_loop_tick(fx->fx_loop, clock_now());
+	pw_loop_tick(fx->fx_loop, clock_now() + SECOND);
 	assert_int_equal(counted(fx), 2);
 	co->co_calls = 0;
 	end(&sh);
@@ -255,6 +308,33 @@ at_the_limit_calls_that_have_ended_are_found(void **state)
 	assert_int_equal(run(&next), PW_SEND_DONE);
 	assert_int_equal(next.sh_xfer.xf_pending, 0);
 	assert_int_equal(counted(fx), 0);
+	end(&next);
+	pw_send_finish(&sh.sh_xfer.xf_send);
+	wire_close(&sh.sh_wire);
+	free(sh.sh_expected);
+	pw_file_unref(&file);
+	pw_file_unref(&other);
+}
+
+/* However many transmissions wait for the limit. */
+static void
+at_the_limit_no_call_is_checked_again_at_once(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE),
+		       *other = new_file(fx, "g", SIZE);
+	struct shot sh, next;
+
+	pool_cold(fx->fx_pool)->co_most = 2;
+	send_cold(&sh, fx, file);
+	pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
+	free(fake.fk_taken);
+	fake.fk_taken = NULL;
+	fake.fk_looks = 0;
+	begin(&next, fx, other, 10, 0, SIZE);
+	assert_int_equal(step(&next), PW_SEND_PENDING);
+	assert_int_equal(fake.fk_looks, 0);
+	settle(fx->fx_loop);
 	end(&next);
 	pw_send_finish(&sh.sh_xfer.xf_send);
 	wire_close(&sh.sh_wire);
@@ -418,6 +498,10 @@ main(void)
 		a_call_is_counted_until_its_socket_waits_for_no_disk, setup,
 		teardown),
 	    cmocka_unit_test_setup_teardown(
+		a_call_is_checked_when_its_age_has_doubled, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		calls_end_when_only_bytes_of_later_calls_wait, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
 		a_call_of_a_closed_socket_is_counted_until_a_disk_thread_has_read,
 		setup_one_thread, teardown),
 	    cmocka_unit_test_setup_teardown(
@@ -434,6 +518,8 @@ main(void)
 		teardown),
 	    cmocka_unit_test_setup_teardown(
 		at_the_limit_calls_that_have_ended_are_found, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		at_the_limit_no_call_is_checked_again_at_once, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		above_the_limit_bytes_once_resident_are_sent, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
