@@ -63,7 +63,7 @@
 ##   install, uninstall, clean, deps (only install what the build needs)
 ##   examples     build/obj/examples: servers on other event loops, as lib/examples has them
 ## Variables:
-##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1 PYTHON
+##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1 PYTHON BROTLI=no ZSTD=no
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
 ##   test: PYTEST_ARGS="-k range" SANITIZERS="asan tsan": with the first of them
 ##         everything, with the second what is about the server; or one of them alone
@@ -103,8 +103,12 @@ PKGS = libevent_core libevent_extra libnghttp2 libssl libcrypto $(PKGS_$(OS)) $(
 PKGS_linux = liburing
 CONFINE_linux = libseccomp
 PKG_CFLAGS = $(eval PKG_CFLAGS := $(call pkg,--cflags,$(PKGS)))$(PKG_CFLAGS)
-# Of pagewise-tool alone.
-TOOL_PKGS = zlib libbrotlienc libzstd libcrypto
+# Of pagewise-tool alone.  "no" leaves a coding out.
+BROTLI = yes
+ZSTD = yes
+LEFT_OUT = $(foreach coding,BROTLI ZSTD,$(if $(filter no,$($(coding))),$(coding)))
+TOOL_PKGS = zlib $(if $(filter BROTLI,$(LEFT_OUT)),,libbrotlienc) $(if $(filter ZSTD,$(LEFT_OUT)),,libzstd) \
+    libcrypto
 TOOL_LIBS = $(eval TOOL_LIBS := $(call pkg,--libs,$(TOOL_PKGS)))$(TOOL_LIBS)
 PKG_LIBS = $(eval PKG_LIBS := $(call pkg,--libs,$(PKGS)))$(PKG_LIBS)
 # What libpagewise needs by itself.
@@ -155,6 +159,8 @@ tsan: build/tsan/pagewise build/tsan/pagewise-tool
 unit: $(UNIT) $(FUZZ)
 debug: build/debug/pagewise build/debug/pagewise-tool
 fault: build/fault/pagewise
+
+%/server/tool/compress.o: STD += $(LEFT_OUT:%=-DNO_%)
 
 # One tree per flavour: build/obj, build/asan, build/tsan, build/fuzz.
 define flavour

@@ -7,13 +7,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
+#ifndef NO_ZSTD
 #include <zstd.h>
+#endif
 
+#ifndef NO_BROTLI
 /* brotli's prototypes declare array lengths, which -Wvla refuses. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvla"
 #include <brotli/encode.h>
 #pragma GCC diagnostic pop
+#endif
 
 #define BLOCK	    ((size_t)64 << 10) /* bytes per read and write */
 #define ZSTD_WINDOW 23		       /* log2 of bytes: RFC 9659 */
@@ -83,6 +87,8 @@ tool_compress_gzip_destroy(void *arg)
 	free(arg);
 }
 
+#ifndef NO_BROTLI
+
 /* Limits the window to the file's size, as a larger window only costs memory. */
 static void *
 tool_compress_br_create(int level, uint64_t size)
@@ -117,6 +123,9 @@ tool_compress_br_destroy(void *arg)
 {
 	BrotliEncoderDestroyInstance(arg);
 }
+
+#endif
+#ifndef NO_ZSTD
 
 static void *
 tool_compress_zst_create(int level, uint64_t size)
@@ -155,11 +164,18 @@ tool_compress_zst_destroy(void *arg)
 	ZSTD_freeCCtx(arg);
 }
 
+#endif
+
+/* The row of a coding that is left out is empty. */
 static const struct codec codecs[] = {
+#ifndef NO_ZSTD
     [CODING_ZSTD] = {{1, 22, 19}, tool_compress_zst_create,
 	tool_compress_zst_step, tool_compress_zst_destroy},
+#endif
+#ifndef NO_BROTLI
     [CODING_BR] = {{0, 11, 11}, tool_compress_br_create, tool_compress_br_step,
 	tool_compress_br_destroy},
+#endif
     [CODING_GZIP] = {{1, 9, 9}, tool_compress_gzip_create,
 	tool_compress_gzip_step, tool_compress_gzip_destroy},
 };
@@ -167,7 +183,8 @@ static const struct codec codecs[] = {
 const struct compress_levels *
 compress_levels(enum coding coding)
 {
-	return &codecs[coding].co_levels;
+	return codecs[coding].co_create == NULL ? NULL
+						: &codecs[coding].co_levels;
 }
 
 struct run {

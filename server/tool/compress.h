@@ -18,6 +18,7 @@ struct compress_levels {
 	int cl_min, cl_max, cl_default;
 };
 
+/* Returns NULL if the build leaves the coding out (BROTLI=no, ZSTD=no). */
 const struct compress_levels *compress_levels(enum coding);
 
 /*

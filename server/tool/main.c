@@ -28,7 +28,7 @@ static const char precompress_help[] =
     "Compresses text and other compressible files into the siblings FILE.zst, "
     "FILE.br\n"
     "and FILE.gz; see precompressed in pagewise.conf(5).\n"
-    "    -c, --codings zst,br,gz    content codings to write (all three)\n"
+    "    -c, --codings zst,br,gz    content codings to write (all)\n"
     "    -l, --level CODING=N,...   zst=1 to 22 (19), br=0 to 11 (11), gz=1 to "
     "9 (9)\n"
     "    -m, --min-size BYTES       skip smaller files (256)\n"
@@ -166,6 +166,9 @@ tool_main_coding(const struct tool *to, const char *option, const char *text)
 	if (c == CODING_NONE)
 		tool_main_fail(
 		    to, "%s: \"%s\" is not zst, br or gz", option, text);
+	if (compress_levels(c) == NULL)
+		tool_main_fail(
+		    to, "%s: this build leaves %s out", option, text);
 	return c;
 }
 
@@ -282,14 +285,17 @@ tool_main_common_option(struct tool *to, int option, const char *help)
 static int
 tool_main_precompress(struct tool *to, int argc, char **argv)
 {
-	static struct precompress pre = {
-	    .pre_codings = {CODING_ZSTD, CODING_BR, CODING_GZIP},
-	    .pre_ncodings = CODINGS,
-	    .pre_min_size = MIN_SIZE};
+	static struct precompress pre = {.pre_min_size = MIN_SIZE};
+	const struct compress_levels *cl;
 	int option, status;
 
-	for (enum coding c = CODING_ZSTD; c <= CODINGS; c++)
-		pre.pre_levels[c] = compress_levels(c)->cl_default;
+	for (enum coding c = CODING_ZSTD; c <= CODINGS; c++) {
+		cl = compress_levels(c);
+		if (cl == NULL)
+			continue;
+		pre.pre_levels[c] = cl->cl_default;
+		pre.pre_codings[pre.pre_ncodings++] = c;
+	}
 	pre.pre_mime = mime_builtin();
 	if (pre.pre_mime == NULL)
 		return 1;

@@ -136,6 +136,22 @@ def test_the_port_lists_what_is_installed(tmp_path):
     assert listed == found
 
 
+def test_the_options_of_the_port_leave_codings_out(tmp_path):
+    """What `make` would compile and link: the objects of this tree stay."""
+    with open(os.path.join(harness.TREE, "conf/freebsd-port/Makefile"), encoding="utf-8") as f:
+        off = re.findall(r"_MAKE_ARGS_OFF=\t(\w+=no)", f.read())
+    assert off == ["BROTLI=no", "ZSTD=no"]
+    for left_out in ([], off[:1], off[1:], off):
+        lines = subprocess.run(["make", "-C", harness.TREE, "-nB", "V=1", "build/obj/pagewise-tool", *left_out],
+                               check=True, capture_output=True, text=True).stdout
+        compiles = next(line for line in lines.splitlines() if line.endswith(" server/tool/compress.c"))
+        out = tmp_path / "compress.o"
+        subprocess.run(re.sub(r" -o \S+", f" -o {out}", compiles.strip()), shell=True, check=True, cwd=harness.TREE)
+        needs = subprocess.run(["nm", "-u", out], check=True, capture_output=True, text=True).stdout
+        for option, symbol, library in (("BROTLI=no", "Brotli", "-lbrotlienc"), ("ZSTD=no", "ZSTD_", "-lzstd")):
+            assert (symbol in needs) == (library in lines) == (option not in left_out), left_out
+
+
 def test_a_release_is_a_tag_of_what_is_committed(source, tmp_path):
     tree = tmp_path / "tree"
     shutil.copytree(source, tree, symlinks=True)
