@@ -156,16 +156,14 @@ path_native_call(struct pw_send *s, size_t len, size_t *sent)
 }
 
 /*
- * Has a disk thread drop, after the transmission, what SF_NOCACHE did not free: pages that read(2) read
- * ahead stay in buffers until then.
+ * Has disk threads drop, after the transmission, what SF_NOCACHE did not free: pages that read(2) read
+ * ahead, which stay in buffers, and pages whose object another processor had locked.
  */
 static void
-native_drop_behind(struct pw_send *s)
+native_drop_behind(struct pw_send *s, off_t end)
 {
-	off_t end = offset_add(
-	    send_priv(s)->ss_ready, READ_AHEAD, s->snd_file->fil_size);
-
-	send_brought_in(s, s->snd_off, end);
+	if (end > send_priv(s)->ss_from)
+		send_brought_in(s, send_priv(s)->ss_from, end);
 }
 
 static void
@@ -177,7 +175,9 @@ native_pages_done(struct pw_waiter *w)
 		send_priv(s)->ss_ready = send_chunk_end(s);
 		send_priv(s)->ss_ready_at = clock_now();
 		if (send_drops(s))
-			native_drop_behind(s);
+			native_drop_behind(
+			    s, offset_add(send_priv(s)->ss_ready, READ_AHEAD,
+				   s->snd_file->fil_size));
 		else
 			native_note_resident(
 			    s, (size_t)(send_priv(s)->ss_ready - s->snd_off));
@@ -323,9 +323,18 @@ path_native_step(struct pw_send *s)
 	return status;
 }
 
+static void
+path_native_finish(struct pw_send *s)
+{
+	if (send_priv(s)->ss_drops &&
+	    file_priv(s->snd_file)->fp_ask == OS_ASK_NATIVE)
+		native_drop_behind(s, s->snd_off);
+}
+
 const struct pw_send_path send_native = {
     .path_name = "native",
     .path_probe = os_native_probe,
     .path_step = path_native_step,
+    .path_finish = path_native_finish,
     .path_takes_memory = true,
 };

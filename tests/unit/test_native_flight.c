@@ -224,6 +224,45 @@ __wrap_os_unbuffer(int fd, off_t off, size_t len)
 	released += len;
 }
 
+static atomic_size_t dropped; /* bytes passed to os_drop */
+
+void __wrap_os_drop(int fd, off_t off, size_t len);
+
+void
+__wrap_os_drop(int fd, off_t off, size_t len)
+{
+	assert_true(fd >= 0 && off >= 0);
+	dropped += len;
+}
+
+/* SF_NOCACHE frees no page whose object another processor has locked. */
+static void
+what_was_sent_is_dropped_after_the_transmission(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct shot sh;
+	int drops;
+
+	for (drops = 0; drops < 2; drops++) {
+		begin(&sh, fx, file, 10, 0, SIZE);
+		sh.sh_xfer.xf_send.snd_cache =
+		    drops ? PW_CACHE_DROP : PW_CACHE_KEEP;
+		pw_send_finish(&sh.sh_xfer.xf_send);
+		sh.sh_xfer.xf_send.snd_file = file;
+		pw_send_start(&sh.sh_xfer.xf_send);
+		script(NULL, 0);
+		dropped = 0;
+		assert_int_equal(run(&sh), PW_SEND_DONE);
+		assert_int_equal(sh.sh_xfer.xf_pending, 0);
+		end(&sh);
+		pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
+		settle(fx->fx_loop);
+		assert_int_equal(dropped, drops ? SIZE : 0);
+	}
+	pw_file_unref(&file);
+}
+
 /* Otherwise the kernel's buffers would keep the pages. */
 static void
 what_a_disk_thread_read_is_released_if_it_is_dropped(void **state)
@@ -510,6 +549,9 @@ main(void)
 		what_was_sent_a_moment_ago_is_not_counted, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		what_was_dropped_is_counted_again, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		what_was_sent_is_dropped_after_the_transmission, setup,
+		teardown),
 	    cmocka_unit_test_setup_teardown(
 		what_a_disk_thread_read_is_released_if_it_is_dropped, setup,
 		teardown),
