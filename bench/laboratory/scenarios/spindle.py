@@ -27,6 +27,7 @@ QUICK = {"rounds": 1, "streams": "40,160", "seconds": 15, "probe_seconds": 5, "f
 CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx-threads", "nginx-threads-64")
 SMALL, DIRECTORIES, FILL = 16 << 10, 16, 350e6  # FILL: bytes per second, about
 FAST = 250_000_000  # bytes per second: of a client that downloads, as much as there is
+RCVBUF = 4 << 20  # of a client that downloads: slow reads ten times a second
 TAIL = 2  # seconds
 NOTES = [
     "The model has no cache of its own: what follows on the platter takes no seek.",
@@ -125,7 +126,8 @@ def download(bench, cand, disk):
     s = bench.settings
     with serve(bench, cand, disk) as server:
         others = bench.slow(server, urls=paths(bench, large(s)), clients=s.downloads, rate=FAST,
-                            seconds=s.lead + s.probe_seconds + TAIL, more=("--in-order",))
+                            seconds=s.lead + s.probe_seconds + TAIL,
+                            more=("--in-order", "--rcvbuf", RCVBUF))
         time.sleep(s.lead)
         with Moved(disk) as moved:
             probe = bench.probe(server, urls=paths(bench, small(s)[1:]), rate=s.probe_rate,
