@@ -16,7 +16,8 @@ from laboratory.verdicts import enumerated
 
 WIDTH = 100
 DIRECTORY, CONFIGURATIONS = "results", "conf"
-KEPT = (f"{DIRECTORY}/judges.md",)  # by `make judges`
+# Of other commands.
+KEPT = tuple(f"{DIRECTORY}/{name}.md" for name in ("freebsd", "judges", "spindle"))
 NO_VERDICT = "There are not enough figures for a verdict."
 FEW = 5  # rounds, below which figures are not to be cited
 INTRODUCTION = """For those who choose a server for files, or doubt our figures: what was measured,

@@ -226,12 +226,12 @@ budget_give(struct budget *rm, struct budget_part *rp, size_t len)
 }
 
 bool
-budget_plenty(struct budget *rm, struct budget_part *rp)
+budget_plenty(struct budget *rm, struct budget_part *rp, unsigned part)
 {
 	bool plenty;
 
 	meter_lock(&rm->bg_lock);
-	plenty = rp->rp_used < budget_left(rm) / 8;
+	plenty = rp->rp_used < budget_left(rm) / part;
 	pthread_mutex_unlock(&rm->bg_lock);
 	return plenty;
 }

@@ -58,8 +58,8 @@ int budget_take(struct budget *, struct budget_part *, size_t len, bool slow,
     struct pw_waiter *);
 void budget_give(struct budget *, struct budget_part *, size_t len);
 
-/* Returns true if the device uses less than an eighth of the bytes that are left in the budget. */
-bool budget_plenty(struct budget *, struct budget_part *);
+/* Returns true if the device uses less than 1/part of the bytes that are left in the budget. */
+bool budget_plenty(struct budget *, struct budget_part *, unsigned part);
 
 /* Shrinks the budget, unless it shrank in the last 100 ms.  Call when a window was evicted unsent. */
 void budget_evicted(struct budget *, uint64_t now_us);

@@ -9,6 +9,8 @@
 #include "lib/disk/pool_priv.h"
 #include "lib/os/meter.h"
 
+#define POOL_PLENTY 8 /* 1/POOL_PLENTY of the free budget is plenty */
+
 uint64_t
 device_latency(const struct pw_device *dv)
 {
@@ -180,6 +182,20 @@ device_step(struct pw_device *dv)
 	return step;
 }
 
+void
+device_find_sweep(struct pw_device *dv)
+{
+	struct sweep *sw;
+
+	if (atomic_load(&dv->dv_asked_sweep) ||
+	    atomic_exchange(&dv->dv_asked_sweep, true))
+		return;
+	sw = os_rotates(dv->dv_id) ? sweep_create() : NULL;
+	meter_lock(&dv->dv_lock);
+	dv->dv_sweep = sw;
+	pthread_mutex_unlock(&dv->dv_lock);
+}
+
 bool
 device_marks(struct pw_device *dv)
 {
@@ -187,9 +203,24 @@ device_marks(struct pw_device *dv)
 }
 
 bool
+device_seeks(const struct pw_device *dv)
+{
+	const struct sweep *sw = dv->dv_sweep;
+
+	return sw != NULL && atomic_load(&sw->sw_slow);
+}
+
+bool
 device_folds(struct pw_device *dv)
 {
 	return atomic_load(&dv->dv_folios);
+}
+
+bool
+pool_room_plenty(struct pw_device *dv)
+{
+	return budget_plenty(dv->dv_pool->pl_room, &dv->dv_room,
+	    device_seeks(dv) ? 1 : POOL_PLENTY);
 }
 
 /* ---------------------------------------------------------------- statistics */

@@ -297,6 +297,23 @@ fetch_lend(const struct window *win)
 	return error;
 }
 
+/* Notes the place of the window for later windows of the file, if the disk seeks. */
+static void
+fetch_learn_place(const struct window *win)
+{
+	struct pw_device *dv = win->win_device;
+	off_t end = win->win_off + (off_t)win->win_job.job_len;
+	uint64_t place;
+
+	device_find_sweep(dv);
+	if (!device_seeks(dv) || end >= win->win_key.pk_version.ov_size ||
+	    os_place(win->win_fd, win->win_off, &place) != 0)
+		return;
+	meter_lock(&dv->dv_lock);
+	sweep_learn(dv->dv_sweep, win->win_key.pk_ino, win->win_off, place);
+	pthread_mutex_unlock(&dv->dv_lock);
+}
+
 static int
 fetch_window_run(struct job *job)
 {
@@ -304,6 +321,7 @@ fetch_window_run(struct job *job)
 	struct pw_device *dv = win->win_device;
 	int error;
 
+	fetch_learn_place(win);
 	if (win->win_how == FETCH_MAP)
 		return os_native_map(
 		    win->win_fd, win->win_off, device_block(win->win_device));
@@ -466,6 +484,9 @@ fetch_window_enqueue(
 	*win = *like;
 	win->win_job.job_run = fetch_window_run;
 	win->win_job.job_done = fetch_window_done;
+	if (win->win_device->dv_sweep != NULL)
+		win->win_job.job_place = sweep_place(win->win_device->dv_sweep,
+		    win->win_key.pk_ino, win->win_off);
 	error = pool_enqueue(win->win_device, &win->win_job, admit);
 	if (error != 0) {
 		free(win);

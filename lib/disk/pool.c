@@ -23,8 +23,7 @@
 #define POOL_ROOM    3 /* 1/POOL_ROOM of memory is the budget */
 #define POOL_PINS    8 /* 1/POOL_PINS of memory is for pins */
 #define POOL_NEW     4 /* JOB_NEW jobs in a row before a JOB_LONG */
-#define POOL_LONG \
-	((size_t)16 << 20) /* maximum bytes of JOB_LONG jobs in flight */
+#define POOL_LONG    ((size_t)16 << 20) /* bytes of JOB_LONG jobs in flight */
 
 static struct pw_device *
 pool_device_create(struct pw_pool *pl, dev_t id, enum pool_queue kind)
@@ -85,6 +84,7 @@ pool_device_destroy(struct pw_device *dv)
 		drop_lock_destroy(&dv->dv_drops[i]);
 	sem_destroy(&dv->dv_work);
 	pthread_mutex_destroy(&dv->dv_lock);
+	free(dv->dv_sweep);
 	free(dv);
 }
 
@@ -359,6 +359,8 @@ pool_job_finish(struct pw_device *dv, struct job *job, int error)
 		job->job_done(job, error, took);
 	if (job->job_kind == JOB_LONG)
 		dv->dv_long -= job->job_len;
+	if (dv->dv_sweep != NULL)
+		sweep_end(dv->dv_sweep, job, clock_now());
 	if (dv->dv_queued > 0)
 		pool_wake_one(dv);
 	w = job->job_waiters;
@@ -387,9 +389,12 @@ static bool
 pool_may_begin(const struct pw_device *dv)
 {
 	const struct job *job = STAILQ_FIRST(&dv->dv_queue[JOB_LONG]);
+	size_t most = POOL_LONG;
 
-	return pool_has_next(dv, JOB_LONG) &&
-	       (dv->dv_long == 0 || dv->dv_long + job->job_len <= POOL_LONG);
+	if (device_seeks(dv))
+		most = sweep_long(dv->dv_sweep, dv->dv_news < POOL_NEW);
+	return pool_has_next(dv, JOB_LONG) && most > 0 &&
+	       (dv->dv_long == 0 || dv->dv_long + job->job_len <= most);
 }
 
 /*
@@ -428,6 +433,8 @@ pool_job_next(struct pw_device *dv)
 	dv->dv_queued--;
 	if (job->job_kind == JOB_LONG)
 		dv->dv_long += job->job_len;
+	if (dv->dv_sweep != NULL)
+		sweep_begin(dv->dv_sweep, job, clock_now());
 	return job;
 }
 
@@ -444,6 +451,9 @@ pool_job_take(struct pw_device *dv)
 	dv->dv_idle--;
 	if (job == NULL)
 		dv->dv_threads--;
+	/* The end of one job may permit several others (sweep_long). */
+	if (device_seeks(dv) && dv->dv_queued > 0)
+		pool_wake_one(dv);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return job;
 }
@@ -538,7 +548,7 @@ pool_enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 		return -EAGAIN;
 	}
 	job->job_since = clock_now();
-	STAILQ_INSERT_TAIL(jobs, job, job_next);
+	sweep_insert(dv->dv_sweep, jobs, job);
 	dv->dv_queued++;
 	pool_wake_one(dv);
 	return 0;
@@ -577,12 +587,6 @@ void
 pool_room_give(struct pw_device *dv, size_t len)
 {
 	budget_give(dv->dv_pool->pl_room, &dv->dv_room, len);
-}
-
-bool
-pool_room_plenty(struct pw_device *dv)
-{
-	return budget_plenty(dv->dv_pool->pl_room, &dv->dv_room);
 }
 
 struct budget *

@@ -46,6 +46,7 @@ struct job {
 	uint64_t job_since; /* time at which the job was queued, microseconds */
 	enum job_kind job_kind;
 	size_t job_len; /* bytes that the job reads, or 0 if few or unknown */
+	uint64_t job_place; /* place on a disk that rotates, or 0 (sweep.h) */
 	STAILQ_ENTRY(job) job_next; /* guarded by the device's lock */
 };
 
@@ -193,6 +194,9 @@ size_t device_step(struct pw_device *);
  * (pins_add).  Returns false before the first fetch.
  */
 bool device_marks(struct pw_device *);
+
+/* Returns true if the disk rotates, and its rate is that of a single disk (sweep.h).  Any thread. */
+bool device_seeks(const struct pw_device *);
 
 /* Returns true if windows are read as folios (os_folios).  Returns false before the first fetch. */
 bool device_folds(struct pw_device *);

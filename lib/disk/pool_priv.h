@@ -15,6 +15,7 @@
 #include "lib/disk/cold.h"
 #include "lib/disk/drop_lock.h"
 #include "lib/disk/gate.h"
+#include "lib/disk/sweep.h"
 #include "lib/disk/pins.h"
 #include "lib/disk/pool.h"
 #include "lib/util/cacheline.h"
@@ -25,8 +26,6 @@
 
 struct pins;
 struct tiered;
-
-STAILQ_HEAD(jobs, job);
 
 /* Messages about a device, each of which is logged once. */
 enum untold {
@@ -45,6 +44,9 @@ struct pw_device {
 	struct jobs dv_queue[JOB_KINDS];
 	unsigned dv_news; /* JOB_NEW jobs begun since the last JOB_LONG */
 	size_t dv_long;	  /* bytes of running JOB_LONG jobs */
+	/* order of reads if the disk rotates, else NULL (device_find_sweep) */
+	struct sweep *_Atomic dv_sweep;
+	atomic_bool dv_asked_sweep;
 	unsigned dv_queued;
 	unsigned dv_threads;
 	unsigned dv_idle;
@@ -128,6 +130,9 @@ struct pw_pool {
  */
 int pool_enqueue(struct pw_device *, struct job *, enum admit);
 void pool_await(struct job *, struct pw_loop *, struct pw_waiter *);
+
+/* Sets dv_sweep, once, if the device rotates.  Reads sysfs.  Disk threads. */
+void device_find_sweep(struct pw_device *);
 
 /*
  * Queues a read of the window that `like` describes, for a list of waiters, linked by wt_next,

@@ -416,6 +416,20 @@ os_folios(dev_t dev, size_t *readahead)
 	return false;
 }
 
+bool
+os_rotates(dev_t dev)
+{
+	(void)dev;
+	return false;
+}
+
+int
+os_place(int fd, off_t off, uint64_t *place)
+{
+	(void)fd, (void)off, (void)place;
+	return -EOPNOTSUPP;
+}
+
 /*
  * For a file system without a device (tmpfs, ZFS, nullfs) formats only the lower 32 bits of the
  * number, since the kernel sign-extends that number.

@@ -11,6 +11,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -481,4 +483,34 @@ os_folios(dev_t dev, size_t *readahead)
 	if (*readahead == 0 || os_cachestat(-1, 0, 1) == -ENOSYS)
 		return false;
 	return os_linux_number(HUGE_SIZE) == OS_FOLIO;
+}
+
+bool
+os_rotates(dev_t dev)
+{
+	static const char *const files[] = {
+	    "/sys/dev/block/%u:%u/queue/rotational",
+	    "/sys/dev/block/%u:%u/../queue/rotational",
+	};
+
+	return linux_fetch_read_kib(files, 2, dev) > 0;
+}
+
+int
+os_place(int fd, off_t off, uint64_t *place)
+{
+	union {
+		struct fiemap map;
+		char room[sizeof(struct fiemap) + sizeof(struct fiemap_extent)];
+	} fm = {.map = {.fm_start = (uint64_t)off,
+		    .fm_length = 1,
+		    .fm_extent_count = 1}};
+	const struct fiemap_extent *fe = fm.map.fm_extents;
+
+	if (ioctl(fd, FS_IOC_FIEMAP, &fm.map) == -1)
+		return -errno;
+	if (fm.map.fm_mapped_extents == 0)
+		return -ENOENT;
+	*place = fe->fe_physical + (uint64_t)off - fe->fe_logical;
+	return 0;
 }

@@ -414,6 +414,15 @@ size_t os_advice_limit(dev_t dev);
  */
 bool os_folios(dev_t dev, size_t *readahead);
 
+/* Returns true if the device is a disk that rotates, or a virtual one that pretends to.  Reads sysfs. */
+bool os_rotates(dev_t dev);
+
+/*
+ * Sets *place to the place on its device of the file's byte at `off`.  May wait for the disk.  Returns 0
+ * or -errno.
+ */
+int os_place(int fd, off_t off, uint64_t *place);
+
 /* Formats st_dev as the system's tools do: "254:0"; on FreeBSD also "0x8700ff01". */
 void os_dev_name(uint64_t dev, char *text, size_t size);
 

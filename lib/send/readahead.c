@@ -11,6 +11,7 @@
 #include "lib/send/facts.h"
 #include "lib/send/holder.h"
 #include "lib/send/path.h"
+#include "lib/send/window_size.h"
 
 #define READAHEAD_DEPTH \
 	4 /* maximum number of windows in flight, if they are pinned */
@@ -161,6 +162,21 @@ readahead_is_pinned(const struct pw_send *s)
 }
 
 /*
+ * Returns ss_lead or, if the disk seeks, the present lead, since ss_lead may be older than the first
+ * wait for the disk.
+ */
+static size_t
+readahead_lead(const struct pw_send *s)
+{
+	struct window_facts wf = {.wf_rate = s->snd_rate, .wf_seeks = true};
+
+	if (wf.wf_rate == 0 || s->snd_pace > 0 ||
+	    !device_seeks(file_priv(s->snd_file)->fp_device))
+		return send_priv(s)->ss_lead;
+	return window_lead(&wf, send_priv(s)->ss_window);
+}
+
+/*
  * Sets *from to the start of the next window, and returns true if this window should be fetched now.  Allows
  * several windows in flight only if windows are pinned, since others would be evicted unsent.
  */
@@ -169,7 +185,7 @@ readahead_is_due(const struct pw_send *s, off_t *from)
 {
 	unsigned count;
 	const struct ahead *last = readahead_last(s, &count);
-	size_t lead = send_priv(s)->ss_lead;
+	size_t lead = readahead_lead(s);
 	off_t left;
 
 	*from = last == NULL ? send_priv(s)->ss_asked : last->ah_end;

@@ -3,7 +3,9 @@
  */
 #include "lib/send/window_size.h"
 
-#define HORIZON 500000 /* minimum time that a window lasts, microseconds */
+#define HORIZON	      500000 /* minimum time that a window lasts, microseconds */
+/* the same on a disk that seeks, and the time of the lead */
+#define HORIZON_SEEKS 4000000
 
 /*
  * Returns the number of bytes that a client of this rate reads in `us` microseconds, limited to `most`.
@@ -23,14 +25,16 @@ size_t
 window_size(const struct window_facts *wf)
 {
 	uint64_t us = 4 * wf->wf_latency;
-	size_t most = wf->wf_guess ? WINDOW_GUESS : WINDOW_MOST;
+	uint64_t least = wf->wf_seeks ? HORIZON_SEEKS : HORIZON;
+	size_t most =
+	    wf->wf_guess && !wf->wf_seeks ? WINDOW_GUESS : WINDOW_MOST;
 	size_t want, size = WINDOW_LEAST;
 
 	if (wf->wf_plenty)
 		return WINDOW_MOST;
 	want = wf->wf_rate == 0 ? most
 				: window_size_of_rate(wf->wf_rate,
-				      us > HORIZON ? us : HORIZON, most);
+				      us > least ? us : least, most);
 	while (size < want)
 		size *= 2;
 	return size;
@@ -39,11 +43,15 @@ window_size(const struct window_facts *wf)
 size_t
 window_lead(const struct window_facts *wf, size_t window)
 {
-	size_t lead;
+	uint64_t us = 2 * wf->wf_latency;
+	size_t lead, least;
 
 	if (wf->wf_rate == 0)
 		return window / 2;
-	lead = window_size_of_rate(
-	    wf->wf_rate, 2 * wf->wf_latency, window * WINDOW_LEAD);
-	return lead > WINDOW_LEAST ? lead : WINDOW_LEAST;
+	if (wf->wf_seeks)
+		us = HORIZON_SEEKS;
+	lead = window_size_of_rate(wf->wf_rate, us, window * WINDOW_LEAD);
+	least = wf->wf_seeks && window / 2 > WINDOW_LEAST ? window / 2
+							  : WINDOW_LEAST;
+	return lead > least ? lead : least;
 }

@@ -6,6 +6,9 @@
  * that the client reads in half a second, or in four times wf_latency if that is longer (`readahead
  * = auto').  wf_rate is measured over a time that includes waits for the device.  So wf_latency
  * makes windows grow only if the transfer spends much of its time waiting for the device.
+ *
+ * On a disk that seeks (wf_seeks) a small window takes as long as one of 1 MiB.  So there a window is
+ * the data that the client reads in four seconds, also if the rate is a guess.
  */
 #ifndef LIB_SEND_WINDOW_SIZE_H
 #define LIB_SEND_WINDOW_SIZE_H
@@ -24,6 +27,7 @@ struct window_facts {
 	bool wf_guess;
 	uint64_t wf_latency; /* time of a fetch with its queue, microseconds */
 	bool wf_plenty;	     /* result of budget_plenty, or false */
+	bool wf_seeks;	     /* result of device_seeks */
 };
 
 /* Returns the size of the next window in bytes, a power of two. */
@@ -34,7 +38,8 @@ size_t window_size(const struct window_facts *);
 /*
  * Returns the number of unsent bytes at which the next window is fetched: the data that the client
  * reads in twice the time of a fetch, but at least WINDOW_LEAST bytes, and at most WINDOW_LEAD
- * windows.
+ * windows.  On a disk that seeks: in four seconds, since the time of a fetch grows to seconds when
+ * many clients come, and at least half a window.
  */
 size_t window_lead(const struct window_facts *, size_t window);
 

@@ -13,6 +13,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -166,10 +168,11 @@ static const struct {
     EQUAL("prctl", 0, PR_SET_NAME),
     BOTH("prctl", 0, PR_SET_PDEATHSIG, 1, 0),
     EQUAL("ioctl", 1, FIONREAD),
-    EQUAL("ioctl", 1, TIOCOUTQ),     /* equals SIOCOUTQ */
-    EQUAL("ioctl", 1, TCGETS),	     /* for isatty(3) */
-    EQUAL("ioctl", 1, PAGEMAP_SCAN), /* for os_fetch_folio */
-    EQUAL("fcntl", 1, F_SETFD),	     /* for fdopendir(3) */
+    EQUAL("ioctl", 1, TIOCOUTQ),      /* equals SIOCOUTQ */
+    EQUAL("ioctl", 1, TCGETS),	      /* for isatty(3) */
+    EQUAL("ioctl", 1, PAGEMAP_SCAN),  /* for os_fetch_folio */
+    EQUAL("ioctl", 1, FS_IOC_FIEMAP), /* for os_place */
+    EQUAL("fcntl", 1, F_SETFD),	      /* for fdopendir(3) */
     EQUAL("fcntl", 1, F_GETFL),
     EQUAL("fcntl", 1, F_DUPFD_CLOEXEC),
     EQUAL("fcntl", 1, F_SETPIPE_SZ),

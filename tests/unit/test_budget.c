@@ -175,8 +175,8 @@ a_device_that_returns_no_budget_delays_no_other(void **state)
 	assert_int_equal(ho->ho_n, 2);
 	assert_int_equal(ho->ho_let_in[0], 1);
 	assert_int_equal(ho->ho_let_in[1], 2);
-	assert_false(budget_plenty(ho->ho_room, &ho->ho_parts[0]));
-	assert_true(budget_plenty(ho->ho_room, &ho->ho_parts[2]));
+	assert_false(budget_plenty(ho->ho_room, &ho->ho_parts[0], 8));
+	assert_true(budget_plenty(ho->ho_room, &ho->ho_parts[2], 8));
 	give(ho, 0, 42);
 	assert_int_equal(ho->ho_n, 3);
 }

@@ -4,6 +4,8 @@
  */
 #include "lib_fixture.h"
 
+#include "lib/disk/pool_priv.h"
+
 #define DEVICE ((dev_t)4711)
 #define MOST   16
 #define LONG   ((size_t)16 << 20) /* bytes of downloads at a time */
@@ -25,8 +27,8 @@ run(struct job *job)
 }
 
 static void
-submit(struct fixture *fx, enum job_kind kind, char name, size_t len,
-    struct pw_waiter *w)
+submit_at(struct fixture *fx, enum job_kind kind, char name, size_t len,
+    uint64_t place, struct pw_waiter *w)
 {
 	struct named_job *nj = calloc(1, sizeof(*nj));
 
@@ -34,12 +36,20 @@ submit(struct fixture *fx, enum job_kind kind, char name, size_t len,
 	nj->nj_job.job_run = run;
 	nj->nj_job.job_kind = kind;
 	nj->nj_job.job_len = len;
+	nj->nj_job.job_place = place;
 	nj->nj_name = name;
 	w->wt_done = nothing_done;
 	assert_int_equal(
 	    pool_submit(pool_device(fx->fx_pool, DEVICE, POOL_FILES),
 		&nj->nj_job, ADMIT_BEGUN, fx->fx_loop, w),
 	    0);
+}
+
+static void
+submit(struct fixture *fx, enum job_kind kind, char name, size_t len,
+    struct pw_waiter *w)
+{
+	submit_at(fx, kind, name, len, 0, w);
 }
 
 static int
@@ -108,6 +118,74 @@ bytes_of_downloads_in_flight_are_bounded(void **state)
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_string_equal(ran, "Aa");
+}
+
+/* The device, as if it was found to be a slow disk that rotates. */
+static struct pw_device *
+slow_disk(struct fixture *fx)
+{
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
+	struct sweep *sw = sweep_create();
+
+	assert_non_null(sw);
+	sw->sw_slow = true;
+	dv->dv_asked_sweep = true;
+	dv->dv_sweep = sw;
+	assert_true(device_seeks(dv));
+	return dv;
+}
+
+static void
+next_windows_of_a_disk_that_seeks_run_by_place(void **state)
+{
+	static const char names[] = "abcd";
+	static const uint64_t places[] = {7, 2, 9, 3};
+	struct fixture *fx = *state;
+	struct pw_device *dv = slow_disk(fx);
+	struct pw_waiter waiters[MOST];
+	struct latch la;
+	size_t i;
+
+	latch_shut(&la, dv, fx->fx_loop);
+	for (i = 0; i < COUNT(places); i++)
+		submit_at(fx, JOB_LONG, names[i], 1, places[i], &waiters[i]);
+	for (i = 0; i < COUNT(places); i++)
+		submit_at(fx, JOB_NEW, (char)('A' + i), 1, places[i],
+		    &waiters[COUNT(places) + i]);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_string_equal(ran, "ABCDbdac");
+}
+
+/* Two threads: a gate that is a download of half the limit holds one. */
+static void
+a_disk_that_seeks_has_fewer_bytes_in_flight(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = slow_disk(fx);
+	struct latch_job *gj = calloc(1, sizeof(*gj));
+	struct latch la = {.la_waiter.wt_done = nothing_done};
+	struct pw_waiter waiters[MOST];
+
+	assert_non_null(gj);
+	sem_init(&la.la_begun, 0, 0);
+	sem_init(&la.la_open, 0, 0);
+	gj->lj_job.job_run = latch_run;
+	gj->lj_job.job_len = SWEEP_LONG / 2;
+	gj->lj_latch = &la;
+	assert_int_equal(pool_submit(dv, &gj->lj_job, ADMIT_BEGUN, fx->fx_loop,
+			     &la.la_waiter),
+	    0);
+	sem_await(&la.la_begun);
+	submit_at(fx, JOB_LONG, 'a', SWEEP_LONG / 2, 1, &waiters[0]);
+	submit_at(fx, JOB_LONG, 'b', SWEEP_LONG / 2 + 1, 2, &waiters[1]);
+	submit(fx, JOB_NEW, 'A', LONG, &waiters[2]);
+	while (pw_loop_pending(fx->fx_loop) > 2)
+		pw_loop_drain(fx->fx_loop);
+	assert_null(strchr(ran, 'b'));
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_int_equal(ran[2], 'b');
 }
 
 /*
@@ -194,6 +272,12 @@ main(void)
 		setup_empty, teardown),
 	    cmocka_unit_test_setup_teardown(
 		bytes_of_downloads_in_flight_are_bounded, setup_two, teardown),
+	    cmocka_unit_test_setup_teardown(
+		next_windows_of_a_disk_that_seeks_run_by_place, setup_empty,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_disk_that_seeks_has_fewer_bytes_in_flight, setup_two,
+		teardown),
 	    cmocka_unit_test_setup_teardown(
 		lookups_have_threads_that_reads_never_take, setup_two,
 		teardown),

@@ -1,0 +1,163 @@
+/*
+ * sweep: see sweep.h.
+ */
+#include "lib/disk/sweep.h"
+
+#include <stdlib.h>
+
+#include "lib/util/clock.h"
+
+#define MEASURED ((uint64_t)32 << 20) /* bytes of a rate measurement */
+#define SEEK	 ((uint64_t)1 << 20)  /* added to each job's bytes */
+/*
+ * Rates with SEEK, bytes per second.  One disk reaches 80 to 170 MB/s with unordered windows, and less
+ * than 450 MB/s in sweeps.
+ */
+#define SLOW	 200000000
+#define FAST	 600000000
+
+struct sweep *
+sweep_create(void)
+{
+	struct sweep *sw = calloc(1, sizeof(*sw));
+
+	if (sw != NULL)
+		STAILQ_INIT(&sw->sw_news);
+	return sw;
+}
+
+/* Begins a sweep behind all queued jobs if the last sweep has begun or is full. */
+static void
+sweep_open(struct sweep *sw, struct jobs *jobs)
+{
+	if (!sw->sw_begun && sw->sw_jobs < SWEEP_JOBS && !STAILQ_EMPTY(jobs))
+		return;
+	sw->sw_before = sw->sw_last;
+	sw->sw_jobs = 0;
+	sw->sw_begun = false;
+}
+
+static void
+sweep_insert_by_place(struct sweep *sw, struct jobs *jobs, struct job *job)
+{
+	struct job *before, *next;
+
+	sweep_open(sw, jobs);
+	sw->sw_jobs++;
+	before = sw->sw_before;
+	next =
+	    before == NULL ? STAILQ_FIRST(jobs) : STAILQ_NEXT(before, job_next);
+	for (; next != NULL && next->job_place <= job->job_place;
+	     next = STAILQ_NEXT(next, job_next))
+		before = next;
+	if (before == NULL)
+		STAILQ_INSERT_HEAD(jobs, job, job_next);
+	else
+		STAILQ_INSERT_AFTER(jobs, before, job, job_next);
+	if (next == NULL)
+		sw->sw_last = job;
+}
+
+void
+sweep_insert(struct sweep *sw, struct jobs *jobs, struct job *job)
+{
+	if (sw != NULL && job->job_kind == JOB_LONG && sw->sw_slow) {
+		sweep_insert_by_place(sw, jobs, job);
+		return;
+	}
+	STAILQ_INSERT_TAIL(jobs, job, job_next);
+	if (sw != NULL && job->job_kind == JOB_LONG)
+		sw->sw_last = job;
+}
+
+void
+sweep_begin(struct sweep *sw, struct job *job, uint64_t now_us)
+{
+	if (job->job_kind > JOB_NEW)
+		return;
+	if (sw->sw_running++ == 0)
+		sw->sw_since = now_us;
+	if (job->job_kind == JOB_NEW) {
+		STAILQ_INSERT_TAIL(&sw->sw_news, job, job_next);
+		return;
+	}
+	if (sw->sw_last == job)
+		sw->sw_last = NULL;
+	if (sw->sw_before == NULL)
+		sw->sw_begun = true;
+	else if (sw->sw_before == job)
+		sw->sw_before = NULL;
+}
+
+/* Updates sw_slow by the rate at which the disk reads while it has a job. */
+static void
+sweep_measure(struct sweep *sw, size_t len, uint64_t now_us)
+{
+	uint64_t rate;
+
+	sw->sw_busy += now_us - sw->sw_since;
+	sw->sw_since = now_us;
+	sw->sw_measured += len + SEEK;
+	if (sw->sw_measured < MEASURED)
+		return;
+	rate = sw->sw_measured * 1000000 / (sw->sw_busy + 1);
+	if (rate < SLOW || rate > FAST)
+		sw->sw_slow = rate < SLOW;
+	sw->sw_busy = sw->sw_measured = 0;
+}
+
+/* A JOB_NEW that began before the sweep was created is in no list. */
+static void
+sweep_remove_new(struct sweep *sw, const struct job *job)
+{
+	struct job *other;
+
+	STAILQ_FOREACH(other, &sw->sw_news, job_next)
+	if (other == job) {
+		STAILQ_REMOVE(&sw->sw_news, other, job, job_next);
+		return;
+	}
+}
+
+void
+sweep_end(struct sweep *sw, const struct job *job, uint64_t now_us)
+{
+	if (job->job_kind > JOB_NEW)
+		return;
+	if (job->job_kind == JOB_NEW)
+		sweep_remove_new(sw, job);
+	if (sw->sw_running > 0) {
+		sweep_measure(sw, job->job_len, now_us);
+		sw->sw_running--;
+	}
+}
+
+size_t
+sweep_long(const struct sweep *sw, bool waits)
+{
+	const struct job *job = waits ? STAILQ_FIRST(&sw->sw_news) : NULL;
+	uint64_t age = job == NULL ? 0 : clock_now() - job->job_since;
+
+	return age > SWEEP_LATE && age < SWEEP_STUCK ? 0 : SWEEP_LONG;
+}
+
+static size_t
+sweep_index(uint64_t ino)
+{
+	return (ino * 0x9e3779b97f4a7c15U) >> 52;
+}
+
+void
+sweep_learn(struct sweep *sw, uint64_t ino, off_t off, uint64_t place)
+{
+	sw->sw_places[sweep_index(ino)] = (struct sweep_place){
+	    .sp_ino = ino, .sp_start = place - (uint64_t)off};
+}
+
+uint64_t
+sweep_place(const struct sweep *sw, uint64_t ino, off_t off)
+{
+	const struct sweep_place *sp = &sw->sw_places[sweep_index(ino)];
+
+	return sp->sp_ino == ino ? sp->sp_start + (uint64_t)off : 0;
+}

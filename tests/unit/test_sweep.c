@@ -1,0 +1,333 @@
+/*
+ * In which order windows of a disk that rotates are read (lib/disk/sweep.c).
+ */
+#include "lib_fixture.h"
+
+#include "lib/disk/sweep.h"
+#include "lib/util/clock.h"
+
+#define MOST (2 * SWEEP_JOBS)
+#define MIB  ((uint64_t)1 << 20)
+
+struct queue {
+	struct sweep *qu_sweep;
+	struct jobs qu_jobs;
+	struct job qu_job[MOST];
+	size_t qu_n;
+};
+
+static int
+setup_queue(void **state)
+{
+	struct queue *qu = calloc(1, sizeof(*qu));
+
+	assert_non_null(qu);
+	STAILQ_INIT(&qu->qu_jobs);
+	qu->qu_sweep = sweep_create();
+	assert_non_null(qu->qu_sweep);
+	qu->qu_sweep->sw_slow = true;
+	*state = qu;
+	return 0;
+}
+
+static int
+teardown_queue(void **state)
+{
+	struct queue *qu = *state;
+
+	free(qu->qu_sweep);
+	free(qu);
+	return 0;
+}
+
+static void
+insert(struct queue *qu, uint64_t place)
+{
+	struct job *job = &qu->qu_job[qu->qu_n++];
+
+	assert_in_range(qu->qu_n, 1, MOST);
+	job->job_kind = JOB_LONG;
+	job->job_place = place;
+	sweep_insert(qu->qu_sweep, &qu->qu_jobs, job);
+}
+
+/* Returns the place of the job that begins next. */
+static uint64_t
+begin(struct queue *qu)
+{
+	struct job *job = STAILQ_FIRST(&qu->qu_jobs);
+
+	assert_non_null(job);
+	STAILQ_REMOVE_HEAD(&qu->qu_jobs, job_next);
+	sweep_begin(qu->qu_sweep, job, 0);
+	return job->job_place;
+}
+
+static void
+expect(struct queue *qu, size_t n, const uint64_t *places)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		assert_int_equal(begin(qu), places[i]);
+}
+
+static void
+a_sweep_is_read_in_the_order_of_places(void **state)
+{
+	struct queue *qu = *state;
+
+	insert(qu, 5);
+	insert(qu, 3);
+	insert(qu, 9);
+	insert(qu, 4);
+	expect(qu, 4, (uint64_t[]){3, 4, 5, 9});
+	assert_true(STAILQ_EMPTY(&qu->qu_jobs));
+}
+
+static void
+jobs_of_the_same_place_keep_their_order(void **state)
+{
+	struct queue *qu = *state;
+	struct job *first = &qu->qu_job[0];
+
+	insert(qu, 7);
+	insert(qu, 7);
+	assert_ptr_equal(STAILQ_FIRST(&qu->qu_jobs), first);
+}
+
+/* Otherwise a transmission could keep the head near its file. */
+static void
+what_is_queued_during_a_sweep_waits_for_the_next(void **state)
+{
+	struct queue *qu = *state;
+
+	insert(qu, 3);
+	insert(qu, 9);
+	assert_int_equal(begin(qu), 3);
+	insert(qu, 4);
+	insert(qu, 1);
+	expect(qu, 2, (uint64_t[]){9, 1});
+	insert(qu, 2);
+	expect(qu, 2, (uint64_t[]){4, 2});
+}
+
+static void
+a_sweep_has_a_limit(void **state)
+{
+	struct queue *qu = *state;
+	uint64_t i;
+
+	for (i = 0; i < SWEEP_JOBS; i++)
+		insert(qu, 10 + i);
+	insert(qu, 2);
+	insert(qu, 1);
+	for (i = 0; i < SWEEP_JOBS; i++)
+		assert_int_equal(begin(qu), 10 + i);
+	expect(qu, 2, (uint64_t[]){1, 2});
+}
+
+/* As on a virtual disk that is not slow. */
+static void
+a_fast_disk_has_no_sweeps(void **state)
+{
+	struct queue *qu = *state;
+
+	qu->qu_sweep->sw_slow = false;
+	insert(qu, 5);
+	insert(qu, 3);
+	assert_int_equal(begin(qu), 5);
+	insert(qu, 4);
+	qu->qu_sweep->sw_slow = true;
+	insert(qu, 2);
+	insert(qu, 1);
+	expect(qu, 4, (uint64_t[]){3, 4, 1, 2});
+}
+
+/* Begins and ends this many jobs of 2 MiB, each of which takes `us`. */
+static void
+take(struct queue *qu, uint64_t *now, int n, uint64_t us)
+{
+	struct job job = {.job_kind = JOB_LONG, .job_len = 2 * MIB};
+
+	for (; n > 0; n--) {
+		sweep_begin(qu->qu_sweep, &job, *now);
+		sweep_end(qu->qu_sweep, &job, *now += us);
+	}
+}
+
+static void
+a_disk_is_slow_by_its_rate(void **state)
+{
+	struct queue *qu = *state;
+	uint64_t now = 1;
+
+	qu->qu_sweep->sw_slow = false;
+	take(qu, &now, 100, 5000);
+	assert_false(qu->qu_sweep->sw_slow);
+	take(qu, &now, 100, 20000);
+	assert_true(qu->qu_sweep->sw_slow);
+	/* Reads in order are faster, but those of no single disk are as fast as 2 MiB in 5 ms. */
+	take(qu, &now, 100, 12000);
+	assert_true(qu->qu_sweep->sw_slow);
+	take(qu, &now, 100, 5000);
+	assert_false(qu->qu_sweep->sw_slow);
+	take(qu, &now, 100, 12000);
+	assert_false(qu->qu_sweep->sw_slow);
+}
+
+static void
+an_idle_disk_is_not_slow(void **state)
+{
+	struct queue *qu = *state;
+	uint64_t now = 1;
+	int i;
+
+	qu->qu_sweep->sw_slow = false;
+	for (i = 0; i < 100; i++, now += 1000000)
+		take(qu, &now, 1, 5000);
+	assert_false(qu->qu_sweep->sw_slow);
+}
+
+static void
+jobs_that_run_at_once_share_their_time(void **state)
+{
+	struct queue *qu = *state;
+	struct job job = {.job_kind = JOB_LONG, .job_len = 2 * MIB};
+	uint64_t now = 1;
+	int i, j;
+
+	qu->qu_sweep->sw_slow = false;
+	for (i = 0; i < 100; i++) {
+		for (j = 0; j < 4; j++)
+			sweep_begin(qu->qu_sweep, &job, now);
+		now += 20000;
+		for (j = 0; j < 4; j++)
+			sweep_end(qu->qu_sweep, &job, now);
+	}
+	assert_false(qu->qu_sweep->sw_slow);
+}
+
+static void
+a_late_first_window_holds_next_windows(void **state)
+{
+	struct queue *qu = *state;
+	struct job early = {.job_kind = JOB_NEW, .job_since = clock_now()};
+	struct job late = {.job_kind = JOB_NEW};
+
+	late.job_since = early.job_since - 2 * SWEEP_LATE;
+	assert_int_equal(sweep_long(qu->qu_sweep, true), SWEEP_LONG);
+	sweep_begin(qu->qu_sweep, &late, 0);
+	assert_int_equal(sweep_long(qu->qu_sweep, true), 0);
+	assert_int_equal(sweep_long(qu->qu_sweep, false), SWEEP_LONG);
+	/* The disk may fail to read it for as long as it wants. */
+	late.job_since = clock_now() - SWEEP_STUCK;
+	assert_int_equal(sweep_long(qu->qu_sweep, true), SWEEP_LONG);
+	sweep_end(qu->qu_sweep, &late, 0);
+	early.job_since += (uint64_t)PATIENCE * 1000;
+	sweep_begin(qu->qu_sweep, &early, 0);
+	assert_int_equal(sweep_long(qu->qu_sweep, true), SWEEP_LONG);
+}
+
+/* Their threads ran when the first of them found that the disk rotates. */
+static void
+jobs_may_be_older_than_the_sweep(void **state)
+{
+	struct queue *qu = *state;
+	struct job old = {.job_kind = JOB_NEW}, job = old;
+
+	sweep_end(qu->qu_sweep, &old, 0);
+	assert_int_equal(sweep_long(qu->qu_sweep, true), SWEEP_LONG);
+	sweep_begin(qu->qu_sweep, &job, 0);
+	sweep_end(qu->qu_sweep, &old, 0);
+	assert_ptr_equal(STAILQ_FIRST(&qu->qu_sweep->sw_news), &job);
+	sweep_end(qu->qu_sweep, &job, 0);
+	assert_true(STAILQ_EMPTY(&qu->qu_sweep->sw_news));
+}
+
+static void
+the_place_of_a_file_follows_from_one_of_its_bytes(void **state)
+{
+	struct queue *qu = *state;
+
+	assert_int_equal(sweep_place(qu->qu_sweep, 12, 0), 0);
+	sweep_learn(qu->qu_sweep, 12, 100, 5100);
+	assert_int_equal(sweep_place(qu->qu_sweep, 12, 0), 5000);
+	assert_int_equal(sweep_place(qu->qu_sweep, 12, 200), 5200);
+	assert_int_equal(sweep_place(qu->qu_sweep, 13, 200), 0);
+}
+
+/* The second block of the file is a hole. */
+static void
+the_file_system_tells_the_places_of_bytes(void **state)
+{
+	char path[32];
+	uint64_t one = 0, two = 0, hole;
+	int fd, error;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/sweep-XXXXXX",
+	    access("build", W_OK) == 0 ? "build" : "/tmp");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	unlink(path);
+	assert_int_equal(ftruncate(fd, 2 * MIB), 0);
+	assert_int_equal(pwrite(fd, "x", 1, 100), 1);
+	assert_int_equal(fsync(fd), 0);
+	error = os_place(fd, 0, &one);
+	if (error == 0)
+		error = os_place(fd, 100, &two);
+	if (error == 0)
+		assert_int_equal(os_place(fd, MIB, &hole), -ENOENT);
+	close(fd);
+	if (error == -EOPNOTSUPP || error == -ENOTTY)
+		skip();
+	assert_int_equal(error, 0);
+	assert_int_equal(two - one, 100);
+}
+
+static void
+a_device_that_is_unknown_does_not_rotate(void **state)
+{
+	(void)state;
+	assert_false(os_rotates((dev_t)0xfff00fff));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		a_sweep_is_read_in_the_order_of_places, setup_queue,
+		teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		jobs_of_the_same_place_keep_their_order, setup_queue,
+		teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		what_is_queued_during_a_sweep_waits_for_the_next, setup_queue,
+		teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		a_sweep_has_a_limit, setup_queue, teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		a_fast_disk_has_no_sweeps, setup_queue, teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		a_disk_is_slow_by_its_rate, setup_queue, teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		an_idle_disk_is_not_slow, setup_queue, teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		jobs_that_run_at_once_share_their_time, setup_queue,
+		teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		a_late_first_window_holds_next_windows, setup_queue,
+		teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		jobs_may_be_older_than_the_sweep, setup_queue, teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		the_place_of_a_file_follows_from_one_of_its_bytes, setup_queue,
+		teardown_queue),
+	    cmocka_unit_test(the_file_system_tells_the_places_of_bytes),
+	    cmocka_unit_test(a_device_that_is_unknown_does_not_rotate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
