@@ -8,6 +8,7 @@
 #include "lib/disk/pins.h"
 #include "lib/disk/pool_priv.h"
 #include "lib/os/meter.h"
+#include "lib/os/place.h"
 
 #define POOL_PLENTY 8 /* 1/POOL_PLENTY of the free budget is plenty */
 

@@ -14,6 +14,7 @@
 #include "lib/disk/pool_priv.h"
 #include "lib/disk/reclaim.h"
 #include "lib/os/meter.h"
+#include "lib/os/place.h"
 #include "lib/util/offset.h"
 
 /* Minimum size of a window that is read direct, since its copy needs OS_FOLIO bytes. */

@@ -18,6 +18,7 @@
 
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
+#include "lib/os/place.h"
 #include "lib/os/watch.h"
 #include "lib/os/store.h"
 

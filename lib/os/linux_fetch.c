@@ -19,6 +19,7 @@
 
 #include "lib/os/linux.h"
 #include "lib/os/os.h"
+#include "lib/os/place.h"
 #include "lib/os/watch.h"
 #include "lib/util/offset.h"
 

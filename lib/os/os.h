@@ -327,13 +327,6 @@ void os_folio_release(struct os_folio *);
 unsigned os_folio_pipes(size_t bytes);
 
 /*
- * Opens /proc/self/pagemap, by which os_fetch_folio checks that a mapping is one folio
- * (PAGEMAP_SCAN, Linux 6.7).  Returns a descriptor, or -errno where that is not possible.  Call it
- * before the process changes its user, which removes the right to read that file.
- */
-int os_pagemap_open(void);
-
-/*
  * os_unmark removes the read-ahead mark of the folio at `off`.  The removal starts a read, unless the
  * `readahead` bytes behind the folio's first page, or all bytes up to the end of the file, are
  * resident.  os_can_unmark returns true if these bytes are resident, and false if they are not, or
@@ -413,15 +406,6 @@ size_t os_advice_limit(dev_t dev);
  * device's read-ahead in bytes.  Reads sysfs.
  */
 bool os_folios(dev_t dev, size_t *readahead);
-
-/* Returns true if the device is a disk that rotates, or a virtual one that pretends to.  Reads sysfs. */
-bool os_rotates(dev_t dev);
-
-/*
- * Sets *place to the place on its device of the file's byte at `off`.  May wait for the disk.  Returns 0
- * or -errno.
- */
-int os_place(int fd, off_t off, uint64_t *place);
 
 /* Formats st_dev as the system's tools do: "254:0"; on FreeBSD also "0x8700ff01". */
 void os_dev_name(uint64_t dev, char *text, size_t size);

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "lib/os/os.h"
+#include "lib/os/watch.h"
 
 #define SYS_CACHESTAT 451
 

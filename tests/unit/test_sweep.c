@@ -4,6 +4,7 @@
 #include "lib_fixture.h"
 
 #include "lib/disk/sweep.h"
+#include "lib/os/place.h"
 #include "lib/util/clock.h"
 
 #define MOST (2 * SWEEP_JOBS)
