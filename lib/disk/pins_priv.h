@@ -24,7 +24,8 @@ struct pin {
 	void *pn_map;
 	int pn_pipe;  /* descriptor of a mapping's pipe, or -1 */
 	bool pn_copy; /* true if pn_map is a copy, memory of OS_FOLIO bytes */
-	enum pins_mapping pn_mapping;
+	/* written with the lock held (pins_unkeep), read without it */
+	_Atomic enum pins_mapping pn_mapping;
 	/* true if a transmission took and released this pin */
 	bool pn_released;
 	unsigned pn_refs;
