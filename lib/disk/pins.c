@@ -331,8 +331,7 @@ pins_cover(struct pins *ps, const struct pins_key *key, off_t off, off_t end)
 
 	meter_lock(&ps->ps_lock);
 	pn = pins_find_kept(ps, key, off);
-	while (off < end && pn != NULL && !pn->pn_copy &&
-	       pn->pn_mapping != PINS_WATCHED) {
+	while (off < end && pins_keeps(pn) && !pn->pn_copy) {
 		off = pins_end(pn, off);
 		pn = pins_find(ps, key, off, false);
 	}
@@ -375,17 +374,23 @@ pins_mapping(const struct pin *pn, off_t off)
 	return pn != NULL && !pn->pn_copy ? pins_pointer(pn, off) : NULL;
 }
 
+/* pins_unkeep may make PINS_MARKED of PINS_KEPT between two reads of pn_mapping. */
 bool
 pins_marked(const struct pin *pn)
 {
-	return pn != NULL &&
-	       (pn->pn_mapping == PINS_MARKED || pn->pn_mapping == PINS_KEPT);
+	return pins_keeps(pn) && pn->pn_mapping != PINS_UNMARKED;
 }
 
 bool
 pins_watched(const struct pin *pn)
 {
 	return pn != NULL && pn->pn_mapping == PINS_WATCHED;
+}
+
+bool
+pins_keeps(const struct pin *pn)
+{
+	return pn != NULL && !pins_watched(pn);
 }
 
 void *

@@ -193,6 +193,9 @@ bool pins_marked(const struct pin *);
 /* Returns true if the pin is a mapping of PINS_WATCHED. */
 bool pins_watched(const struct pin *);
 
+/* Returns true if the pin keeps its bytes in memory: any pin but one of PINS_WATCHED. */
+bool pins_keeps(const struct pin *);
+
 /* Returns the memory of a blank, OS_FOLIO bytes. */
 void *pins_memory(struct pin *);
 

@@ -15,9 +15,9 @@
 #include "lib/disk/cold.h"
 #include "lib/disk/drop_lock.h"
 #include "lib/disk/gate.h"
-#include "lib/disk/sweep.h"
 #include "lib/disk/pins.h"
 #include "lib/disk/pool.h"
+#include "lib/disk/sweep.h"
 #include "lib/util/cacheline.h"
 
 #define POOL_DEVICES 64

@@ -341,8 +341,7 @@ prefetch_call(const struct pw_send *s, send_call_f call)
 static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 {
-	const struct pin *pn = send_priv(s)->ss_pin;
-	bool held, pinned = pn != NULL && !pins_watched(pn);
+	bool held, pinned = pins_keeps(send_priv(s)->ss_pin);
 	off_t chunk;
 
 	if (send_priv(s)->ss_full)

@@ -152,15 +152,6 @@ readahead_start(struct pw_send *s, off_t from, off_t end)
 	return true;
 }
 
-/* Returns true if the transmission sends from a pin that keeps its bytes in memory. */
-static bool
-readahead_is_pinned(const struct pw_send *s)
-{
-	const struct pin *pn = send_priv(s)->ss_pin;
-
-	return pn != NULL && !pins_watched(pn);
-}
-
 /*
  * Returns ss_lead or, if the disk seeks, the present lead, since ss_lead may be older than the first
  * wait for the disk.
@@ -190,7 +181,7 @@ readahead_is_due(const struct pw_send *s, off_t *from)
 
 	*from = last == NULL ? send_priv(s)->ss_asked : last->ah_end;
 	left = *from - s->snd_off;
-	if (!readahead_is_pinned(s)) {
+	if (!pins_keeps(send_priv(s)->ss_pin)) {
 		if (count > 0)
 			return false;
 		if (lead > send_priv(s)->ss_window)
@@ -224,7 +215,7 @@ readahead_next(struct pw_send *s)
 	send_window_choose(s);
 	end = send_window_end(s, from);
 	chunk = end - from < (off_t)SEND_CHUNK ? end - from : (off_t)SEND_CHUNK;
-	if (!(readahead_is_pinned(s) && send_check_spoils(s)) &&
+	if (!(pins_keeps(send_priv(s)->ss_pin) && send_check_spoils(s)) &&
 	    residency_ask(s->snd_file, from, chunk)) {
 		send_priv(s)->ss_follows = true;
 		return false;

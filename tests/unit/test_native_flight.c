@@ -94,7 +94,7 @@ direct_file(struct fixture *fx, size_t size)
 	return file;
 }
 
-/* Of nine calls, of which each passes more bytes than wait: the queue of a socket is sent in order. */
+/* Nine calls, each of which passes more bytes than wait: a socket sends its queue in order. */
 static void
 calls_end_when_only_bytes_of_later_calls_wait(void **state)
 {

@@ -215,6 +215,7 @@ watched_mapping_is_kept_until_its_memory_is_needed(void **state)
 	pn = take(ps, DEV, INO, 0);
 	assert_true(pins_watched(pn));
 	assert_false(pins_marked(pn) || pins_watched(NULL));
+	assert_false(pins_keeps(pn) || pins_keeps(NULL));
 	pins_release(ps, &pn);
 	pins_reap(ps, DEV);
 	assert_true(is_mapped(map));
