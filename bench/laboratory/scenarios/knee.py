@@ -29,7 +29,7 @@ SAFE = (10, 100)  # ms, of which the p99 stays below
 ANSWERED = 0.99   # of the cold requests
 NOTES = [
     "The thesis found that a server was safe up to 80 % of its load with the old sendfile and up "
-    "to 95 % with the new one, with 20 000 to 30 000 clients and requests of 100 KB in the mean. "
+    "to 95 % with the new one. It had 20 000 to 30 000 clients, and requests of 100 KB in the mean. "
     "It gives no share of requests that miss the cache: here one request of ten is cold.",
     "The thesis counts load in percent of what each server can do; here the rates are the same "
     "for all servers.",
@@ -43,6 +43,8 @@ NOTES = [
     "CPU is the time of all of the server's threads at the safe load, as a share of its core; the "
     "busiest second is that of its seconds with the most CPU time.",
     "Where the probe's own delay is near the p99, the generators' core was too busy.",
+    "Where all servers have about the same safe load below 10 ms, the machine was not quieter than "
+    "that.",
 ]
 
 
