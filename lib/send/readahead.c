@@ -3,6 +3,7 @@
  * fetch has its own reference to the file, and a pointer to the transmission that is cleared
  * if the transmission ends first.  The transmission takes windows in the order of the file.
  */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "lib/disk/completion.h"
@@ -225,11 +226,19 @@ readahead_next(struct pw_send *s)
 	return readahead_start(s, from, end);
 }
 
+/*
+ * A disk thread on the loop's core starts to read only when the loop waits, after it has sent all windows
+ * that it has.  So the loop yields if the client reads a window sooner than the disk.
+ */
 void
 send_ahead(struct pw_send *s)
 {
+	bool begun = false;
+
 	while (readahead_next(s))
-		continue;
+		begun = true;
+	if (begun && send_priv(s)->ss_lead > send_priv(s)->ss_window)
+		sched_yield();
 }
 
 static struct ahead *

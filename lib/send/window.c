@@ -69,6 +69,7 @@ send_window_choose(struct pw_send *s)
 	    .wf_latency = device_latency(dv),
 	    .wf_plenty = pool_room_plenty(dv),
 	    .wf_seeks = device_seeks(dv),
+	    .wf_lead = send_priv(s)->ss_lead,
 	};
 	/* Bytes above the rate limit would wait, and use memory that other transmissions need. */
 	if (s->snd_pace > 0) {

@@ -43,15 +43,23 @@ window_size(const struct window_facts *wf)
 size_t
 window_lead(const struct window_facts *wf, size_t window)
 {
-	uint64_t us = 2 * wf->wf_latency;
-	size_t lead, least;
+	size_t most = window * WINDOW_LEAD, least, lead;
 
 	if (wf->wf_rate == 0)
 		return window / 2;
-	if (wf->wf_seeks)
-		us = HORIZON_SEEKS;
-	lead = window_size_of_rate(wf->wf_rate, us, window * WINDOW_LEAD);
-	least = wf->wf_seeks && window / 2 > WINDOW_LEAST ? window / 2
-							  : WINDOW_LEAST;
-	return lead > least ? lead : least;
+	if (wf->wf_seeks) {
+		most = window * WINDOW_LEAD_SEEKS;
+		least = window / 2;
+		lead = window_size_of_rate(wf->wf_rate, HORIZON_SEEKS, most);
+	} else {
+		least =
+		    wf->wf_lead > window ? wf->wf_lead - wf->wf_lead / 4 : 0;
+		lead =
+		    window_size_of_rate(wf->wf_rate, 2 * wf->wf_latency, most);
+	}
+	if (least < WINDOW_LEAST)
+		least = WINDOW_LEAST;
+	if (lead < least)
+		lead = least;
+	return lead < most ? lead : most;
 }

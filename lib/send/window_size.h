@@ -28,18 +28,21 @@ struct window_facts {
 	uint64_t wf_latency; /* time of a fetch with its queue, microseconds */
 	bool wf_plenty;	     /* result of budget_plenty, or false */
 	bool wf_seeks;	     /* result of device_seeks */
+	size_t wf_lead; /* last lead of the transmission, bytes; 0 if none */
 };
 
 /* Returns the size of the next window in bytes, a power of two. */
 size_t window_size(const struct window_facts *);
 
-#define WINDOW_LEAD 4 /* maximum lead, windows */
+#define WINDOW_LEAD	  8 /* maximum lead, windows */
+#define WINDOW_LEAD_SEEKS 4 /* the same on a disk that seeks */
 
 /*
  * Returns the number of unsent bytes at which the next window is fetched: the data that the client
  * reads in twice the time of a fetch, but at least WINDOW_LEAST bytes, and at most WINDOW_LEAD
- * windows.  On a disk that seeks: in four seconds, since the time of a fetch grows to seconds when
- * many clients come, and at least half a window.
+ * windows.  A rate that was measured while the transmission waited for the disk is too low, so a
+ * lead of more than a window falls by at most a quarter at once.  On a disk that seeks: in four seconds, since the time of a
+ * fetch grows to seconds when many clients come, and at least half a window.
  */
 size_t window_lead(const struct window_facts *, size_t window);
 

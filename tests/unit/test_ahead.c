@@ -4,6 +4,8 @@
  */
 #include "xfer_fixture.h"
 
+#include <sched.h>
+
 #include "lib/disk/pool.h"
 #include "lib/send/window_size.h"
 #include "lib/util/clock.h"
@@ -181,7 +183,7 @@ a_transmission_may_end_before_its_prefetch(void **state)
 	pw_send_finish(&dl.dl_xfer.xf_send);
 	memset(&dl.dl_xfer, 0x5a, sizeof(dl.dl_xfer));
 	/* Each window that is on its way has one. */
-	assert_in_range(file_priv(dl.dl_file)->fp_refs, 3, 2 + WINDOW_LEAD);
+	assert_in_range(file_priv(dl.dl_file)->fp_refs, 3, 2 + WINDOWS);
 	latch_open(&la);
 	settle(dl.dl_fx->fx_loop);
 	dl.dl_xfer.xf_send.snd_file = NULL;
@@ -215,6 +217,46 @@ a_pinned_window_is_sent_without_a_residency_check(void **state)
 	end(&dl);
 	if (!pinned)
 		skip(); /* RLIMIT_MEMLOCK, or no large folios */
+}
+
+static unsigned yields;
+
+int
+sched_yield(void)
+{
+	yields++;
+	return 0;
+}
+
+/* Returns how often the loop yields when it fetches the next window. */
+static unsigned
+yields_for_next_window(struct fixture *fx, uint64_t pace, size_t lead)
+{
+	struct download dl;
+	unsigned before;
+	uint64_t ahead;
+
+	begin(&dl, fx, "nodiskio");
+	dl.dl_xfer.xf_send.snd_rate = WINDOW_MOST;
+	dl.dl_xfer.xf_send.snd_pace = pace;
+	first_window(&dl);
+	send_priv(&dl.dl_xfer.xf_send)->ss_lead = lead;
+	ahead = stats(&dl).ls_ahead;
+	before = yields;
+	while (stats(&dl).ls_ahead == ahead)
+		assert_int_not_equal(step(&dl), PW_SEND_PENDING);
+	before = yields - before;
+	end(&dl);
+	return before;
+}
+
+/* Disk threads on the loop's core could otherwise begin only when the loop waits. */
+static void
+a_loop_yields_if_the_client_is_faster_than_the_disk(void **state)
+{
+	assert_int_equal(yields_for_next_window(*state, WINDOW_MOST, 0), 0);
+	assert_int_equal(
+	    yields_for_next_window(*state, 0, WINDOW_LEAD * WINDOW_MOST), 1);
 }
 
 static void
@@ -362,6 +404,7 @@ main(void)
 	    NARROW(a_wait_for_a_prefetch_can_be_cancelled),
 	    NARROW(a_transmission_may_end_before_its_prefetch),
 	    TEST(a_pinned_window_is_sent_without_a_residency_check),
+	    TEST(a_loop_yields_if_the_client_is_faster_than_the_disk),
 	    TEST(without_read_ahead_one_chunk_is_fetched),
 	    TEST(without_budget_a_transmission_waits),
 	    TEST(a_cancelled_wait_for_budget_returns_it),
