@@ -136,8 +136,8 @@ struct pw_loop_conf {
 	unsigned plc_open_files; /* maximum files in the cache; 0 means 1024 */
 	/*
 	 * Callback for log messages about a device, or NULL.  The first message reports how
-	 * residency is checked on the device; a later one may report that sendfile(2) cannot send
-	 * its files.  The library calls it on the loop's thread.
+	 * residency is checked on the device; later ones may report that sendfile(2) cannot send
+	 * its files, or that the disk is as slow as a single one that rotates.  The library calls it on the loop's thread.
 	 */
 	void (*plc_device)(void *arg, const char *message);
 	void *plc_arg;

@@ -138,8 +138,7 @@ device_take_news(struct pw_device *dv)
 {
 	unsigned news = atomic_load(&dv->dv_untold);
 
-	if (news & UNTOLD_RESIDENCY)
-		news = UNTOLD_RESIDENCY;
+	news &= ~news + 1; /* the least bit */
 	atomic_fetch_and(&dv->dv_untold, ~news);
 	return news;
 }
@@ -165,6 +164,13 @@ device_announce(struct pw_device *dv, char *text, size_t size)
 		    "copies files of this device instead",
 		    name, dv->dv_fs.fs_name,
 		    strerror(atomic_load(&dv->dv_copies)));
+	else if (news == UNTOLD_SEEKS)
+		snprintf(text, size,
+		    "device %s (%s) is as slow as one disk that rotates "
+		    "(%u MB/s with seeks): windows are read in the order of "
+		    "their places",
+		    name, dv->dv_fs.fs_name,
+		    (unsigned)(dv->dv_sweep->sw_rate / 1000000));
 	pthread_mutex_unlock(&dv->dv_lock);
 	return news != 0;
 }
@@ -188,6 +194,9 @@ device_find_sweep(struct pw_device *dv)
 {
 	struct sweep *sw;
 
+	if (device_seeks(dv) && !atomic_load(&dv->dv_told_seeks) &&
+	    !atomic_exchange(&dv->dv_told_seeks, true))
+		atomic_fetch_or(&dv->dv_untold, UNTOLD_SEEKS);
 	if (atomic_load(&dv->dv_asked_sweep) ||
 	    atomic_exchange(&dv->dv_asked_sweep, true))
 		return;
@@ -285,5 +294,30 @@ pw_pool_devices(struct pw_pool *pl, struct pw_device_stats *ds, size_t max)
 	for (i = 0; i < known && n < max; i++)
 		if (pl->pl_devices[i]->dv_kind != POOL_NO_DISK)
 			device_stats(pl->pl_devices[i], &ds[n++]);
+	return n;
+}
+
+static void
+device_head(struct pw_device *dv, struct pool_head *ph)
+{
+	meter_lock(&dv->dv_lock);
+	ph->ph_dev = dv->dv_id;
+	ph->ph_seeks = device_seeks(dv);
+	ph->ph_rate = dv->dv_sweep == NULL ? 0 : dv->dv_sweep->sw_rate;
+	pthread_mutex_unlock(&dv->dv_lock);
+}
+
+size_t
+pool_heads(struct pw_pool *pl, struct pool_head *ph, size_t max)
+{
+	size_t i, known, n = 0;
+
+	meter_lock(&pl->pl_lock);
+	known = pl->pl_ndevices;
+	pthread_mutex_unlock(&pl->pl_lock);
+	/* Slot 0 has no device of its own. */
+	for (i = 1; i < known && n < max; i++)
+		if (pl->pl_devices[i]->dv_kind == POOL_FILES)
+			device_head(pl->pl_devices[i], &ph[n++]);
 	return n;
 }

@@ -198,6 +198,16 @@ bool device_marks(struct pw_device *);
 /* Returns true if the disk rotates, and its rate is that of a single disk (sweep.h).  Any thread. */
 bool device_seeks(const struct pw_device *);
 
+/* State of a device with a queue of POOL_FILES. */
+struct pool_head {
+	uint64_t ph_dev;  /* st_dev */
+	uint64_t ph_rate; /* sw_rate (sweep.h); 0 if the disk does not rotate */
+	bool ph_seeks;	  /* result of device_seeks */
+};
+
+/* Fills in at most `max` entries, and returns their number.  Any thread. */
+size_t pool_heads(struct pw_pool *, struct pool_head *, size_t max);
+
 /* Returns true if windows are read as folios (os_folios).  Returns false before the first fetch. */
 bool device_folds(struct pw_device *);
 

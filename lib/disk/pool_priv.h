@@ -31,6 +31,7 @@ struct tiered;
 enum untold {
 	UNTOLD_RESIDENCY = 1,
 	UNTOLD_REFUSAL = 2,
+	UNTOLD_SEEKS = 4,
 };
 
 struct pw_device {
@@ -47,6 +48,7 @@ struct pw_device {
 	/* order of reads if the disk rotates, else NULL (device_find_sweep) */
 	struct sweep *_Atomic dv_sweep;
 	atomic_bool dv_asked_sweep;
+	atomic_bool dv_told_seeks; /* true after UNTOLD_SEEKS was set */
 	unsigned dv_queued;
 	unsigned dv_threads;
 	unsigned dv_idle;
@@ -131,7 +133,10 @@ struct pw_pool {
 int pool_enqueue(struct pw_device *, struct job *, enum admit);
 void pool_await(struct job *, struct pw_loop *, struct pw_waiter *);
 
-/* Sets dv_sweep, once, if the device rotates.  Reads sysfs.  Disk threads. */
+/*
+ * Sets dv_sweep, once, if the device rotates, and UNTOLD_SEEKS, once, if the device seeks.  The first
+ * call reads sysfs.  Disk threads.
+ */
 void device_find_sweep(struct pw_device *);
 
 /*

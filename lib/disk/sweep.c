@@ -93,16 +93,14 @@ sweep_begin(struct sweep *sw, struct job *job, uint64_t now_us)
 static void
 sweep_measure(struct sweep *sw, size_t len, uint64_t now_us)
 {
-	uint64_t rate;
-
 	sw->sw_busy += now_us - sw->sw_since;
 	sw->sw_since = now_us;
 	sw->sw_measured += len + SEEK;
 	if (sw->sw_measured < MEASURED)
 		return;
-	rate = sw->sw_measured * 1000000 / (sw->sw_busy + 1);
-	if (rate < SLOW || rate > FAST)
-		sw->sw_slow = rate < SLOW;
+	sw->sw_rate = sw->sw_measured * 1000000 / (sw->sw_busy + 1);
+	if (sw->sw_rate < SLOW || sw->sw_rate > FAST)
+		sw->sw_slow = sw->sw_rate < SLOW;
 	sw->sw_busy = sw->sw_measured = 0;
 }
 

@@ -41,6 +41,7 @@ struct sweep {
 	uint64_t sw_since;    /* time up to which sw_busy counts */
 	uint64_t sw_busy;     /* time with a running job, microseconds */
 	uint64_t sw_measured; /* bytes read in sw_busy, with seeks */
+	uint64_t sw_rate;     /* last measured rate, bytes/s, or 0 */
 	struct sweep_place {
 		uint64_t sp_ino;
 		uint64_t sp_start; /* place of the file's first byte */

@@ -199,6 +199,37 @@ metrics_disk_used_devices(const struct metrics *mt, struct pw_device_stats *ds)
 }
 
 static void
+metrics_disk_write_head(struct evbuffer *out, const char *name,
+    const struct pool_head *ph, uint64_t value)
+{
+	char dev[32], labels[64];
+
+	os_dev_name(ph->ph_dev, dev, sizeof(dev));
+	snprintf(labels, sizeof(labels), "{device=\"%s\"}", dev);
+	prometheus_value(out, name, labels, value);
+}
+
+static void
+metrics_disk_write_heads(const struct metrics *mt, struct evbuffer *out)
+{
+	static const char seeks[] = "pagewise_disk_seeks";
+	static const char rate[] = "pagewise_disk_measured_bytes_per_second";
+	struct pool_head ph[DEVICES];
+	size_t i, n = pool_heads(mt->mt_pool, ph, DEVICES);
+
+	prometheus_family(out, seeks, "gauge",
+	    "1 if the disk is read in sweeps, since it rotates and was as slow "
+	    "as a single one.");
+	for (i = 0; i < n; i++)
+		metrics_disk_write_head(out, seeks, &ph[i], ph[i].ph_seeks);
+	prometheus_family(out, rate, "gauge",
+	    "Last rate of a rotating disk while it read, with 1 MiB added to "
+	    "each read; 0 if unknown.");
+	for (i = 0; i < n; i++)
+		metrics_disk_write_head(out, rate, &ph[i], ph[i].ph_rate);
+}
+
+static void
 metrics_disk_write_devices(const struct metrics *mt, struct evbuffer *out)
 {
 	static const char wait[] = "pagewise_disk_wait_seconds";
@@ -258,4 +289,5 @@ metrics_disk(const struct metrics *mt, struct evbuffer *out)
 	metrics_disk_write_pool(mt, out);
 	metrics_disk_write_tier(mt, out);
 	metrics_disk_write_devices(mt, out);
+	metrics_disk_write_heads(mt, out);
 }

@@ -136,6 +136,40 @@ slow_disk(struct fixture *fx)
 }
 
 static void
+a_disk_that_seeks_is_announced_once(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = slow_disk(fx);
+	struct pool_head ph[2];
+	char text[256];
+
+	assert_false(device_has_news(dv));
+	dv->dv_sweep->sw_rate = 123456789;
+	device_find_sweep(dv);
+	assert_true(device_has_news(dv));
+	assert_true(device_announce(dv, text, sizeof(text)));
+	assert_non_null(strstr(text, "one disk that rotates (123 MB/s"));
+	device_find_sweep(dv);
+	assert_false(device_has_news(dv));
+	/* The other one is that of the fixture's root, if it has a queue yet. */
+	assert_in_range(pool_heads(fx->fx_pool, ph, COUNT(ph)), 1, 2);
+	assert_int_equal(ph[ph[0].ph_dev != DEVICE].ph_dev, DEVICE);
+	assert_true(ph[ph[0].ph_dev != DEVICE].ph_seeks);
+	assert_int_equal(ph[ph[0].ph_dev != DEVICE].ph_rate, 123456789);
+}
+
+static void
+a_disk_is_not_announced_before_it_seeks(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = slow_disk(fx);
+
+	dv->dv_sweep->sw_slow = false;
+	device_find_sweep(dv);
+	assert_false(device_has_news(dv));
+}
+
+static void
 next_windows_of_a_disk_that_seeks_run_by_place(void **state)
 {
 	static const char names[] = "abcd";
@@ -272,6 +306,10 @@ main(void)
 		setup_empty, teardown),
 	    cmocka_unit_test_setup_teardown(
 		bytes_of_downloads_in_flight_are_bounded, setup_two, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_disk_that_seeks_is_announced_once, setup_empty, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_disk_is_not_announced_before_it_seeks, setup_empty, teardown),
 	    cmocka_unit_test_setup_teardown(
 		next_windows_of_a_disk_that_seeks_run_by_place, setup_empty,
 		teardown),

@@ -166,8 +166,10 @@ a_disk_is_slow_by_its_rate(void **state)
 	qu->qu_sweep->sw_slow = false;
 	take(qu, &now, 100, 5000);
 	assert_false(qu->qu_sweep->sw_slow);
+	assert_in_range(qu->qu_sweep->sw_rate, 625000000, 630000000);
 	take(qu, &now, 100, 20000);
 	assert_true(qu->qu_sweep->sw_slow);
+	assert_in_range(qu->qu_sweep->sw_rate, 155000000, 158000000);
 	/* Reads in order are faster, but those of no single disk are as fast as 2 MiB in 5 ms. */
 	take(qu, &now, 100, 12000);
 	assert_true(qu->qu_sweep->sw_slow);
