@@ -38,6 +38,8 @@ struct conn {
 struct probe {
 	double p_rate, p_seconds, p_timeout;
 	unsigned p_n;
+	/* addresses 127.0.0.first and later; first 0: any */
+	unsigned p_first, p_sources;
 	bool p_spin;
 	uint64_t p_interval; /* of the timeline, ns, 0: none */
 	struct targets p_targets;
@@ -58,7 +60,8 @@ usage(void)
 {
 	fputs("usage: probe [--rate N] [--connections N] [--seconds S]\n"
 	      "    [--timeout S] [--urls FILE] [--seed N] [--timeline MS] "
-	      "[--spin] [URL]\n"
+	      "[--spin]\n"
+	      "    [--source N [--sources N]] [URL]\n"
 	      "       probe --histogram-test < VALUES\n",
 	    stderr);
 	exit(2);
@@ -111,9 +114,12 @@ static void
 conn_open(struct probe *p, struct conn *c)
 {
 	struct epoll_event ev = {.events = EPOLLOUT, .data.ptr = c};
+	unsigned source = p->p_first;
 
+	if (source > 0)
+		source += (unsigned)(c - p->p_conns) % p->p_sources;
 	conn_close(p, c);
-	c->c_fd = client_connect(&p->p_targets, 0, 0);
+	c->c_fd = client_connect(&p->p_targets, 0, source);
 	if (c->c_fd < 0) {
 		p->p_tally.ta_failures[FAILURE_CONNECT]++;
 		return;
@@ -431,7 +437,8 @@ parse(struct probe *p, int argc, char **argv)
 	    {"connections", 1, NULL, 'c'}, {"seconds", 1, NULL, 's'},
 	    {"timeout", 1, NULL, 't'}, {"urls", 1, NULL, 'u'},
 	    {"seed", 1, NULL, 'x'}, {"timeline", 1, NULL, 'l'},
-	    {"spin", 0, NULL, 'p'}, {"histogram-test", 0, NULL, 'h'}, {0}};
+	    {"spin", 0, NULL, 'p'}, {"source", 1, NULL, 'i'},
+	    {"sources", 1, NULL, 'n'}, {"histogram-test", 0, NULL, 'h'}, {0}};
 	const char *file = NULL, *name;
 	int c, i;
 
@@ -455,6 +462,12 @@ parse(struct probe *p, int argc, char **argv)
 						      name, optarg, 1, 1e6);
 		else if (c == 'p')
 			p->p_spin = true;
+		else if (c == 'i')
+			p->p_first =
+			    (unsigned)client_number(name, optarg, 1, 200);
+		else if (c == 'n')
+			p->p_sources =
+			    (unsigned)client_number(name, optarg, 1, 200);
 		else if (c == 'h')
 			exit(histogram_test());
 		else
@@ -468,8 +481,11 @@ parse(struct probe *p, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	static struct probe p = {
-	    .p_rate = 1000, .p_seconds = 10, .p_timeout = 10, .p_n = 16};
+	static struct probe p = {.p_rate = 1000,
+	    .p_seconds = 10,
+	    .p_timeout = 10,
+	    .p_n = 16,
+	    .p_sources = 1};
 
 	parse(&p, argc, argv);
 	client_catch_signals();

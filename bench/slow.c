@@ -72,6 +72,8 @@ struct lab {
 	struct slow *l_clients;
 	TAILQ_HEAD(, slow) l_queue; /* to be connected */
 	unsigned l_source, l_starting, l_slot;
+	/* addresses 127.0.0.first and later; first 0: any */
+	unsigned l_first, l_sources;
 	unsigned l_come; /* that have connected once, or tried to */
 	unsigned l_up, l_up_max, l_starved;
 	uint64_t l_starved_seconds; /* ends of stretches, all clients */
@@ -87,6 +89,7 @@ usage(void)
 	fputs("usage: slow [--clients N] [--rate BYTES/S] [--seconds S]\n"
 	      "    [--burst BYTES] [--ramp S] [--rcvbuf BYTES] [--urls FILE] "
 	      "[--seed N | --in-order]\n"
+	      "    [--source N [--sources N]]\n"
 	      "    [--verify --root DIR] [URL]\n",
 	    stderr);
 	exit(2);
@@ -245,6 +248,9 @@ slow_connect(struct lab *l, struct slow *s)
 	struct epoll_event ev = {
 	    .events = EPOLLOUT | EPOLLONESHOT, .data.ptr = s};
 
+	if (l->l_first > 0)
+		l->l_source =
+		    l->l_first + (unsigned)(s - l->l_clients) % l->l_sources;
 	s->s_fd = client_connect_from(&l->l_targets, l->l_rcvbuf, &l->l_source);
 	if (s->s_fd < 0) {
 		slow_again(l, s, FAILURE_CONNECT);
@@ -457,9 +463,12 @@ print(const struct lab *l, double elapsed)
 	       "\"completed\": %" PRIu64 ",\n\"starved\": %u, "
 	       "\"starved_stretches\": %" PRIu64 ", \"late_ms_max\": %" PRIu64
 	       ",\n",
-	    l->l_source == 0 ? 1 : l->l_source, l->l_bytes, l->l_body,
-	    (double)l->l_bytes / elapsed, l->l_completed, l->l_starved,
-	    l->l_starved_seconds, l->l_late_max * (SLOT / 1000000));
+	    l->l_first > 0     ? l->l_sources
+	    : l->l_source == 0 ? 1
+			       : l->l_source,
+	    l->l_bytes, l->l_body, (double)l->l_bytes / elapsed, l->l_completed,
+	    l->l_starved, l->l_starved_seconds,
+	    l->l_late_max * (SLOT / 1000000));
 	tally_print(stdout, &l->l_tally);
 	printf(",\n\"bytes_each_second\": [");
 	for (uint64_t i = 0; i < l->l_series_n; i++)
@@ -475,6 +484,7 @@ parse(struct lab *l, int argc, char **argv)
 	    {"rcvbuf", 1, NULL, 'b'}, {"urls", 1, NULL, 'u'},
 	    {"seed", 1, NULL, 'x'}, {"in-order", 0, NULL, 'o'},
 	    {"burst", 1, NULL, 'f'}, {"ramp", 1, NULL, 'a'},
+	    {"source", 1, NULL, 'i'}, {"sources", 1, NULL, 'n'},
 	    {"verify", 0, NULL, 'v'}, {"root", 1, NULL, 'd'}, {0}};
 	const char *file = NULL, *name, *root = NULL;
 	bool verify = false;
@@ -501,6 +511,12 @@ parse(struct lab *l, int argc, char **argv)
 			    (uint64_t)client_number(name, optarg, 0, 1e15);
 		else if (c == 'o')
 			l->l_in_order = true;
+		else if (c == 'i')
+			l->l_first =
+			    (unsigned)client_number(name, optarg, 1, 200);
+		else if (c == 'n')
+			l->l_sources =
+			    (unsigned)client_number(name, optarg, 1, 200);
 		else if (c == 'v')
 			verify = true;
 		else if (c == 'd')
@@ -517,8 +533,11 @@ parse(struct lab *l, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	static struct lab l = {
-	    .l_n = 1000, .l_rate = 16384, .l_seconds = 10, .l_rcvbuf = 16384};
+	static struct lab l = {.l_n = 1000,
+	    .l_rate = 16384,
+	    .l_seconds = 10,
+	    .l_rcvbuf = 16384,
+	    .l_sources = 1};
 	double elapsed;
 
 	parse(&l, argc, argv);

@@ -138,12 +138,12 @@ def may_be_first():
     return subprocess.run([*FIRST, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
 
 
-def probe(undo, log, url, rate, connections, seconds, timeout=10, urls=None, first=False):
+def probe(undo, log, url, rate, connections, seconds, timeout=10, urls=None, first=False, more=()):
     """first: it has the core whenever it wants it (SCHED_FIFO), if this user may say so.  Else
     what else runs there, the laboratory itself among it, would be in the latency."""
     argv = [*(FIRST if first and may_be_first() else ()), machine.tool("probe"),
             "--rate", rate, "--connections", connections, "--seconds", seconds,
-            "--timeout", timeout, "--timeline", 100]
+            "--timeout", timeout, "--timeline", 100, *more]
     argv += ["--urls", urls] if urls else []
     return Load(undo, [*argv, url], seconds + timeout, log)
 

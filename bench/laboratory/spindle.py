@@ -24,10 +24,10 @@ def run(*argv):
 class Spindle:
     """dir is where its file system is mounted."""
 
-    def __init__(self, base):
-        self.image, self.fuse, self.dir = f"{base}/image", f"{base}/fuse", f"{base}/disk"
-        os.mkdir(self.fuse)
-        os.mkdir(self.dir)
+    def __init__(self, base, to):
+        self.image, self.fuse, self.dir = f"{base}/image", f"{base}/fuse", to
+        for path in (base, self.fuse, self.dir):
+            os.makedirs(path, exist_ok=True)
 
     def start(self, undo, size):
         with open(self.image, "wb") as f:
@@ -76,14 +76,41 @@ class Spindle:
             return {name: float(n) for name, n in map(str.split, f)}
 
 
+class Spindles:
+    """dir has a directory for each disk: h0, h1, ..."""
+
+    def __init__(self, base, heads):
+        self.dir = f"{base}/disk"
+        self.disks = [Spindle(f"{base}/{i}", f"{self.dir}/h{i}") for i in range(heads)]
+
+    def start(self, undo, size):
+        for disk in self.disks:
+            disk.start(undo, size)
+
+    def check(self):
+        for disk in self.disks:
+            disk.check()
+
+    def fill(self, files):
+        files = list(files)
+        for i, disk in enumerate(self.disks):
+            disk.fill((name.partition("/")[2], size) for name, size in files
+                      if name.startswith(f"h{i}/"))
+
+    def head(self):
+        """The sums of all heads."""
+        each = [disk.head() for disk in self.disks]
+        return {name: sum(one[name] for one in each) for name in each[0]}
+
+
 @contextlib.contextmanager
-def mounted(where, size, files):
-    """A Spindle of this size with these files, pairs of a name and a size.  where: a directory
-    that the server's user can enter."""
+def mounted(where, size, files, heads=1):
+    """A Spindle, or several, of this size with these files, pairs of a name and a size.  where: a
+    directory that the server's user can enter."""
     with Undo() as undo:
         base = undo.enter_context(tempfile.TemporaryDirectory(prefix="spindle-", dir=where))
         os.chmod(base, 0o755)
-        disk = Spindle(base)
+        disk = Spindle(base, f"{base}/disk") if heads == 1 else Spindles(base, heads)
         disk.start(undo, size)
         disk.fill(files)
         yield disk

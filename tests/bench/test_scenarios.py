@@ -672,6 +672,24 @@ def test_spindle_in_miniature(measured):
     assert values["downloads"]["latency_us"]["max"] > 0
 
 
+def test_spindle_with_two_heads_and_a_crawler_in_miniature(measured, monkeypatch):
+    lab.needs("fuse", "spindle")
+    for key, value in {"heads": 2, "crawl": 4, "crawl_gib": 1, "disk_gib": 2}.items():
+        monkeypatch.setitem(MINIATURE["spindle"], key, value)
+    values = measured("spindle")
+    for part in (values["streams"]["10"], values["downloads"]):
+        assert part["rate"] > 0 and 0 < part["busy"] <= 1.5
+    assert values["downloads"]["got"] > 0 and values["downloads"]["ranges"] > 0
+
+
+def test_each_head_has_a_directory_of_the_root():
+    s = scenarios.settings(spindle, False, {"heads": "4"})
+    assert {path[:3] for path in spindle.large(s)} == {"h0/", "h1/", "h2/", "h3/"}
+    assert len({*spindle.large(s), *spindle.small(s)}) == s.files + s.small
+    with pytest.raises(ValueError):
+        scenarios.settings(spindle, False, {"heads": "0"})
+
+
 def test_film_in_miniature(measured):
     lab.needs("fuse", "spindle")
     values = measured("film")
@@ -697,7 +715,7 @@ def test_the_report_of_film():
 def spindle_values(_cand, number):
     spun = {"rate": 117e6, "busy": 0.9, "per_seek": 2048 << 10}
     return {"streams": {n: {"starved": number, **spun} for n in spindle.FULL["streams"].split(",")},
-            "downloads": {"latency_us": {"p50": 1e5, "p99": 2e5, "max": 3e5}, **spun}}
+            "downloads": {"latency_us": {"p50": 1e5, "p99": 2e5, "max": 3e5}, "got": 101e6, **spun}}
 
 
 def test_the_report_of_spindle():

@@ -34,6 +34,20 @@ def verify(root, answer, urls="urls"):
         return result, server.count()
 
 
+def test_clients_have_the_addresses_that_are_asked_for(root):
+    peers = set()
+
+    def answer(_server, conn, path):
+        peers.add(conn.getpeername()[0])
+        conn.sendall(ok(content(root, path)))
+
+    with Server(answer) as server:
+        result = run(SLOW, "--clients", 5, "--rate", 200_000, "--seconds", 1, "--source", 20,
+                     "--sources", 3, "--urls", root / "urls", server.url)
+    assert peers == {"127.0.0.20", "127.0.0.21", "127.0.0.22"}
+    assert result["source_addresses"] == 3
+
+
 def test_correct_bytes_are_accepted(root):
     result, saw = verify(root, lambda server, conn, path: conn.sendall(ok(content(root, path))))
     assert set(saw) == {"/a", "/b?query", "/dir/c%20d"}

@@ -16,12 +16,16 @@ WHAT = """The files are on the model of a 7200 rpm disk (tests/fault/spindle): o
 seek and 4.2 ms of rotation on average, 190 MB/s, a queue of 32 requests; ext4 on a loop device,
 mq-deadline. Streams of 5 Mbit/s each read a file of their own; a stream is starved if it gets less
 than half of its rate in any five seconds. Then many clients download files as fast as they can,
-while small files are requested at a fixed rate; each file is read at most once."""
+while small files are requested at a fixed rate; each file is read at most once.  There are as
+many addresses as downloads, and small files are requested from all of them."""
 NEEDS = ("slow", "probe", "limits", "spindle")
-# streams: a list; lead: seconds until the downloads are steady
+# streams: a list; lead: seconds until the downloads are steady; heads: disks, each with a directory of
+# the root; crawl: connections of one more client, which requests ranges of crawl_kib of a file of
+# crawl_gib, while the others download
 FULL = {"rounds": 3, "streams": "40,80,120,160,200", "rate": 625_000, "seconds": 25, "ramp": 5.0,
         "downloads": 64, "lead": 3.0, "probe_rate": 20, "probe_seconds": 10, "probe_timeout": 5,
-        "files": 320, "mib": 32, "small": 1600, "disk_gib": 16, "memory_mib": 4096}
+        "files": 320, "mib": 32, "small": 1600, "disk_gib": 16, "memory_mib": 4096,
+        "heads": 1, "crawl": 0, "crawl_kib": 64, "crawl_gib": 2}
 QUICK = {"rounds": 1, "streams": "40,160", "seconds": 15, "probe_seconds": 5, "files": 160,
          "mib": 16, "small": 400, "disk_gib": 4}
 CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx-threads", "nginx-threads-64")
@@ -29,6 +33,7 @@ SMALL, DIRECTORIES, FILL = 16 << 10, 16, 350e6  # FILL: bytes per second, about
 FAST = 250_000_000  # bytes per second: of a client that downloads, as much as there is
 RCVBUF = 4 << 20  # of a client that downloads: slow reads ten times a second
 TAIL = 2  # seconds
+OTHERS, CRAWLER = 2, 200  # the last number of their first address
 NOTES = [
     "The model has no cache of its own: what follows on the platter takes no seek.",
     "The streams and the downloads count from their first request, with the time until their "
@@ -40,22 +45,35 @@ NOTES = [
 def check(s):
     if any(n > s.files for n in listed(s.streams, int)):
         raise ValueError("more streams than files")
+    if s.heads < 1 or s.downloads > CRAWLER - OTHERS:
+        raise ValueError("no head, or more downloads than addresses")
+
+
+def name(s, kind, i):
+    head = f"h{i % s.heads}/" if s.heads > 1 else ""
+    return f"{head}{kind}{i // s.heads % DIRECTORIES:02d}/{i:04d}"
 
 
 def large(s):
-    return [f"l{i % DIRECTORIES:02d}/{i:04d}" for i in range(s.files)]
+    return [name(s, "l", i) for i in range(s.files)]
 
 
 def small(s):
-    return [f"s{i % DIRECTORIES:02d}/{i:04d}" for i in range(s.small)]
+    return [name(s, "s", i) for i in range(s.small)]
+
+
+def huge(s):
+    return name(s, "huge", 0)
 
 
 def made(s):
     """In the order of the disk: small files are between the large ones."""
     names, each = small(s), -(-s.small // s.files)
-    for i, name in enumerate(large(s)):
-        yield name, s.mib * MIB
+    for i, first in enumerate(large(s)):
+        yield first, s.mib * MIB
         yield from ((other, SMALL) for other in names[i * each:(i + 1) * each])
+        if s.crawl and i == s.files // 2:
+            yield huge(s), s.crawl_gib * GIB
 
 
 def files(s):
@@ -66,14 +84,14 @@ def files(s):
 
 def seconds(s):
     return (len(listed(s.streams)) * (s.seconds + 1) + s.lead + s.probe_seconds + TAIL +
-            s.files * s.mib * MIB / FILL)
+            (s.files * s.mib * MIB + (s.crawl_gib * GIB if s.crawl else 0)) / FILL)
 
 
 class Moved:
     """What the head does in a block: per second, and by seek."""
 
-    def __init__(self, disk):
-        self.disk = disk
+    def __init__(self, disk, heads=1):
+        self.disk, self.heads = disk, heads
 
     def __enter__(self):
         self.before, self.since = self.disk.head(), time.monotonic()
@@ -82,13 +100,13 @@ class Moved:
     def __exit__(self, *exc):
         took, seconds = self.disk.head(), time.monotonic() - self.since
         moved = {name: n - self.before[name] for name, n in took.items()}
-        self.values = {"rate": moved["bytes"] / seconds, "busy": moved["busy"] / 1e6 / seconds,
+        self.values = {"rate": moved["bytes"] / seconds, "busy": moved["busy"] / 1e6 / seconds / self.heads,
                        "per_seek": ratio(moved["bytes"], moved["seeks"])}
 
 
 def measure(bench, cand):
     s = bench.settings
-    with spindle.mounted(bench.data, s.disk_gib * GIB, made(s)) as disk:
+    with spindle.mounted(bench.data, s.disk_gib * GIB, made(s), s.heads) as disk:
         found = {"streams": {str(n): stream(bench, cand, disk, n)
                              for n in listed(s.streams, int)},
                  "downloads": download(bench, cand, disk)}
@@ -100,20 +118,21 @@ def measure(bench, cand):
 def serve(bench, cand, disk):
     """With one small file in memory."""
     s = bench.settings
-    bench.host.forget([f"{disk.dir}/{name}" for name in (*large(s), *small(s))])
+    names = [*large(s), *small(s), *([huge(s)] if s.crawl else [])]
+    bench.host.forget([f"{disk.dir}/{one}" for one in names])
     with bench.serve(cand, Limits(memory=s.memory_mib * MIB), root=disk.dir) as server:
         server.warm(f"/{small(s)[0]}", bytes(SMALL), times=1)
         yield server
 
 
 def paths(bench, names):
-    return [f"/{name}" for name in bench.shuffled(names)]
+    return [f"/{one}" for one in bench.shuffled(names)]
 
 
 def stream(bench, cand, disk, n):
     s = bench.settings
     with serve(bench, cand, disk) as server:
-        with Moved(disk) as moved:
+        with Moved(disk, s.heads) as moved:
             result = bench.slow(server, urls=paths(bench, large(s)), clients=n, rate=s.rate,
                                 seconds=s.seconds,
                                 more=("--ramp", s.ramp, "--in-order")).result()
@@ -122,22 +141,48 @@ def stream(bench, cand, disk, n):
     return {"starved": result["starved"], **moved.values}
 
 
+def ranges(bench):
+    s = bench.settings
+    size = s.crawl_kib << 10
+    return [f"/{huge(s)}#{i * size}-{i * size + size - 1}"
+            for i in bench.shuffled(range(s.crawl_gib * GIB // size))]
+
+
+@contextlib.contextmanager
+def crawled(bench, server, seconds):
+    """Beside one more client, of an address of its own; yields what it gets."""
+    s, found = bench.settings, {}
+    if not s.crawl:
+        yield found
+        return
+    crawler = bench.slow(server, urls=ranges(bench), clients=s.crawl, rate=FAST, seconds=seconds,
+                         more=("--in-order", "--source", CRAWLER))
+    yield found
+    crawler.child.send_signal(signal.SIGINT)
+    result = crawler.result()
+    found["ranges"] = result["completed"] / result["seconds"]
+
+
 def download(bench, cand, disk):
     s = bench.settings
-    with serve(bench, cand, disk) as server:
+    seconds = s.lead + s.probe_seconds + TAIL
+    with serve(bench, cand, disk) as server, crawled(bench, server, seconds) as crawl:
         others = bench.slow(server, urls=paths(bench, large(s)), clients=s.downloads, rate=FAST,
-                            seconds=s.lead + s.probe_seconds + TAIL,
-                            more=("--in-order", "--rcvbuf", RCVBUF))
+                            seconds=seconds,
+                            more=("--in-order", "--rcvbuf", RCVBUF, "--source", OTHERS,
+                                  "--sources", s.downloads))
         time.sleep(s.lead)
-        with Moved(disk) as moved:
+        with Moved(disk, s.heads) as moved:
             probe = bench.probe(server, urls=paths(bench, small(s)[1:]), rate=s.probe_rate,
                                 connections=s.downloads, seconds=s.probe_seconds,
-                                timeout=s.probe_timeout).result()
+                                timeout=s.probe_timeout,
+                                more=("--source", OTHERS, "--sources", s.downloads)).result()
         others.child.send_signal(signal.SIGINT)
-        others.result()
+        each = others.result()["bytes_each_second"][int(s.lead):][:int(s.probe_seconds)]
     if set(probe["statuses"]) - {"200"}:
         raise RuntimeError(f"probe: answers {probe['statuses']}")
-    return {"latency_us": probe["latency_us"], **moved.values}
+    return {"latency_us": probe["latency_us"], "got": sum(each) / max(1, len(each)), **crawl,
+            **moved.values}
 
 
 # ------------------------------------------------------------------ report
@@ -163,6 +208,10 @@ def tables(view):
     return [*map(streams_table, listed(s["streams"])),
             Table(f"{s['downloads']} downloads, and small files beside them", [
                 *head_columns(lambda v: v["downloads"]),
+                Column("downloads, MB/s", "{:.0f}".format,
+                       lambda v: v["downloads"]["got"] / 1e6, "more"),
+                *([Column("ranges/s", "{:.0f}".format, lambda v: v["downloads"]["ranges"])]
+                  if s["crawl"] else []),
                 *(Column(f"small files, {key}", usec,
                          lambda v, key=key: v["downloads"]["latency_us"][key], "less")
                   for key in ("p50", "p99", "max"))])]
