@@ -218,8 +218,7 @@ metrics_disk_write_heads(const struct metrics *mt, struct evbuffer *out)
 	size_t i, n = pool_heads(mt->mt_pool, ph, DEVICES);
 
 	prometheus_family(out, seeks, "gauge",
-	    "1 if the disk is read in sweeps, since it rotates and was as slow "
-	    "as a single one.");
+	    "1 if the disk rotates and was as slow as a single one.");
 	for (i = 0; i < n; i++)
 		metrics_disk_write_head(out, seeks, &ph[i], ph[i].ph_seeks);
 	prometheus_family(out, rate, "gauge",
