@@ -105,9 +105,8 @@ PAGES = (
          {**STORM, "limit_iops": 150, "limit_mib": 1000}),
     Page("knee", BESIDE, "How much load is safe",
          "Up to which constant rate of requests does a cached file stay fast?",
-         "knee", against_best("req/s, p99 below 100 ms", "the p99 of the cached file stays below 100 ms "
-                              "up to {mine} requests/s, with {who} up to {other}, with nginx up "
-                              "to {nginx}",
+         "knee", against_best("req/s, p99 below 100 ms", "it is safe up to {mine} requests/s (p99 below "
+                              "100 ms, 99% answered), with {who} up to {other}, with nginx up to {nginx}",
                               also=(("nginx", "nginx"),)),
          ("nodiskio", "blocking"), ("nginx", "nginx-threads-64", "h2o-uring"), asked=True),
     Page("libpagewise", BESIDE, "With and without libpagewise",

@@ -43,8 +43,8 @@ NOTES = [
     "CPU is the time of all of the server's threads at the safe load, as a share of its core; the "
     "busiest second is that of its seconds with the most CPU time.",
     "Where the probe's own delay is near the p99, the generators' core was too busy.",
-    "Where all servers have about the same safe load below 10 ms, the machine was not quieter than "
-    "that.",
+    "A p99 of 10 ms is near the probe's own delay (its column has the worst step), so the safe load "
+    "below 10 ms tells servers apart only on a quieter machine.",
 ]
 
 
