@@ -226,9 +226,17 @@ readahead_next(struct pw_send *s)
 	return readahead_start(s, from, end);
 }
 
+/* Returns true if the client reads a window sooner than the disk, although the disk does not seek. */
+static bool
+readahead_is_behind(const struct pw_send *s)
+{
+	return send_priv(s)->ss_lead > send_priv(s)->ss_window &&
+	       !device_seeks(file_priv(s->snd_file)->fp_device);
+}
+
 /*
  * A disk thread on the loop's core starts to read only when the loop waits, after it has sent all windows
- * that it has.  So the loop yields if the client reads a window sooner than the disk.
+ * that it has.  So if the client is faster than the disk, the loop yields once a window is queued.
  */
 void
 send_ahead(struct pw_send *s)
@@ -237,7 +245,7 @@ send_ahead(struct pw_send *s)
 
 	while (readahead_next(s))
 		begun = true;
-	if (begun && send_priv(s)->ss_lead > send_priv(s)->ss_window)
+	if (begun && readahead_is_behind(s))
 		sched_yield();
 }
 

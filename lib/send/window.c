@@ -76,6 +76,7 @@ send_window_choose(struct pw_send *s)
 		if (wf.wf_guess || wf.wf_rate > s->snd_pace)
 			wf.wf_rate = s->snd_pace;
 		wf.wf_guess = wf.wf_plenty = false;
+		wf.wf_lead = 0;
 	}
 	/* A client of a bounded loop might not read, so a new transmission starts with a small window. */
 	if (send_bound(s) > 0)

@@ -41,7 +41,7 @@ size_t window_size(const struct window_facts *);
  * Returns the number of unsent bytes at which the next window is fetched: the data that the client
  * reads in twice the time of a fetch, but at least WINDOW_LEAST bytes, and at most WINDOW_LEAD
  * windows.  A rate that was measured while the transmission waited for the disk is too low, so a
- * lead of more than a window falls by at most a quarter at once.  On a disk that seeks: in four seconds, since the time of a
+ * lead of more than a window falls by at most a quarter at once, within these limits.  On a disk that seeks: in four seconds, since the time of a
  * fetch grows to seconds when many clients come, and at least half a window.
  */
 size_t window_lead(const struct window_facts *, size_t window);
