@@ -317,7 +317,7 @@ drop_evicts_and_is_exact(void)
 	return worker_never_waits("drop", KEEP_CLIENTS) && yes;
 }
 
-/* Returns true if the request of a file that the disk cannot read ended with status 503, or too early. */
+/* Returns true if the request of a file that the disk cannot read ended with status 500, or too early. */
 static bool
 is_refused(const struct http *ht, unsigned i)
 {
@@ -330,7 +330,7 @@ is_refused(const struct http *ht, unsigned i)
 	    : ht->ht_done ? "ended"
 			  : "pending");
 	return http_is_aborted(ht, file) ||
-	       (ht->ht_done && ht->ht_status == 503);
+	       (ht->ht_done && ht->ht_status == 500);
 }
 
 /*
