@@ -280,17 +280,23 @@ device_stats(struct pw_device *dv, struct pw_device_stats *ds)
 	pthread_mutex_unlock(&dv->dv_lock);
 }
 
+/* The caller then acquires dv_lock without pl_lock: pool_thread_start acquires them in the other order. */
+static size_t
+device_count(struct pw_pool *pl)
+{
+	size_t n;
+
+	meter_lock(&pl->pl_lock);
+	n = pl->pl_ndevices;
+	pthread_mutex_unlock(&pl->pl_lock);
+	return n;
+}
+
 size_t
 pw_pool_devices(struct pw_pool *pl, struct pw_device_stats *ds, size_t max)
 {
-	size_t i, known, n = 0;
+	size_t i, known = device_count(pl), n = 0;
 
-	/*
-	 * Releases pl_lock before acquiring dv_lock: pool_thread_start acquires them in the other order.
-	 */
-	meter_lock(&pl->pl_lock);
-	known = pl->pl_ndevices;
-	pthread_mutex_unlock(&pl->pl_lock);
 	for (i = 0; i < known && n < max; i++)
 		if (pl->pl_devices[i]->dv_kind != POOL_NO_DISK)
 			device_stats(pl->pl_devices[i], &ds[n++]);
@@ -310,11 +316,8 @@ device_head(struct pw_device *dv, struct pool_head *ph)
 size_t
 pool_heads(struct pw_pool *pl, struct pool_head *ph, size_t max)
 {
-	size_t i, known, n = 0;
+	size_t i, known = device_count(pl), n = 0;
 
-	meter_lock(&pl->pl_lock);
-	known = pl->pl_ndevices;
-	pthread_mutex_unlock(&pl->pl_lock);
 	/* Slot 0 has no device of its own. */
 	for (i = 1; i < known && n < max; i++)
 		if (pl->pl_devices[i]->dv_kind == POOL_FILES)
