@@ -140,10 +140,10 @@ PAGES = (
          "download", DOWNLOADED,
          ("nodiskio", "nodiskio-unprivileged"), ("nginx-threads",),
          {"mib": 1024, "streams": "1,64"}, ("--keep-readahead",),
-         why="Each window of 2 MiB needs a disk thread, which opens the file again, maps the window "
-             "and unmaps it: disk threads take 28 % of the CPU time (`perf record -e cpu-clock`). The "
-             "kernel's own read-ahead reads 8 MiB for nginx at once. With 64 downloads nginx reads 1.8 "
-             "times what it sends."),
+         why="Each window of 2 MiB needs a disk thread, which opens the file again, maps the window, "
+             "reads it by a page fault and unmaps it. With one download disk threads take 30 % of the "
+             "CPU time (b432127f, `perf record -e cpu-clock`). The kernel's own read-ahead reads up to "
+             "8 MiB for nginx at once. With 64 downloads nginx reads 1.8 times what it sends."),
     Page("download-bbr", UNCACHED, "Large downloads with the congestion control BBR",
          "What does BBR change, which paces its segments also on the loopback?",
          "download", DOWNLOADED, ("nodiskio", "nodiskio-unprivileged"), ("nginx-threads",),

@@ -42,7 +42,6 @@ NOTES = [
     "A cold request that has no response when its probe stops is counted as not answered.",
     "CPU is the time of all of the server's threads at the safe load, as a share of its core; the "
     "busiest second is that of its seconds with the most CPU time.",
-    "Where the probe's own delay is near the p99, the generators' core was too busy.",
     "A p99 of 10 ms is near the probe's own delay (its column has the worst step), so the safe load "
     "below 10 ms tells servers apart only on a quieter machine.",
 ]
