@@ -9,7 +9,7 @@
  * another struct pw_file, which has no copy.  The module keeps a copy only if
  * the ctime of the file is so old that each later write changes the ctime.  A
  * store through a mapping may not change the ctime, so the module makes each
- * copy again after a second.
+ * copy again after a second, unless the kernel has evicted a page of the file.
  */
 
 
@@ -81,11 +81,14 @@ ngx_http_pagewise_copy_kept(struct pw_file *file)
 }
 
 
+/* sets rc to 0, or to -EAGAIN if not all bytes are resident, or to an error */
+
 static ngx_http_pagewise_copy_t *
-ngx_http_pagewise_copy_make(struct pw_file *file)
+ngx_http_pagewise_copy_make(struct pw_file *file, int *rc)
 {
-    int                        rc;
     ngx_http_pagewise_copy_t  *copy;
+
+    *rc = -ENOMEM;
 
     if ((size_t) file->fil_size
         > NGX_HTTP_PAGEWISE_COPY_ALL - ngx_http_pagewise_copy_bytes)
@@ -99,16 +102,16 @@ ngx_http_pagewise_copy_make(struct pw_file *file)
         return NULL;
     }
 
-    rc = pw_file_copy(file, 0, copy->data, file->fil_size);
+    *rc = pw_file_copy(file, 0, copy->data, file->fil_size);
 
-    if (rc == 0) {
+    if (*rc == 0) {
         copy->refs = 1;
         copy->size = file->fil_size;
         ngx_http_pagewise_copy_bytes += copy->size;
         return copy;
     }
 
-    if (rc == -ESTALE) {
+    if (*rc == -ESTALE) {
         file->fil_stale = true;
     }
 
@@ -156,6 +159,7 @@ ngx_http_pagewise_copy_keep(ngx_http_pagewise_kept_t *kept,
 ngx_http_pagewise_copy_t *
 ngx_http_pagewise_copy_get(struct pw_file *file)
 {
+    int                        rc;
     ngx_uint_t                 keep;
     ngx_http_pagewise_copy_t  *copy;
     ngx_http_pagewise_kept_t  *kept;
@@ -179,9 +183,16 @@ ngx_http_pagewise_copy_get(struct pw_file *file)
             return NULL;
         }
 
-        copy = ngx_http_pagewise_copy_make(file);
+        copy = ngx_http_pagewise_copy_make(file, &rc);
 
-        if (copy == NULL) {
+        if (rc == -EAGAIN) {
+
+            /* the earlier copy, if any, so that the request waits for no disk */
+
+            copy = kept->copy;
+            kept->until = ngx_current_msec + NGX_HTTP_PAGEWISE_COPY_AGE;
+
+        } else if (copy == NULL) {
             ngx_http_pagewise_copy_forget(kept);
             kept->until = ngx_current_msec + NGX_HTTP_PAGEWISE_COPY_AGE;
 

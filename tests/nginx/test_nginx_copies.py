@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import mounts
 import tree as t
 from harness import wait_until
 
@@ -14,6 +15,7 @@ SERVER = "server { listen unix:@on@; root %s; pagewise on; %s }"
 SIZE = 60000
 TIMES = 50
 SETTLED = 3  # seconds; the age of a ctime from which on a copy is kept, and one
+AGE = 1.0  # seconds after which a copy is made again: NGX_HTTP_PAGEWISE_COPY_AGE
 
 
 def settle(path):
@@ -40,6 +42,26 @@ def test_a_small_file_is_read_once_a_second(nginx, tmp_path, more):
         assert server.get("on", "/f").body == t.content(3, SIZE)
     seconds = time.monotonic() - begin
     assert bytes_read(server) - before <= (seconds + 2) * SIZE
+
+
+@pytest.mark.parametrize("more", ["", "open_file_cache max=9;"])
+def test_a_copy_is_sent_while_its_file_is_not_in_memory(nginx, tmp_path, more):
+    """Such a request waits for no disk, which may be busy."""
+    path = tmp_path / "f"
+    t.write(path, t.content(3, SIZE))
+    server = nginx(SERVER % (tmp_path, more))
+    settle(path)
+
+    def read_nothing():
+        assert server.get("on", "/f").body == t.content(3, SIZE)  # makes a copy, if that is due
+        if not mounts.evict(path):
+            return False
+        before, end = bytes_read(server), time.monotonic() + AGE + 0.1
+        while time.monotonic() < end:
+            assert server.get("on", "/f").body == t.content(3, SIZE)
+            time.sleep(AGE / 5)
+        return bytes_read(server) - before < SIZE // 2
+    wait_until(read_nothing, "responses that were not read")
 
 
 @pytest.mark.parametrize("more", ["", "open_file_cache max=9;"])
