@@ -278,6 +278,7 @@ ngx_int_t ngx_http_pagewise_wait(ngx_http_request_t *r,
 
 
 extern const struct pw_sink_ops  ngx_http_pagewise_sink_ops;
+extern const struct pw_sink_ops  ngx_http_pagewise_memory_sink_ops;
 
 extern ngx_module_t  ngx_http_pagewise_module;
 extern ngx_module_t  ngx_http_pagewise_filter_module;

@@ -37,6 +37,16 @@ const struct pw_sink_ops  ngx_http_pagewise_sink_ops = {
 };
 
 
+/* accepts no windows */
+
+const struct pw_sink_ops  ngx_http_pagewise_memory_sink_ops = {
+    ngx_http_pagewise_take,
+    ngx_http_pagewise_unacked,
+    NULL,
+    ngx_http_pagewise_room
+};
+
+
 #define ngx_http_pagewise_ctx_of(s)                                           \
     (((ngx_http_pagewise_send_t *)                                            \
         ((u_char *) (s) - offsetof(ngx_http_pagewise_send_t, sink)))->ctx)

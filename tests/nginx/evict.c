@@ -63,11 +63,23 @@ at_most(size_t len)
 	return len < TAKEN ? len : TAKEN;
 }
 
+static void
+check(int in, off64_t off)
+{
+	static const char text[] = "evict: a page is missing\n";
+	char byte;
+	struct iovec iov = {&byte, 1};
+
+	if (preadv2(in, &iov, 1, off, RWF_NOWAIT) == -1 && errno == EAGAIN)
+		(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+}
+
 ssize_t
 sendfile64(int out, int in, off64_t *off, size_t len)
 {
 	if (taking == out)
 		return is_full(out);
+	check(in, *off);
 	return took(out, NEXT(sendfile64)(out, in, off, at_most(len)));
 }
 

@@ -373,23 +373,41 @@ def test_a_small_file_that_does_not_go_at_once_comes_whole(nginx, tmp_path, more
     assert (data + everything(s)).endswith(content)
 
 
+@pytest.fixture
+def evicting(nginx, tmp_path):
+    """Starts nginx, which has one file that is evicted whenever its client is slow."""
+    def start(text):
+        if not os.access(nginx_server.EVICT, os.R_OK):
+            pytest.skip("no " + nginx_server.EVICT)
+        path = tmp_path / "f"
+        t.write(path, t.content(1, t.MIB // 2))
+        mounts.drop(path)
+        preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), nginx_server.EVICT]))
+        return path, nginx("server { root %s; pagewise on; %s }" % (tmp_path, text),
+                           env={"LD_PRELOAD": preload, "EVICT": path})
+    return start
+
+
 @pytest.mark.parametrize("more", ["", "sendfile off; output_buffers 1 256k;"])
-def test_a_file_that_is_evicted_whenever_its_client_is_slow_comes_whole(nginx, tmp_path, more):
+def test_a_file_that_is_evicted_whenever_its_client_is_slow_comes_whole(evicting, more):
     """More of a window may have gone than the library was told, when its rest is fetched again."""
-    if not os.access(nginx_server.EVICT, os.R_OK):
-        pytest.skip("no " + nginx_server.EVICT)
-    path = tmp_path / "f"
-    content = t.content(1, t.MIB // 2)
-    t.write(path, content)
-    mounts.drop(path)
-    preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), nginx_server.EVICT]))
-    server = nginx("server { listen unix:@on@; root %s; pagewise on; pagewise_cache drop; %s }" %
-                   (tmp_path, more), env={"LD_PRELOAD": preload, "EVICT": path})
+    path, server = evicting("listen unix:@on@; pagewise_cache drop;" + more)
+    content = path.read_bytes()
     # Of what it has given back it keeps no answer; and what is resident goes in large windows.
     assert server.get("on", "/f").body == content
     for _ in range(3):
         assert path.read_bytes() == content
         assert server.get("on", "/f", fields=("Range: bytes=0-",)).body == content
+
+
+def test_a_file_that_is_evicted_behind_http2_is_fetched_again(evicting, curl):
+    """nginx sends its queue of frames without the filters, so the queue must not refer to the file."""
+    path, server = evicting("listen unix:@on@; listen unix:@h2@ http2;")
+    content = path.read_bytes()
+    for _ in range(3):
+        assert curl(server, "/f").communicate()[0] == content
+        mounts.drop(path)
+    assert "a page is missing" not in server.output()
 
 
 def test_a_client_of_http2_that_leaves_leaves_nothing_behind(slow, fast, nginx, curl):  # noqa: F811
