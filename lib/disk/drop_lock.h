@@ -20,15 +20,15 @@
 struct drop_lock {
 	/* held for reading while a loop sends, for writing while a disk thread drops */
 	alignas(CACHE_LINE) pthread_rwlock_t dl_lock;
-	atomic_uint dl_drops; /* total number of announced drops */
+	atomic_uint dl_drops; /* number of calls of drop_lock_announce */
 };
 
 void drop_lock_init(struct drop_lock *);
 void drop_lock_destroy(struct drop_lock *);
 
 /*
- * drop_lock_announce counts a drop; call it before the drop is queued.  drop_lock_drops returns the number
- * of announced drops.  Any thread.
+ * drop_lock_announce counts a drop.  Call it before the drop is queued, and again after the pages were
+ * dropped, with the lock held.  drop_lock_drops returns the number of calls.  Any thread.
  */
 void drop_lock_announce(struct drop_lock *);
 unsigned drop_lock_drops(struct drop_lock *);

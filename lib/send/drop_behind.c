@@ -104,6 +104,8 @@ drop_behind_drop_run(struct job *job)
 	    dj->dj_off + dj->dj_len);
 	pins_reap(dj->dj_pins, dj->dj_dev);
 	os_drop(dj->dj_fd, dj->dj_off, (size_t)dj->dj_len);
+	/* Another loop may have checked these pages since the drop was announced. */
+	drop_lock_announce(dj->dj_lock);
 	drop_lock_leave(dj->dj_lock);
 	return 0;
 }

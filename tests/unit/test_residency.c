@@ -4,6 +4,10 @@
  */
 #include "residency_fixture.h"
 
+#include "lib/send/drop_behind.h"
+
+#define ROUNDS 20
+
 static void
 a_cold_file_of_ours_is_not_resident(void **state)
 {
@@ -319,6 +323,51 @@ a_yes_for_a_file_that_is_given_back_does_not_hold(void **state)
 	pw_file_unref(&file);
 }
 
+/*
+ * Checks a range between the announcement of a drop through another name of the file, and the drop.  Returns
+ * true if the range was resident, and the pages left.  Without a second announcement the check would hold for
+ * RESIDENCY_HOLDS, which most rounds do not take.
+ */
+static bool
+early_check_does_not_hold(
+    struct fixture *fx, struct pw_file *file, struct pw_file *same)
+{
+	struct latch la;
+	bool was, is;
+
+	read_in(file->fil_fd, 0, (size_t)SIZE);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
+	drop_behind_add(same, 0, SIZE, 0);
+	was = pw_resident(file, 0, (size_t)SIZE) == 1;
+	latch_open(&la);
+	settle(fx->fx_loop);
+	is = pw_resident(file, 0, (size_t)SIZE) == 1;
+	if (!was || pages_resident(file->fil_fd, 0, (size_t)SIZE) > 0)
+		return false;
+	assert_false(is);
+	return true;
+}
+
+static void
+a_check_before_a_queued_drop_does_not_hold(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file, *same;
+	unsigned i, held = 0;
+
+	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	make_file(fx, "f", (size_t)SIZE);
+	make_link(fx, "f", "g");
+	file = open_file(fx, "f");
+	same = open_file(fx, "g");
+	assert_ptr_not_equal(file, same);
+	for (i = 0; i < ROUNDS; i++)
+		held += early_check_does_not_hold(fx, file, same);
+	assert_true(held > 0);
+	pw_file_unref(&same);
+	pw_file_unref(&file);
+}
+
 /* What cachestat says is asked first, so that nothing is brought in. */
 static void
 asking_about_a_cold_file_of_ours_brings_nothing_in(void **state)
@@ -368,6 +417,9 @@ main(void)
 	    TEST(a_part_of_a_piece_is_asked_for_with_the_rest),
 	    TEST(a_rest_that_is_not_there_does_not_matter),
 	    TEST(a_yes_for_a_file_that_is_given_back_does_not_hold),
+	    cmocka_unit_test_setup_teardown(
+		a_check_before_a_queued_drop_does_not_hold, setup_one_thread,
+		teardown),
 	    TEST(asking_about_a_cold_file_of_ours_brings_nothing_in),
 	    TEST(shared_memory_is_never_cold),
 	};
