@@ -416,8 +416,10 @@ pool_next_queue(struct pw_device *dv)
 		dv->dv_news++;
 		return &queue[JOB_NEW];
 	}
+	if (!begins)
+		return NULL; /* keeps dv_news, which ends the hold of a JOB_LONG (pool_may_begin) */
 	dv->dv_news = 0;
-	return begins ? &queue[JOB_LONG] : NULL;
+	return &queue[JOB_LONG];
 }
 
 /* Removes the next job from its queue and returns it, or NULL if none may begin. */

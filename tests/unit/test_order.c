@@ -222,6 +222,62 @@ a_disk_that_seeks_has_fewer_bytes_in_flight(void **state)
 	assert_int_equal(ran[2], 'b');
 }
 
+/* Returns when a thread of the device sleeps. */
+static void
+await_sleeper(struct pw_device *dv)
+{
+	bool sleeps = false;
+	int ms;
+
+	for (ms = 0; !sleeps && ms < PATIENCE; ms++) {
+		pthread_mutex_lock(&dv->dv_lock);
+		sleeps = dv->dv_sleepers > 0;
+		pthread_mutex_unlock(&dv->dv_lock);
+		if (!sleeps)
+			usleep(1000);
+	}
+	assert_true(sleeps);
+}
+
+/*
+ * Holds one of two threads by a first window that is 200 ms old, and queues the next window 'a', which the
+ * first window holds up.
+ */
+static struct pw_device *
+hold_by_a_late_window(struct fixture *fx, struct latch *la, struct pw_waiter *w)
+{
+	struct pw_device *dv = slow_disk(fx);
+
+	latch_shut_kind(la, JOB_NEW, dv, fx->fx_loop);
+	pthread_mutex_lock(&dv->dv_lock);
+	STAILQ_FIRST(&dv->dv_sweep->sw_news)->job_since -= 200000;
+	pthread_mutex_unlock(&dv->dv_lock);
+	submit_at(fx, JOB_LONG, 'a', 1, 1, w);
+	return dv;
+}
+
+/* The other thread sleeps after each first window, since no job may begin. */
+static void
+a_held_next_window_begins_after_four_first_ones(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_waiter waiters[MOST];
+	struct pw_device *dv;
+	struct latch la;
+	size_t n = 0;
+	char name;
+
+	dv = hold_by_a_late_window(fx, &la, &waiters[n++]);
+	for (name = 'A'; name <= 'E'; name++) {
+		await_sleeper(dv);
+		submit(fx, JOB_NEW, name, 1, &waiters[n++]);
+	}
+	await_sleeper(dv);
+	assert_non_null(strchr(ran, 'a'));
+	latch_open(&la);
+	settle(fx->fx_loop);
+}
+
 /*
  * Reads hold both threads of the quota, and a first lookup one of the two that only lookups may have.
  */
@@ -315,6 +371,9 @@ main(void)
 		teardown),
 	    cmocka_unit_test_setup_teardown(
 		a_disk_that_seeks_has_fewer_bytes_in_flight, setup_two,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_held_next_window_begins_after_four_first_ones, setup_two,
 		teardown),
 	    cmocka_unit_test_setup_teardown(
 		lookups_have_threads_that_reads_never_take, setup_two,
