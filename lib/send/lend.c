@@ -125,7 +125,7 @@ lend_choose(struct pw_fetch *ft)
 		ld->ld_how = lend_can_lock(ft) ? FETCH_FOLIO : FETCH_PAGES;
 }
 
-/* References the pin that has the whole window, a copy or a mapping.  Returns false if there is none. */
+/* References the pin that has the whole window, a copy or a locked mapping.  Returns false if there is none. */
 static bool
 lend_take_pin(struct pw_fetch *ft)
 {
@@ -138,7 +138,8 @@ lend_take_pin(struct pw_fetch *ft)
 			 : pins_take(lend_pins(ft), &key, off);
 	ft->ft_mem = lend_wants_memory(ft) ? pins_copy(ld->ld_pin, off)
 					   : pins_mapping(ld->ld_pin, off);
-	if (ft->ft_mem != NULL && !pins_marked(ld->ld_pin) &&
+	if (ft->ft_mem != NULL && pins_keeps(ld->ld_pin) &&
+	    !pins_marked(ld->ld_pin) &&
 	    pins_end(ld->ld_pin, off) >= off + (off_t)ft->ft_have)
 		return true;
 	ft->ft_mem = NULL;

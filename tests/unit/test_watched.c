@@ -168,6 +168,38 @@ window_whose_pages_were_evicted_is_checked_again(void **state)
 	pw_file_unref(&file);
 }
 
+/* A fetch lends pages that are locked, or none. */
+static void
+watched_window_is_not_lent(void **state)
+{
+	struct fixture *fx = *state;
+	struct pins *ps = fx->fx_pool->pl_pins;
+	struct pw_file *file = popular_file(fx);
+	struct pins_key key = pins_key(file);
+	struct pw_fetch ft = {.ft_waiter.wt_done = nothing_done,
+	    .ft_file = file,
+	    .ft_len = OS_FOLIO,
+	    .ft_want = PW_FETCH_PAGES};
+	const char *map;
+	struct pin *pn;
+	int error;
+
+	assert_true(becomes_watched(fx, file));
+	pn = pins_take(ps, &key, 0);
+	assert_true(pins_watched(pn));
+	map = pins_mapping(pn, 0);
+	error = pw_fetch(&ft);
+	settle(fx->fx_loop);
+	if (error == -EINPROGRESS)
+		error = ft.ft_waiter.wt_error;
+	assert_int_equal(error, 0);
+	assert_int_equal(ft.ft_have, OS_FOLIO);
+	assert_ptr_not_equal(ft.ft_mem, map);
+	pw_unpin(&ft);
+	pins_release(ps, &pn);
+	pw_file_unref(&file);
+}
+
 static void
 files_of_less_than_a_window_are_not_watched(void **state)
 {
@@ -212,6 +244,7 @@ main(void)
 	    TEST(window_that_is_not_requested_is_released),
 	    TEST(watched_window_of_a_file_that_changed_is_not_used),
 	    TEST(window_whose_pages_were_evicted_is_checked_again),
+	    TEST(watched_window_is_not_lent),
 	    TEST(files_of_less_than_a_window_are_not_watched),
 	    TEST(nothing_is_watched_above_the_limit_of_pins),
 	};
