@@ -1,10 +1,11 @@
 /*
- * device: the properties and the statistics of a device and its file system.
+ * device: the properties, the part of the budget, and the statistics of a device and its file system.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/disk/completion.h"
 #include "lib/disk/pins.h"
 #include "lib/disk/pool_priv.h"
 #include "lib/os/meter.h"
@@ -231,6 +232,32 @@ pool_room_plenty(struct pw_device *dv)
 {
 	return budget_plenty(dv->dv_pool->pl_room, &dv->dv_room,
 	    device_seeks(dv) ? 1 : POOL_PLENTY);
+}
+
+int
+pool_room_take(struct pw_device *dv, size_t len, bool slow, struct pw_loop *lp,
+    struct pw_waiter *w)
+{
+	int error;
+
+	if (w != NULL)
+		w->wt_loop = lp;
+	error = budget_take(dv->dv_pool->pl_room, &dv->dv_room, len, slow, w);
+	if (error == -EINPROGRESS)
+		lp->lp_pending++;
+	return error;
+}
+
+void
+pool_room_give(struct pw_device *dv, size_t len)
+{
+	budget_give(dv->dv_pool->pl_room, &dv->dv_room, len);
+}
+
+struct budget *
+pool_room(struct pw_pool *pl)
+{
+	return pl->pl_room;
 }
 
 /* ---------------------------------------------------------------- statistics */

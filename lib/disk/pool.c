@@ -571,29 +571,3 @@ pool_submit(struct pw_device *dv, struct job *job, enum admit admit,
 	pthread_mutex_unlock(&dv->dv_lock);
 	return error;
 }
-
-int
-pool_room_take(struct pw_device *dv, size_t len, bool slow, struct pw_loop *lp,
-    struct pw_waiter *w)
-{
-	int error;
-
-	if (w != NULL)
-		w->wt_loop = lp;
-	error = budget_take(dv->dv_pool->pl_room, &dv->dv_room, len, slow, w);
-	if (error == -EINPROGRESS)
-		lp->lp_pending++;
-	return error;
-}
-
-void
-pool_room_give(struct pw_device *dv, size_t len)
-{
-	budget_give(dv->dv_pool->pl_room, &dv->dv_room, len);
-}
-
-struct budget *
-pool_room(struct pw_pool *pl)
-{
-	return pl->pl_room;
-}

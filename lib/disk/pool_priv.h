@@ -1,7 +1,7 @@
 /*
  * pool_priv: private to pool.c (queues and threads of devices), fetch.c (jobs that read
- * windows of files), device.c (properties and statistics of devices), tier_fetch.c and
- * tier_offer.c (windows of the tier).
+ * windows of files), device.c (properties, budget and statistics of devices),
+ * tier_fetch.c and tier_offer.c (windows of the tier).
  */
 #ifndef LIB_DISK_POOL_PRIV_H
 #define LIB_DISK_POOL_PRIV_H
