@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/disk/admission.h"
@@ -64,14 +65,30 @@ pool_wake_one(struct pw_device *dv)
 	sem_post(&dv->dv_work);
 }
 
+/*
+ * Sleeps until pool_wake_one wakes a thread.  While a JOB_LONG is queued on a disk that seeks, sleeps for at
+ * most a second, since no other thread ends the hold when SWEEP_STUCK has passed (sweep_long).
+ */
 static void
 pool_sleep_until_woken(struct pw_device *dv)
 {
+	bool held = device_seeks(dv) && !STAILQ_EMPTY(&dv->dv_queue[JOB_LONG]);
+	struct timespec end = {0};
+	int n;
+
+	if (held)
+		clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec++;
 	dv->dv_sleepers++;
 	pthread_mutex_unlock(&dv->dv_lock);
-	while (sem_wait(&dv->dv_work) == -1)
-		continue; /* EINTR */
+	do
+		n = held ? sem_timedwait(&dv->dv_work, &end)
+			 : sem_wait(&dv->dv_work);
+	while (n == -1 && errno == EINTR);
 	pthread_mutex_lock(&dv->dv_lock);
+	/* After a timeout dv_sleepers counts this thread, unless a post is left that no other thread received. */
+	if (n == -1 && sem_trywait(&dv->dv_work) == -1)
+		dv->dv_sleepers--;
 }
 
 static void

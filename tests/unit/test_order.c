@@ -222,6 +222,19 @@ a_disk_that_seeks_has_fewer_bytes_in_flight(void **state)
 	assert_int_equal(ran[2], 'b');
 }
 
+/* Drains the loop until `left` waits are pending. */
+static void
+settle_to(struct pw_loop *lp, unsigned left)
+{
+	struct pollfd pfd = {.fd = pw_loop_fd(lp), .events = POLLIN};
+
+	while (pw_loop_pending(lp) > left) {
+		if (poll(&pfd, 1, PATIENCE) != 1)
+			fail_msg("%u waits never ended", pw_loop_pending(lp));
+		pw_loop_drain(lp);
+	}
+}
+
 /* Returns when a thread of the device sleeps. */
 static void
 await_sleeper(struct pw_device *dv)
@@ -274,6 +287,21 @@ a_held_next_window_begins_after_four_first_ones(void **state)
 	}
 	await_sleeper(dv);
 	assert_non_null(strchr(ran, 'a'));
+	latch_open(&la);
+	settle(fx->fx_loop);
+}
+
+/* The first window is never read, and no other job wakes the other thread. */
+static void
+a_held_next_window_begins_when_the_first_one_is_stuck(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_waiter waiter;
+	struct latch la;
+
+	await_sleeper(hold_by_a_late_window(fx, &la, &waiter));
+	settle_to(fx->fx_loop, 1);
+	assert_string_equal(ran, "a");
 	latch_open(&la);
 	settle(fx->fx_loop);
 }
@@ -375,6 +403,9 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		a_held_next_window_begins_after_four_first_ones, setup_two,
 		teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_held_next_window_begins_when_the_first_one_is_stuck,
+		setup_two, teardown),
 	    cmocka_unit_test_setup_teardown(
 		lookups_have_threads_that_reads_never_take, setup_two,
 		teardown),
