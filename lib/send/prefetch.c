@@ -213,11 +213,25 @@ prefetch_back_off(struct pw_send *s)
 	return PW_SEND_PENDING;
 }
 
+/* Fetches the next chunk, without more budget. */
 static enum pw_send_status
-prefetch_again(struct pw_send *s, send_fetch_f fetch)
+prefetch_chunk(struct pw_send *s, send_fetch_f fetch)
 {
 	off_t from = s->snd_off, end = send_chunk_end(s);
 
+	residency_round(s->snd_file, &from, &end);
+	return prefetch_range(s, from, end, fetch);
+}
+
+/*
+ * Fetches the next chunk again, or has a disk thread send it.  If `locked` is true, the chunk was not checked, and
+ * its first FETCHES fetches do not count as evictions.
+ */
+static enum pw_send_status
+prefetch_again(struct pw_send *s, send_fetch_f fetch, bool locked)
+{
+	if (locked && send_priv(s)->ss_fetches < FETCHES)
+		return prefetch_chunk(s, fetch);
 	send_priv(s)->ss_short = true;
 	if (send_priv(s)->ss_fetches >= FETCHES && !send_priv(s)->ss_backed_off)
 		return prefetch_back_off(s);
@@ -227,8 +241,7 @@ prefetch_again(struct pw_send *s, send_fetch_f fetch)
 		budget_evicted(pool_room(s->snd_loop->lp_pool), clock_now());
 	if (send_priv(s)->ss_fetches >= FETCHES)
 		return send_by_pool(s);
-	residency_round(s->snd_file, &from, &end);
-	return prefetch_range(s, from, end, fetch);
+	return prefetch_chunk(s, fetch);
 }
 
 /*
@@ -244,13 +257,13 @@ prefetch_was_evicted(const struct pw_send *s)
 }
 
 static enum pw_send_status
-prefetch_await(struct pw_send *s, send_fetch_f fetch)
+prefetch_await(struct pw_send *s, send_fetch_f fetch, bool locked)
 {
 	if (send_ahead_wait(s)) {
 		completion_count(s->snd_loop, COUNTED_MISSED);
 		return PW_SEND_PENDING;
 	}
-	return prefetch_was_evicted(s) ? prefetch_again(s, fetch)
+	return prefetch_was_evicted(s) ? prefetch_again(s, fetch, locked)
 				       : prefetch_window(s, fetch);
 }
 
@@ -382,14 +395,19 @@ prefetch_may_be_dropped(const struct pw_file *file)
 	       drop_lock_drops(file_priv(file)->fp_drop_lock) != 0;
 }
 
-/* Sends under the drop lock.  A residency check holds for this step only. */
+/*
+ * Sends under the drop lock.  A residency check holds for this step only.  Sets *missed and *locked if a disk
+ * thread that drops pages holds the lock.
+ */
 static enum pw_send_status
-prefetch_send_between_drops(struct pw_send *s, send_call_f call, bool *missed)
+prefetch_send_between_drops(
+    struct pw_send *s, send_call_f call, bool *missed, bool *locked)
 {
 	enum pw_send_status status;
 
-	*missed = !drop_lock_enter_send(file_priv(s->snd_file)->fp_drop_lock);
-	if (*missed)
+	*locked = !drop_lock_enter_send(file_priv(s->snd_file)->fp_drop_lock);
+	*missed = *locked;
+	if (*locked)
 		return PW_SEND_PENDING;
 	residency_dropped(s->snd_file);
 	send_priv(s)->ss_ready = -1;
@@ -451,7 +469,7 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 {
 	enum pw_send_status status;
 	off_t off = s->snd_off;
-	bool missed = false;
+	bool missed = false, locked = false;
 
 	if (s->snd_file != NULL && !residency_can_ask(s->snd_file) &&
 	    !prefetch_uses_copies(s))
@@ -462,11 +480,11 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 		status = send_hole(s);
 	else if (s->snd_file != NULL && s->snd_len > 0 &&
 		 prefetch_may_be_dropped(s->snd_file))
-		status = prefetch_send_between_drops(s, call, &missed);
+		status = prefetch_send_between_drops(s, call, &missed, &locked);
 	else
 		status = prefetch_send_resident(s, call, &missed);
 	if (missed)
-		return prefetch_await(s, fetch);
+		return prefetch_await(s, fetch, locked);
 	if (s->snd_off > off)
 		prefetch_progressed(s);
 	if (status == PW_SEND_AGAIN && send_was_refused(s))

@@ -6,6 +6,7 @@
 
 #include <sched.h>
 
+#include "lib/disk/drop_lock.h"
 #include "lib/disk/pool.h"
 #include "lib/send/window_size.h"
 #include "lib/util/clock.h"
@@ -391,6 +392,41 @@ what_is_evicted_is_fetched_again_after_a_pause(void **state)
 	end(&dl);
 }
 
+static uint64_t
+budget_max_of(const struct download *dl)
+{
+	struct pw_pool_stats ps;
+
+	pw_pool_stats(dl->dl_fx->fx_pool, &ps);
+	return ps.ps_unsent_max;
+}
+
+/* The pages are resident, but a disk thread drops pages of another file with the same lock. */
+static void
+a_chunk_that_is_locked_is_not_taken_for_evicted(void **state)
+{
+	struct drop_lock *lock;
+	struct download dl;
+	uint64_t most;
+
+	begin(&dl, *state, "nodiskio");
+	leave_no_room_for_pins(dl.dl_fx);
+	lock = file_priv(dl.dl_file)->fp_drop_lock;
+	drop_lock_announce(lock);
+	first_window(&dl);
+	send_up_to(&dl, 1);
+	most = budget_max_of(&dl);
+	assert_true(drop_lock_enter_drop(lock));
+	assert_int_equal(step(&dl), PW_SEND_PENDING);
+	assert_int_equal(stats(&dl).ls_evicted, 0);
+	assert_int_equal(budget_max_of(&dl), most);
+	drop_lock_leave(lock);
+	settle(dl.dl_fx->fx_loop);
+	assert_int_not_equal(step(&dl), PW_SEND_PENDING);
+	assert_int_equal(stats(&dl).ls_evicted, 0);
+	end(&dl);
+}
+
 #define TEST(f)	  cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define SINK(f)	  cmocka_unit_test_setup_teardown(f, setup_sinks, teardown)
 #define NARROW(f) cmocka_unit_test_setup_teardown(f, setup_one_thread, teardown)
@@ -410,12 +446,14 @@ main(void)
 	    TEST(a_cancelled_wait_for_budget_returns_it),
 	    TEST(windows_are_small_if_memory_is_short),
 	    TEST(what_is_evicted_is_fetched_again_after_a_pause),
+	    TEST(a_chunk_that_is_locked_is_not_taken_for_evicted),
 	    SINK(only_the_first_window_is_waited_for),
 	    SINK(without_read_ahead_one_chunk_is_fetched),
 	    SINK(without_budget_a_transmission_waits),
 	    SINK(a_cancelled_wait_for_budget_returns_it),
 	    SINK(windows_are_small_if_memory_is_short),
 	    SINK(what_is_evicted_is_fetched_again_after_a_pause),
+	    SINK(a_chunk_that_is_locked_is_not_taken_for_evicted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
