@@ -78,6 +78,16 @@ tier_offer_next(struct tiered *td)
 	return tw;
 }
 
+/* Frees a window that tier_offer_next returned. */
+static void
+tier_offer_end(struct tiered *td, struct tier_write *tw)
+{
+	tier_offer_free(td, tw);
+	meter_lock(&td->td_lock);
+	td->td_waiting--;
+	pthread_mutex_unlock(&td->td_lock);
+}
+
 /* Writes windows one after another, until none is left. */
 static int
 tier_offer_run(struct job *job)
@@ -88,12 +98,19 @@ tier_offer_run(struct job *job)
 	while ((tw = tier_offer_next(td)) != NULL) {
 		tier_write(td->td_tier, &tw->tw_key, tw->tw_off,
 		    pins_memory(tw->tw_pin), tw->tw_len);
-		tier_offer_free(td, tw);
-		meter_lock(&td->td_lock);
-		td->td_waiting--;
-		pthread_mutex_unlock(&td->td_lock);
+		tier_offer_end(td, tw);
 	}
 	return 0;
+}
+
+/* Frees the windows that wait, since no thread will write them. */
+static void
+tier_offer_give_up(struct tiered *td)
+{
+	struct tier_write *tw;
+
+	while ((tw = tier_offer_next(td)) != NULL)
+		tier_offer_end(td, tw);
 }
 
 static void
@@ -106,12 +123,8 @@ tier_offer_enqueue(struct tiered *td, struct tier_write *tw)
 	begins = !td->td_writing;
 	td->td_writing = true;
 	pthread_mutex_unlock(&td->td_lock);
-	if (!begins || tier_offer_call(td, JOB_LONG, tier_offer_run))
-		return;
-	/* The job for the next window will write this window as well. */
-	meter_lock(&td->td_lock);
-	td->td_writing = false;
-	pthread_mutex_unlock(&td->td_lock);
+	if (begins && !tier_offer_call(td, JOB_LONG, tier_offer_run))
+		tier_offer_give_up(td);
 }
 
 /*
