@@ -11,6 +11,8 @@
 
 #define PINS_MOST \
 	8192 /* maximum number of mappings; a process may have 65530 */
+#define PINS_POSTPONED \
+	64 /* maximum number of dead pins that one tick moves */
 
 _Static_assert(offsetof(struct pins, ps_count) == 0, "pins_any");
 
@@ -467,6 +469,25 @@ pins_age(struct pins *ps, uint64_t now_us)
 	}
 }
 
+/*
+ * Moves the first dead pins to the end if they are of this device, whose threads may hang, so that the next tick
+ * finds a pin of another device.  The lock is held.
+ */
+static void
+pins_postpone(struct pins *ps, uint64_t dev)
+{
+	struct pin *pn;
+	unsigned n;
+
+	for (n = 0; n < PINS_POSTPONED; n++) {
+		pn = TAILQ_FIRST(&ps->ps_dead);
+		if (pn->pn_key.pk_dev != dev)
+			return;
+		TAILQ_REMOVE(&ps->ps_dead, pn, pn_entry);
+		TAILQ_INSERT_TAIL(&ps->ps_dead, pn, pn_entry);
+	}
+}
+
 bool
 pins_tick(struct pins *ps, uint64_t now_us, uint64_t *dev)
 {
@@ -475,8 +496,10 @@ pins_tick(struct pins *ps, uint64_t now_us, uint64_t *dev)
 	meter_lock(&ps->ps_lock);
 	pins_age(ps, now_us);
 	pn = TAILQ_FIRST(&ps->ps_dead);
-	if (pn != NULL)
+	if (pn != NULL) {
 		*dev = pn->pn_key.pk_dev;
+		pins_postpone(ps, *dev);
+	}
 	pthread_mutex_unlock(&ps->ps_lock);
 	return pn != NULL;
 }

@@ -135,6 +135,33 @@ unreferenced_pin_is_removed_after_a_while(void **state)
 	assert_false(is_mapped(held));
 }
 
+/* No thread reaps the pins of the first device, which hangs. */
+static void
+device_that_hangs_does_not_hold_up_others(void **state)
+{
+	static const uint64_t devs[] = {DEV, DEV, DEV + 1};
+	struct pins *ps = pins_create(10 * PAGE, 1);
+	struct os_folio fo = {.fo_len = PAGE, .fo_pipe = -1};
+	uint64_t dev = 0, ino;
+
+	(void)state;
+	for (ino = 0; ino < COUNT(devs); ino++) {
+		assert_true(pins_reserve(ps, PAGE));
+		fo.fo_map = map_of(PAGE);
+		pins_add(ps,
+		    &(struct pins_key){.pk_dev = devs[ino], .pk_ino = ino}, 0,
+		    &fo, PINS_UNMARKED);
+		pins_forget(ps, devs[ino], ino, 0, PAGE);
+	}
+	assert_true(pins_tick(ps, clock_now(), &dev));
+	assert_int_equal(dev, DEV);
+	assert_true(pins_tick(ps, clock_now(), &dev));
+	assert_int_equal(dev, DEV + 1);
+	assert_true(pins_tick(ps, clock_now(), &dev));
+	assert_int_equal(dev, DEV);
+	pins_destroy(&ps);
+}
+
 static bool
 covers(struct pins *ps, off_t off, off_t end)
 {
@@ -540,6 +567,7 @@ main(void)
 	    cmocka_unit_test(pin_is_found_by_each_of_its_bytes),
 	    cmocka_unit_test(pin_stays_until_its_last_reference_is_released),
 	    cmocka_unit_test(unreferenced_pin_is_removed_after_a_while),
+	    cmocka_unit_test(device_that_hangs_does_not_hold_up_others),
 	    cmocka_unit_test(
 		pins_of_a_range_are_forgotten_unless_they_are_held),
 	    cmocka_unit_test(kept_mapping_proves_that_its_bytes_are_resident),
