@@ -11,8 +11,7 @@
 
 #define PINS_MOST \
 	8192 /* maximum number of mappings; a process may have 65530 */
-#define PINS_POSTPONED \
-	64 /* maximum number of dead pins that one tick moves */
+#define PINS_POSTPONED 64 /* maximum number of dead pins that one tick moves */
 
 _Static_assert(offsetof(struct pins, ps_count) == 0, "pins_any");
 
@@ -249,8 +248,9 @@ pins_insert_new(struct pins *ps, struct pin *pn, bool copies)
 	pn->pn_since = clock_now();
 	meter_lock(&ps->ps_lock);
 	other = pins_find(ps, &pn->pn_key, pn->pn_off, copies);
-	is_new = other == NULL || pins_end(other, pn->pn_off) < end ||
-		 (pins_watched(other) && !pins_watched(pn));
+	is_new =
+	    other == NULL || pins_end(other, pn->pn_off) < end ||
+	    (pins_watched(other) && (!pins_watched(pn) || other->pn_refs > 0));
 	if (is_new)
 		pins_insert(ps, pn);
 	pthread_mutex_unlock(&ps->ps_lock);

@@ -63,9 +63,9 @@ bool pins_have_room(struct pins *, size_t len);
 void pins_let_go(struct pins *, struct pin *);
 
 /*
- * Inserts a pin into the table.  Returns false, and inserts nothing, if another pin has all of its bytes;
- * one of PINS_WATCHED counts only for another of that kind.
- * If `copies` is true, only other copies count.
+ * Inserts a pin into the table.  Returns false, and inserts nothing, if another pin has all of its bytes.
+ * Another pin of PINS_WATCHED counts only for a new pin of that kind, and only without references, since its
+ * pages may be evicted while a transmission references it.  If `copies` is true, only other copies count.
  */
 bool pins_insert_new(struct pins *, struct pin *, bool copies);
 

@@ -66,8 +66,8 @@ prefetch_is_pinned(struct pw_send *s)
 }
 
 /*
- * Returns false if pages of a watched pin before `end` were evicted.  Then the transmission drops the pin, and
- * no other takes it.
+ * Returns false if pages of a watched pin before `end` were evicted.  Then the transmission releases the pin, and
+ * removes it unless another transmission references it.  That pin is found until the window is mapped again.
  */
 static bool
 prefetch_is_whole(struct pw_send *s, off_t end)

@@ -168,6 +168,31 @@ window_whose_pages_were_evicted_is_checked_again(void **state)
 	pw_file_unref(&file);
 }
 
+/* A page leaves the mapping while the transmission of a slow client references it. */
+static void
+window_whose_mapping_is_in_use_is_mapped_again(void **state)
+{
+	struct fixture *fx = *state;
+	struct pins *ps = fx->fx_pool->pl_pins;
+	struct pw_file *file = popular_file(fx);
+	struct pins_key key = pins_key(file);
+	struct pin *slow;
+	char *map;
+
+	assert_true(becomes_watched(fx, file));
+	slow = pins_take(ps, &key, 0);
+	assert_true(pins_watched(slow));
+	map = (char *)(uintptr_t)pins_mapping(slow, 0);
+	assert_int_equal(
+	    madvise(map + 7 * os_page_size(), os_page_size(), MADV_DONTNEED),
+	    0);
+	assert_true(send_again(fx, file) > 0);
+	assert_true(becomes_watched(fx, file));
+	pins_release(ps, &slow);
+	assert_int_equal(send_again(fx, file), 0);
+	pw_file_unref(&file);
+}
+
 /* A fetch lends pages that are locked, or none. */
 static void
 watched_window_is_not_lent(void **state)
@@ -244,6 +269,7 @@ main(void)
 	    TEST(window_that_is_not_requested_is_released),
 	    TEST(watched_window_of_a_file_that_changed_is_not_used),
 	    TEST(window_whose_pages_were_evicted_is_checked_again),
+	    TEST(window_whose_mapping_is_in_use_is_mapped_again),
 	    TEST(watched_window_is_not_lent),
 	    TEST(files_of_less_than_a_window_are_not_watched),
 	    TEST(nothing_is_watched_above_the_limit_of_pins),
