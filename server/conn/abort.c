@@ -62,7 +62,8 @@ conn_abort_forget_input(struct conn *c)
 /*
  * Aborts the request after a disk timeout, unless the disk is only busy.  Closes the socket at once
  * to free its descriptor, unless a disk thread or io_uring may send on it.  The memory stays until
- * the completion, which may never arrive.  Sends 503 if no response has begun.
+ * the completion, which may never arrive.  Sends 503 if no response has begun, not even as records
+ * that the TLS session holds.
  */
 void
 conn_give_up(struct conn *c)
@@ -76,7 +77,8 @@ conn_give_up(struct conn *c)
 	}
 	exchange_disk_late(c->cn_ex);
 	ours = pw_send_take_back(&rs->rs_send);
-	if (ours && response_sent(rs) == 0)
+	if (ours && response_sent(rs) == 0 &&
+	    !transport_holds(&c->cn_transport))
 		exchange_503(c->cn_ex);
 	if (ours)
 		conn_abort_forget_input(c);

@@ -180,7 +180,8 @@ fast_path_run(struct conn *c)
 	buf_consume(&c->cn_in, gone);
 	if (whole == n)
 		return FAST_PATH_SENT;
-	if (whole > 0 && sent == 0)
+	/* If the TLS session holds records of the next response, that response has begun. */
+	if (whole > 0 && sent == 0 && !transport_holds(&c->cn_transport))
 		return FAST_PATH_SENT;
 	return fast_path_go_on(c, &matches[whole], now, sent);
 }

@@ -93,6 +93,13 @@ transport_unacked(const struct transport *tr)
 	return tr->tr_tls == NULL ? n : n + tls_unsent(tr->tr_tls);
 }
 
+/* Returns true if the TLS session holds records of bytes that it has not accepted: tls_holds. */
+static inline bool
+transport_holds(const struct transport *tr)
+{
+	return tr->tr_tls != NULL && tls_holds(tr->tr_tls);
+}
+
 /* Returns true if data for the client waits in the kernel for a disk: see pw_awaits_disk. */
 static inline bool
 transport_awaits_disk(const struct transport *tr)

@@ -19,6 +19,7 @@
 #include "server/http/digest.h"
 #include "server/http/head_write.h"
 #include "server/http/status.h"
+#include "server/tls/session.h"
 
 #define ALLOW	    "Allow: GET, HEAD, OPTIONS\r\n"
 #define FREE_RANGES 16 /* maximum ranges that need no ex_ops->reserve */
@@ -564,6 +565,18 @@ response_client_left(int error)
 	}
 }
 
+/*
+ * Returns true if the TLS session holds records of this response.  The session will send these
+ * records, and would drop as many bytes of another response.  HTTP/2 never replaces the frames that
+ * the session holds.
+ */
+static bool
+response_is_held(const struct exchange *ex)
+{
+	return !ex->ex_head_apart && ex->ex_tls != NULL &&
+	       tls_holds(ex->ex_tls);
+}
+
 bool
 response_replaced(struct exchange *ex)
 {
@@ -577,7 +590,8 @@ response_replaced(struct exchange *ex)
 		rs->rs_file->fil_stale = true;
 	if (error != -EAGAIN && error != -ESTALE)
 		file_error_tell(ex, error);
-	cut = response_sent(rs) > 0 || rs->rs_status >= 500;
+	cut = response_sent(rs) > 0 || rs->rs_status >= 500 ||
+	      response_is_held(ex);
 	if (error == -ESTALE)
 		file_error_changed(ex, cut);
 	if (cut)

@@ -91,9 +91,9 @@ void response_head_given(struct exchange *);
 enum pw_send_status response_step(struct exchange *);
 
 /*
- * Tries to replace a failed response by an error response.  Returns false if bytes were sent, if
- * the client has left, or if the response is already a 5xx.  Logs the error, unless the client has
- * left or the device's queue is full (-EAGAIN).  Call after PW_SEND_ERROR.
+ * Tries to replace a failed response by an error response.  Returns false if bytes were sent or
+ * encrypted, if the client has left, or if the response is already a 5xx.  Logs the error, unless
+ * the client has left or the device's queue is full (-EAGAIN).  Call after PW_SEND_ERROR.
  */
 bool response_replaced(struct exchange *);
 

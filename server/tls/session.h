@@ -138,6 +138,16 @@ void tls_step(struct tls *);
 /* Returns the sink of responses, or NULL if responses go directly to the socket (tl_kernel). */
 struct pw_sink *tls_sink(struct tls *);
 
+/*
+ * Returns true if the session holds records of bytes that the sink has not accepted.  The session
+ * will send these records, so the caller must offer the same bytes again, or close the connection.
+ */
+static inline bool
+tls_holds(const struct tls *tl)
+{
+	return tl->tl_held > 0;
+}
+
 /* Receives as transport_recv does, after the handshake. */
 long tls_recv(struct tls *, void *, size_t room);
 

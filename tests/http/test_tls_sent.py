@@ -17,7 +17,8 @@ import pytest
 
 import tls
 import tls_peer
-from harness import request
+from harness import request, wait_until
+from limits import figure
 from tls_server import BIG, content, end, end_whatever_it_says, pairs, raw, raw_slow, start  # noqa: F401
 
 SEND_PATHS = ["nodiskio", "aio", "copy", "hot"]
@@ -148,6 +149,67 @@ def test_a_head_in_one_segment_of_many_records(start):
             assert c.response().body == b"small"
         c.finish()
     end(server)
+
+
+SHIFTS = range(1, 3000, 600)
+
+
+class Pipeline:
+    """A client that sends all of its requests before it reads a response: one for /shift, and more for /f."""
+
+    COUNT = 2000  # more responses than the socket has memory for
+
+    def __init__(self, server, warm, shift):
+        self.c = server.connect(rcvbuf=32 << 10)
+        warm(self.c)
+        self.c.send(request("/shift%d" % shift) + request("/f") * self.COUNT)
+
+    def bodies(self):
+        """Of complete responses.  The connection ends in order, or without a close_notify."""
+        with self.c as c:
+            assert c.response().status == 200
+            for _ in range(self.COUNT):
+                try:
+                    last = c.response()
+                except ConnectionResetError:
+                    return
+                assert last.status in (200, 503)
+                if last.status == 200:
+                    yield last.body
+                if last.closes:
+                    break
+            c.finish(last)
+
+
+@pytest.mark.parametrize("hot_set", [0, "16M"])
+def test_a_file_that_is_rewritten_while_its_record_waits_for_the_socket(start, site, content, hot_set):
+    """The session will send the record, so no other response may take its place."""
+    old, new = content[:3000], content[8192:8192 + 2000]  # a response is one record
+    (site / "f").write_bytes(old)
+    server = start(hot_set=hot_set, ktls="off")
+
+    def warm(c):
+        wait_until(lambda: c.ask("/f").body == old and
+                   (not hot_set or figure(server, "pagewise_hot_requests_total") > 0), "the file to be hot")
+
+    def is_stuck():
+        before = figure(server, "pagewise_sent_bytes_total")
+        time.sleep(0.3)
+        return figure(server, "pagewise_sent_bytes_total") == before
+
+    # Which record of a response waits depends on the bytes before it.
+    for shift in SHIFTS:
+        (site / ("shift%d" % shift)).write_bytes(content[:shift])
+    pipelines = [Pipeline(server, warm, shift) for shift in SHIFTS]
+    wait_until(is_stuck, "the sockets to be full")
+    with open(site / "f", "r+b") as f:
+        f.write(new)
+        f.truncate()
+    for pipeline in pipelines:
+        bodies = list(pipeline.bodies())
+        olds = bodies.count(old)
+        assert bodies == [old] * olds + [new] * (len(bodies) - olds)
+    end_whatever_it_says(server)
 
 
 def segments(sock):
