@@ -160,11 +160,13 @@ proxy_header_checks(struct str in, size_t at)
 
 /*
  * Skips the TLVs from offset `at` on.  Returns false if a TLV does not fit or has a wrong checksum.
+ * Returns false for a second checksum too, because each checksum costs a pass over the header.
  */
 static bool
 proxy_header_skip_fields(struct str in, size_t at)
 {
 	size_t left, len;
+	bool summed = false;
 
 	for (; at < in.s_len; at += TLV_FIXED + len) {
 		left = in.s_len - at;
@@ -173,9 +175,12 @@ proxy_header_skip_fields(struct str in, size_t at)
 		len = proxy_header_number(in.s_ptr + at + 1);
 		if (len > left - TLV_FIXED)
 			return false;
-		if (in.s_ptr[at] == TLV_CRC32C &&
-		    (len != 4 || !proxy_header_checks(in, at + TLV_FIXED)))
+		if (in.s_ptr[at] != TLV_CRC32C)
+			continue;
+		if (summed || len != 4 ||
+		    !proxy_header_checks(in, at + TLV_FIXED))
 			return false;
+		summed = true;
 	}
 	return true;
 }

@@ -29,7 +29,8 @@ enum proxy_header {
  * length of the header, and *client to the address and port of the proxy's client.  The address
  * family is AF_UNSPEC if the proxy opened the connection for itself or does not know the client
  * (LOCAL, UNKNOWN, UNSPEC, datagrams).  The address family is AF_UNIX for a client of a Unix socket
- * on the proxy's host.  TLVs must fit into the header, and are skipped; a checksum must be correct.
+ * on the proxy's host.  TLVs must fit into the header, and are skipped; a checksum must be correct,
+ * and the only one.
  */
 enum proxy_header proxy_header_read(
     const char *, size_t received, size_t *len, union sockaddr_any *client);

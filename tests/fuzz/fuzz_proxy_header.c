@@ -122,6 +122,8 @@ without(const uint8_t *p, size_t len, size_t at)
 static bool
 naive_fields(const uint8_t *p, size_t len, size_t at)
 {
+	int sums = 0;
+
 	while (at < len) {
 		size_t size;
 
@@ -133,7 +135,7 @@ naive_fields(const uint8_t *p, size_t len, size_t at)
 		if (p[at] == 3) {
 			uint32_t sum, is;
 
-			if (size != 4)
+			if (size != 4 || ++sums > 1)
 				return false;
 			sum = without(p, len, at + 3);
 			is = (uint32_t)p[at + 3] << 24 |

@@ -45,6 +45,17 @@ def v2_crc(source, more=b""):
     return head[:-4] + struct.pack("!I", crc32c(head))
 
 
+def v2_crc_zero(source, count):
+    """With so many checksums, which are all 0 and right, because of the last field."""
+    head = v2(source, tlv(3, bytes(4)) * count + tlv(4, bytes(4)))[:-4]
+    end = 0xFFFFFFFF
+    for _ in range(32):
+        end = (end ^ 0x82F63B78) << 1 | 1 if end & 0x80000000 else end << 1
+    head += struct.pack("<I", crc32c(head) ^ 0xFFFFFFFF ^ end)
+    assert crc32c(head) == 0
+    return head
+
+
 # (name, header, the client): None: the proxy itself.
 GOOD = [
     ("v1-4", v1("192.0.2.1"), "192.0.2.1"),
@@ -68,6 +79,7 @@ GOOD = [
     ("v2-ssl", v2("192.0.2.1", tlv(0x20, b"\1\0\0\0\0" + tlv(0x21, b"TLSv1.3"))), "192.0.2.1"),
     ("v2-crc", v2_crc("192.0.2.1"), "192.0.2.1"),
     ("v2-crc-6", v2_crc("2001:db9::1", tlv(2, b"example.org")), "2001:db9::1"),
+    ("v2-crc-zero", v2_crc_zero("192.0.2.1", 1), "192.0.2.1"),
     ("v2-longest", v2("192.0.2.1", tlv(4, bytes(4096 - 16 - 12 - 3))), "192.0.2.1"),
 ]
 
@@ -105,6 +117,7 @@ BROKEN = [
     ("v2-field-long", v2("192.0.2.1", b"\x04\x00\x05abcd")),
     ("v2-crc-wrong", v2_crc("192.0.2.1")[:-1] + b"\0"),
     ("v2-crc-short", v2("192.0.2.1", tlv(3, b"abc"))),
+    ("v2-crc-twice", v2_crc_zero("192.0.2.1", 2)),
     ("v2-too-long", v2("192.0.2.1", tlv(4, bytes(4096 - 16 - 12 - 2)))),
     ("v2-65535", SIGNATURE + b"\x21\x11\xff\xff"),
 ]
