@@ -305,18 +305,30 @@ conn_refuse_late(struct conn *c)
 		conn_run(c);
 }
 
+/* Returns true if a part of a TLS record is all that the client has sent since the last request. */
+static bool
+conn_has_record_part(const struct conn *c)
+{
+	const struct tls *tl = c->cn_transport.tr_tls;
+
+	return c->cn_state == CONN_READ && tl != NULL && tls_has_part(tl);
+}
+
 /*
  * Closes an idle connection at the end of the grace period, unless a request has arrived.  An
- * incomplete PROXY header does not count as a request.
+ * incomplete PROXY header does not count as a request.  A client that has sent a part of a TLS
+ * record gets TIMER_HEAD once to send the rest.
  */
 static void
-conn_end_idle(struct conn *c)
+conn_end_idle(struct conn *c, enum timer timer)
 {
 	bool news = c->cn_state == CONN_PROXY
 			? conn_has_news(c)
 			: !transport_nothing_came(&c->cn_transport);
 
-	if (!news && conn_linger(c) == NEXT_CLOSE)
+	if (!news && timer != TIMER_HEAD && conn_has_record_part(c))
+		conn_timer(c, TIMER_HEAD);
+	else if (!news && conn_linger(c) == NEXT_CLOSE)
 		conn_close(c);
 	else
 		conn_run(c);
@@ -413,7 +425,7 @@ conn_on_timeout(struct sched_item *it, enum timer timer)
 	else if (c->cn_in.b_len > 0 && c->cn_state == CONN_READ)
 		conn_refuse_late(c);
 	else if (c->cn_worker->wk_draining)
-		conn_end_idle(c);
+		conn_end_idle(c, timer);
 	else
 		conn_close(c);
 }

@@ -72,7 +72,8 @@ enum next conn_ended(const struct conn *);
 
 /*
  * Returns true if the socket has unread bytes.  Does not count an incomplete ClientHello or PROXY
- * header before TLS: both stay in the socket until complete.
+ * header before TLS: both stay in the socket until complete.  Does not count a part of a TLS record
+ * that the session has read.
  */
 bool conn_has_news(const struct conn *);
 

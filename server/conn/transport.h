@@ -72,7 +72,10 @@ long transport_skip(const struct transport *, void *, size_t len);
 /* Returns true if the connection was reset, so that nothing can be sent. */
 bool transport_is_broken(const struct transport *);
 
-/* Returns true if no unread bytes are pending, even if the client has closed. */
+/*
+ * Returns true if no unread bytes are pending, even if the client has closed.  A part of a TLS
+ * record does not count as pending once the session has read it.
+ */
 bool transport_nothing_came(const struct transport *);
 
 /*

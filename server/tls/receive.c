@@ -352,26 +352,32 @@ tls_recv(struct tls *tl, void *to, size_t room)
 }
 
 bool
-tls_is_drained(const struct tls *tl)
+tls_has_input(const struct tls *tl)
 {
 	const struct tls_inbox *ib = &tl->tl_inbox;
 	size_t len;
 
+	if (ib->ib_plain > 0)
+		return true;
+	len = ib->ib_raw == 0
+		  ? 0
+		  : record_length(ib->ib_mem + ib->ib_at, ib->ib_raw);
+	return len > 0 && len <= ib->ib_raw;
+}
+
+bool
+tls_has_part(const struct tls *tl)
+{
+	return tl->tl_inbox.ib_raw > 0 && !tls_has_input(tl);
+}
+
+bool
+tls_is_drained(const struct tls *tl)
+{
 	/*
 	 * After the end of the session no event follows, so tls_recv must be called again to report
 	 * the end.
 	 */
-	if (!tl->tl_drained || ib->ib_plain > 0 || tl->tl_closed ||
-	    tl->tl_broken)
-		return false;
-	len = ib->ib_raw == 0
-		  ? 0
-		  : record_length(ib->ib_mem + ib->ib_at, ib->ib_raw);
-	return len == 0 || len > ib->ib_raw;
-}
-
-bool
-tls_has_input(const struct tls *tl)
-{
-	return tl->tl_inbox.ib_mem != NULL;
+	return tl->tl_drained && !tl->tl_closed && !tl->tl_broken &&
+	       !tls_has_input(tl);
 }

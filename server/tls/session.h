@@ -154,8 +154,14 @@ long tls_recv(struct tls *, void *, size_t room);
 /* Returns true if the session knows of no received bytes that can be read now. */
 bool tls_is_drained(const struct tls *);
 
-/* Returns true if the session holds received bytes that the caller has not read. */
+/*
+ * Returns true if the session holds received bytes that the caller can read.  A part of a record
+ * does not count, because the client may never send the rest.
+ */
 bool tls_has_input(const struct tls *);
+
+/* Returns true if a part of a record is all that the session holds. */
+bool tls_has_part(const struct tls *);
 
 /* Returns the number of bytes in tl_rest. */
 size_t tls_unsent(const struct tls *);

@@ -53,6 +53,53 @@ def test_clients_with_a_part_of_a_hello_cannot_keep_out_others(start):
     server.stop(messages=True)
 
 
+@pytest.mark.parametrize("state", ["head", "idle"])
+def test_clients_with_a_part_of_a_record_cannot_keep_out_others(start, state):
+    server = start(max_connections=4, head_timeout=600, keepalive_timeout=600)
+    held = [tls.Socket(raw(server, "127.0.0.2")).open() for _ in range(4)]
+    for sock in held:
+        if state == "idle":
+            sock.sendall(request("/small"))
+            assert sock.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        sock.raw.sendall(b"\x17")
+    wait_until(lambda: figure(server, "pagewise_connections", '{state="%s"}' % state) == 4, "all of them")
+    with server.connect(source="127.0.0.3") as c:
+        assert c.ask("/small").body == b"small"
+        c.finish()
+    for sock in held:
+        sock.close()
+    server.stop(messages=True)
+
+
+def test_a_client_with_a_part_of_a_record_does_not_keep_the_old_process_of_a_reload(start):
+    server = start(head_timeout=1)
+    with server.connect() as c:
+        assert c.ask("/small").body == b"small"
+        c.sock.raw.sendall(b"\x17\x03\x03")
+        old = server.pid
+        server.reload()
+        wait_until(lambda: old not in server.processes(), "the old process to end")
+        c.eof()
+    end(server)
+
+
+def test_a_request_whose_record_comes_slowly_is_answered_during_a_reload(start):
+    """The rest of the record may come after the second that idle connections have."""
+    server = start()
+    with server.connect() as c:
+        assert c.ask("/small").body == b"small"
+        c.sock.tls.write(request("/small"))
+        record = c.sock.outgoing.read()
+        c.sock.raw.sendall(record[:7])
+        server.reload()
+        time.sleep(1.5)
+        c.sock.raw.sendall(record[7:])
+        response = c.response()
+        assert response.body == b"small" and response.closes
+        c.eof()
+    end(server)
+
+
 def test_a_hello_in_pieces(start):
     """As many as it has bytes: tlsfuzzer's test-record-layer-fragmentation sends more than 1000."""
     server = start()

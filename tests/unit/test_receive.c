@@ -87,7 +87,8 @@ record_may_come_byte_by_byte(void **state)
 		n = make(&pr, SSL3_RT_APPLICATION_DATA, "text", 4, mem);
 		for (size_t at = 0; at < n; at++) {
 			expect_nothing(&pr);
-			assert_int_equal(tls_has_input(pr.pr_tls), at > 0);
+			assert_false(tls_has_input(pr.pr_tls));
+			assert_int_equal(tls_has_part(pr.pr_tls), at > 0);
 			put(&pr, mem + at, 1);
 		}
 		expect(&pr, "text", 64);
