@@ -181,13 +181,15 @@ conn_http2_set_timer(struct conn *c)
 {
 	struct h2 *h2 = c->cn_h2->ch_session;
 	enum timer timer = c->cn_item.it_timer;
+	/* The client owes the rest of a head, or only the rest of bodies. */
+	bool owes = h2->h2_heading != NULL ||
+		    (h2_awaits_bodies(h2) && c->cn_h2->ch_in == NULL);
 
 	if (c->cn_h2->ch_rest != NULL || timer == TIMER_GRACE)
 		return;
-	if ((!h2_is_idle(h2) || c->cn_h2->ch_in != NULL) &&
-	    h2->h2_heading == NULL)
+	if ((!h2_is_idle(h2) || c->cn_h2->ch_in != NULL) && !owes)
 		conn_timer(c, TIMER_NONE);
-	else if (h2->h2_heading != NULL || h2->h2_requests == 0) {
+	else if (owes || h2->h2_requests == 0) {
 		if (timer != TIMER_HEAD)
 			conn_timer(c, TIMER_HEAD);
 	} else if (timer != TIMER_IDLE && timer != TIMER_REST) {

@@ -34,7 +34,7 @@ void
 h2_check(const struct h2 *h2)
 {
 	const struct h2_stream *sm;
-	unsigned count = 0, open = 0, pending = 0;
+	unsigned count = 0, open = 0, bodies = 0, pending = 0;
 	size_t heads = 0, kept = 0, more = 0;
 
 	TAILQ_FOREACH(sm, &h2->h2_all, sm_all)
@@ -42,6 +42,7 @@ h2_check(const struct h2 *h2)
 		h2_invariants_check_stream(sm);
 		count++;
 		open += !sm->sm_closed;
+		bodies += !sm->sm_closed && sm->sm_responded;
 		heads += sm->sm_heavy;
 		kept += sm->sm_kept;
 		more += sm->sm_more;
@@ -49,6 +50,7 @@ h2_check(const struct h2 *h2)
 	}
 	RULE(count == h2->h2_count);
 	RULE(open == h2->h2_open);
+	RULE(bodies == h2->h2_bodies);
 	RULE(pending == h2->h2_pending);
 	RULE(heads == h2->h2_heads);
 	RULE(kept == h2->h2_kept);

@@ -82,6 +82,7 @@ struct h2 {
 	struct h2_streams h2_due; /* streams to run in the next time slice */
 	unsigned h2_count;	  /* streams in h2_all */
 	unsigned h2_open;	  /* streams not closed by both sides */
+	unsigned h2_bodies;	  /* of these, streams with sm_responded */
 	unsigned h2_pending;	  /* streams that wait for a completion */
 	unsigned h2_requests;	  /* number of requests since the start */
 	struct h2_stream *h2_heading; /* stream with a partial head */
@@ -221,11 +222,18 @@ h2_is_idle(const struct h2 *h2)
 	return h2->h2_open == 0;
 }
 
-/* Returns true if a stream other than h2_heading is open. */
+/* Returns true if a stream other than h2_heading has no complete response yet. */
 static inline bool
 h2_is_responding(const struct h2 *h2)
 {
-	return h2->h2_open > (h2->h2_heading != NULL ? 1U : 0U);
+	return h2->h2_open - h2->h2_bodies > (h2->h2_heading != NULL ? 1U : 0U);
+}
+
+/* Returns true if streams are open, and each has only the rest of its request to receive. */
+static inline bool
+h2_awaits_bodies(const struct h2 *h2)
+{
+	return h2->h2_open > 0 && h2->h2_open == h2->h2_bodies;
 }
 
 static inline bool

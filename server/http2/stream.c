@@ -358,6 +358,8 @@ void
 h2_stream_responded(struct h2_stream *sm)
 {
 	sm->sm_state = H2_DONE;
+	sm->sm_responded = true;
+	sm->sm_session->h2_bodies++;
 	h2_stream_timer(sm, TIMER_SEND);
 	h2_stream_stop_body(sm);
 }
@@ -407,6 +409,8 @@ h2_stream_closed(struct h2_stream *sm)
 
 	sm->sm_closed = true;
 	h2->h2_open--;
+	if (sm->sm_responded)
+		h2->h2_bodies--;
 	if (h2->h2_heading == sm)
 		h2->h2_heading = NULL;
 	if (sm->sm_ex == NULL || !sm->sm_ex->ex_pending) {

@@ -61,6 +61,8 @@ struct h2_stream {
 	bool sm_due; /* true if the stream is on h2_due */
 	/* true if h2_stream_look ran since the disk wait */
 	bool sm_looked;
+	/* true if the response was sent before the request ended */
+	bool sm_responded;
 	bool sm_closed;	      /* true if both sides have closed the stream */
 	bool sm_ours;	      /* true if the server reset the stream */
 	bool sm_failed;	      /* true if the response cannot continue */

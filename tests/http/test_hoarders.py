@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+import h2_raw
 import tls
 import tls_peer
 from harness import PATIENCE, readable, request, wait_until
@@ -27,6 +28,8 @@ SCARCE = (r"pagewise: warning: cannot accept connections: Too many open files: "
 CLOSED = (r"pagewise: warning: closed a connection from 127\.\d+\.\d+\.\d+ that has sent no "
           r"request, because descriptors ran out or max_connections was reached \(\d+ connections from this address\)\n")
 TOLD = "(%s|%s|%s)*" % (FULL, SCARCE, CLOSED)
+WITHHOLDS_HTTP2 = h2_raw.PREFACE + h2_raw.settings() + h2_raw.frame(h2_raw.SETTINGS, h2_raw.ACK) + \
+    h2_raw.get(1, b"/f0", flags=h2_raw.END_HEADERS, more=[(b"content-length", b"60000")])
 RIPE = 0.1  # seconds; a connection is left alone for less
 
 
@@ -151,6 +154,7 @@ def test_many_addresses_cannot_keep_out_other_clients(full, limit, workers):
     pytest.param(b"G\n", id="lingers"),
     pytest.param(request("/f0", fields={"Connection": "close"}), id="closes"),
     pytest.param(request("/f0", fields={"Content-Length": "60000"}), id="withholds"),
+    pytest.param(WITHHOLDS_HTTP2, id="withholds_http2"),
 ])
 @pytest.mark.slow
 def test_clients_with_responses_cannot_keep_out_others(full, workers, says):

@@ -13,7 +13,7 @@ import pytest
 import h2_raw as raw
 from h2_raw import Client, frame, get, update
 from harness import wait_until
-from limits import connections, figure, limited
+from limits import connections, figure, limited, timeouts
 from limits import start  # noqa: F401
 from test_limits import stopped
 
@@ -92,6 +92,16 @@ def test_flood_of_empty_data(server):
         c.send(get(1, b"/big", flags=raw.END_HEADERS))
         assert send_all(c, frame(raw.DATA, 0, 1), MANY)[1] == raw.ENHANCE_YOUR_CALM
     calmed(server)
+
+
+def test_client_that_withholds_a_body_is_closed_after_head_timeout(start):  # noqa: F811
+    server = start({"head_timeout": 1})
+    with Client(server.address) as c:
+        c.send(get(1, flags=raw.END_HEADERS) + get(3, flags=raw.END_HEADERS))
+        assert c.body(1) == b"small" and c.body(3) == b"small"
+        assert c.goaway() == (3, raw.NO_ERROR)
+    assert timeouts(server) == {"head": 1}
+    server.stop()
 
 
 def streams(first, n, what):
