@@ -87,14 +87,15 @@ h2_callbacks_is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
 
 /*
  * Returns true for a frame that the client must pay for.  HEADERS, CONTINUATION and DATA with bytes
- * are free, as requests and bodies have other limits.  libnghttp2 reports only some of the other
- * frames.
+ * are free, as requests and bodies have other limits.  Padded DATA is not free, because the padding
+ * may be all that it has.  libnghttp2 reports only some of the other frames.
  */
 static bool
 h2_callbacks_asks_for_nothing(const struct h2_walk_frame *wf)
 {
 	return wf->wf_type == NGHTTP2_DATA
-		   ? wf->wf_len == 0
+		   ? wf->wf_len == 0 ||
+			 (wf->wf_flags & NGHTTP2_FLAG_PADDED) != 0
 		   : wf->wf_type != NGHTTP2_HEADERS &&
 			 wf->wf_type != NGHTTP2_CONTINUATION;
 }

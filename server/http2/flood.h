@@ -3,9 +3,9 @@
  * CVE-2023-44487).  Pure.
  *
  * A client pays tokens for each frame that costs the server work and yields no response: a reset, a
- * PING, SETTINGS, an empty DATA, a priority, a window update.  A client earns tokens over time and
- * for accepted bytes.  A browser that leaves a page resets a hundred streams at once; during a
- * download a client sends two window updates for each DATA frame.
+ * PING, SETTINGS, an empty or padded DATA, a priority, a window update.  A client earns tokens over
+ * time and for accepted bytes.  A browser that leaves a page resets a hundred streams at once;
+ * during a download a client sends two window updates for each DATA frame.
  */
 #ifndef SERVER_HTTP2_FLOOD_H
 #define SERVER_HTTP2_FLOOD_H

@@ -63,6 +63,7 @@ h2_walk_describe(const struct h2_walk *wa, struct h2_walk_frame *wf)
 	*wf = (struct h2_walk_frame){
 	    .wf_len = h2_walk_length(wa),
 	    .wf_type = wa->wa_head[3],
+	    .wf_flags = wa->wa_head[4],
 	    .wf_stream = (int32_t)(h2_walk_number(wa->wa_head + 5) & INT32_MAX),
 	    .wf_depends = -1,
 	};

@@ -23,6 +23,7 @@ struct h2_walk {
 struct h2_walk_frame {
 	uint32_t wf_len;
 	uint8_t wf_type;
+	uint8_t wf_flags;
 	int32_t wf_stream;
 	int32_t wf_depends; /* stream that a PRIORITY depends on, else -1 */
 };

@@ -87,10 +87,13 @@ def test_flood_of_frames_without_requests(server, data):
     server.stop(messages=WARNING if limited(server, "http2_frames") else "")
 
 
-def test_flood_of_empty_data(server):
+@pytest.mark.parametrize("data", [frame(raw.DATA, 0, 1), frame(raw.DATA, raw.PADDED, 1, b"\0"),
+                                  frame(raw.DATA, raw.PADDED, 1, b"\2" + bytes(2))],
+                         ids=["empty", "length of the padding", "padding"])
+def test_flood_of_data_without_content(server, data):
     with Client(server.address) as c:
         c.send(get(1, b"/big", flags=raw.END_HEADERS))
-        assert send_all(c, frame(raw.DATA, 0, 1), MANY)[1] == raw.ENHANCE_YOUR_CALM
+        assert send_all(c, data, MANY)[1] == raw.ENHANCE_YOUR_CALM
     calmed(server)
 
 

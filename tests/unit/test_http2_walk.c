@@ -16,16 +16,17 @@
 static const struct {
 	uint32_t len;
 	uint8_t type;
+	uint8_t flags;
 	uint32_t stream;
 	uint32_t depends;
 	int32_t says;
 } frames[FRAMES] = {
-    {0, 4, 0, 0, -1},	      /* SETTINGS */
-    {5, 2, 3, 0x80000003, 3}, /* PRIORITY, exclusive */
-    {300, 0, 1, 0, -1},	      /* DATA */
-    {3, 2, 5, 0, -1},	      /* PRIORITY, too short */
-    {5, 2, 0x80000007, 9, 9}, /* a reserved bit */
-    {70000, 1, 7, 0, -1},     /* HEADERS */
+    {0, 4, 1, 0, 0, -1},	   /* SETTINGS */
+    {5, 2, 0, 3, 0x80000003, 3},   /* PRIORITY, exclusive */
+    {300, 0, 8, 1, 0, -1},	   /* DATA, padded */
+    {3, 2, 0, 5, 0, -1},	   /* PRIORITY, too short */
+    {5, 2, 255, 0x80000007, 9, 9}, /* a reserved bit */
+    {70000, 1, 5, 7, 0, -1},	   /* HEADERS */
 };
 
 static unsigned char stream[H2_WALK_PREFACE + 71000];
@@ -48,7 +49,7 @@ make(void)
 		begins[i] = stream_len;
 		put(frames[i].len, 3);
 		put(frames[i].type, 1);
-		put(0, 1);
+		put(frames[i].flags, 1);
 		put(frames[i].stream, 4);
 		if (frames[i].len >= 4) {
 			put(frames[i].depends, 4);
@@ -75,6 +76,7 @@ walk(size_t piece)
 			assert_true(n < FRAMES);
 			assert_int_equal(wf.wf_len, frames[n].len);
 			assert_int_equal(wf.wf_type, frames[n].type);
+			assert_int_equal(wf.wf_flags, frames[n].flags);
 			assert_int_equal(
 			    wf.wf_stream, frames[n].stream & INT32_MAX);
 			assert_int_equal(wf.wf_depends, frames[n].says);
