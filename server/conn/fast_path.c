@@ -127,10 +127,12 @@ fast_path_account(struct conn *c, const struct known *matches, int n,
 	return i;
 }
 
-/* Sends the remainder, and reports socket errors, through the normal response path. */
+/*
+ * Sends the remainder, and reports socket errors, through the normal response path.  Corrects
+ * kn_target, because buf_consume may have moved the head.
+ */
 static enum fast_path
-fast_path_go_on(
-    struct conn *c, const struct known *kn, uint64_t since, size_t sent)
+fast_path_go_on(struct conn *c, struct known *kn, uint64_t since, size_t sent)
 {
 	const char *begin = c->cn_in.b_data;
 	const struct cached_header *fl = kn->kn_fields;
@@ -146,8 +148,8 @@ fast_path_go_on(
 	rq->rq_method = METHOD_GET;
 	rq->rq_keepalive = true;
 	rq->rq_texts = header_cache_texts(fl, begin, kn->kn_line);
-	c->cn_ex->ex_target.tgt_path =
-	    (struct str){begin + STR("GET ").s_len, kn->kn_target.s_len};
+	kn->kn_target.s_ptr = begin + STR("GET ").s_len;
+	c->cn_ex->ex_target.tgt_path = kn->kn_target;
 	c->cn_head = (struct head){.hd_len = kn->kn_len};
 	c->cn_requests++;
 	known_asked(&c->cn_worker->wk_service, kn, since);

@@ -3,10 +3,12 @@
 import json
 import shutil
 import subprocess
+import time
 
 import pytest
 
-from harness import Finished, wait_until
+from harness import Finished, request, wait_until
+from hot import Hot, pipelined
 from test_admin import Admin
 
 
@@ -45,6 +47,44 @@ def test_most_requested_paths_are_listed(counting, hot_set):
     assert admin.value("pagewise_popular_requests_total") == 92
     assert admin.ask("/popular").headers["Content-Type"] == "application/json"
     assert admin.ask("/popular", "POST").status == 405
+
+
+def aliases(name, count):
+    """Targets of one file, which the list has apart."""
+    for mask in range(1, count + 1):
+        yield "/" + "".join("%%%02x" % ord(char) if mask >> i & 1 else char for i, char in enumerate(name))
+
+
+@pytest.mark.slow
+@pytest.mark.http1("its responses are sent together")
+def test_path_whose_response_fills_the_socket_is_listed(counting, site):
+    """The request of this response has moved in the buffer when it is counted.
+
+    The path has no counter then: those of other paths, which were requested more often, have replaced it.
+    """
+    large = ["/large%02d" % i for i in range(60)]  # together more than the socket has memory for
+    for path in large:
+        (site / path[1:]).write_bytes(bytes(60000))
+    (site / "aliased00").write_text("x")
+    (site / "small").write_bytes(bytes(1000))
+    server, admin = counting(workers=1, hot_set="16M", popular=len(large) + 1)
+    with server.connect(rcvbuf=16384) as c:
+        Hot(server).warm(c, "/small")
+        for path in large * 3:
+            assert c.ask(path).status == 200
+        for path in aliases("aliased00", 300):
+            c.send(request(path) * 4)
+            assert [c.response().status for _ in range(4)] == [200] * 4
+        c.send(pipelined(large, method="HEAD"))  # so that all are fresh
+        for _ in large:
+            assert c.response("HEAD").status == 200
+        c.send(pipelined(path for name in large for path in ("/small", name)))
+        time.sleep(0.2)
+        for _ in range(2 * len(large)):
+            assert c.response().status == 200
+        for path in large * 6:
+            assert c.ask(path).status == 200
+    assert {path for _, path, _ in paths(admin)} == {"/small", *large}
 
 
 def test_workers_are_added_up(counting):
