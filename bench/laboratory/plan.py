@@ -321,7 +321,10 @@ PAGES = (
              span("In dips it loses {lost} of its traffic", names="nodiskio", variant="cache keep",
                   lost="lost in dips")),
          ("nodiskio", "aio", "blocking"), ("nginx-threads-64",),
-         options=("--long",), figures=(0, 1, 2), rounds=1, asked=True),
+         options=("--long",), figures=(0, 1, 2), rounds=1, asked=True,
+         why="nginx's threads wait for the disk inside sendfile: the page of one device "
+             "([thesis](thesis.md)) has the profile. nodiskio's loop slept once in ten minutes, for "
+             "5.56 ms."),
     Page("zipf", MEMORY, "A few files are popular",
          "How many bytes are read from the disk when popularity follows Zipf's law?",
          "zipf", in_cases("disk bytes per byte served", "with cache auto it reads {ratio} of "

@@ -39,10 +39,10 @@ NOTES = [
     "The thesis compares FreeBSD's new sendfile with nginx on SF_NODISKIO and aio_read, ten "
     "minutes each, and found 11.64 % of the CPU time saved, with SF_NOCACHE 20.99 %; 1.28 "
     "and 1.25 TB were sent. Its new path has no counterpart on Linux: compare the shape.",
-    "Linux has no SF_NODISKIO. uring is nearest to it together with aio_read: a check that does not "
-    "wait, an asynchronous read of one byte at the end of each step, then sendfile. aio is the "
-    "thesis' older way (2.3.2): asynchronous reads into a buffer that is then sent. pool is what "
-    "nginx has on Linux: threads that call sendfile.",
+    "Linux has no SF_NODISKIO. The nearest to it, together with aio_read, is uring: a check that "
+    "does not wait, an asynchronous read of one byte at the end of each step, then sendfile. The "
+    "path aio is the thesis' older way (2.3.2): asynchronous reads into a buffer that is then "
+    "sent. The path pool is what nginx has on Linux: threads that call sendfile.",
     "The interval is that of the seconds of one round, as there. Seconds that follow each "
     "other are not independent, so it is too narrow; the spread of the rounds is the other "
     "half of the truth.",
