@@ -29,7 +29,8 @@ LEFT = {
         pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock
         pthread_mutex_trylock pthread_mutex_unlock pthread_self pthread_setname_np pthread_sigmask
         pthread_rwlock_destroy pthread_rwlock_init pthread_rwlock_tryrdlock
-        pthread_rwlock_trywrlock pthread_rwlock_unlock sem_destroy sem_init sem_post sem_wait
+        pthread_rwlock_trywrlock pthread_rwlock_unlock sem_destroy sem_init sem_post sem_timedwait sem_trywait
+        sem_wait
         setpriority malloc_trim mallopt pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
     "libcrypto: allocates inside; a context is made at the start, and without one there is none": """
         EVP_MAC_CTX_free EVP_MAC_CTX_new EVP_MAC_fetch EVP_MAC_final EVP_MAC_free EVP_MAC_init
