@@ -144,7 +144,7 @@ def test_refused_requests_are_counted_by_the_place_of_request_rate(serve_conf, t
 def test_passwords_are_counted(serve_conf, tree, tmp_path):
     hashed = "$2b$11$ABCDEFGHIJKLMNOPQRSTUuOHKTMj6A9VKZoVxdizhB4LgbxRyhEAO"
     (tmp_path / "users").write_text("slow:%s\n" % hashed)
-    server = serve_conf({"workers": 1, "admin": "127.0.0.1:0"},
+    server = serve_conf({"workers": 1, "admin": "127.0.0.1:0", "disk_timeout": 300},
                         [("s", {"root": tree.root, "htpasswd": tmp_path / "users"}, {})])
     admin = Admin(server)
     assert admin.value("pagewise_password_threads") == 2  # one is for first tries
