@@ -208,8 +208,8 @@ PAGES = (
          (), ("nginx", "nginx-pagewise"), {"seconds": 1, "cases": "16K", "log": "off"},
          why="Files of up to 64 KiB are sent from a copy in memory: fstat and writev, where nginx calls "
              "setsockopt, writev, sendfile and setsockopt. For a larger file the module makes four calls more "
-             "than nginx: fstat before the header, so that a change is noticed at once; then preadv2 and fstat, "
-             "and a writev of the last byte, so that no response is made of two versions.",
+             "than nginx. An fstat before the header notices a change at once. Later preadv2, fstat and a writev "
+             "of the last byte ensure that no response is made of two versions.",
          pairs=True),
     # --------------------------------------------------------------- TLS
     Page("tls", ENCRYPTED, "Cached files over TLS",
@@ -284,8 +284,8 @@ PAGES = (
                          who="nginx"),
          ("nodiskio-tls",), ("nginx-tls",),
          {"idle": 2000, "protocol": "http2", "seconds": 1, "quiet": 1},
-         why="Two thirds are libnghttp2's session, of which 16 KiB are a buffer for frames. Since c2bcf187 "
-             "an idle session returns the pages of this buffer."),
+         why="Most of it is libnghttp2's session, which returns the pages of its buffer for frames while it "
+             "is idle."),
     Page("slow", MANY, "A thousand slow clients",
          "How often is a byte read from the disk for clients that take it slowly?",
          "slow", against_best("disk bytes per byte taken", "it reads {mine} bytes from the disk "
