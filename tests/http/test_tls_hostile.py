@@ -38,6 +38,15 @@ def test_clients_leave_in_mid_handshake(start):
     end(server)
 
 
+def others_are_served(server, held):
+    with server.connect(source="127.0.0.3") as c:
+        assert c.ask("/small").body == b"small"
+        c.finish()
+    for sock in held:
+        sock.close()
+    server.stop(messages=True)
+
+
 def test_clients_with_a_part_of_a_hello_cannot_keep_out_others(start):
     """It lies in the socket until its rest is there, as bytes do that were not read yet."""
     server = start(max_connections=4, head_timeout=600)
@@ -45,12 +54,7 @@ def test_clients_with_a_part_of_a_hello_cannot_keep_out_others(start):
     for sock in held:
         sock.send(b"\x16")
     wait_until(lambda: connections(server) == 4, "all to be accepted")
-    with server.connect(source="127.0.0.3") as c:
-        assert c.ask("/small").body == b"small"
-        c.finish()
-    for sock in held:
-        sock.close()
-    server.stop(messages=True)
+    others_are_served(server, held)
 
 
 @pytest.mark.parametrize("state", ["head", "idle"])
@@ -63,12 +67,7 @@ def test_clients_with_a_part_of_a_record_cannot_keep_out_others(start, state):
             assert sock.recv(1 << 16).startswith(b"HTTP/1.1 200")
         sock.raw.sendall(b"\x17")
     wait_until(lambda: figure(server, "pagewise_connections", '{state="%s"}' % state) == 4, "all of them")
-    with server.connect(source="127.0.0.3") as c:
-        assert c.ask("/small").body == b"small"
-        c.finish()
-    for sock in held:
-        sock.close()
-    server.stop(messages=True)
+    others_are_served(server, held)
 
 
 def test_a_client_with_a_part_of_a_record_does_not_keep_the_old_process_of_a_reload(start):
