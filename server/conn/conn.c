@@ -305,15 +305,6 @@ conn_refuse_late(struct conn *c)
 		conn_run(c);
 }
 
-/* Returns true if a part of a TLS record is all that the client has sent since the last request. */
-static bool
-conn_has_record_part(const struct conn *c)
-{
-	const struct tls *tl = c->cn_transport.tr_tls;
-
-	return c->cn_state == CONN_READ && tl != NULL && tls_has_part(tl);
-}
-
 /*
  * Closes an idle connection at the end of the grace period, unless a request has arrived.  An
  * incomplete PROXY header does not count as a request.  A client that has sent a part of a TLS
@@ -326,7 +317,8 @@ conn_end_idle(struct conn *c, enum timer timer)
 			? conn_has_news(c)
 			: !transport_nothing_came(&c->cn_transport);
 
-	if (!news && timer != TIMER_HEAD && conn_has_record_part(c))
+	if (!news && timer != TIMER_HEAD && c->cn_state == CONN_READ &&
+	    transport_has_part(&c->cn_transport))
 		conn_timer(c, TIMER_HEAD);
 	else if (!news && conn_linger(c) == NEXT_CLOSE)
 		conn_close(c);

@@ -100,7 +100,14 @@ transport_unacked(const struct transport *tr)
 static inline bool
 transport_holds(const struct transport *tr)
 {
-	return tr->tr_tls != NULL && tls_holds(tr->tr_tls);
+	return tls_holds(tr->tr_tls);
+}
+
+/* Returns true if a part of a TLS record is all that the session has received. */
+static inline bool
+transport_has_part(const struct transport *tr)
+{
+	return tr->tr_tls != NULL && tls_has_part(tr->tr_tls);
 }
 
 /* Returns true if data for the client waits in the kernel for a disk: see pw_awaits_disk. */

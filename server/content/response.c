@@ -565,18 +565,6 @@ response_client_left(int error)
 	}
 }
 
-/*
- * Returns true if the TLS session holds records of this response.  The session will send these
- * records, and would drop as many bytes of another response.  HTTP/2 never replaces the frames that
- * the session holds.
- */
-static bool
-response_is_held(const struct exchange *ex)
-{
-	return !ex->ex_head_apart && ex->ex_tls != NULL &&
-	       tls_holds(ex->ex_tls);
-}
-
 bool
 response_replaced(struct exchange *ex)
 {
@@ -590,8 +578,9 @@ response_replaced(struct exchange *ex)
 		rs->rs_file->fil_stale = true;
 	if (error != -EAGAIN && error != -ESTALE)
 		file_error_tell(ex, error);
+	/* The session would drop as many bytes of another response as it holds.  HTTP/2 replaces no frame. */
 	cut = response_sent(rs) > 0 || rs->rs_status >= 500 ||
-	      response_is_held(ex);
+	      (!ex->ex_head_apart && tls_holds(ex->ex_tls));
 	if (error == -ESTALE)
 		file_error_changed(ex, cut);
 	if (cut)

@@ -141,11 +141,12 @@ struct pw_sink *tls_sink(struct tls *);
 /*
  * Returns true if the session holds records of bytes that the sink has not accepted.  The session
  * will send these records, so the caller must offer the same bytes again, or close the connection.
+ * Returns false without a session (NULL).
  */
 static inline bool
 tls_holds(const struct tls *tl)
 {
-	return tl->tl_held > 0;
+	return tl != NULL && tl->tl_held > 0;
 }
 
 /* Receives as transport_recv does, after the handshake. */
