@@ -459,27 +459,28 @@ verifier_start(struct verifier *vr, unsigned threads)
 	return error;
 }
 
-void
+bool
 verifier_destroy(struct verifier **vrp)
 {
 	struct verifier *vr = *vrp;
+	bool ended = true;
 	unsigned i;
 
 	if (vr == NULL)
-		return;
+		return true;
 	*vrp = NULL;
 	pthread_mutex_lock(&vr->vr_lock);
 	PW_CHECK(vr->vr_count == 0 || vr->vr_started > 0);
 	vr->vr_end = true;
 	pthread_cond_broadcast(&vr->vr_cond);
 	pthread_mutex_unlock(&vr->vr_lock);
-	/*
-	 * A thread that still computes a hash after PATIENCE uses the memory, so the memory is then
-	 * not freed.
-	 */
 	for (i = 0; i < vr->vr_started; i++)
-		if (!thread_join(&vr->vr_threads[i], PATIENCE))
-			return;
+		if (!thread_join(&vr->vr_threads[i], ended ? PATIENCE : 0)) {
+			thread_abandon(&vr->vr_threads[i]);
+			ended = false;
+		}
+	if (!ended)
+		return false;
 	for (i = 0; i <= THREADS; i++)
 		free(vr->vr_scratch[i]);
 	for (i = 0; i < PARTS; i++)
@@ -488,6 +489,7 @@ verifier_destroy(struct verifier **vrp)
 	pthread_mutex_destroy(&vr->vr_lock);
 	explicit_bzero(vr->vr_secret, sizeof(vr->vr_secret));
 	free(vr);
+	return true;
 }
 
 void

@@ -72,10 +72,10 @@ int verifier_create(struct verifier **);
 int verifier_start(struct verifier *, unsigned threads);
 
 /*
- * Stops the threads and frees the verifier.  No request may wait.  Frees nothing if a thread does
- * not end within 5 s.
+ * Stops the threads and frees the verifier.  No request may wait.  Returns false and frees nothing
+ * if a thread still computes a hash after 5 s: it uses the verifier and the file of its user.
  */
-void verifier_destroy(struct verifier **);
+bool verifier_destroy(struct verifier **);
 
 /* Reads the counts.  Thread-safe. */
 void verifier_count(struct verifier *, struct verifier_counts *);

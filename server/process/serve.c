@@ -250,17 +250,18 @@ serve_shut_down(struct server *sv)
 	return false;
 }
 
-static void
+/* Returns false if a thread still uses the configuration, which is then not freed. */
+static bool
 serve_destroy(struct server *sv)
 {
-	bool idle = root_probe_end(&sv->sv_probe, HUNG_US);
+	bool idle = root_probe_end(&sv->sv_probe, HUNG_US), hashing;
 	unsigned i;
 
 	admin_destroy(&sv->sv_admin);
 	for (i = 0; sv->sv_workers != NULL && i < sv->sv_conf->conf_workers;
 	     i++)
 		worker_destroy(&sv->sv_workers[i]);
-	verifier_destroy(&sv->sv_verifier);
+	hashing = !verifier_destroy(&sv->sv_verifier);
 	handshaker_destroy(&sv->sv_handshaker);
 	ticket_keys_destroy(&sv->sv_tickets);
 	client_rates_destroy(&sv->sv_rates);
@@ -275,11 +276,13 @@ serve_destroy(struct server *sv)
 	tcp_memory_destroy(&sv->sv_tcp_memory);
 	heap_limit_destroy(&sv->sv_heap);
 	free(sv->sv_workers);
-	conf_destroy(&sv->sv_conf);
+	if (!hashing)
+		conf_destroy(&sv->sv_conf);
 	if (sv->sv_withdraw != -1)
 		close(sv->sv_withdraw);
 	if (sv->sv_channel != -1)
 		close(sv->sv_channel);
+	return !hashing;
 }
 
 /* Prints for -t whether a server uses the tier, and the memory that the configuration needs. */
@@ -330,6 +333,7 @@ serve(struct serve_args *sa)
 		log_destroy(&sv.sv_log);
 		_exit(1);
 	}
-	serve_destroy(&sv);
+	if (!serve_destroy(&sv))
+		_exit(0);
 	return 0;
 }

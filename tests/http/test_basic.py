@@ -6,6 +6,8 @@ import os
 import resource
 import select
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -26,6 +28,10 @@ HASHES = {
 }
 YESCRYPT = "$y$j75$saltsalt$0gBD67sgmJgRX3RZ6wHHO7sHimQEWGCWN85o4Twogh2"
 SLOW = "$2b$11$ABCDEFGHIJKLMNOPQRSTUuOHKTMj6A9VKZoVxdizhB4LgbxRyhEAO"  # "slow"
+# A server verifies it beside ten busy processes often enough to end a test.  "cheap"
+CHEAP = "$2b$08$ABCDEFGHIJKLMNOPQRSTUudGvh/6FSVKSp2ljdF5ZFITnVk79O4Qa"
+# Longer than a server that ends waits for it.  "endless"
+ENDLESS = "$2b$16$ABCDEFGHIJKLMNOPQRSTUuq60ri1b8yPbmZmbPYzl97222989imFC"
 
 
 BUSY = (r"pagewise: warning: did not verify a password from 127\.0\.0\.\d+: 64 passwords are waiting, or 8 of one client, or memory is short; "
@@ -49,7 +55,8 @@ def lines(users):
 
 
 def make_users(path):
-    path.write_text("# users\n\n" + lines(HASHES) + "slow:%s:and more\n" % SLOW)
+    path.write_text("# users\n\n" + lines(HASHES) + "slow:%s:and more\n" % SLOW +
+                    "cheap:%s\nendless:%s\n" % (CHEAP, ENDLESS))
     path.chmod(0o600)
     return path
 
@@ -250,11 +257,10 @@ def test_many_at_once_with_the_same_password_wait_for_one(start):
 
 @pytest.mark.slow
 def test_one_client_cannot_fill_the_queue(start):
-
-    server = start(workers=1)
+    server = start(workers=1, disk_timeout=120)
     connections = [server.connect() for _ in range(30)]
     for i, c in enumerate(connections):
-        c.send(request("/v/a.txt", fields=credentials("slow", "no%d" % i)))
+        c.send(request("/v/a.txt", fields=credentials("cheap", "no%d" % i)))
     with server.connect(source="127.0.0.2") as other:
         other.send(request("/v/a.txt", fields=Y))
         answers = [c.response() for c in connections]
@@ -268,13 +274,13 @@ def test_one_client_cannot_fill_the_queue(start):
 @pytest.mark.slow
 def test_many_clients_cannot_fill_the_queue_for_others(start):
     """Eight times eight are all that may wait; who has none there takes the place of an eighth."""
-    server = start(workers=1, disk_timeout=120)  # 64 hashes, on a busy machine
+    server = start(workers=1, disk_timeout=120)
     connections = []
     for source in range(10, 18):
         for i in range(8):
             c = server.connect(source="127.0.0.%d" % source)
             c.send(request("/v/a.txt", fields=[("Connection", "close")] +
-                           credentials("slow", "no%d-%d" % (source, i))))
+                           credentials("cheap", "no%d-%d" % (source, i))))
             connections.append(c)
     with server.connect(source="127.0.0.2") as other:
         assert other.ask("/v/a.txt", fields=Y).status == 200
@@ -309,11 +315,10 @@ def test_first_try_of_a_client_goes_before_those_of_many_that_guess(start):
 
 @pytest.mark.slow
 def test_password_of_a_client_that_left_is_dropped(start):
-
     server = start(workers=1)
     for i in range(60):
         c = server.connect()
-        c.send(request("/v/a.txt", fields=credentials("slow", "gone%d" % i)))
+        c.send(request("/v/a.txt", fields=credentials("cheap", "gone%d" % i)))
         c.reset()
     assert server.get("/v/a.txt", fields=Y).status in (200, 503)
     wait_until(lambda: statuses(server, Y, 1) == [200], "a free place")
@@ -360,11 +365,11 @@ def test_passwords_of_clients_that_have_sent_their_end_are_verified_last(start, 
     busy = guesses(server, 4)
     wait_until(lambda: figure(server, "pagewise_passwords_waiting") > 0, "a password that waits")
     stays = server.connect(source="127.0.4.1")
-    stays.send(request("/v/a.txt", fields=credentials("slow", "stays")))
+    stays.send(request("/v/a.txt", fields=credentials("cheap", "stays")))
     wait_until(lambda: figure(server, "pagewise_passwords_waiting") > 1, "its password")
     gone = [server.connect(source="127.0.5.%d" % i) for i in range(1, 21)]
     for i, c in enumerate(gone):
-        c.send(request("/v/a.txt", fields=credentials("slow", "end%d" % i)))
+        c.send(request("/v/a.txt", fields=credentials("cheap", "end%d" % i)))
         c.half_close()
     assert stays.response().status == 401
     assert figure(server, "pagewise_passwords_hashed_total") < 15
@@ -374,15 +379,32 @@ def test_passwords_of_clients_that_have_sent_their_end_are_verified_last(start, 
 
 @pytest.mark.slow
 def test_ends_while_passwords_wait(start):
-
     server = start(workers=1)
     connections = [server.connect() for _ in range(8)]
     for i, c in enumerate(connections):
-        c.send(request("/v/a.txt", fields=credentials("slow", "end%d" % i)))
+        c.send(request("/v/a.txt", fields=credentials("cheap", "end%d" % i)))
     server.terminate()
     answered = [c.drain() for c in connections]
     assert all(text.startswith(b"HTTP/1.1 401 ") or not text for text in answered)
     server.stop()
+
+
+@pytest.mark.slow
+def test_ends_while_a_thread_computes_a_hash(start, tmp_path):
+    """It does not wait for all of it, and the thread still reads the file of users."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+    try:
+        server = start(workers=1, admin=str(tmp_path / "admin"))
+        server.admin = str(tmp_path / "admin")
+        with server.connect() as c:
+            c.send(request("/v/a.txt", fields=credentials("endless", "no")))
+            wait_until(lambda: figure(server, "pagewise_password_threads_busy") == 1, "a thread to begin")
+            c.reset()
+        server.stop()
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
 
 
 def test_the_first_user_of_a_file_with_a_byte_order_mark_is_let_in(start, users):
