@@ -291,25 +291,6 @@ tls_step(struct tls *tl)
 	tl->tl_ssl = NULL;
 }
 
-/* Runs a step on a thread of the handshaker: see hk_run. */
-static bool
-tls_session_run(struct handshake *hk)
-{
-	struct tls *tl = tls_of_waiter(&hk->hk_waiter);
-
-	tls_step(tl);
-	return tl->tl_state != TLS_WANT_READ;
-}
-
-/* Returns true if the server has sent all its messages and requests no client certificate. */
-bool
-tls_step_is_short(const struct tls *tl)
-{
-	return tl->tl_state == TLS_WANT_READ &&
-	       tl->tl_writes.rk_secret_len > 0 &&
-	       SSL_get_verify_mode(tl->tl_ssl) == SSL_VERIFY_NONE;
-}
-
 /*
  * Returns true if the client has closed or reset the connection.  Bytes in the socket can still be
  * read.
@@ -320,6 +301,33 @@ tls_session_nothing_follows(int fd)
 	struct pollfd pfd = {.fd = fd, .events = POLLRDHUP};
 
 	return poll(&pfd, 1, 0) == 1;
+}
+
+/*
+ * Runs a step on a thread of the handshaker: see hk_run.  A client that left while its first step
+ * waited for a thread costs no signature.
+ */
+static bool
+tls_session_run(struct handshake *hk)
+{
+	struct tls *tl = tls_of_waiter(&hk->hk_waiter);
+
+	if (tl->tl_state == TLS_HELLO &&
+	    tls_session_nothing_follows(tl->tl_fd)) {
+		tl->tl_state = TLS_FAILED;
+		tl->tl_failure = TLS_FAILURE_CLOSED;
+	} else
+		tls_step(tl);
+	return tl->tl_state != TLS_WANT_READ;
+}
+
+/* Returns true if the server has sent all its messages and requests no client certificate. */
+bool
+tls_step_is_short(const struct tls *tl)
+{
+	return tl->tl_state == TLS_WANT_READ &&
+	       tl->tl_writes.rk_secret_len > 0 &&
+	       SSL_get_verify_mode(tl->tl_ssl) == SSL_VERIFY_NONE;
 }
 
 /*

@@ -3,7 +3,9 @@
 Not with PAGEWISE_TLS (tls_server.py).
 """
 
+import os
 import random
+import signal
 import socket
 import time
 
@@ -36,6 +38,19 @@ def test_clients_leave_in_mid_handshake(start):
         assert sock.raw.recv(1 << 16)
         sock.close()
     end(server)
+
+
+def test_a_client_that_left_before_its_turn_costs_no_signature(start):
+    server = start()
+    os.kill(server.pid, signal.SIGSTOP)  # until both the message and the end are there
+    sock = raw(server)
+    sock.sendall(tls_peer.record(22, tls_peer.hello_13()))
+    sock.shutdown(socket.SHUT_WR)
+    os.kill(server.pid, signal.SIGCONT)
+    assert all_of(sock) == b""
+    sock.close()
+    end(server)
+    assert figure(server, "pagewise_tls_handshakes_total", '{end="closed"}') == 1
 
 
 def others_are_served(server, held):
