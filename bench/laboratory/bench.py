@@ -12,6 +12,7 @@ for the report.
 
 import contextlib
 import random
+import time
 
 from laboratory import asleep, load, sampler
 from laboratory.limits import Limits
@@ -19,6 +20,7 @@ from laboratory.servers import Server
 from laboratory.undo import Undo, held
 
 MIB, GIB = 1 << 20, 1 << 30
+PATIENCE = 30  # seconds, for the first read of what was started
 
 
 class Bench:
@@ -70,6 +72,17 @@ class Bench:
             counters.child = started.child
             self.undo.callback(counters.kill)
         return started
+
+    @staticmethod
+    @contextlib.contextmanager
+    def until_it_reads(counters):
+        """Whom the block starts is awaited until the disk is asked for the first time."""
+        before, end = counters.sample()["disk_requests"], time.monotonic() + PATIENCE
+        yield
+        while counters.sample()["disk_requests"] == before:
+            if time.monotonic() > end:
+                raise RuntimeError(f"nothing was read from the disk within {PATIENCE} s")
+            time.sleep(0.01)
 
     @contextlib.contextmanager
     def sampled(self, label, server):

@@ -85,8 +85,10 @@ def serve(bench, cand, case):
     bench.forget(*names(s))
     with bench.serve(cand, limits_of(s, case)) as server:
         server.warm(f"/{names(s)[0]}", bench.content(names(s)[0]), times=1)
-        wrk = bench.wrk(server, urls=[f"/{n}" for n in picked(bench, names(s)[1:], pick(case))],
-                        connections=s.connections, seconds=math.ceil(s.lead + s.seconds + TAIL))
+        urls = [f"/{n}" for n in picked(bench, names(s)[1:], pick(case))]
+        with bench.until_it_reads(server.counters):
+            wrk = bench.wrk(server, urls=urls, connections=s.connections,
+                            seconds=math.ceil(s.lead + s.seconds + TAIL))
         time.sleep(s.lead)
         with bench.sampled(case, server) as took:
             time.sleep(s.seconds)
@@ -122,8 +124,9 @@ def run_fio(bench, size, case):
     s = bench.settings
     bench.forget(*names(s))
     with bench.confined(limits_of(s, case)) as counters:
-        fio = bench.start(counters, ["fio", "--output-format=json", fio_job(bench, size)],
-                          s.lead + s.seconds + TAIL)
+        with bench.until_it_reads(counters):
+            fio = bench.start(counters, ["fio", "--output-format=json", fio_job(bench, size)],
+                              s.lead + s.seconds + TAIL)
         time.sleep(s.lead)
         with bench.sampled(case, counters) as took:
             time.sleep(s.seconds)
