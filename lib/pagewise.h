@@ -44,6 +44,7 @@ extern "C" {
 
 struct pw_pool;
 struct pw_loop;
+struct pw_send;
 struct pw_root;
 struct pw_send_path;
 
@@ -120,6 +121,8 @@ struct pw_waiter {
 	struct pw_loop *wt_loop;   /* owned by the library while waiting */
 	struct pw_waiter *wt_next; /* owned by the library while waiting */
 	int wt_error;		   /* 0 or -errno, valid in wt_done */
+	/* for pw_fetch, set by the caller: number of the client, as plc_client returns it, or 0 */
+	unsigned wt_client;
 };
 
 /*
@@ -146,6 +149,13 @@ struct pw_loop_conf {
 	 * pw_open.op_attribute, or NULL.  The caller owns the string, which must outlive the loop.
 	 */
 	const char *plc_attribute;
+	/*
+	 * Callback that returns the number of a transmission's client, such as a hash of its address, or
+	 * 0 if the client is unknown.  May be NULL.  With it, a client that starts many transmissions at
+	 * once, of files on one rotating disk, waits for the downloads of others.  The library calls it
+	 * on the loop's thread before reads of such a disk, except after pw_send_cancel.
+	 */
+	unsigned (*plc_client)(void *arg, const struct pw_send *);
 };
 
 /* Creates a loop.  The configuration may be NULL.  Returns 0, -EINVAL without a pool, or -errno. */

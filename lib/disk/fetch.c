@@ -472,10 +472,10 @@ pool_mapping(struct pw_file *file, off_t off)
 	return fetch_fetching(file, off, off + 1, MATCH_MAP);
 }
 
-/* Queues a window as `like` describes it.  The device's lock is held. */
+/* Queues a window as `like` describes it, for the client of the waiter.  The device's lock is held. */
 static int
-fetch_window_enqueue(
-    const struct window *like, enum admit admit, struct window **out)
+fetch_window_enqueue(const struct window *like, enum admit admit,
+    const struct pw_waiter *w, struct window **out)
 {
 	struct window *win = calloc(1, sizeof(*win)), **chain;
 	int error;
@@ -485,6 +485,7 @@ fetch_window_enqueue(
 	*win = *like;
 	win->win_job.job_run = fetch_window_run;
 	win->win_job.job_done = fetch_window_done;
+	win->win_job.job_client = w->wt_client;
 	if (win->win_device->dv_sweep != NULL)
 		win->win_job.job_place = sweep_place(win->win_device->dv_sweep,
 		    win->win_key.pk_ino, win->win_off);
@@ -509,7 +510,7 @@ fetch_resume(const struct window *like, struct pw_waiter *list)
 	int error;
 
 	meter_lock(&dv->dv_lock);
-	error = fetch_window_enqueue(like, ADMIT_BEGUN, &win);
+	error = fetch_window_enqueue(like, ADMIT_BEGUN, list, &win);
 	if (error == 0)
 		win->win_job.job_waiters = list;
 	pthread_mutex_unlock(&dv->dv_lock);
@@ -545,7 +546,7 @@ fetch_window(struct pw_file *file, const struct window *like, enum admit admit,
 	win = fetch_window_find(dv, file, off, end,
 	    like->win_how == FETCH_MAP ? MATCH_MAP : MATCH_WHOLE);
 	if (win == NULL || !fetch_may_join(win, like->win_how, like->win_lent))
-		error = fetch_window_enqueue(like, admit, &win);
+		error = fetch_window_enqueue(like, admit, w, &win);
 	if (error == 0)
 		pool_await(&win->win_job, file_priv(file)->fp_loop, w);
 	pthread_mutex_unlock(&dv->dv_lock);

@@ -423,9 +423,12 @@ static struct jobs *
 pool_next_queue(struct pw_device *dv)
 {
 	struct jobs *queue = dv->dv_queue;
-	bool begins = pool_may_begin(dv);
 	enum job_kind kind;
+	bool begins;
 
+	if (dv->dv_sweep != NULL)
+		sweep_resume(dv->dv_sweep, &queue[JOB_LONG]);
+	begins = pool_may_begin(dv);
 	for (kind = JOB_AGAIN; kind >= JOB_SHORT; kind--)
 		if (pool_has_next(dv, kind))
 			return &queue[kind];
@@ -559,7 +562,6 @@ int
 pool_enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 {
 	struct pw_pool *pl = dv->dv_pool;
-	struct jobs *jobs = &dv->dv_queue[job->job_kind];
 
 	if ((admit != ADMIT_BEGUN && dv->dv_queued >= pl->pl_conf.ppc_queue) ||
 	    !pool_have_thread(dv, job->job_kind)) {
@@ -568,7 +570,9 @@ pool_enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 		return -EAGAIN;
 	}
 	job->job_since = clock_now();
-	sweep_insert(dv->dv_sweep, jobs, job);
+	if (dv->dv_sweep != NULL)
+		sweep_account(dv->dv_sweep, job);
+	sweep_insert(dv->dv_sweep, &dv->dv_queue[job->job_kind], job);
 	dv->dv_queued++;
 	pool_wake_one(dv);
 	return 0;

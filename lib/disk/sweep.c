@@ -21,9 +21,63 @@ sweep_create(void)
 {
 	struct sweep *sw = calloc(1, sizeof(*sw));
 
-	if (sw != NULL)
-		STAILQ_INIT(&sw->sw_news);
+	if (sw == NULL)
+		return NULL;
+	STAILQ_INIT(&sw->sw_news);
+	STAILQ_INIT(&sw->sw_deferred);
 	return sw;
+}
+
+/* Returns the entry of the client, or NULL if others have all the entries that it could have. */
+static struct sweep_client *
+sweep_client(struct sweep *sw, unsigned client)
+{
+	struct sweep_client *sc, *unused = NULL;
+	size_t i;
+
+	sc = &sw->sw_clients[((client * 0x9e3779b1U) >> 25) * SWEEP_WAYS];
+	for (i = 0; i < SWEEP_WAYS; i++, sc++) {
+		if (sc->sc_client == client)
+			return sc;
+		if (sc->sc_news + sc->sc_longs == 0)
+			unused = sc;
+	}
+	if (unused != NULL)
+		unused->sc_client = client;
+	return unused;
+}
+
+/* Counts the job, or one less, if its client has an entry. */
+static void
+sweep_count(struct sweep *sw, const struct job *job, int n)
+{
+	if (job->job_entry == NULL)
+		return;
+	if (job->job_kind == JOB_NEW) {
+		job->job_entry->sc_news += (unsigned)n;
+		return;
+	}
+	job->job_entry->sc_longs += (unsigned)n;
+	sw->sw_longs += (unsigned)n;
+}
+
+void
+sweep_account(struct sweep *sw, struct job *job)
+{
+	const struct sweep_client *sc;
+
+	if (job->job_client == 0 || job->job_kind > JOB_NEW)
+		return;
+	job->job_entry = sweep_client(sw, job->job_client);
+	sc = job->job_entry;
+	if (sc != NULL && job->job_kind == JOB_NEW && sw->sw_slow &&
+	    sw->sw_longs > sc->sc_longs &&
+	    sc->sc_news >= sc->sc_longs + SWEEP_FREE) {
+		job->job_kind = JOB_LONG;
+		job->job_deferred = true;
+		job->job_entry = NULL;
+	}
+	sweep_count(sw, job, 1);
 }
 
 /* Begins a sweep behind all queued jobs if the last sweep has begun or is full. */
@@ -61,6 +115,10 @@ sweep_insert_by_place(struct sweep *sw, struct jobs *jobs, struct job *job)
 void
 sweep_insert(struct sweep *sw, struct jobs *jobs, struct job *job)
 {
+	if (job->job_deferred) {
+		STAILQ_INSERT_TAIL(&sw->sw_deferred, job, job_next);
+		return;
+	}
 	if (sw != NULL && job->job_kind == JOB_LONG && sw->sw_slow) {
 		sweep_insert_by_place(sw, jobs, job);
 		return;
@@ -68,6 +126,19 @@ sweep_insert(struct sweep *sw, struct jobs *jobs, struct job *job)
 	STAILQ_INSERT_TAIL(jobs, job, job_next);
 	if (sw != NULL && job->job_kind == JOB_LONG)
 		sw->sw_last = job;
+}
+
+void
+sweep_resume(struct sweep *sw, struct jobs *jobs)
+{
+	struct job *job;
+
+	while ((job = STAILQ_FIRST(&sw->sw_deferred)) != NULL &&
+	       sw->sw_resumed < SWEEP_FREE + sw->sw_longs / 4) {
+		STAILQ_REMOVE_HEAD(&sw->sw_deferred, job_next);
+		sweep_insert_by_place(sw, jobs, job);
+		sw->sw_resumed++;
+	}
 }
 
 void
@@ -122,6 +193,8 @@ sweep_end(struct sweep *sw, const struct job *job, uint64_t now_us)
 {
 	if (job->job_kind > JOB_NEW)
 		return;
+	sweep_count(sw, job, -1);
+	sw->sw_resumed -= job->job_deferred;
 	if (job->job_kind == JOB_NEW)
 		sweep_remove_new(sw, job);
 	if (sw->sw_running > 0) {

@@ -11,6 +11,13 @@
  * SWEEP_LONG limits the jobs in flight, and no JOB_LONG begins while a JOB_NEW runs that was queued
  * SWEEP_LATE ago, unless the disk fails to read it (SWEEP_STUCK).
  *
+ * A client that requests many ranges at once would take the head from the others.  So while others have
+ * JOB_LONG jobs, a client has at most SWEEP_FREE more JOB_NEW jobs than JOB_LONG jobs.  Its further first
+ * windows are deferred: they become JOB_LONG jobs, of which SWEEP_FREE and a quarter of the number of other
+ * JOB_LONG jobs are in the sweeps at a time, the first deferred first.  A proxy counts as one client, but it
+ * has the JOB_LONG jobs of all its users, so it may have as many JOB_NEW jobs.  Jobs of client 0 are not
+ * counted.
+ *
  * sysfs reports most virtual disks as rotating.  So these rules apply only to a disk that was as slow
  * as one with a single head (sw_slow).  The device's lock guards struct sweep, except sw_slow.
  */
@@ -21,11 +28,14 @@
 
 #include "lib/disk/pool.h"
 
-#define SWEEP_JOBS   64		       /* maximum jobs of a sweep */
-#define SWEEP_LONG   ((size_t)8 << 20) /* bytes of JOB_LONG jobs in flight */
-#define SWEEP_LATE   100000	       /* microseconds */
-#define SWEEP_STUCK  1000000	       /* microseconds */
-#define SWEEP_PLACES 4096	       /* size of the table of places */
+#define SWEEP_JOBS    64		/* maximum jobs of a sweep */
+#define SWEEP_LONG    ((size_t)8 << 20) /* bytes of JOB_LONG jobs in flight */
+#define SWEEP_LATE    100000		/* microseconds */
+#define SWEEP_STUCK   1000000		/* microseconds */
+#define SWEEP_PLACES  4096		/* size of the table of places */
+#define SWEEP_CLIENTS 1024		/* size of the table of clients */
+#define SWEEP_WAYS    8			/* entries that a client could have */
+#define SWEEP_FREE    4
 
 STAILQ_HEAD(jobs, job);
 
@@ -42,6 +52,16 @@ struct sweep {
 	uint64_t sw_busy;     /* time with a running job, microseconds */
 	uint64_t sw_measured; /* bytes read in sw_busy, with seeks */
 	uint64_t sw_rate;     /* last measured rate, bytes/s, or 0 */
+	unsigned sw_longs;    /* counted JOB_LONG jobs, queued and running */
+	unsigned sw_resumed;  /* deferred jobs in the sweeps or running */
+	/* deferred jobs that wait for sweep_resume, oldest first */
+	struct jobs sw_deferred;
+	/* clients with counted jobs; a client that finds no entry is not counted */
+	struct sweep_client {
+		unsigned sc_client;
+		unsigned sc_news;  /* queued and running JOB_NEW jobs */
+		unsigned sc_longs; /* the same of JOB_LONG */
+	} sw_clients[SWEEP_CLIENTS];
 	struct sweep_place {
 		uint64_t sp_ino;
 		uint64_t sp_start; /* place of the file's first byte */
@@ -52,10 +72,19 @@ struct sweep {
 struct sweep *sweep_create(void);
 
 /*
- * Inserts a job into the queue of its kind, a JOB_LONG of a slow disk at its place in the last sweep.
- * The sweep may be NULL.
+ * Counts a JOB_NEW or JOB_LONG of a client until sweep_end.  Defers a JOB_NEW of a client that has too many,
+ * which becomes a JOB_LONG that is not counted.  Call before sweep_insert.
+ */
+void sweep_account(struct sweep *, struct job *);
+
+/*
+ * Inserts a job into the queue of its kind, a JOB_LONG of a slow disk at its place in the last sweep.  A
+ * deferred job waits for sweep_resume.  The sweep may be NULL.
  */
 void sweep_insert(struct sweep *, struct jobs *, struct job *);
+
+/* Inserts deferred jobs into the queue of JOB_LONG, as many as may be there.  Call before a job is chosen. */
+void sweep_resume(struct sweep *, struct jobs *);
 
 /* Call when the job was removed from its queue, and when it has ended. */
 void sweep_begin(struct sweep *, struct job *, uint64_t now_us);

@@ -225,6 +225,7 @@ ngx_int_t ngx_http_pagewise_send_start(ngx_http_request_t *r,
 ngx_int_t ngx_http_pagewise_send(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 void ngx_http_pagewise_send_close(ngx_http_pagewise_ctx_t *ctx);
+unsigned ngx_http_pagewise_client(void *arg, const struct pw_send *send);
 
 /*
  * lets the next filters send their buffered bytes while a window is being

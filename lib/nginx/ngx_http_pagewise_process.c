@@ -125,6 +125,7 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
     pc.ppc_threads = threads;
     lc.plc_device = ngx_http_pagewise_device;
     lc.plc_arg = cycle->log;
+    lc.plc_client = ngx_http_pagewise_client;
     lc.plc_open_files = ngx_http_pagewise_max_files();
 
     err = pw_pool_create(&pc, &p->pool);

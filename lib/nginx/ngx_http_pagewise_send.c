@@ -174,6 +174,61 @@ ngx_http_pagewise_queues_files(ngx_http_request_t *r)
 }
 
 
+/*
+ * returns the number by which the library counts the transmissions of a client:
+ * of its IPv4 address, or of its IPv6 network of 64 bits
+ */
+
+unsigned
+ngx_http_pagewise_client(void *arg, const struct pw_send *send)
+{
+    u_char                    *p;
+    size_t                     len;
+    struct sockaddr           *sa;
+    ngx_http_pagewise_send_t  *s;
+#if (NGX_HAVE_INET6)
+    struct sockaddr_in6       *sin6;
+#endif
+
+    s = (ngx_http_pagewise_send_t *) send;
+
+    if (s->ctx == NULL) {
+        return 0;
+    }
+
+    sa = s->ctx->request->connection->sockaddr;
+
+    switch (sa->sa_family) {
+
+    case AF_INET:
+        p = (u_char *) &((struct sockaddr_in *) sa)->sin_addr;
+        len = sizeof(in_addr_t);
+        break;
+
+#if (NGX_HAVE_INET6)
+
+    case AF_INET6:
+        sin6 = (struct sockaddr_in6 *) sa;
+        p = sin6->sin6_addr.s6_addr;
+        len = 8;
+
+        if (IN6_IS_ADDR_V4MAPPED(&sin6->sin6_addr)) {
+            p += 12;
+            len = sizeof(in_addr_t);
+        }
+
+        break;
+
+#endif
+
+    default:
+        return 0;
+    }
+
+    return ngx_crc32_short(p, len);
+}
+
+
 ngx_int_t
 ngx_http_pagewise_send_start(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, off_t from, off_t end)

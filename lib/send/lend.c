@@ -249,6 +249,7 @@ lend_fetch(struct pw_fetch *ft)
 
 	ld->ld_tries++;
 	ld->ld_waiter.wt_done = lend_fetched;
+	ld->ld_waiter.wt_client = ft->ft_waiter.wt_client;
 	return (lend_wants_memory(ft) ? pool_fetch_copy : pool_fetch)(
 	    ft->ft_file, ld->ld_from, len, (enum fetch_how)ld->ld_how, admit,
 	    &ld->ld_waiter);

@@ -103,6 +103,18 @@ send_on_pool(
 	return error;
 }
 
+/* Returns the number of the client if the disk seeks, or else 0. */
+static unsigned
+transfer_client(const struct pw_send *s)
+{
+	const struct pw_loop_conf *conf = &s->snd_loop->lp_conf;
+
+	if (conf->plc_client == NULL || s->snd_error != 0 ||
+	    !device_seeks(file_priv(s->snd_file)->fp_device))
+		return 0;
+	return conf->plc_client(conf->plc_arg, s);
+}
+
 int
 send_fetch(struct pw_send *s, off_t off, size_t len, enum admit admit,
     struct pw_waiter *w)
@@ -111,6 +123,7 @@ send_fetch(struct pw_send *s, off_t off, size_t len, enum admit admit,
 	enum tier_use use;
 	int error;
 
+	w->wt_client = transfer_client(s);
 	if (!send_takes_tier(s))
 		return pool_fetch(s->snd_file, off, len, how, admit, w);
 	use = send_priv(s)->ss_tier_use;

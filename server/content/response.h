@@ -84,6 +84,9 @@ void response_stream(struct exchange *, struct autoindex_stream *);
  */
 void response_head_given(struct exchange *);
 
+/* Returns the number of the client whose exchange has this transmission, for plc_client. */
+unsigned response_client(void *arg, const struct pw_send *);
+
 /*
  * Sends the next bytes.  Returns as pw_send_step does, but PW_SEND_DONE only at the end of the
  * whole response.

@@ -12,6 +12,7 @@
 #include "server/content/multipart.h"
 #include "server/content/pace.h"
 #include "server/content/response_priv.h"
+#include "server/util/client_key.h"
 
 #define PIECES_PER_SLICE 8
 
@@ -23,6 +24,17 @@ response_send_on_sent(struct pw_send *s)
 							ex_response.rs_send));
 
 	exchange_resume(ex);
+}
+
+unsigned
+response_client(void *arg, const struct pw_send *s)
+{
+	const struct exchange *ex =
+	    (const void *)((const char *)s -
+			   offsetof(struct exchange, ex_response.rs_send));
+
+	(void)arg;
+	return client_number(client_key(exchange_client(ex)));
 }
 
 static void

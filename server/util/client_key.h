@@ -20,6 +20,13 @@ struct sockaddr;
 
 uint64_t client_key(const struct sockaddr *);
 
+/* Returns a number for plc_client, which few clients share. */
+static inline unsigned
+client_number(uint64_t key)
+{
+	return (unsigned)(key ^ key >> 32);
+}
+
 /* Returns the number of levels on which a client counts, which is 1 for IPv4 and Unix sockets. */
 static inline unsigned
 client_levels(uint64_t key)

@@ -13,6 +13,7 @@
 #include "server/worker/evict.h"
 #include "server/content/autoindex_cache.h"
 #include "server/content/popular.h"
+#include "server/content/response.h"
 #include "server/content/response_cache.h"
 #include "server/http/digest.h"
 #include "server/http/range.h"
@@ -46,6 +47,7 @@ worker_start_create_loop(struct worker *wk)
 	    .plc_device = worker_start_on_device,
 	    .plc_arg = wk,
 	    .plc_attribute = DIGEST_ATTRIBUTE,
+	    .plc_client = response_client,
 	};
 	int error;
 

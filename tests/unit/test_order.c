@@ -27,8 +27,8 @@ run(struct job *job)
 }
 
 static void
-submit_at(struct fixture *fx, enum job_kind kind, char name, size_t len,
-    uint64_t place, struct pw_waiter *w)
+submit_of(struct fixture *fx, unsigned client, enum job_kind kind, char name,
+    size_t len, uint64_t place, struct pw_waiter *w)
 {
 	struct named_job *nj = calloc(1, sizeof(*nj));
 
@@ -37,12 +37,20 @@ submit_at(struct fixture *fx, enum job_kind kind, char name, size_t len,
 	nj->nj_job.job_kind = kind;
 	nj->nj_job.job_len = len;
 	nj->nj_job.job_place = place;
+	nj->nj_job.job_client = client;
 	nj->nj_name = name;
 	w->wt_done = nothing_done;
 	assert_int_equal(
 	    pool_submit(pool_device(fx->fx_pool, DEVICE, POOL_FILES),
 		&nj->nj_job, ADMIT_BEGUN, fx->fx_loop, w),
 	    0);
+}
+
+static void
+submit_at(struct fixture *fx, enum job_kind kind, char name, size_t len,
+    uint64_t place, struct pw_waiter *w)
+{
+	submit_of(fx, 0, kind, name, len, place, w);
 }
 
 static void
@@ -189,6 +197,26 @@ next_windows_of_a_disk_that_seeks_run_by_place(void **state)
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_string_equal(ran, "ABCDbdac");
+}
+
+/* Without clients the second download would wait for four more first windows. */
+static void
+first_windows_of_one_client_wait_for_the_downloads_of_another(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_waiter waiters[MOST];
+	struct latch la;
+	size_t n = 0;
+	char name;
+
+	latch_shut(&la, slow_disk(fx), fx->fx_loop);
+	for (name = 'a'; name <= 'b'; name++)
+		submit_of(fx, 1, JOB_LONG, name, 1, 1, &waiters[n++]);
+	for (name = 'A'; name <= 'J'; name++)
+		submit_of(fx, 2, JOB_NEW, name, 1, 2, &waiters[n++]);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_string_equal(ran, "ABCDabEFGHIJ");
 }
 
 /* Two threads: a gate that is a download of half the limit holds one. */
@@ -397,6 +425,9 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		next_windows_of_a_disk_that_seeks_run_by_place, setup_empty,
 		teardown),
+	    cmocka_unit_test_setup_teardown(
+		first_windows_of_one_client_wait_for_the_downloads_of_another,
+		setup_empty, teardown),
 	    cmocka_unit_test_setup_teardown(
 		a_disk_that_seeks_has_fewer_bytes_in_flight, setup_two,
 		teardown),

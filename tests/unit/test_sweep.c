@@ -97,6 +97,163 @@ jobs_of_the_same_place_keep_their_order(void **state)
 	assert_ptr_equal(STAILQ_FIRST(&qu->qu_jobs), first);
 }
 
+/* Counts a job of a client and returns its kind. */
+static enum job_kind
+account(struct queue *qu, unsigned client, enum job_kind kind)
+{
+	struct job *job = &qu->qu_job[qu->qu_n++];
+
+	assert_in_range(qu->qu_n, 1, MOST);
+	job->job_client = client;
+	job->job_kind = kind;
+	sweep_account(qu->qu_sweep, job);
+	return job->job_kind;
+}
+
+/* Counts first windows of a client, and returns how many remained JOB_NEW jobs. */
+static unsigned
+account_news(struct queue *qu, unsigned client, unsigned n)
+{
+	unsigned news = 0;
+
+	while (n-- > 0)
+		news += account(qu, client, JOB_NEW) == JOB_NEW;
+	return news;
+}
+
+static void
+a_client_with_many_first_windows_waits_for_next_windows_of_others(void **state)
+{
+	struct queue *qu = *state;
+	struct job *first = &qu->qu_job[1];
+
+	account(qu, 1, JOB_LONG);
+	assert_int_equal(account_news(qu, 2, 2 * SWEEP_FREE), SWEEP_FREE);
+	assert_int_equal(account_news(qu, 3, 1), 1);
+	assert_int_equal(first->job_client, 2);
+	sweep_end(qu->qu_sweep, first, 0);
+	assert_int_equal(account_news(qu, 2, 2), 1);
+	/* its own next windows count for it */
+	account(qu, 2, JOB_LONG);
+	assert_int_equal(account_news(qu, 2, 2), 1);
+}
+
+static void
+first_windows_wait_only_for_others(void **state)
+{
+	struct queue *qu = *state;
+
+	assert_int_equal(account_news(qu, 1, 2 * SWEEP_FREE), 2 * SWEEP_FREE);
+	account(qu, 1, JOB_LONG);
+	assert_int_equal(account_news(qu, 1, 1), 1);
+	account(qu, 0, JOB_LONG);
+	assert_int_equal(account_news(qu, 1, 1), 1);
+	account(qu, 2, JOB_LONG);
+	assert_int_equal(account_news(qu, 1, 1), 0);
+	qu->qu_sweep->sw_slow = false;
+	assert_int_equal(account_news(qu, 1, 1), 1);
+}
+
+static void
+jobs_without_a_client_or_an_entry_are_not_counted(void **state)
+{
+	struct queue *qu = *state;
+	unsigned other = 2, ways = 1;
+
+	account(qu, 1, JOB_LONG);
+	assert_int_equal(account_news(qu, 0, 2 * SWEEP_FREE), 2 * SWEEP_FREE);
+	for (; ways < SWEEP_WAYS; other++)
+		if (other * 0x9e3779b1U >> 25 == 0x9e3779b1U >> 25) {
+			account(qu, other, JOB_LONG);
+			ways++;
+		}
+	while (other * 0x9e3779b1U >> 25 != 0x9e3779b1U >> 25)
+		other++;
+	assert_int_equal(
+	    account_news(qu, other, 2 * SWEEP_FREE), 2 * SWEEP_FREE);
+	sweep_end(qu->qu_sweep, &qu->qu_job[0], 0);
+	assert_int_equal(qu->qu_sweep->sw_longs, SWEEP_WAYS - 1);
+	assert_int_equal(account_news(qu, other, 2 * SWEEP_FREE), SWEEP_FREE);
+}
+
+/* Defers jobs of client 2 beside the next window of client 1, which is qu_job[0]. */
+static void
+defer(struct queue *qu, size_t n)
+{
+	struct job *job;
+
+	account(qu, 1, JOB_LONG);
+	account_news(qu, 2, SWEEP_FREE);
+	while (n-- > 0) {
+		job = &qu->qu_job[qu->qu_n];
+		job->job_place = n + 1;
+		assert_int_equal(account(qu, 2, JOB_NEW), JOB_LONG);
+		sweep_insert(qu->qu_sweep, &qu->qu_jobs, job);
+	}
+}
+
+static size_t
+resume(struct queue *qu)
+{
+	const struct job *job;
+	size_t n = 0;
+
+	sweep_resume(qu->qu_sweep, &qu->qu_jobs);
+	STAILQ_FOREACH(job, &qu->qu_jobs, job_next)
+	n++;
+	return n;
+}
+
+static void
+deferred_jobs_enter_the_sweeps_a_few_at_a_time(void **state)
+{
+	struct queue *qu = *state;
+	struct job *job;
+	size_t left = 3 * SWEEP_FREE;
+
+	defer(qu, left);
+	assert_true(STAILQ_EMPTY(&qu->qu_jobs));
+	assert_int_equal(resume(qu), SWEEP_FREE);
+	/* in the order of their places, which is not that of their requests */
+	assert_int_equal(
+	    STAILQ_FIRST(&qu->qu_jobs)->job_place, left - SWEEP_FREE + 1);
+	for (; left > 0; left--) {
+		job = STAILQ_FIRST(&qu->qu_jobs);
+		begin(qu);
+		assert_int_equal(
+		    resume(qu), left < SWEEP_FREE ? left - 1 : SWEEP_FREE - 1);
+		sweep_end(qu->qu_sweep, job, 0);
+		assert_int_equal(
+		    resume(qu), left <= SWEEP_FREE ? left - 1 : SWEEP_FREE);
+	}
+	assert_int_equal(qu->qu_sweep->sw_resumed, 0);
+}
+
+static void
+more_deferred_jobs_enter_beside_more_next_windows(void **state)
+{
+	struct queue *qu = *state;
+	size_t i;
+
+	defer(qu, 2 * SWEEP_FREE);
+	for (i = 1; i < 8; i++)
+		account(qu, 3, JOB_LONG);
+	assert_int_equal(resume(qu), SWEEP_FREE + 2);
+}
+
+/* Otherwise no thread would ever run them. */
+static void
+deferred_jobs_enter_also_when_the_disk_is_no_longer_slow(void **state)
+{
+	struct queue *qu = *state;
+
+	defer(qu, 1);
+	qu->qu_sweep->sw_slow = false;
+	sweep_end(qu->qu_sweep, &qu->qu_job[0], 0);
+	assert_int_equal(qu->qu_sweep->sw_longs, 0);
+	assert_int_equal(resume(qu), 1);
+}
+
 /* Otherwise a transmission could keep the head near its file. */
 static void
 what_is_queued_during_a_sweep_waits_for_the_next(void **state)
@@ -309,6 +466,23 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		what_is_queued_during_a_sweep_waits_for_the_next, setup_queue,
 		teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		a_client_with_many_first_windows_waits_for_next_windows_of_others,
+		setup_queue, teardown_queue),
+	    cmocka_unit_test_setup_teardown(first_windows_wait_only_for_others,
+		setup_queue, teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		jobs_without_a_client_or_an_entry_are_not_counted, setup_queue,
+		teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		deferred_jobs_enter_the_sweeps_a_few_at_a_time, setup_queue,
+		teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		more_deferred_jobs_enter_beside_more_next_windows, setup_queue,
+		teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		deferred_jobs_enter_also_when_the_disk_is_no_longer_slow,
+		setup_queue, teardown_queue),
 	    cmocka_unit_test_setup_teardown(
 		a_sweep_has_a_limit, setup_queue, teardown_queue),
 	    cmocka_unit_test_setup_teardown(

@@ -18,7 +18,8 @@ class Waiter(c.Structure):
 
 
 _wt_done = c.CFUNCTYPE(None, c.c_void_p)
-Waiter._fields_ = [("wt_done", _wt_done), ("wt_loop", c.c_void_p), ("wt_next", c.c_void_p), ("wt_error", c.c_int)]
+Waiter._fields_ = [("wt_done", _wt_done), ("wt_loop", c.c_void_p), ("wt_next", c.c_void_p), ("wt_error", c.c_int),
+                   ("wt_client", c.c_uint)]
 
 
 class Timespec(c.Structure):

@@ -13,8 +13,8 @@ macro_rules! layout {
 fn main() {
     layout! {
         pw_pool_conf: ppc_threads ppc_queue;
-        pw_loop_conf: plc_open_files plc_device plc_arg plc_attribute;
-        pw_waiter: wt_done wt_loop wt_next wt_error;
+        pw_loop_conf: plc_open_files plc_device plc_arg plc_attribute plc_client;
+        pw_waiter: wt_done wt_loop wt_next wt_error wt_client;
         pw_open: op_waiter op_attribute op_file op_link op_others;
         pw_fetch: ft_waiter ft_file ft_off ft_len ft_want ft_cache ft_begun ft_mem ft_have ft_private;
         pw_send: snd_path snd_loop snd_sock snd_sink snd_more snd_begun snd_index snd_mem snd_mem_len snd_file snd_off

@@ -34,6 +34,7 @@ pub struct pw_loop_conf {
     pub plc_device: Option<unsafe extern "C" fn(*mut c_void, *const c_char)>,
     pub plc_arg: *mut c_void,
     pub plc_attribute: *const c_char,
+    pub plc_client: Option<unsafe extern "C" fn(*mut c_void, *const pw_send) -> c_uint>,
 }
 
 #[repr(C)]
@@ -42,6 +43,7 @@ pub struct pw_waiter {
     pub wt_loop: *mut pw_loop,
     pub wt_next: *mut pw_waiter,
     pub wt_error: c_int,
+    pub wt_client: c_uint,
 }
 
 #[repr(C)]
