@@ -24,7 +24,7 @@ uint64_t client_key(const struct sockaddr *);
 static inline unsigned
 client_number(uint64_t key)
 {
-	return (unsigned)(key ^ key >> 32);
+	return (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
 /* Returns the number of levels on which a client counts, which is 1 for IPv4 and Unix sockets. */
