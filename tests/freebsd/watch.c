@@ -168,7 +168,7 @@ watch_sample(pid_t pid)
 
 	for (size_t i = 0; i < n; i++)
 		watch_note(list[i].ki_tdname,
-		    list[i].ki_stat == SSLEEP ? list[i].ki_wmesg : "(runs)");
+		    list[i].ki_stat == SSLEEP ? list[i].ki_wmesg : WATCH_RUNS);
 	free(list);
 }
 

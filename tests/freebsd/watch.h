@@ -26,6 +26,8 @@ void watch_forget(void);
 void watch_sample(pid_t);
 void watch_print(void);
 
+#define WATCH_RUNS "(runs)" /* the channel of a thread that does not sleep */
+
 /* Returns the samples in which a thread of this name slept in this wait channel; NULL means any. */
 unsigned watch_count(const char *thread, const char *channel);
 
