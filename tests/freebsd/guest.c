@@ -1,7 +1,8 @@
 /*
  * guest: runs on FreeBSD what tests/freebsd/run put on the disk that this program is on: each unit
  * test, and then a server with clients (checks.c).  Prints the Test Anything Protocol.  The first argument
- * is check_seconds.  With a second one it compares send paths (compare.h) for so many rounds instead.
+ * is check_seconds.  With a second one above 0 it compares send paths (compare.h) for so many rounds instead.
+ * With a third one only checks whose names contain it run.
  *
  * On the disk are unit/, pagewise, pagewise.conf, conf/, tests/, tmp/, and data/, where the disk with the
  * files of the server is mounted.
@@ -27,6 +28,7 @@
 #define DIAGNOSED    40 /* lines of a unit test that fails */
 
 unsigned check_seconds;
+const char *check_skipped;
 static unsigned results;
 
 static void
@@ -161,22 +163,38 @@ run_unit(const char *name)
 	guest_diagnose("tmp/output", true);
 }
 
-/* Without a server there is no other check. */
-static void
-run_checks(void)
+/* Runs a check, and prints its result.  Returns false if it failed. */
+static bool
+run_check(const struct check *ck)
 {
-	bool yes = true;
+	char more[128];
+	bool yes;
 
-	for (size_t i = 0; i < nchecks && yes; i++) {
-		yes = checks[i].ck_run();
-		result(yes, checks[i].ck_name, "");
-		yes = yes || i > 0;
-	}
+	check_skipped = NULL;
+	yes = ck->ck_run();
+	snprintf(more, sizeof(more), "%s%s",
+	    check_skipped == NULL ? "" : " # SKIP ",
+	    check_skipped == NULL ? "" : check_skipped);
+	result(yes || check_skipped != NULL, ck->ck_name, more);
+	return yes || check_skipped != NULL;
+}
+
+/* Runs the checks whose names contain the text.  The first one starts the server that the others need. */
+static void
+run_checks(const char *part)
+{
+	if (!run_check(&checks[0]))
+		return;
+	for (size_t i = 1; i < nchecks; i++)
+		if (strstr(checks[i].ck_name, part) != NULL)
+			run_check(&checks[i]);
+		else
+			result(true, checks[i].ck_name, " # SKIP not chosen");
 }
 
 /* Runs the unit tests, then the checks of the server. */
 static int
-run_tests(void)
+run_tests(const char *part)
 {
 	struct dirent **units;
 	int n = scandir("unit", &units, is_test, alphasort);
@@ -184,7 +202,7 @@ run_tests(void)
 	printf("TAP version 13\n1..%zu\n", (n > 0 ? (size_t)n : 0) + nchecks);
 	for (int i = 0; i < n; i++)
 		run_unit(units[i]->d_name);
-	run_checks();
+	run_checks(part);
 	guest_diagnose(SERVER_LOG, false);
 	return 0;
 }
@@ -209,7 +227,8 @@ main(int argc, char **argv)
 		return 1;
 	check_seconds = number(argc, argv, 1);
 	rounds = number(argc, argv, 2);
-	status = rounds == 0 ? run_tests() : compare(rounds);
+	status =
+	    rounds == 0 ? run_tests(argc > 3 ? argv[3] : "") : compare(rounds);
 	printf("# end of the tests\n");
 	return status;
 }

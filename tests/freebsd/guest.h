@@ -22,6 +22,9 @@ extern const size_t nchecks;
 /* Duration of the check that reloads and upgrades by turns. */
 extern unsigned check_seconds;
 
+/* A check that cannot run sets this to the reason.  NULL before each check. */
+extern const char *check_skipped;
+
 /* Stops or resumes the kernel's own messages on the console, such as those of disk errors. */
 bool guest_mute(bool);
 
