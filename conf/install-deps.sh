@@ -75,6 +75,7 @@ needs()
 	kernels	apt cmd mkfs.ext4		e2fsprogs		-
 	freebsd	apt cmd qemu-system-x86_64	qemu-system-x86		-
 	freebsd	apt cmd makefs			makefs			-
+	freebsd	cmd openssl			openssl			-
 	clients	cmd javac			default-jdk-headless	openjdk17
 	clients	cmd go				golang-go		go
 	clients	linux cmd chromium		chromium		-

@@ -20,7 +20,7 @@ $(FREEBSD_UNIT): build/freebsd/unit/%: build/freebsd/tests/unit/%.o build/freebs
 	$(call say,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ \
 	    $$(sed -n 's/^__wrap_\([a-z0-9_]*\)(.*/-Wl,--wrap=\1/p' tests/unit/$*.c) $^ $(LIBS) -lcmocka
 build/freebsd/guest: $(patsubst %.c,build/freebsd/%.o,$(wildcard tests/freebsd/*.c))
-	$(call say,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+	$(call say,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 build/freebsd/include/xxhash.h:
 	@mkdir -p $(@D)
 	@cp -R /usr/include/brotli /usr/include/zstd*.h \

@@ -2,8 +2,8 @@
  * checks: a server on FreeBSD, and its clients.
  *
  * Below data/ are hot.txt, sized/N and below/N of N bytes, and 384 KiB each in cold/, keep/, drop/,
- * reload/, upgrade/ and indirect/, where 24 and 25 are larger; and broken/ (run).  data/null is a nullfs
- * of data/below, data/tmpfs a tmpfs.  After a boot none of the files is in memory.
+ * reload/, upgrade/, tls12/, tls13/, h2/ and indirect/, where 24 and 25 are larger; and broken/ (run).
+ * data/null is a nullfs of data/below, data/tmpfs a tmpfs.  After a boot none of the files is in memory.
  */
 #include <sys/param.h>
 #include <sys/mount.h>
@@ -31,6 +31,7 @@
 #define KEEP_CLIENTS	 8
 #define DROP_CLIENTS	 65 /* more calls than may be in flight */
 #define EVICT_SECONDS	 10
+#define SECURE_CLIENTS	 16
 #define BROKEN_CLIENTS	 6
 #define BROKEN_ONCE \
 	3 /* file of which a block fails once; blocks of those before it always fail */
@@ -220,6 +221,26 @@ files_of_tmpfs_are_exact(void)
 	return all_are_exact("tmpfs");
 }
 
+static const struct {
+	enum http_kind kind;
+	const char *name, *dir;
+} secure[] = {{HTTP_TLS12, "TLS 1.2", "tls12"},
+    {HTTP_TLS13, "TLS 1.3", "tls13"}, {HTTP_H2, "HTTP/2", "h2"}};
+
+static bool
+encrypted_is_exact(void)
+{
+	bool yes = true;
+
+	for (size_t i = 0; i < nitems(secure); i++) {
+		printf("# %s\n", secure[i].name);
+		http_use(secure[i].kind);
+		yes = all_are_exact("sized") && yes;
+	}
+	http_use(HTTP_PLAIN);
+	return yes;
+}
+
 /* -------------------------------------------------------------------- clients */
 
 static struct crowd crowd;
@@ -282,6 +303,20 @@ static bool
 cold_clients_delay_no_other(void)
 {
 	return worker_never_waits("cold", CROWD_MOST);
+}
+
+static bool
+encrypted_clients_delay_no_other(void)
+{
+	bool yes = true;
+
+	for (size_t i = 0; i < nitems(secure); i++) {
+		printf("# %s\n", secure[i].name);
+		http_use(secure[i].kind);
+		yes = worker_never_waits(secure[i].dir, SECURE_CLIENTS) && yes;
+	}
+	http_use(HTTP_PLAIN);
+	return yes;
 }
 
 /* The last file's beginning is in memory, not its indirect block; the disk is busy with the others. */
@@ -505,7 +540,9 @@ const struct check checks[] = {
     {"sizes and ranges are exact", sizes_and_ranges_are_exact},
     {"files of nullfs are exact", files_of_nullfs_are_exact},
     {"files of tmpfs are exact", files_of_tmpfs_are_exact},
+    {"TLS and HTTP/2 are exact", encrypted_is_exact},
     {"cold clients delay no other", cold_clients_delay_no_other},
+    {"cold clients with TLS delay no other", encrypted_clients_delay_no_other},
     {"an evicted indirect block delays no other",
 	indirect_block_delays_no_other},
     {"dropped files leave no page, and are exact", drop_evicts_and_is_exact},

@@ -14,8 +14,18 @@
 #include <unistd.h>
 
 #include "tests/freebsd/http.h"
+#include "tests/freebsd/secure.h"
 
-#define PORT 8080
+#define PORT	 8080
+#define TLS_PORT 8443
+
+static enum http_kind chosen;
+
+void
+http_use(enum http_kind kind)
+{
+	chosen = kind;
+}
 
 double
 http_now(void)
@@ -26,21 +36,25 @@ http_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static int
-http_connect(void)
+/* The handshake waits. */
+static bool
+http_connect(struct http *ht)
 {
-	struct sockaddr_in sin = {
-	    .sin_family = AF_INET, .sin_port = htons(PORT)};
-	int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+	    .sin_port = htons(ht->ht_kind == HTTP_PLAIN ? PORT : TLS_PORT)};
 
 	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (sock != -1 &&
-	    connect(sock, (struct sockaddr *)(void *)&sin, sizeof(sin)) == 0 &&
-	    fcntl(sock, F_SETFL, O_NONBLOCK) == 0)
-		return sock;
-	if (sock != -1)
-		close(sock);
-	return -1;
+	ht->ht_sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (ht->ht_sock != -1 &&
+	    connect(ht->ht_sock, (struct sockaddr *)(void *)&sin,
+		sizeof(sin)) == 0 &&
+	    (ht->ht_kind == HTTP_PLAIN ||
+		(ht->ht_secure = secure_open(ht->ht_sock, ht->ht_kind)) !=
+		    NULL) &&
+	    fcntl(ht->ht_sock, F_SETFL, O_NONBLOCK) == 0)
+		return true;
+	http_close(ht);
+	return false;
 }
 
 bool
@@ -49,21 +63,28 @@ http_open(struct http *ht, double patience)
 	double end = http_now() + patience;
 
 	memset(ht, 0, sizeof(*ht));
-	while ((ht->ht_sock = http_connect()) == -1 && http_now() < end)
+	ht->ht_kind = chosen;
+	while (!http_connect(ht)) {
+		if (http_now() > end)
+			return false;
 		usleep(100000);
-	return ht->ht_sock != -1;
+	}
+	return true;
 }
 
 void
 http_close(struct http *ht)
 {
+	secure_close(ht->ht_secure);
+	ht->ht_secure = NULL;
 	if (ht->ht_sock != -1)
 		close(ht->ht_sock);
 	ht->ht_sock = -1;
 }
 
-void
-http_ask(struct http *ht, const char *path, const char *range)
+/* Returns false if the request could not be sent. */
+static bool
+http_send(struct http *ht, const char *path, const char *range)
 {
 	char text[512];
 	int n = snprintf(text, sizeof(text),
@@ -71,6 +92,16 @@ http_ask(struct http *ht, const char *path, const char *range)
 	    range == NULL ? "" : "Range: bytes=", range == NULL ? "" : range,
 	    range == NULL ? "" : "\r\n");
 
+	if (ht->ht_kind == HTTP_H2)
+		return secure_h2_ask(ht, path, range);
+	return (ht->ht_secure == NULL
+		       ? send(ht->ht_sock, text, (size_t)n, MSG_NOSIGNAL)
+		       : secure_send(ht->ht_secure, text, (size_t)n)) == n;
+}
+
+void
+http_ask(struct http *ht, const char *path, const char *range)
+{
 	ht->ht_status = 0;
 	ht->ht_length = -1;
 	ht->ht_got = 0;
@@ -78,7 +109,7 @@ http_ask(struct http *ht, const char *path, const char *range)
 	ht->ht_done = ht->ht_failed = false;
 	ht->ht_head_len = 0;
 	ht->ht_begun = http_now();
-	if (send(ht->ht_sock, text, (size_t)n, MSG_NOSIGNAL) != n)
+	if (!http_send(ht, path, range))
 		ht->ht_done = ht->ht_failed = true;
 }
 
@@ -117,11 +148,32 @@ http_take_head(struct http *ht, const char *data, size_t len)
 }
 
 void
+http_take_body(struct http *ht, const char *data, size_t len)
+{
+	ht->ht_hash = http_hash(ht->ht_hash, data, len);
+	ht->ht_got += (off_t)len;
+}
+
+/* Takes bytes of an HTTP/1.1 response. */
+static void
+http_take(struct http *ht, const char *data, size_t len)
+{
+	size_t head = http_take_head(ht, data, len);
+
+	http_take_body(ht, data + head, len - head);
+	if (ht->ht_status != 0 && ht->ht_got >= ht->ht_length)
+		ht->ht_done = true;
+	if (ht->ht_failed || (ht->ht_done && ht->ht_got > ht->ht_length))
+		ht->ht_done = ht->ht_failed = true;
+}
+
+void
 http_pull(struct http *ht)
 {
 	static char data[128 << 10];
-	ssize_t n = recv(ht->ht_sock, data, sizeof(data), 0);
-	size_t head;
+	ssize_t n = ht->ht_secure == NULL
+			? recv(ht->ht_sock, data, sizeof(data), 0)
+			: secure_recv(ht->ht_secure, data, sizeof(data));
 
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -129,13 +181,10 @@ http_pull(struct http *ht)
 		ht->ht_done = ht->ht_failed = true;
 		return;
 	}
-	head = http_take_head(ht, data, (size_t)n);
-	ht->ht_hash = http_hash(ht->ht_hash, data + head, (size_t)n - head);
-	ht->ht_got += (off_t)((size_t)n - head);
-	if (ht->ht_status != 0 && ht->ht_got >= ht->ht_length)
-		ht->ht_done = true;
-	if (ht->ht_failed || (ht->ht_done && ht->ht_got > ht->ht_length))
-		ht->ht_done = ht->ht_failed = true;
+	if (ht->ht_kind == HTTP_H2)
+		secure_h2_take(ht, data, (size_t)n);
+	else
+		http_take(ht, data, (size_t)n);
 }
 
 bool

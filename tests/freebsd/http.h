@@ -10,8 +10,12 @@
 
 #define HTTP_HASH UINT64_C(0xcbf29ce484222325) /* of no bytes: FNV-1a */
 
+enum http_kind { HTTP_PLAIN, HTTP_TLS12, HTTP_TLS13, HTTP_H2 };
+
 struct http {
-	int ht_sock; /* non-blocking; -1 if closed */
+	int ht_sock;		  /* non-blocking; -1 if closed */
+	struct secure *ht_secure; /* NULL without TLS */
+	enum http_kind ht_kind;
 	int ht_status;
 	off_t ht_length; /* Content-Length, or -1 if there was none */
 	off_t ht_got;	 /* bytes of the body */
@@ -26,12 +30,18 @@ struct http {
 
 double http_now(void); /* seconds */
 
+/* Chooses the protocol of the connections that http_open opens from now on. */
+void http_use(enum http_kind);
+
 /* Connects to the server, and tries again for `patience` seconds.  Returns false if that failed. */
 bool http_open(struct http *, double patience);
 void http_close(struct http *);
 
 /* Sends a request; range may be NULL, else "0-99" and the like. */
 void http_ask(struct http *, const char *path, const char *range);
+
+/* Adds bytes of the body. */
+void http_take_body(struct http *, const char *data, size_t len);
 
 /* Reads the bytes that have arrived, and waits for none. */
 void http_pull(struct http *);
