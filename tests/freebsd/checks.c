@@ -3,7 +3,8 @@
  *
  * Below data/ are hot.txt, sized/N and below/N of N bytes, and 384 KiB each in cold/, keep/, drop/,
  * reload/, upgrade/, tls12/, tls13/, h2/ and indirect/, where 24 and 25 are larger; and broken/ (run).
- * data/null is a nullfs of data/below, data/tmpfs a tmpfs.  After a boot none of the files is in memory.
+ * data/null is a nullfs of data/below, data/refused one of data/broken, and data/tmpfs a tmpfs.
+ * After a boot none of the files is in memory.
  */
 #include <sys/param.h>
 #include <sys/mount.h>
@@ -35,6 +36,8 @@
 #define BROKEN_CLIENTS	 6
 #define BROKEN_ONCE \
 	3 /* file of which a block fails once; blocks of those before it always fail */
+#define REFUSED_RANGE \
+	"458752-" /* of broken/6: a block that fails, behind those whose addresses are in the inode */
 #define PING_MOST \
 	1.0 /* seconds; without limits a cached file waited for 40 s */
 #define ACCESS_LOG "tmp/access.log"
@@ -399,6 +402,24 @@ disk_error_ends_only_its_request(void)
 	return guest_mute(false) && yes;
 }
 
+/* A disk thread sends the range, and reads its first byte before it sends the head. */
+static bool
+disk_error_of_a_thread_is_refused(void)
+{
+	struct http ht;
+	bool yes;
+
+	if (!is_mounted("data/refused", "nullfs") || !http_open(&ht, 5) ||
+	    !guest_mute(true))
+		return false;
+	http_ask(&ht, "/refused/6", REFUSED_RANGE);
+	http_await(&ht, CLIENT_SECONDS);
+	printf("# status %d\n", ht.ht_status);
+	yes = ht.ht_done && !ht.ht_failed && ht.ht_status == 500;
+	http_close(&ht);
+	return guest_mute(false) && yes;
+}
+
 /* ----------------------------------------------------------- reload and upgrade */
 
 /* Returns true if another process serves, in capability mode. */
@@ -547,6 +568,8 @@ const struct check checks[] = {
 	indirect_block_delays_no_other},
     {"dropped files leave no page, and are exact", drop_evicts_and_is_exact},
     {"a disk error ends only its request", disk_error_ends_only_its_request},
+    {"a disk error of a disk thread is refused",
+	disk_error_of_a_thread_is_refused},
     {"a reload loses nothing", reload_loses_nothing},
     {"the access log is rotated", log_is_rotated},
     {"an upgrade loses nothing", upgrade_loses_nothing},
