@@ -3,11 +3,12 @@
  *
  * Below data/ are hot.txt, sized/N and below/N of N bytes, and 384 KiB each in cold/, keep/, drop/,
  * reload/, upgrade/, tls12/, tls13/, h2/ and indirect/, where 24 and 25 are larger; and broken/ (run).
- * data/null is a nullfs of data/below, data/refused one of data/broken, and data/tmpfs a tmpfs.
- * After a boot none of the files is in memory.
+ * data/null is a nullfs of data/below, data/refused one of data/broken, data/tmpfs a tmpfs, and data/zfs
+ * is for a ZFS pool.  After a boot none of the files is in memory.
  */
 #include <sys/param.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 #include "tests/freebsd/crowd.h"
 #include "tests/freebsd/evict.h"
 #include "tests/freebsd/guest.h"
+#include "tests/freebsd/pool.h"
 #include "tests/freebsd/watch.h"
 
 #define START_SECONDS	 60
@@ -33,6 +35,7 @@
 #define DROP_CLIENTS	 65 /* more calls than may be in flight */
 #define EVICT_SECONDS	 10
 #define SECURE_CLIENTS	 16
+#define POOL_CLIENTS	 48
 #define BROKEN_CLIENTS	 6
 #define BROKEN_ONCE \
 	3 /* file of which a block fails once; blocks of those before it always fail */
@@ -208,20 +211,25 @@ copy_file(const char *from, const char *to)
 }
 
 static bool
-files_of_tmpfs_are_exact(void)
+copy_sized(const char *to_dir)
 {
 	static const char *const sizes[] = {"1", "4097", "393217", "1048577"};
 	char from[64], to[64];
 
-	if (!is_mounted("data/tmpfs", "tmpfs"))
-		return false;
 	for (size_t i = 0; i < nitems(sizes); i++) {
 		snprintf(from, sizeof(from), "data/sized/%s", sizes[i]);
-		snprintf(to, sizeof(to), "data/tmpfs/%s", sizes[i]);
+		snprintf(to, sizeof(to), "%s/%s", to_dir, sizes[i]);
 		if (!copy_file(from, to))
 			return false;
 	}
-	return all_are_exact("tmpfs");
+	return true;
+}
+
+static bool
+files_of_tmpfs_are_exact(void)
+{
+	return is_mounted("data/tmpfs", "tmpfs") && copy_sized("data/tmpfs") &&
+	       all_are_exact("tmpfs");
 }
 
 static const struct {
@@ -308,18 +316,27 @@ cold_clients_delay_no_other(void)
 	return worker_never_waits("cold", CROWD_MOST);
 }
 
+/* Downloads the files below the directory that are for each protocol. */
 static bool
-encrypted_clients_delay_no_other(void)
+encrypted_never_waits(const char *below)
 {
+	char dir[32];
 	bool yes = true;
 
 	for (size_t i = 0; i < nitems(secure); i++) {
 		printf("# %s\n", secure[i].name);
 		http_use(secure[i].kind);
-		yes = worker_never_waits(secure[i].dir, SECURE_CLIENTS) && yes;
+		snprintf(dir, sizeof(dir), "%s%s", below, secure[i].dir);
+		yes = worker_never_waits(dir, SECURE_CLIENTS) && yes;
 	}
 	http_use(HTTP_PLAIN);
 	return yes;
+}
+
+static bool
+encrypted_clients_delay_no_other(void)
+{
+	return encrypted_never_waits("");
 }
 
 /* The last file's beginning is in memory, not its indirect block; the disk is busy with the others. */
@@ -418,6 +435,74 @@ disk_error_of_a_thread_is_refused(void)
 	yes = ht.ht_done && !ht.ht_failed && ht.ht_status == 500;
 	http_close(&ht);
 	return guest_mute(false) && yes;
+}
+
+/* ------------------------------------------------------------------------- ZFS */
+
+/* Copies n files of data/cold to a new directory of the pool. */
+static bool
+pool_copy(const char *dir, unsigned n)
+{
+	char from[64], to[64];
+
+	snprintf(to, sizeof(to), POOL_ROOT "/%s", dir);
+	if (mkdir(to, 0755) == -1)
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(from, sizeof(from), "data/cold/%u", i);
+		snprintf(to, sizeof(to), POOL_ROOT "/%s/%u", dir, i);
+		if (!copy_file(from, to))
+			return false;
+	}
+	return true;
+}
+
+static bool
+pool_fill(void)
+{
+	for (size_t i = 0; i < nitems(secure); i++)
+		if (!pool_copy(secure[i].dir, SECURE_CLIENTS))
+			return false;
+	return mkdir(POOL_ROOT "/sized", 0755) == 0 &&
+	       copy_sized(POOL_ROOT "/sized") &&
+	       pool_copy("cold", POOL_CLIENTS) &&
+	       pool_copy("drop", KEEP_CLIENTS);
+}
+
+/*
+ * Disk threads send, since sendfile(2) waits.  The pages that they send are copies of what the ARC has.
+ * With cache = drop no page stays, but the ARC keeps its bytes.
+ */
+static bool
+files_of_zfs_delay_no_other(void)
+{
+	long cold = pool_arc_bytes();
+	bool yes = worker_never_sleeps("zfs/cold", POOL_CLIENTS);
+
+	printf("# %ld pages are in memory, and %ld bytes more in the ARC\n",
+	    crowd_resident(&crowd, "zfs/cold"), pool_arc_bytes() - cold);
+	yes = responses_are_exact("zfs/cold") && yes;
+	yes = encrypted_never_waits("zfs/") && yes;
+	yes = all_are_exact("zfs/sized") && yes;
+	cold = pool_arc_bytes();
+	yes = worker_never_sleeps("zfs/drop", KEEP_CLIENTS) && yes;
+	yes = await_eviction("zfs/drop") && yes;
+	printf("# %ld bytes more in the ARC\n", pool_arc_bytes() - cold);
+	yes = responses_are_exact("zfs/drop") && yes;
+	return is_in_log(
+		   SERVER_LOG, "(zfs): residency: no check is available") &&
+	       yes;
+}
+
+static bool
+pool_delays_no_other(void)
+{
+	if (pool_is_possible())
+		return pool_make() && pool_fill() && pool_evict() &&
+		       is_mounted(POOL_ROOT, "zfs") &&
+		       files_of_zfs_delay_no_other();
+	check_skipped = "there is no zpool(8)";
+	return false;
 }
 
 /* ----------------------------------------------------------- reload and upgrade */
@@ -570,6 +655,7 @@ const struct check checks[] = {
     {"a disk error ends only its request", disk_error_ends_only_its_request},
     {"a disk error of a disk thread is refused",
 	disk_error_of_a_thread_is_refused},
+    {"files of ZFS are exact, and delay no other", pool_delays_no_other},
     {"a reload loses nothing", reload_loses_nothing},
     {"the access log is rotated", log_is_rotated},
     {"an upgrade loses nothing", upgrade_loses_nothing},
