@@ -15,12 +15,14 @@
 #define SAMPLE_EVERY 0.1
 #define WARM_SECONDS 10
 
+const char *crowd_cached = "/hot.txt";
+
 /* Has the worker learn that the file is in memory: it looks at a call's bytes at its next tick. */
 static bool
 crowd_warm(struct http *ht)
 {
 	for (int i = 0; i < 2; i++) {
-		http_ask(ht, "/hot.txt", NULL);
+		http_ask(ht, crowd_cached, NULL);
 		if (!http_await(ht, WARM_SECONDS))
 			return false;
 		usleep(500000);
@@ -66,7 +68,7 @@ crowd_ping(struct crowd *cr)
 	}
 	cr->cr_pings++;
 	cr->cr_next_ping = now + PING_EVERY;
-	http_ask(ht, "/hot.txt", NULL);
+	http_ask(ht, crowd_cached, NULL);
 }
 
 static void

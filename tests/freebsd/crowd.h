@@ -23,6 +23,9 @@ struct crowd {
 	pid_t cr_server;
 };
 
+/* The cached file that is requested again and again. */
+extern const char *crowd_cached;
+
 /* Connects n clients, and sends their requests.  Returns false if that failed. */
 bool crowd_begin(struct crowd *, pid_t server, const char *dir, unsigned n);
 
