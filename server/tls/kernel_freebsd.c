@@ -1,6 +1,7 @@
 /*
- * kernel: see kernel.h.  FreeBSD's kernel TLS is not used, since kernel TLS in 15.1 sometimes
- * continued a body at an earlier byte.
+ * kernel: see kernel.h.  FreeBSD's kernel TLS is not used.  In 15.1 it sometimes continued a body at
+ * an earlier byte.  In 15.0 it never sends the header of a sendfile(2) call (sf_hdtr) that has to read
+ * a page, nor what follows, since sendfile_iodone() has only the pages encrypted.
  */
 #include <errno.h>
 
