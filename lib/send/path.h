@@ -53,6 +53,8 @@ struct pw_send_path {
 	 * True if the path drops no pages, since it does not know which pages the kernel fetched.
 	 */
 	bool path_keeps;
+	/* True if all windows of the path wait in one queue, as in nginx. */
+	bool path_queues;
 	/* True if the path's call sends snd_mem together with bytes of the file. */
 	bool path_takes_memory;
 	/*
@@ -189,7 +191,8 @@ struct pw_send *send_of_waiter(struct pw_waiter *);
 
 /*
  * Has a disk thread of the file's device call the function `run`, which may wait, and completes ss_waiter
- * with its result.  Call after send_pending_begin.  Until send_pending_end the loop changes only
+ * with its result.  Call after send_pending_begin.  A JOB_LONG counts as JOB_NEW before the
+ * transmission's first byte, except with path_queues.  Until send_pending_end the loop changes only
  * snd_error of the transmission.
  */
 int send_on_pool(struct pw_send *, enum job_kind, int (*run)(struct pw_send *));

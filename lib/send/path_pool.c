@@ -225,4 +225,5 @@ send_by_pool(struct pw_send *s)
 const struct pw_send_path send_pool = {
     .path_name = "pool",
     .path_step = send_by_pool,
+    .path_queues = true,
 };

@@ -69,6 +69,16 @@ transfer_admit(const struct pw_send *s)
 	return s->snd_begun || s->snd_sent > 0 ? ADMIT_BEGUN : ADMIT_NEW;
 }
 
+/* Returns the kind of a job that reads a window: first windows run before next ones, as those of pool_fetch do. */
+static enum job_kind
+transfer_kind(const struct pw_send *s, enum job_kind kind)
+{
+	return kind == JOB_LONG && !s->snd_path->path_queues &&
+		       transfer_admit(s) == ADMIT_NEW
+		   ? JOB_NEW
+		   : kind;
+}
+
 struct send_job {
 	struct job sj_job; /* first member, as free(job) frees this struct */
 	struct pw_send *sj_send;
@@ -93,7 +103,7 @@ send_on_pool(
 	if (sj == NULL)
 		return -ENOMEM;
 	sj->sj_job.job_run = transfer_job_run;
-	sj->sj_job.job_kind = kind;
+	sj->sj_job.job_kind = transfer_kind(s, kind);
 	sj->sj_send = s;
 	sj->sj_run = run;
 	error = pool_submit(file_priv(s->snd_file)->fp_device, &sj->sj_job,

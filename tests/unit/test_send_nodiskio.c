@@ -3,6 +3,8 @@
  */
 #include "send_fixture.h"
 
+#include "lib/disk/pool.h"
+
 static void
 nodiskio_waits_for_a_file_that_is_not_in_memory(void **state)
 {
@@ -131,6 +133,59 @@ a_file_that_cannot_be_asked_is_sent_by_the_pool(void **state)
 	wire_close(&wr);
 }
 
+/* A job that notes how many bytes the transmission had sent. */
+struct noting_job {
+	struct job nj_job;
+	const struct pw_send *nj_send;
+	size_t *nj_sent;
+};
+
+static int
+note_sent(struct job *job)
+{
+	const struct noting_job *nj = (const struct noting_job *)job;
+
+	*nj->nj_sent = send_priv(nj->nj_send)->ss_took;
+	return 0;
+}
+
+/* The next window of another client is queued before the first window of this one. */
+static void
+the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones(
+    void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct noting_job *nj = calloc(1, sizeof(*nj));
+	struct pw_waiter w = {.wt_done = nothing_done};
+	struct latch la;
+	struct wire wr;
+	struct xfer xf;
+	size_t sent = 0;
+
+	assert_non_null(nj);
+	file_priv(file)->fp_ask = OS_ASK_FETCH;
+	wire_wide(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
+	*nj = (struct noting_job){.nj_job.job_run = note_sent,
+	    .nj_job.job_kind = JOB_LONG,
+	    .nj_send = &xf.xf_send,
+	    .nj_sent = &sent};
+	assert_int_equal(pool_submit(file_priv(file)->fp_device, &nj->nj_job,
+			     ADMIT_BEGUN, fx->fx_loop, &w),
+	    0);
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_true(sent > 0);
+	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+	assert_int_equal(wr.wr_len, SIZE);
+	pw_send_finish(&xf.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
 int
 main(void)
 {
@@ -140,6 +195,9 @@ main(void)
 	    TEST(the_missing_window_is_fetched_and_no_more, setup),
 	    TEST(nodiskio_asks_again_after_the_socket_was_full, setup),
 	    TEST(a_file_that_cannot_be_asked_is_sent_by_the_pool, setup),
+	    TEST(
+		the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones,
+		setup_one_thread),
 	    /* The same into a sink. */
 	    TEST(nodiskio_waits_for_a_file_that_is_not_in_memory, setup_sinks),
 	    TEST(nodiskio_does_not_wait_for_a_file_that_is_in_memory,
