@@ -76,7 +76,7 @@ class Bench:
     @staticmethod
     @contextlib.contextmanager
     def until_it_reads(counters):
-        """Whom the block starts is awaited until the disk is asked for the first time."""
+        """Waits until what the block started has read from the disk."""
         before, end = counters.sample()["disk_requests"], time.monotonic() + PATIENCE
         yield
         while counters.sample()["disk_requests"] == before:

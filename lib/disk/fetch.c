@@ -521,15 +521,18 @@ fetch_resume(const struct window *like, struct pw_waiter *list)
 }
 
 /*
- * Returns true if a fetch may join the window.  A transmission that cannot send a copy does not join a
- * direct fetch; a fetch that needs a copy joins only windows that make one.
+ * Returns true if a fetch of the client may join the window.  A transmission that cannot send a copy does
+ * not join a direct fetch; a fetch that needs a copy joins only windows that make one.
  */
 static bool
-fetch_may_join(const struct window *win, enum fetch_how how, bool lent)
+fetch_may_join(
+    const struct window *win, const struct window *like, unsigned client)
 {
-	if (lent)
+	if (win->win_job.job_deferred && win->win_job.job_client != client)
+		return false;
+	if (like->win_lent)
 		return win->win_lent || win->win_how == FETCH_DIRECT;
-	return win->win_how != FETCH_DIRECT || how == FETCH_DIRECT;
+	return win->win_how != FETCH_DIRECT || like->win_how == FETCH_DIRECT;
 }
 
 int
@@ -545,7 +548,7 @@ fetch_window(struct pw_file *file, const struct window *like, enum admit admit,
 	meter_lock(&dv->dv_lock);
 	win = fetch_window_find(dv, file, off, end,
 	    like->win_how == FETCH_MAP ? MATCH_MAP : MATCH_WHOLE);
-	if (win == NULL || !fetch_may_join(win, like->win_how, like->win_lent))
+	if (win == NULL || !fetch_may_join(win, like, w->wt_client))
 		error = fetch_window_enqueue(like, admit, w, &win);
 	if (error == 0)
 		pool_await(&win->win_job, file_priv(file)->fp_loop, w);

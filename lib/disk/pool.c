@@ -4,6 +4,7 @@
  * because a device that was needed once will be needed again.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -562,16 +563,16 @@ int
 pool_enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 {
 	struct pw_pool *pl = dv->dv_pool;
+	unsigned most = admit == ADMIT_BEGUN ? UINT_MAX : pl->pl_conf.ppc_queue;
 
-	if ((admit != ADMIT_BEGUN && dv->dv_queued >= pl->pl_conf.ppc_queue) ||
-	    !pool_have_thread(dv, job->job_kind)) {
+	if (dv->dv_queued >= most || !pool_have_thread(dv, job->job_kind) ||
+	    (dv->dv_sweep != NULL &&
+		!sweep_account(dv->dv_sweep, job, most / SWEEP_SHARE))) {
 		pl->pl_refused += admit < ADMIT_HINT;
 		dv->dv_refused += admit < ADMIT_HINT;
 		return -EAGAIN;
 	}
 	job->job_since = clock_now();
-	if (dv->dv_sweep != NULL)
-		sweep_account(dv->dv_sweep, job);
 	sweep_insert(dv->dv_sweep, &dv->dv_queue[job->job_kind], job);
 	dv->dv_queued++;
 	pool_wake_one(dv);

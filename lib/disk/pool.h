@@ -47,9 +47,11 @@ struct job {
 	enum job_kind job_kind;
 	size_t job_len; /* bytes that the job reads, or 0 if few or unknown */
 	uint64_t job_place; /* place on a disk that rotates, or 0 (sweep.h) */
-	/* wt_client of the first waiter of a window, or 0 */
+	/* wt_client of the waiter for which a window was queued, or 0 */
 	unsigned job_client;
-	bool job_deferred; /* true if sweep_account has deferred the job */
+	bool
+	    job_deferred; /* true from sweep_account until sweep_resume (sweep.h) */
+	bool job_resumed; /* true from sweep_resume until sweep_begin */
 	/* entry of the client that counts the job, or NULL */
 	struct sweep_client *job_entry;
 	STAILQ_ENTRY(job) job_next; /* guarded by the device's lock */

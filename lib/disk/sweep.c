@@ -24,11 +24,12 @@ sweep_create(void)
 	if (sw == NULL)
 		return NULL;
 	STAILQ_INIT(&sw->sw_news);
-	STAILQ_INIT(&sw->sw_deferred);
+	TAILQ_INIT(&sw->sw_deferring);
+	STAILQ_INIT(&sw->sw_rest.sc_jobs);
 	return sw;
 }
 
-/* Returns the entry of the client, or NULL if others have all the entries that it could have. */
+/* Returns the entry of the client, or sw_rest if others have all the entries that it could have. */
 static struct sweep_client *
 sweep_client(struct sweep *sw, unsigned client)
 {
@@ -39,12 +40,23 @@ sweep_client(struct sweep *sw, unsigned client)
 	for (i = 0; i < SWEEP_WAYS; i++, sc++) {
 		if (sc->sc_client == client)
 			return sc;
-		if (sc->sc_news + sc->sc_longs == 0)
+		if (sc->sc_news + sc->sc_longs + sc->sc_deferred == 0)
 			unused = sc;
 	}
-	if (unused != NULL)
-		unused->sc_client = client;
+	if (unused == NULL)
+		return &sw->sw_rest;
+	unused->sc_client = client;
+	STAILQ_INIT(&unused->sc_jobs);
 	return unused;
+}
+
+/* Returns true if the JOB_NEW of the client must wait for JOB_LONG jobs of others. */
+static bool
+sweep_defers(const struct sweep *sw, const struct sweep_client *sc)
+{
+	return sw->sw_slow && sw->sw_longs > sc->sc_longs &&
+	       (sc->sc_deferred > 0 ||
+		   sc->sc_news >= sc->sc_longs + SWEEP_FREE);
 }
 
 /* Counts the job, or one less, if its client has an entry. */
@@ -61,23 +73,25 @@ sweep_count(struct sweep *sw, const struct job *job, int n)
 	sw->sw_longs += (unsigned)n;
 }
 
-void
-sweep_account(struct sweep *sw, struct job *job)
+bool
+sweep_account(struct sweep *sw, struct job *job, unsigned most)
 {
-	const struct sweep_client *sc;
+	struct sweep_client *sc;
 
 	if (job->job_client == 0 || job->job_kind > JOB_NEW)
-		return;
-	job->job_entry = sweep_client(sw, job->job_client);
-	sc = job->job_entry;
-	if (sc != NULL && job->job_kind == JOB_NEW && sw->sw_slow &&
-	    sw->sw_longs > sc->sc_longs &&
-	    sc->sc_news >= sc->sc_longs + SWEEP_FREE) {
+		return true;
+	sc = sweep_client(sw, job->job_client);
+	if (job->job_kind == JOB_NEW && sweep_defers(sw, sc)) {
+		if (sc->sc_deferred >= most)
+			return false;
 		job->job_kind = JOB_LONG;
 		job->job_deferred = true;
-		job->job_entry = NULL;
+		job->job_entry = sc;
+		return true;
 	}
+	job->job_entry = sc;
 	sweep_count(sw, job, 1);
+	return true;
 }
 
 /* Begins a sweep behind all queued jobs if the last sweep has begun or is full. */
@@ -112,11 +126,21 @@ sweep_insert_by_place(struct sweep *sw, struct jobs *jobs, struct job *job)
 		sw->sw_last = job;
 }
 
+static void
+sweep_insert_deferred(struct sweep *sw, struct job *job)
+{
+	struct sweep_client *sc = job->job_entry;
+
+	STAILQ_INSERT_TAIL(&sc->sc_jobs, job, job_next);
+	if (sc->sc_deferred++ == 0)
+		TAILQ_INSERT_TAIL(&sw->sw_deferring, sc, sc_link);
+}
+
 void
 sweep_insert(struct sweep *sw, struct jobs *jobs, struct job *job)
 {
 	if (job->job_deferred) {
-		STAILQ_INSERT_TAIL(&sw->sw_deferred, job, job_next);
+		sweep_insert_deferred(sw, job);
 		return;
 	}
 	if (sw != NULL && job->job_kind == JOB_LONG && sw->sw_slow) {
@@ -128,14 +152,33 @@ sweep_insert(struct sweep *sw, struct jobs *jobs, struct job *job)
 		sw->sw_last = job;
 }
 
+/* Removes and returns the oldest deferred job of the next client. */
+static struct job *
+sweep_remove_deferred(struct sweep *sw)
+{
+	struct sweep_client *sc = TAILQ_FIRST(&sw->sw_deferring);
+	struct job *job = STAILQ_FIRST(&sc->sc_jobs);
+
+	STAILQ_REMOVE_HEAD(&sc->sc_jobs, job_next);
+	TAILQ_REMOVE(&sw->sw_deferring, sc, sc_link);
+	if (--sc->sc_deferred > 0)
+		TAILQ_INSERT_TAIL(&sw->sw_deferring, sc, sc_link);
+	return job;
+}
+
 void
 sweep_resume(struct sweep *sw, struct jobs *jobs)
 {
 	struct job *job;
 
-	while ((job = STAILQ_FIRST(&sw->sw_deferred)) != NULL &&
-	       sw->sw_resumed < SWEEP_FREE + sw->sw_longs / 4) {
-		STAILQ_REMOVE_HEAD(&sw->sw_deferred, job_next);
+	while (!TAILQ_EMPTY(&sw->sw_deferring) &&
+	       sw->sw_resumed < SWEEP_RESUMED + sw->sw_longs / 4) {
+		job = sweep_remove_deferred(sw);
+		job->job_deferred = false;
+		job->job_resumed = true;
+		job->job_entry = NULL;
+		/* The time before is no latency of the device. */
+		job->job_since = clock_now();
 		sweep_insert_by_place(sw, jobs, job);
 		sw->sw_resumed++;
 	}
@@ -146,6 +189,8 @@ sweep_begin(struct sweep *sw, struct job *job, uint64_t now_us)
 {
 	if (job->job_kind > JOB_NEW)
 		return;
+	sw->sw_resumed -= job->job_resumed;
+	job->job_resumed = false;
 	if (sw->sw_running++ == 0)
 		sw->sw_since = now_us;
 	if (job->job_kind == JOB_NEW) {
@@ -194,7 +239,6 @@ sweep_end(struct sweep *sw, const struct job *job, uint64_t now_us)
 	if (job->job_kind > JOB_NEW)
 		return;
 	sweep_count(sw, job, -1);
-	sw->sw_resumed -= job->job_deferred;
 	if (job->job_kind == JOB_NEW)
 		sweep_remove_new(sw, job);
 	if (sw->sw_running > 0) {

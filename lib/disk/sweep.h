@@ -13,10 +13,10 @@
  *
  * A client that requests many ranges at once would take the head from the others.  So while others have
  * JOB_LONG jobs, a client has at most SWEEP_FREE more JOB_NEW jobs than JOB_LONG jobs.  Its further first
- * windows are deferred: they become JOB_LONG jobs, of which SWEEP_FREE and a quarter of the number of other
- * JOB_LONG jobs are in the sweeps at a time, the first deferred first.  A proxy counts as one client, but it
- * has the JOB_LONG jobs of all its users, so it may have as many JOB_NEW jobs.  Jobs of client 0 are not
- * counted.
+ * windows are deferred: they become JOB_LONG jobs, of which SWEEP_RESUMED and a quarter of the number of
+ * counted JOB_LONG jobs wait in the sweeps at a time.  Clients take turns to have a job resumed.  Other
+ * clients do not join a deferred window.  A proxy counts as one client, but it has the JOB_LONG jobs of all
+ * its users, so it may have as many JOB_NEW jobs.  Jobs of client 0 are not counted.
  *
  * sysfs reports most virtual disks as rotating.  So these rules apply only to a disk that was as slow
  * as one with a single head (sw_slow).  The device's lock guards struct sweep, except sw_slow.
@@ -35,7 +35,10 @@
 #define SWEEP_PLACES  4096		/* size of the table of places */
 #define SWEEP_CLIENTS 1024		/* size of the table of clients */
 #define SWEEP_WAYS    8			/* entries that a client could have */
-#define SWEEP_FREE    4
+#define SWEEP_FREE    8			/* a browser has six connections */
+#define SWEEP_RESUMED 4
+#define SWEEP_SHARE \
+	8 /* part of the device's queue that one client's deferred jobs may fill */
 
 STAILQ_HEAD(jobs, job);
 
@@ -53,15 +56,20 @@ struct sweep {
 	uint64_t sw_measured; /* bytes read in sw_busy, with seeks */
 	uint64_t sw_rate;     /* last measured rate, bytes/s, or 0 */
 	unsigned sw_longs;    /* counted JOB_LONG jobs, queued and running */
-	unsigned sw_resumed;  /* deferred jobs in the sweeps or running */
-	/* deferred jobs that wait for sweep_resume, oldest first */
-	struct jobs sw_deferred;
-	/* clients with counted jobs; a client that finds no entry is not counted */
+	unsigned sw_resumed;  /* resumed jobs that have not begun */
+	/* clients with deferred jobs; the first is next */
+	TAILQ_HEAD(, sweep_client) sw_deferring;
 	struct sweep_client {
 		unsigned sc_client;
-		unsigned sc_news;  /* queued and running JOB_NEW jobs */
-		unsigned sc_longs; /* the same of JOB_LONG */
+		unsigned sc_news; /* queued and running JOB_NEW jobs */
+		unsigned
+		    sc_longs; /* the same of JOB_LONG, but not of resumed jobs */
+		unsigned sc_deferred; /* length of sc_jobs */
+		struct jobs sc_jobs;  /* deferred jobs, oldest first */
+		TAILQ_ENTRY(sweep_client) sc_link;
 	} sw_clients[SWEEP_CLIENTS];
+	struct sweep_client
+	    sw_rest; /* counts the jobs of all clients that found no entry */
 	struct sweep_place {
 		uint64_t sp_ino;
 		uint64_t sp_start; /* place of the file's first byte */
@@ -73,9 +81,10 @@ struct sweep *sweep_create(void);
 
 /*
  * Counts a JOB_NEW or JOB_LONG of a client until sweep_end.  Defers a JOB_NEW of a client that has too many,
- * which becomes a JOB_LONG that is not counted.  Call before sweep_insert.
+ * which becomes a JOB_LONG.  Returns false, and the job is not counted, if the client already has `most`
+ * deferred jobs.  Call before sweep_insert.
  */
-void sweep_account(struct sweep *, struct job *);
+bool sweep_account(struct sweep *, struct job *, unsigned most);
 
 /*
  * Inserts a job into the queue of its kind, a JOB_LONG of a slow disk at its place in the last sweep.  A
@@ -83,7 +92,7 @@ void sweep_account(struct sweep *, struct job *);
  */
 void sweep_insert(struct sweep *, struct jobs *, struct job *);
 
-/* Inserts deferred jobs into the queue of JOB_LONG, as many as may be there.  Call before a job is chosen. */
+/* Resumes deferred jobs: inserts them into the queue of JOB_LONG.  Call before a job is chosen. */
 void sweep_resume(struct sweep *, struct jobs *);
 
 /* Call when the job was removed from its queue, and when it has ended. */

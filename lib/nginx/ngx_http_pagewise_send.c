@@ -190,7 +190,7 @@ ngx_http_pagewise_client(void *arg, const struct pw_send *send)
     struct sockaddr_in6       *sin6;
 #endif
 
-    s = (ngx_http_pagewise_send_t *) send;
+    s = ngx_http_pagewise_send_of(send);
 
     if (s->ctx == NULL) {
         return 0;

@@ -195,6 +195,7 @@ index_ahead_create(struct pw_send *s)
 	if (ix == NULL)
 		return NULL;
 	ix->ix_waiter.wt_done = index_ahead_found;
+	ix->ix_waiter.wt_client = send_client(s);
 	ix->ix_file = s->snd_file;
 	/* The page of the last requested byte is in memory as a whole. */
 	ix->ix_known = offset_round_up(send_priv(s)->ss_asked,

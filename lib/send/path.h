@@ -155,6 +155,9 @@ int send_fetch(
     struct pw_send *, off_t off, size_t len, enum admit, struct pw_waiter *);
 bool send_takes_tier(struct pw_send *);
 
+/* Returns the number of the client if the disk seeks, or else 0: see wt_client. */
+unsigned send_client(const struct pw_send *);
+
 /*
  * Returns true if send_prefetched may send copies of a file whose residency cannot be checked.  Calls
  * send_takes_tier.

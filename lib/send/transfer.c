@@ -69,7 +69,7 @@ transfer_admit(const struct pw_send *s)
 	return s->snd_begun || s->snd_sent > 0 ? ADMIT_BEGUN : ADMIT_NEW;
 }
 
-/* Returns the kind of a job that reads a window: first windows run before next ones, as those of pool_fetch do. */
+/* Returns JOB_NEW for a first window, which runs before next windows, as in pool_fetch. */
 static enum job_kind
 transfer_kind(const struct pw_send *s, enum job_kind kind)
 {
@@ -113,9 +113,8 @@ send_on_pool(
 	return error;
 }
 
-/* Returns the number of the client if the disk seeks, or else 0. */
-static unsigned
-transfer_client(const struct pw_send *s)
+unsigned
+send_client(const struct pw_send *s)
 {
 	const struct pw_loop_conf *conf = &s->snd_loop->lp_conf;
 
@@ -133,7 +132,7 @@ send_fetch(struct pw_send *s, off_t off, size_t len, enum admit admit,
 	enum tier_use use;
 	int error;
 
-	w->wt_client = transfer_client(s);
+	w->wt_client = send_client(s);
 	if (!send_takes_tier(s))
 		return pool_fetch(s->snd_file, off, len, how, admit, w);
 	use = send_priv(s)->ss_tier_use;

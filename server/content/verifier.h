@@ -73,7 +73,8 @@ int verifier_start(struct verifier *, unsigned threads);
 
 /*
  * Stops the threads and frees the verifier.  No request may wait.  Returns false and frees nothing
- * if a thread still computes a hash after 5 s: it uses the verifier and the file of its user.
+ * if a thread still computes a hash after 5 s, since that thread uses the verifier and the password
+ * file.
  */
 bool verifier_destroy(struct verifier **);
 

@@ -28,9 +28,9 @@ HASHES = {
 }
 YESCRYPT = "$y$j75$saltsalt$0gBD67sgmJgRX3RZ6wHHO7sHimQEWGCWN85o4Twogh2"
 SLOW = "$2b$11$ABCDEFGHIJKLMNOPQRSTUuOHKTMj6A9VKZoVxdizhB4LgbxRyhEAO"  # "slow"
-# A server verifies it beside ten busy processes often enough to end a test.  "cheap"
+# Computed many times within a test, even beside ten busy processes.  "cheap"
 CHEAP = "$2b$08$ABCDEFGHIJKLMNOPQRSTUudGvh/6FSVKSp2ljdF5ZFITnVk79O4Qa"
-# Longer than a server that ends waits for it.  "endless"
+# Takes longer than a server waits when it ends.  "endless"
 ENDLESS = "$2b$16$ABCDEFGHIJKLMNOPQRSTUuq60ri1b8yPbmZmbPYzl97222989imFC"
 
 
@@ -391,7 +391,7 @@ def test_ends_while_passwords_wait(start):
 
 @pytest.mark.slow
 def test_ends_while_a_thread_computes_a_hash(start, tmp_path):
-    """It does not wait for all of it, and the thread still reads the file of users."""
+    """The server does not wait for the hash, whose thread still reads the file of users."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
     try:
         server = start(workers=1, admin=str(tmp_path / "admin"))

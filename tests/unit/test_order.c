@@ -27,8 +27,9 @@ run(struct job *job)
 }
 
 static void
-submit_of(struct fixture *fx, unsigned client, enum job_kind kind, char name,
-    size_t len, uint64_t place, struct pw_waiter *w)
+submit_to(struct fixture *fx, struct pw_device *dv, unsigned client,
+    enum job_kind kind, char name, size_t len, uint64_t place,
+    struct pw_waiter *w)
 {
 	struct named_job *nj = calloc(1, sizeof(*nj));
 
@@ -41,9 +42,15 @@ submit_of(struct fixture *fx, unsigned client, enum job_kind kind, char name,
 	nj->nj_name = name;
 	w->wt_done = nothing_done;
 	assert_int_equal(
-	    pool_submit(pool_device(fx->fx_pool, DEVICE, POOL_FILES),
-		&nj->nj_job, ADMIT_BEGUN, fx->fx_loop, w),
-	    0);
+	    pool_submit(dv, &nj->nj_job, ADMIT_BEGUN, fx->fx_loop, w), 0);
+}
+
+static void
+submit_of(struct fixture *fx, unsigned client, enum job_kind kind, char name,
+    size_t len, uint64_t place, struct pw_waiter *w)
+{
+	submit_to(fx, pool_device(fx->fx_pool, DEVICE, POOL_FILES), client,
+	    kind, name, len, place, w);
 }
 
 static void
@@ -128,11 +135,10 @@ bytes_of_downloads_in_flight_are_bounded(void **state)
 	assert_string_equal(ran, "Aa");
 }
 
-/* The device, as if it was found to be a slow disk that rotates. */
-static struct pw_device *
-slow_disk(struct fixture *fx)
+/* Makes the device one that was found to be a slow disk that rotates. */
+static void
+rotate(struct pw_device *dv)
 {
-	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
 	struct sweep *sw = sweep_create();
 
 	assert_non_null(sw);
@@ -140,6 +146,14 @@ slow_disk(struct fixture *fx)
 	dv->dv_asked_sweep = true;
 	dv->dv_sweep = sw;
 	assert_true(device_seeks(dv));
+}
+
+static struct pw_device *
+slow_disk(struct fixture *fx)
+{
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
+
+	rotate(dv);
 	return dv;
 }
 
@@ -199,7 +213,7 @@ next_windows_of_a_disk_that_seeks_run_by_place(void **state)
 	assert_string_equal(ran, "ABCDbdac");
 }
 
-/* Without clients the second download would wait for four more first windows. */
+/* Without clients the third download would wait for four more first windows. */
 static void
 first_windows_of_one_client_wait_for_the_downloads_of_another(void **state)
 {
@@ -210,13 +224,54 @@ first_windows_of_one_client_wait_for_the_downloads_of_another(void **state)
 	char name;
 
 	latch_shut(&la, slow_disk(fx), fx->fx_loop);
-	for (name = 'a'; name <= 'b'; name++)
+	for (name = 'a'; name <= 'c'; name++)
 		submit_of(fx, 1, JOB_LONG, name, 1, 1, &waiters[n++]);
-	for (name = 'A'; name <= 'J'; name++)
+	for (name = 'A'; name <= 'L'; name++)
 		submit_of(fx, 2, JOB_NEW, name, 1, 2, &waiters[n++]);
 	latch_open(&la);
 	settle(fx->fx_loop);
-	assert_string_equal(ran, "ABCDabEFGHIJ");
+	assert_string_equal(ran, "ABCDaEFGHbcIJKL");
+}
+
+static void
+fetch_page(
+    struct pw_file *file, off_t page, unsigned client, struct pw_waiter *w)
+{
+	w->wt_done = nothing_done;
+	w->wt_client = client;
+	assert_int_equal(
+	    pool_fetch(file, page * 4096, 4096, FETCH_PAGES, ADMIT_NEW, w), 0);
+}
+
+/* Only its own client joins a window that waits behind downloads. */
+static void
+others_do_not_join_the_deferred_window_of_a_client(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)MOST * 4096);
+	struct pw_device *dv = file_priv(file)->fp_device;
+	struct pw_waiter waiters[MOST + 4] = {{0}};
+	struct latch la;
+	unsigned queued;
+	off_t page;
+
+	rotate(dv);
+	latch_shut(&la, dv, fx->fx_loop);
+	submit_to(fx, dv, 1, JOB_LONG, 'a', 1, 1, &waiters[0]);
+	for (page = 1; page <= SWEEP_FREE + 1; page++)
+		fetch_page(file, page, 2, &waiters[page]);
+	queued = dv->dv_queued;
+	assert_int_equal(queued, SWEEP_FREE + 2);
+	page = SWEEP_FREE + 1;
+	fetch_page(file, page, 2, &waiters[MOST]);
+	assert_int_equal(dv->dv_queued, queued);
+	fetch_page(file, page, 3, &waiters[MOST + 1]);
+	assert_int_equal(dv->dv_queued, queued + 1);
+	fetch_page(file, page, 4, &waiters[MOST + 2]);
+	assert_int_equal(dv->dv_queued, queued + 1);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	pw_file_unref(&file);
 }
 
 /* Two threads: a gate that is a download of half the limit holds one. */
@@ -428,6 +483,9 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		first_windows_of_one_client_wait_for_the_downloads_of_another,
 		setup_empty, teardown),
+	    cmocka_unit_test_setup_teardown(
+		others_do_not_join_the_deferred_window_of_a_client, setup_empty,
+		teardown),
 	    cmocka_unit_test_setup_teardown(
 		a_disk_that_seeks_has_fewer_bytes_in_flight, setup_two,
 		teardown),

@@ -106,7 +106,7 @@ account(struct queue *qu, unsigned client, enum job_kind kind)
 	assert_in_range(qu->qu_n, 1, MOST);
 	job->job_client = client;
 	job->job_kind = kind;
-	sweep_account(qu->qu_sweep, job);
+	assert_true(sweep_account(qu->qu_sweep, job, MOST));
 	return job->job_kind;
 }
 
@@ -155,41 +155,68 @@ first_windows_wait_only_for_others(void **state)
 }
 
 static void
-jobs_without_a_client_or_an_entry_are_not_counted(void **state)
+jobs_without_a_client_are_not_counted(void **state)
 {
 	struct queue *qu = *state;
-	unsigned other = 2, ways = 1;
 
 	account(qu, 1, JOB_LONG);
 	assert_int_equal(account_news(qu, 0, 2 * SWEEP_FREE), 2 * SWEEP_FREE);
-	for (; ways < SWEEP_WAYS; other++)
-		if (other * 0x9e3779b1U >> 25 == 0x9e3779b1U >> 25) {
-			account(qu, other, JOB_LONG);
-			ways++;
-		}
-	while (other * 0x9e3779b1U >> 25 != 0x9e3779b1U >> 25)
-		other++;
+}
+
+/* Returns the next client after this one whose entry is one of those of client 1. */
+static unsigned
+next_neighbour(unsigned client)
+{
+	do
+		client++;
+	while (client * 0x9e3779b1U >> 25 != 0x9e3779b1U >> 25);
+	return client;
+}
+
+/* Otherwise a client with many addresses could have one that is not limited. */
+static void
+clients_without_an_entry_are_counted_as_one(void **state)
+{
+	struct queue *qu = *state;
+	unsigned other = 1, ways;
+
+	account(qu, 1, JOB_LONG);
+	for (ways = 1; ways < SWEEP_WAYS; ways++) {
+		other = next_neighbour(other);
+		account(qu, other, JOB_LONG);
+	}
+	other = next_neighbour(other);
 	assert_int_equal(
-	    account_news(qu, other, 2 * SWEEP_FREE), 2 * SWEEP_FREE);
+	    account_news(qu, other, SWEEP_FREE - 1), SWEEP_FREE - 1);
+	other = next_neighbour(other);
+	assert_int_equal(account_news(qu, other, 2), 1);
+	/* A free entry is taken. */
 	sweep_end(qu->qu_sweep, &qu->qu_job[0], 0);
 	assert_int_equal(qu->qu_sweep->sw_longs, SWEEP_WAYS - 1);
-	assert_int_equal(account_news(qu, other, 2 * SWEEP_FREE), SWEEP_FREE);
+	assert_int_equal(account_news(qu, other, SWEEP_FREE + 1), SWEEP_FREE);
+}
+
+/* Inserts deferred jobs of a client that has SWEEP_FREE first windows. */
+static void
+defer_of(struct queue *qu, unsigned client, size_t n)
+{
+	struct job *job;
+
+	account_news(qu, client, SWEEP_FREE);
+	while (n-- > 0) {
+		job = &qu->qu_job[qu->qu_n];
+		job->job_place = n + 1;
+		assert_int_equal(account(qu, client, JOB_NEW), JOB_LONG);
+		sweep_insert(qu->qu_sweep, &qu->qu_jobs, job);
+	}
 }
 
 /* Defers jobs of client 2 beside the next window of client 1, which is qu_job[0]. */
 static void
 defer(struct queue *qu, size_t n)
 {
-	struct job *job;
-
 	account(qu, 1, JOB_LONG);
-	account_news(qu, 2, SWEEP_FREE);
-	while (n-- > 0) {
-		job = &qu->qu_job[qu->qu_n];
-		job->job_place = n + 1;
-		assert_int_equal(account(qu, 2, JOB_NEW), JOB_LONG);
-		sweep_insert(qu->qu_sweep, &qu->qu_jobs, job);
-	}
+	defer_of(qu, 2, n);
 }
 
 static size_t
@@ -209,24 +236,63 @@ deferred_jobs_enter_the_sweeps_a_few_at_a_time(void **state)
 {
 	struct queue *qu = *state;
 	struct job *job;
-	size_t left = 3 * SWEEP_FREE;
+	size_t left = 3 * SWEEP_RESUMED;
 
 	defer(qu, left);
 	assert_true(STAILQ_EMPTY(&qu->qu_jobs));
-	assert_int_equal(resume(qu), SWEEP_FREE);
+	assert_int_equal(resume(qu), SWEEP_RESUMED);
 	/* in the order of their places, which is not that of their requests */
 	assert_int_equal(
-	    STAILQ_FIRST(&qu->qu_jobs)->job_place, left - SWEEP_FREE + 1);
-	for (; left > 0; left--) {
+	    STAILQ_FIRST(&qu->qu_jobs)->job_place, left - SWEEP_RESUMED + 1);
+	while (left-- > 0) {
 		job = STAILQ_FIRST(&qu->qu_jobs);
 		begin(qu);
 		assert_int_equal(
-		    resume(qu), left < SWEEP_FREE ? left - 1 : SWEEP_FREE - 1);
+		    resume(qu), left < SWEEP_RESUMED ? left : SWEEP_RESUMED);
 		sweep_end(qu->qu_sweep, job, 0);
-		assert_int_equal(
-		    resume(qu), left <= SWEEP_FREE ? left - 1 : SWEEP_FREE);
 	}
 	assert_int_equal(qu->qu_sweep->sw_resumed, 0);
+}
+
+static void
+clients_with_deferred_jobs_take_turns(void **state)
+{
+	struct queue *qu = *state;
+	const struct job *job;
+	unsigned others = 0;
+
+	defer(qu, 2 * SWEEP_RESUMED);
+	defer_of(qu, 3, 1);
+	resume(qu);
+	STAILQ_FOREACH(job, &qu->qu_jobs, job_next)
+	others += job->job_client == 3;
+	assert_int_equal(others, 1);
+}
+
+/* The newer one would be a first window once one of these has ended. */
+static void
+a_request_does_not_overtake_deferred_ones_of_its_client(void **state)
+{
+	struct queue *qu = *state;
+
+	defer(qu, 1);
+	sweep_end(qu->qu_sweep, &qu->qu_job[1], 0);
+	assert_int_equal(account(qu, 2, JOB_NEW), JOB_LONG);
+}
+
+static void
+a_client_with_too_many_deferred_jobs_is_refused(void **state)
+{
+	struct queue *qu = *state;
+	struct job *job;
+
+	defer(qu, 3);
+	job = &qu->qu_job[qu->qu_n];
+	*job = (struct job){.job_client = 2, .job_kind = JOB_NEW};
+	assert_false(sweep_account(qu->qu_sweep, job, 3));
+	assert_false(job->job_deferred);
+	job->job_client = 3;
+	assert_true(sweep_account(qu->qu_sweep, job, 3));
 }
 
 static void
@@ -235,10 +301,10 @@ more_deferred_jobs_enter_beside_more_next_windows(void **state)
 	struct queue *qu = *state;
 	size_t i;
 
-	defer(qu, 2 * SWEEP_FREE);
+	defer(qu, 2 * SWEEP_RESUMED);
 	for (i = 1; i < 8; i++)
 		account(qu, 3, JOB_LONG);
-	assert_int_equal(resume(qu), SWEEP_FREE + 2);
+	assert_int_equal(resume(qu), SWEEP_RESUMED + 2);
 }
 
 /* Otherwise no thread would ever run them. */
@@ -472,10 +538,22 @@ main(void)
 	    cmocka_unit_test_setup_teardown(first_windows_wait_only_for_others,
 		setup_queue, teardown_queue),
 	    cmocka_unit_test_setup_teardown(
-		jobs_without_a_client_or_an_entry_are_not_counted, setup_queue,
+		jobs_without_a_client_are_not_counted, setup_queue,
 		teardown_queue),
 	    cmocka_unit_test_setup_teardown(
 		deferred_jobs_enter_the_sweeps_a_few_at_a_time, setup_queue,
+		teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		clients_without_an_entry_are_counted_as_one, setup_queue,
+		teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		clients_with_deferred_jobs_take_turns, setup_queue,
+		teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		a_request_does_not_overtake_deferred_ones_of_its_client,
+		setup_queue, teardown_queue),
+	    cmocka_unit_test_setup_teardown(
+		a_client_with_too_many_deferred_jobs_is_refused, setup_queue,
 		teardown_queue),
 	    cmocka_unit_test_setup_teardown(
 		more_deferred_jobs_enter_beside_more_next_windows, setup_queue,
