@@ -36,7 +36,8 @@ sweep_client(struct sweep *sw, unsigned client)
 	struct sweep_client *sc, *unused = NULL;
 	size_t i;
 
-	sc = &sw->sw_clients[((client * 0x9e3779b1U) >> 25) * SWEEP_WAYS];
+	sc = &sw->sw_clients[(size_t)((client * 0x9e3779b1U) >> 25) *
+			     SWEEP_WAYS];
 	for (i = 0; i < SWEEP_WAYS; i++, sc++) {
 		if (sc->sc_client == client)
 			return sc;
