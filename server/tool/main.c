@@ -344,13 +344,14 @@ static int
 tool_main_order(struct tool *to, int argc, char **argv)
 {
 	const char *name = to->to_command->tc_name;
+	int option = getopt_long(argc, argv, ":h", drain_options, NULL);
 
-	if (getopt_long(argc, argv, ":h", drain_options, NULL) != -1) {
-		if (optopt != 0)
-			tool_main_fail_option(to, '?', argv[optind - 1]);
+	if (option == 'h') {
 		fputs(drain_help, stdout);
 		return 0;
 	}
+	if (option != -1)
+		tool_main_fail_option(to, option, argv[optind - 1]);
 	if (argc > optind + 1)
 		tool_main_fail(to, "more than one socket is given");
 	return order_send(name, argc > optind ? argv[optind] : ORDER_SOCKET);

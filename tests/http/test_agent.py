@@ -161,6 +161,7 @@ def test_drain_without_ready_and_agent_is_refused(serve_conf, site, tmp_path):
 
 @pytest.mark.parametrize("args, code, said_so", [
     (("drain", "-x"), 2, "unknown option -x"),
+    (("drain", "--socket", "/run/x"), 2, "unknown option --socket"),
     (("undrain", "a", "b"), 2, "more than one socket is given"),
     (("drain", "/proc/nothing/admin"), 1, "cannot connect to /proc/nothing/admin: No such file or directory; set admin"),
     (("drain", "/" + "x" * 200), 1, "File name too long"),
