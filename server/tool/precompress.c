@@ -142,7 +142,7 @@ tool_precompress_not_smaller(const struct sibling *sb, enum state state)
 	struct precompress *pre = tool_precompress_own(sb->sb_tool);
 
 	pre->pre_larger++;
-	if (state == STATE_NONE)
+	if (state != STATE_OLDER)
 		return;
 	if (unlinkat(sb->sb_file->wf_dir->wd_fd, sb->sb_name, 0) == 0)
 		pre->pre_removed++;
