@@ -175,7 +175,7 @@ conf_site_host_valid(const char *name, size_t len)
 
 	if (len > 2 && name[0] == '[' && name[len - 1] == ']')
 		return strspn(name + 1, "0123456789abcdefABCDEF:.") == len - 2;
-	return len > 0 && strspn(name, plain) == len;
+	return len > 0 && name[0] != '.' && strspn(name, plain) == len;
 }
 
 /* Returns true for "*.example.org", which covers all names below example.org. */
@@ -232,8 +232,9 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 		conf_site_is_wildcard(name) ? len - 2 : len) ||
 	    n + 1 < len)
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not a host name: write it without scheme, port "
-		    "and path",
+		    "\"%s\" is not a host name: write example.org or "
+		    "*.example.org without scheme, port and path, and xn-- "
+		    "for letters beyond a to z",
 		    name);
 	if (conf_site_exact_name(conf, name, n, &i))
 		return conf_why(why, -EEXIST,
@@ -274,6 +275,19 @@ conf_site_is_reachable(const char *path)
 	       strstr(path, "/../") == NULL;
 }
 
+/* Returns true if the path has an octet as %XX. */
+static bool
+conf_site_is_encoded(const char *path)
+{
+	const char *p;
+
+	for (p = strchr(path, '%'); p != NULL; p = strchr(p + 1, '%'))
+		if (isxdigit((unsigned char)p[1]) &&
+		    isxdigit((unsigned char)p[2]))
+			return true;
+	return false;
+}
+
 /* Returns the path in a title.  Sets *kind: "= /x" is exact, "*.mp4" a glob, "/video/" a prefix. */
 static const char *
 conf_site_location_path(const char *title, enum location_kind *kind)
@@ -297,6 +311,10 @@ conf_site_check_location(
 	if (path[0] != '/' && (kind != LOCATION_GLOB || path[0] == '.'))
 		return conf_why(
 		    why, -EINVAL, "the path does not begin with '/'");
+	if (conf_site_is_encoded(path))
+		return conf_why(why, -EINVAL,
+		    "the path is percent-encoded: write it decoded, as "
+		    "requests are compared after decoding");
 	if (!conf_site_is_reachable(path))
 		return conf_why(why, -EINVAL,
 		    "no request can match: remove \"//\", \"/./\" and "

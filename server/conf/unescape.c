@@ -30,7 +30,19 @@ unescape_brace(const struct unescape *un, const char *p)
 	return strchr(p, '}');
 }
 
-/* Reads ${NAME} or ${NAME:-DEFAULT}.  Returns false if NAME is not set and has no default. */
+/* Returns true for ${NAME} and ${NAME:-DEFAULT}. */
+static bool
+unescape_is_valid(const char *p, const char *brace)
+{
+	const char *end = p + 2 + strcspn(p + 2, "}:\n");
+
+	return end > p + 2 && (end >= brace || end[1] == '-');
+}
+
+/*
+ * Reads ${NAME} or ${NAME:-DEFAULT}, whose default is also used if the value is empty.  Returns false if NAME
+ * is not set and has no default.
+ */
 static bool
 unescape_value(const char *p, const char *brace, struct str *value)
 {
@@ -39,14 +51,12 @@ unescape_value(const char *p, const char *brace, struct str *value)
 	char name[4096];
 
 	*value = STR("");
-	if (end < brace && (end[0] != ':' || end[1] != '-'))
-		return true;
 	snprintf(name, sizeof(name), "%.*s", len, p + 2);
 	set = getenv(name);
-	if (set != NULL)
-		*value = (struct str){set, strlen(set)};
-	else if (end < brace)
+	if (end < brace && (set == NULL || set[0] == '\0'))
 		*value = (struct str){end + 2, (size_t)(brace - end) - 2};
+	else if (set != NULL)
+		*value = (struct str){set, strlen(set)};
 	return set != NULL || end < brace;
 }
 
@@ -64,6 +74,11 @@ unescape_check(const struct unescape *un, size_t *size)
 		if (brace != NULL) {
 			int len = (int)(brace - p) - 2;
 
+			if (!unescape_is_valid(p, brace))
+				return conf_why(un->un_why, -EINVAL,
+				    "${%.*s}: write ${NAME} or "
+				    "${NAME:-default}, or '$' in single quotes",
+				    len, p + 2);
 			if (!unescape_value(p, brace, &value))
 				return conf_why(un->un_why, -EINVAL,
 				    "${%.*s}: the environment variable %.*s is "

@@ -3,6 +3,10 @@
  */
 #include "conf_fixture.h"
 
+#define NOT_A_HOST                                                     \
+	"write example.org or *.example.org without scheme, port and " \
+	"path, and xn-- for letters beyond a to z"
+
 static void
 a_site_needs_a_name_and_a_root(void **state)
 {
@@ -210,12 +214,12 @@ the_longest_wildcard_answers_for_a_name_that_no_site_has(void **state)
 		    conf_site(conf, table[i].host, strlen(table[i].host)),
 		    &conf->conf_sites[table[i].site]);
 	conf_destroy(&conf);
+	expect_file_error("site a { root = \".\"\nnames = {\".b.org\"} }\n",
+	    ":2: names: \".b.org\" is not a host name: " NOT_A_HOST);
 	expect_file_error("site a { root = \".\"\nnames = {\"*.\"} }\n",
-	    ":2: names: \"*.\" is not a host name: write it without scheme, "
-	    "port and path");
+	    ":2: names: \"*.\" is not a host name: " NOT_A_HOST);
 	expect_file_error("site a { root = \".\"\nnames = {\"a.*.org\"} }\n",
-	    ":2: names: \"a.*.org\" is not a host name: write it without "
-	    "scheme, port and path");
+	    ":2: names: \"a.*.org\" is not a host name: " NOT_A_HOST);
 }
 
 static void
@@ -236,6 +240,9 @@ a_location_begins_with_a_slash_and_can_match(void **state)
 	(void)state;
 	expect_file_error("site a { root = \".\"\n location v { } }\n",
 	    ":2: location \"v\": the path does not begin with '/'");
+	expect_file_error("site a { root = \".\"\n location '/a%20b' { } }\n",
+	    ":2: location \"/a%20b\": the path is percent-encoded: write it "
+	    "decoded, as requests are compared after decoding");
 	expect_file_error("site a { root = \".\"\n location '/a//b' { } }\n",
 	    ":2: location \"/a//b\": no request can match: remove \"//\", "
 	    "\"/./\" and \"/../\"");
@@ -270,14 +277,11 @@ a_host_name_belongs_to_one_site(void **state)
 			  " names = {y.example,\n  X.EXAMPLE.}\n}\n",
 	    ":4: names: X.EXAMPLE. is already a name of site \"a\"");
 	expect_file_error("site a { root = \".\" names = {\"x:80\"} }\n",
-	    ":1: names: \"x:80\" is not a host name: write it without scheme, "
-	    "port and path");
+	    ":1: names: \"x:80\" is not a host name: " NOT_A_HOST);
 	expect_file_error("site a { root = \".\" names = {\"a b\"} }\n",
-	    ":1: names: \"a b\" is not a host name: write it without scheme, "
-	    "port and path");
+	    ":1: names: \"a b\" is not a host name: " NOT_A_HOST);
 	expect_file_error("site a { root = \".\" names = {\"\"} }\n",
-	    ":1: names: \"\" is not a host name: write it without scheme, port "
-	    "and path");
+	    ":1: names: \"\" is not a host name: " NOT_A_HOST);
 }
 
 static void

@@ -103,7 +103,7 @@ variables_are_replaced_in_words_and_in_double_quotes(void **state)
 	expect_text("${SET}", "a\"b\\n${UNSET}");
 	expect_text("\"<${SET}|${SET}>\"", "<a\"b\\n${UNSET}|a\"b\\n${UNSET}>");
 	expect_text("\"${EMPTY}\"", "");
-	expect_text("\"${EMPTY:-x}\"", "");
+	expect_text("\"${EMPTY:-x}\"", "x");
 	expect_text("\"${SET:-x}\"", "a\"b\\n${UNSET}");
 	expect_text("${UNSET:-a b\"}", "a b\"");
 	expect_text("\"${UNSET:-}\"", "");
@@ -111,7 +111,6 @@ variables_are_replaced_in_words_and_in_double_quotes(void **state)
 	/* These are no variables. */
 	expect_text("\"\\${UNSET}\"", "${UNSET}");
 	expect_text("\"$UNSET ${\"", "$UNSET ${");
-	expect_text("\"${SET:x}${SET:}${SET\n}\"", "");
 	/* A default is not expanded. */
 	expect_text("\"${UNSET:-${SET}}\"", "${SET}");
 }
@@ -145,6 +144,14 @@ a_fault_has_the_line_where_it_is(void **state)
 	expect_fault("\"\n${UNSET}\"",
 	    "${UNSET}: the environment variable UNSET is not set: set it, "
 	    "or write ${UNSET:-default}",
+	    7);
+	expect_fault("\"${SET:x}\"",
+	    "${SET:x}: write ${NAME} or ${NAME:-default}, or '$' in single "
+	    "quotes",
+	    7);
+	expect_fault("\"\n${SET:}\"",
+	    "${SET:}: write ${NAME} or ${NAME:-default}, or '$' in single "
+	    "quotes",
 	    7);
 	expect_fault("\"${X:-${UNSET}}\"",
 	    "${UNSET}: the environment variable UNSET is not set: set it, "
