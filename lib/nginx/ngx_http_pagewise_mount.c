@@ -297,10 +297,45 @@ ngx_http_pagewise_is_remote(int fd)
 }
 
 
+/* a file of another device was found by a link, or below a later mount */
+
 ngx_uint_t
 ngx_http_pagewise_open_remote(ngx_http_pagewise_open_t *o)
 {
-    return o->used == NULL || o->used->remote;
+    struct pw_file  *file;
+
+    if (o->used == NULL || o->used->remote) {
+        return 1;
+    }
+
+    file = o->open.op_file;
+
+    return file != NULL && file->fil_dev != pw_root_dev(o->used->root);
+}
+
+
+/*
+ * returns the state of a mount whose directory could not be opened: only some
+ * errors will occur again, so others are returned once
+ */
+
+static ngx_uint_t
+ngx_http_pagewise_mount_failed(int err)
+{
+    switch (err) {
+
+    case ENOSYS:
+    case EOPNOTSUPP:
+    case EINVAL:
+    case ENOENT:
+    case ENOTDIR:
+    case EACCES:
+    case EPERM:
+        return NGX_HTTP_PAGEWISE_MOUNT_CLOSED;
+
+    default:
+        return NGX_HTTP_PAGEWISE_MOUNT_NEW;
+    }
 }
 
 
@@ -309,24 +344,41 @@ ngx_http_pagewise_mount_done(struct pw_waiter *w)
 {
     ngx_int_t                   rc;
     ngx_err_t                   err;
-    ngx_queue_t                *q;
+    ngx_uint_t                  again;
+    ngx_queue_t                *q, waiting;
     ngx_http_pagewise_open_t   *o;
     ngx_http_pagewise_mount_t  *m;
 
     m = (ngx_http_pagewise_mount_t *) w;
 
-    m->state = w->wt_error ? NGX_HTTP_PAGEWISE_MOUNT_CLOSED
+    m->state = w->wt_error ? ngx_http_pagewise_mount_failed(-w->wt_error)
                            : NGX_HTTP_PAGEWISE_MOUNT_OPEN;
 
-    while (!ngx_queue_empty(&m->waiting)) {
-        q = ngx_queue_head(&m->waiting);
+    if (w->wt_error) {
+        pw_root_close(&m->root);
+    }
+
+    /* a mount that is opened again has another queue */
+
+    ngx_queue_init(&waiting);
+
+    if (!ngx_queue_empty(&m->waiting)) {
+        ngx_queue_add(&waiting, &m->waiting);
+        ngx_queue_init(&m->waiting);
+    }
+
+    again = m->state != NGX_HTTP_PAGEWISE_MOUNT_NEW;
+
+    while (!ngx_queue_empty(&waiting)) {
+        q = ngx_queue_head(&waiting);
         ngx_queue_remove(q);
 
         o = ngx_queue_data(q, ngx_http_pagewise_open_t, queue);
         o->mount = NULL;
         o->pending = 0;
 
-        rc = ngx_http_pagewise_open(o, &err);
+        err = -w->wt_error;
+        rc = again ? ngx_http_pagewise_open(o, &err) : NGX_ERROR;
 
         if (rc != NGX_AGAIN) {
             o->handler(o->data, rc == NGX_OK ? 0 : err);

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import shutil
 import time
 
@@ -137,6 +138,19 @@ def test_without_a_free_descriptor_nginx_sends_its_own(nginx, root, more):
             answer = asked(on, "/hot.bin", method=method)
             assert answer[0] == status and answer == asked(off, "/hot.bin", method=method)
     assert server.output().count("no descriptor is left") == 1
+
+
+def test_a_mount_that_could_not_be_opened_once_is_opened_again(nginx, root):
+    server = nginx(BOTH % {"root": root, "more": ""})
+    with server.connect("on") as first:
+        (worker,) = server.workers()
+        wait_until(server.connections, "the connection to be accepted")
+        server.no_descriptor_is_left(worker)
+        assert asked(first, "/hot.bin")[0] in (500, 503)
+        most = resource.prlimit(worker, resource.RLIMIT_NOFILE)[1]
+        resource.prlimit(worker, resource.RLIMIT_NOFILE, (most, most))
+    with server.connect("on") as on, server.connect("off") as off:
+        assert asked(on, "/hot.bin") == asked(off, "/hot.bin")
 
 
 @pytest.mark.parametrize("more", ["", CACHE])
