@@ -92,8 +92,13 @@ public:
 		if (l == nullptr)
 			return;
 		pollfd readable{pw_loop_fd(l), POLLIN, 0};
-		while (pw_loop_pending(l) > 0 && poll(&readable, 1, 2000) > 0)
-			pw_loop_drain(l);
+		for (int n = 0; n < 8 && pw_loop_pending(l) > 0; n++) {
+			pw_loop_tick(l, pw_now());
+			if (poll(&readable, 1, 250) > 0) {
+				pw_loop_drain(l);
+				n = -1;
+			}
+		}
 		pw_loop_destroy(&l);
 	}
 	int create(const pool &of, const pw_loop_conf *conf = nullptr)

@@ -123,6 +123,9 @@ clients_head(
 		size = (long long)file->fil_size;
 		status = "200 OK";
 	}
+	/* A range of the last bytes, "-N", is ignored. */
+	if (rq->rq_from < 0)
+		rq->rq_from = 0, rq->rq_to = -1;
 	end =
 	    rq->rq_to >= rq->rq_from && rq->rq_to < size ? rq->rq_to + 1 : size;
 	rq->rq_off = (off_t)(rq->rq_from < end ? rq->rq_from : 0);

@@ -176,6 +176,10 @@ def test_ranges(example, tmp_path, asked, first, last):
     assert example.ask("/big", Range=f"bytes={asked}") == (206, BIG[first:last + 1])
 
 
+def test_a_range_of_the_last_bytes_is_ignored(example):
+    assert example.ask("/big", Range="bytes=-5") == (200, BIG)
+
+
 def test_missing_files_and_directories_are_404(example):
     for path in ("/none", "/dir", "/../" + os.path.basename(__file__), "//etc/passwd"):
         assert example.ask(path) == (404, b""), path

@@ -1,7 +1,9 @@
 """lib/bindings/python: structs are those of the header, the example serves files, and tasks may be cancelled."""
 
+import asyncio
 import ctypes
 import os
+import socket
 import subprocess
 import sys
 
@@ -76,6 +78,30 @@ def test_structs_are_those_of_the_header(monkeypatch, tmp_path):
             ours.append(f"{struct}.{field} {getattr(of, field).offset}")
             lines.append(f'printf("{struct}.{field} %zu\\n", offsetof(struct {struct}, {field}));')
     assert test_examples.printed_by_c(lines, tmp_path).splitlines() == ours
+
+
+def test_what_the_library_would_misread_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setenv("PAGEWISE_LIBRARY", LIBRARY)
+    monkeypatch.syspath_prepend(WHERE)
+    import pagewise
+    t.write(tmp_path / "secret.html", HOT)
+
+    async def main():
+        pages, root = pagewise.Loop(), pagewise.Root(tmp_path)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            with pytest.raises(ValueError):
+                await pages.open(root, "secret.html\0.jpg")
+            with pytest.raises(ValueError):
+                pagewise.Root(f"{tmp_path}\0")
+            file = await pages.open(root, "secret.html")
+            file.close()
+            with pytest.raises(ValueError):
+                await pages.send(ours, b"head", file, 0, len(HOT))
+        root.close()
+        await pages.close()
+
+    asyncio.run(main())
 
 
 def test_files_are_sent_from_memory_and_from_the_disk(start, tmp_path):

@@ -5,6 +5,7 @@ The structs are those of <pagewise.h> on 64-bit systems.
 """
 
 import asyncio
+import contextlib
 import ctypes as c
 import errno
 import os
@@ -114,12 +115,20 @@ class File:
         self.close()
 
 
+def _path(path):
+    """A path for the library, which would end at a null byte."""
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError("embedded null byte")
+    return encoded
+
+
 class Root:
     """A directory; nothing outside it is opened.  May wait for the disk."""
 
     def __init__(self, path):
         self._raw = _p()
-        _check(_root_open(os.fsencode(path), self._raw))
+        _check(_root_open(_path(path), self._raw))
 
     def close(self):
         if self._raw:
@@ -160,7 +169,7 @@ class Loop:
         """Opens a path, which is relative to the root."""
         op = OpenStruct()
         op.op_waiter.wt_done = _on_done
-        error = _file_open(self._raw, root._raw, os.fsencode(path), _now(), op)
+        error = _file_open(self._raw, root._raw, _path(path), _now(), op)
         if error == -errno.EINPROGRESS:
             try:
                 await self._wait(op)
@@ -182,6 +191,8 @@ class Loop:
         s = SendStruct(snd_path=_send_default(), snd_loop=self._raw, snd_sock=sock.fileno(), snd_mem=head,
                        snd_mem_len=len(head), snd_off=offset, snd_len=length, snd_done=_on_done)
         if length > 0:
+            if not file or not file._raw:
+                raise ValueError("no open file")
             s.snd_file = file._raw
         _check(_send_start(s))
         try:
@@ -209,7 +220,8 @@ class Loop:
                 _send_cancel(s)
                 future.add_done_callback(lambda _: _send_finish(s))
                 while not taken and not future.done():
-                    await asyncio.wait([future])
+                    with contextlib.suppress(asyncio.CancelledError):  # another one
+                        await asyncio.wait([future])
             raise
 
     async def _writable(self, sock):

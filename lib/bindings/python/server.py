@@ -18,7 +18,9 @@ async def read_request(sock, data):
         if not more:
             return None, b""
         data += more
-    head, _, data = data.partition(b"\r\n\r\n")
+    head, end, data = data.partition(b"\r\n\r\n")
+    if not end:  # it is too long
+        return None, b""
     found = re.match(rb"GET /([^ ?]*)", head)
     return found[1] if found and found[1] else b"index.html", data
 
