@@ -332,7 +332,7 @@ deps:
 	@sh conf/install-deps.sh build
 
 # Root serves as nobody, but what nobody may read (umask 077) as itself.
-OTHERS_READ = [ -n "$$(find "$(DIR)" -prune -perm -005)" ]
+OTHERS_READ = [ -n "$$(find -H "$(DIR)" -prune -perm -005)" ]
 run: deps
 	@+$(SUBMAKE) all
 	@user=; [ "$$(id -u)" -ne 0 ] || $(OTHERS_READ) || user="--user root"; \

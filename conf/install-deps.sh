@@ -98,9 +98,12 @@ needs()
 	nginx	linux cmd nginx			nginx-light		-
 	html	cmd mandoc			mandoc			-
 	html	pymod markdown_it		python3-markdown-it	py311-markdown-it-py
+	deb	python				python3			-
 	deb	cmd dh				debhelper		-
 	deb	cmd dpkg-buildpackage		dpkg-dev		-
 	deb	cmd lintian			lintian			-
+	deb	cmd mandoc			mandoc			-
+	deb	pymod markdown_it		python3-markdown-it	-
 	roots	python				python3			-
 	roots	cmd mmdebstrap			mmdebstrap		-
 	image	cmd mmdebstrap			mmdebstrap		-

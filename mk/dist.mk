@@ -20,8 +20,9 @@ html:
 	@echo build/html/manual.html
 
 DEB_TREE = build/deb/pagewise-$(VERSION)
-deb: dist
+deb:
 	@sh conf/install-deps.sh build nginx deb
+	@+$(SUBMAKE) dist
 	@rm -rf $(DEB_TREE) build/deb/pagewise_* build/deb/*.deb && mkdir -p build/deb && cp $(DIST) build/deb/pagewise_$(VERSION).orig.tar.gz
 	@tar -xzf $(DIST) -C build/deb && cp -R $(DEB_TREE)/conf/debian $(DEB_TREE)/debian
 	@cd $(DEB_TREE) && dpkg-buildpackage --no-sign $(DEB_ARGS) >../build.log 2>&1 || \
@@ -31,8 +32,9 @@ deb: dist
 	@ls build/deb/*.deb
 
 SUITES = bookworm trixie
-test-deb: dist
+test-deb:
 	@sh conf/install-deps.sh roots
+	@+$(SUBMAKE) dist
 	@$(PYTHON) tests/packages/run --dist $(DIST) $(ARGS) $(SUITES)
 
 # The README's two commands where nothing is installed: tests/packages/fresh.
@@ -82,7 +84,7 @@ install: all $(filter nginx-module,$(MAKECMDGOALS))
 	install -m 644 conf/completion/_pagewise $(ZSH_DIR)/_pagewise
 	install -m 644 conf/completion/pagewise.fish $(FISH_DIR)/pagewise.fish
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
-	cp -R conf/welcome conf/haproxy conf/prometheus conf/grafana $(INIT_$(OS)) $(SHARE)/pagewise
+	umask 022; cp -R conf/welcome conf/haproxy conf/prometheus conf/grafana $(INIT_$(OS)) $(SHARE)/pagewise
 ifneq "$(INIT_$(OS))" ""
 	sed 's,/usr/local/sbin,$(PREFIX)/sbin,' conf/systemd/pagewise.service \
 	    >$(SHARE)/pagewise/systemd/pagewise.service
