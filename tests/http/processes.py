@@ -24,6 +24,19 @@ def descendants(pid):
     return result
 
 
+def is_dead(pid):
+    """It has closed its files: all of its threads have ended, even if nobody has waited for it."""
+    try:
+        if not PROC:
+            os.kill(pid, 0)
+            return False
+        with open("/proc/%d/stat" % pid) as f:
+            state = f.read().rsplit(")", 1)[1].split()[0]
+        return state in "ZX" and len(os.listdir("/proc/%d/task" % pid)) <= 1
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def start_time(pid):
     if not PROC:
         return -int(subprocess.check_output(["ps", "-o", "etimes=", "-p", str(pid)])), pid
