@@ -273,7 +273,9 @@ def test_leftover_socket_is_replaced(start, path):
 
 def test_after_a_kill_it_starts_again(start, path):
     server = start()
+    pids = processes.descendants(server.process.pid)
     server.discard()
+    wait_until(lambda: all(map(processes.is_dead, pids)), "its processes to close the socket")
     assert os.path.exists(path)
     start()
     assert answers(path)
