@@ -12,6 +12,7 @@
 #include "lib/os/os.h"
 #include "lib/util/check.h"
 #include "server/tls/handshaker.h"
+#include "server/util/client_key.h"
 #include "server/util/thread.h"
 
 #define THREADS	 64		   /* maximum number of threads */
@@ -149,9 +150,7 @@ handshaker_destroy(struct handshaker **hsp)
 static struct part *
 handshaker_part_of(struct handshaker *hs, uint64_t client)
 {
-	uint64_t mixed = client * UINT64_C(0x9e3779b97f4a7c15);
-
-	return &hs->hs_parts[(mixed >> 32) % HANDSHAKER_PARTS];
+	return &hs->hs_parts[client_number(client) % HANDSHAKER_PARTS];
 }
 
 bool

@@ -20,7 +20,7 @@ struct sockaddr;
 
 uint64_t client_key(const struct sockaddr *);
 
-/* Returns a number for plc_client, which few clients share. */
+/* Returns a number that few clients share, also if their keys differ in a few bits only. */
 static inline unsigned
 client_number(uint64_t key)
 {
