@@ -254,14 +254,14 @@ serve_shut_down(struct server *sv)
 static bool
 serve_destroy(struct server *sv)
 {
-	bool idle = root_probe_end(&sv->sv_probe, HUNG_US), hashing;
+	bool idle = root_probe_end(&sv->sv_probe, HUNG_US), verified;
 	unsigned i;
 
 	admin_destroy(&sv->sv_admin);
 	for (i = 0; sv->sv_workers != NULL && i < sv->sv_conf->conf_workers;
 	     i++)
 		worker_destroy(&sv->sv_workers[i]);
-	hashing = !verifier_destroy(&sv->sv_verifier);
+	verified = verifier_destroy(&sv->sv_verifier);
 	handshaker_destroy(&sv->sv_handshaker);
 	ticket_keys_destroy(&sv->sv_tickets);
 	client_rates_destroy(&sv->sv_rates);
@@ -276,13 +276,13 @@ serve_destroy(struct server *sv)
 	tcp_memory_destroy(&sv->sv_tcp_memory);
 	heap_limit_destroy(&sv->sv_heap);
 	free(sv->sv_workers);
-	if (!hashing)
+	if (verified)
 		conf_destroy(&sv->sv_conf);
 	if (sv->sv_withdraw != -1)
 		close(sv->sv_withdraw);
 	if (sv->sv_channel != -1)
 		close(sv->sv_channel);
-	return !hashing;
+	return verified;
 }
 
 /* Prints for -t whether a server uses the tier, and the memory that the configuration needs. */
