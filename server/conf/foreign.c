@@ -74,7 +74,8 @@ const struct foreign foreign_names[] = {
     CADDY("handle", "location \"/PREFIX/\" { }"),
     CADDY("handle_errors", "error_page = {\"404 FILE\"}"),
     CADDY("handle_path", "location \"/PREFIX/\" { alias = \"DIR\" }"),
-    CADDY("hide", "location \"*.EXT\" { deny = {\"all\"} }"),
+    CADDY(
+	"hide", "dotfiles = false, or location \"*.EXT\" { deny = {\"all\"} }"),
     CADDY("import", "include = {\"FILE\"}"),
     CADDY("log", "access_log = \"FILE\""),
     CADDY("log_skip", "log_exclude = {\"PATH\"}"),
