@@ -203,9 +203,10 @@ PAGES = (
          {"seconds": 1, "cases": "1K,64K", "log": "off"}),
     Page("module", CACHED, "What libpagewise costs nginx",
          "How much CPU time does the module add to a request for a cached file?",
-         "hot", pair("CPU µs/request", "A request for 16 KiB costs nginx {other} µs of CPU time, "
-                     "with libpagewise {mine} µs: {ratio} of it", "nginx", "nginx-pagewise"),
-         (), ("nginx", "nginx-pagewise"), {"seconds": 1, "cases": "16K", "log": "off"},
+         "hot", in_cases("CPU µs/request", "its CPU time per request is {ratio} of that of nginx "
+                         "alone", subject="nginx-pagewise", first=1, called="nginx with the module"),
+         (), ("nginx", "nginx-pagewise"),
+         {"seconds": 1, "cases": "1K,16K,64K,1M,16M", "log": "off"},
          why="Files of up to 64 KiB are sent from a copy in memory: fstat and writev, where nginx calls "
              "setsockopt, writev, sendfile and setsockopt. For a larger file the module makes four calls more "
              "than nginx. An fstat before the header notices a change at once. Later preadv2, fstat and a writev "

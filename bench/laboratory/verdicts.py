@@ -104,9 +104,9 @@ def against(name, column, text, subject=OURS, variant="", base="", table=0, who=
     return rule
 
 
-def in_cases(column, text, subject=OURS, first=0, last=None, variant=""):
-    """pagewise and the best peer in each table: how often it is ahead.  text: with
-    {ratio}, the range of the shares of the best peer's, each the median of its rounds."""
+def in_cases(column, text, subject=OURS, first=0, last=None, variant="", called="pagewise"):
+    """The subject, as it is called, and the best peer in each table: how often it is ahead.  text:
+    with {ratio}, the range of the shares of the best peer's, each the median of its rounds."""
     def rule(view):
         counts, ratios = dict.fromkeys((AHEAD, LEVEL, BEHIND, BESIDE), 0), []
         for table in tables(view)[first:last]:
@@ -119,7 +119,7 @@ def in_cases(column, text, subject=OURS, first=0, last=None, variant=""):
                 ratios.append(share(view, table, mine, other, variant))
         if not ratios:
             return None
-        return f"{counted(counts)}: {text.format(ratio=between(ratios))}."
+        return f"{counted(counts, called)}: {text.format(ratio=between(ratios))}."
     return rule
 
 
@@ -137,16 +137,16 @@ def pick(view, table, cell, variant=""):
     return next(part for part in parts if view.of_rounds(cell.name, cell.column.get, part))
 
 
-def counted(counts):
+def counted(counts, called):
     """ "Of 5 cases pagewise is ahead of the best peer in 3 and level with it in 2"."""
     there = {word: number for word, number in counts.items() if number}
     total, whom, parts = sum(there.values()), "the best peer", []
     if total == 1:
-        return f"pagewise is {next(iter(there))} {whom}"
+        return f"{called} is {next(iter(there))} {whom}"
     for word, number in there.items():
         parts.append(f"{word} {whom} in {number}")
         whom = "it"
-    return f"Of {total} cases pagewise is {enumerated(parts)}"
+    return f"Of {total} cases {called} is {enumerated(parts)}"
 
 
 def enumerated(parts):
