@@ -21,6 +21,8 @@
                                                      made for one request */
 #define NGX_HTTP_PAGEWISE_COPY_ALL      16777216  /* bytes of all copies */
 #define NGX_HTTP_PAGEWISE_COPY_AGE      1000      /* ms */
+#define NGX_HTTP_PAGEWISE_COPY_MISSING  50        /* ms until the next try, if
+                                                     bytes were missing */
 #define NGX_HTTP_PAGEWISE_COPY_SETTLED  2         /* least age of a ctime, s */
 
 
@@ -190,7 +192,9 @@ ngx_http_pagewise_copy_get(struct pw_file *file)
             /* the earlier copy, if any, so that the request waits for no disk */
 
             copy = kept->copy;
-            kept->until = ngx_current_msec + NGX_HTTP_PAGEWISE_COPY_AGE;
+            kept->until = ngx_current_msec
+                          + (copy != NULL ? NGX_HTTP_PAGEWISE_COPY_AGE
+                                          : NGX_HTTP_PAGEWISE_COPY_MISSING);
 
         } else if (copy == NULL) {
             ngx_http_pagewise_copy_forget(kept);

@@ -64,6 +64,27 @@ def test_a_copy_is_sent_while_its_file_is_not_in_memory(nginx, tmp_path, more):
     wait_until(read_nothing, "responses that were not read")
 
 
+def test_a_copy_is_made_soon_after_the_file_was_fetched(nginx, tmp_path):
+    """And not a second later: a file that becomes popular is sent from its copy."""
+    files = [tmp_path / str(i) for i in range(40)]
+    for path in files:
+        t.write(path, t.content(3, SIZE))
+    server = nginx(SERVER % (tmp_path, ""))
+    settle(files[-1])
+
+    def read_nothing():
+        path = files.pop()
+        if not mounts.evict(path):
+            return False
+        assert server.get("on", f"/{path.name}").body == t.content(3, SIZE)  # from the disk
+        time.sleep(AGE / 5)
+        assert server.get("on", f"/{path.name}").body == t.content(3, SIZE)  # makes a copy
+        before = bytes_read(server)
+        assert server.get("on", f"/{path.name}").body == t.content(3, SIZE)
+        return bytes_read(server) - before < SIZE // 2
+    wait_until(read_nothing, "a response from a copy")
+
+
 @pytest.mark.parametrize("more", ["", "open_file_cache max=9;"])
 def test_a_kept_copy_is_not_sent_after_a_change(nginx, tmp_path, more):
     """Only the ctime tells the versions apart."""
