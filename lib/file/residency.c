@@ -158,8 +158,7 @@ residency_known_end(const struct pw_file *file, off_t off)
 		   : off;
 }
 
-/* Rounds the end up to a whole piece, since verified.h remembers only whole pieces. */
-static off_t
+off_t
 residency_piece_end(const struct pw_file *file, off_t end)
 {
 	return end < file->fil_size
@@ -219,6 +218,28 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	if (!quiet)
 		file_priv(file)->fp_repeats = repeats;
 	return yes;
+}
+
+bool
+residency_is_known(struct pw_file *file, off_t off, off_t end)
+{
+	struct pw_loop *lp = file_priv(file)->fp_loop;
+	uint64_t now = clock_now();
+
+	if (file_priv(file)->fp_drops > 0 || !quiet_ask(lp->lp_pool, now))
+		return false;
+	verified_trim(lp->lp_verified, file_priv(file)->fp_number, &off, &end,
+	    now - RESIDENCY_HOLDS_QUIET);
+	return off == end;
+}
+
+void
+residency_note(struct pw_file *file, off_t off, off_t end)
+{
+	if (file_priv(file)->fp_drops == 0)
+		(void)verified_note(file_priv(file)->fp_loop->lp_verified,
+		    file_priv(file)->fp_number, off, end, file->fil_size,
+		    clock_now());
 }
 
 /*

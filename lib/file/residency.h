@@ -22,6 +22,20 @@
 bool residency_ask(struct pw_file *, off_t off, off_t len);
 
 /*
+ * Returns true if the kernel reclaims no pages of files, and a check within RESIDENCY_HOLDS_QUIET found the
+ * range resident.  Needs no system call.  residency_note notes such a check that another function made, of the
+ * whole pieces of [off, end).
+ */
+bool residency_is_known(struct pw_file *, off_t off, off_t end);
+void residency_note(struct pw_file *, off_t off, off_t end);
+
+/*
+ * Returns the end of the 64 KiB piece that ends at `end` or contains it, at most the file's size: checks are
+ * noted for whole pieces.
+ */
+off_t residency_piece_end(const struct pw_file *, off_t end);
+
+/*
  * Widens a range to whole 64 KiB pieces before it is fetched, if later checks of the file cover
  * only pieces that were fetched as a whole.
  */

@@ -66,30 +66,50 @@ prefetch_is_pinned(struct pw_send *s)
 }
 
 /*
- * Returns false if pages of a watched pin before `end` were evicted.  Then the transmission releases the pin, and
- * removes it unless another transmission references it.  That pin is found until the window is mapped again.
+ * Returns true if the watched pin has all pages before `end`, a place in the pin.  If some were evicted, the
+ * transmission releases the pin, and removes it unless another transmission references it.  That pin is found
+ * until the window is mapped again.
  */
 static bool
 prefetch_is_whole(struct pw_send *s, off_t end)
 {
 	const struct pin *pn = send_priv(s)->ss_pin;
 	struct pw_pool *pl = s->snd_loop->lp_pool;
+	off_t off = s->snd_off, last = pins_end(pn, off), whole;
 
-	if (!pins_watched(pn) ||
-	    os_watch_is_whole(pool_pagemap(pl), pins_mapping(pn, s->snd_off),
-		(size_t)(end - s->snd_off)))
+	if (residency_is_known(s->snd_file, off, end))
 		return true;
+	whole = residency_piece_end(s->snd_file, end);
+	if (whole > last)
+		whole = last;
+	if (os_watch_is_whole(pool_pagemap(pl), pins_mapping(pn, off),
+		(size_t)(whole - off))) {
+		residency_note(s->snd_file, off, whole);
+		return true;
+	}
 	send_unpin(s);
 	pins_forget(pool_pins(pl), s->snd_file->fil_dev, s->snd_file->fil_ino,
-	    s->snd_off, end);
+	    off, end);
 	return false;
 }
 
 /*
- * Returns the end of the pinned part of the next chunk, or snd_off if none is pinned.  Calls
- * file_is_fresh for each chunk: a file that was truncated and grew again has new pages, so the
- * pinned ones are stale.  Then the transmission stops using the tier, which would return the stale
- * bytes again.  A file that is sent from copies alone needs no such call.
+ * Returns true if the pin has no bytes of another version.  A file that was truncated and grew again has new
+ * pages, so the pinned ones are stale.  The pages of a watched pin have left it by then.  A file that is sent
+ * from copies alone needs no call of file_is_fresh.
+ */
+static bool
+prefetch_pin_is_fresh(const struct pw_send *s)
+{
+	if (s->snd_file->fil_stale)
+		return false;
+	return pins_watched(send_priv(s)->ss_pin) ||
+	       !residency_can_ask(s->snd_file) || file_is_fresh(s->snd_file);
+}
+
+/*
+ * Returns the end of the pinned part of the next chunk, or snd_off if none is pinned.  If the pin is stale, the
+ * transmission stops using the tier, which would return the stale bytes again.
  */
 static off_t
 prefetch_pinned_end(struct pw_send *s)
@@ -98,8 +118,7 @@ prefetch_pinned_end(struct pw_send *s)
 
 	if (!prefetch_is_pinned(s))
 		return s->snd_off;
-	if (s->snd_file->fil_stale ||
-	    (residency_can_ask(s->snd_file) && !file_is_fresh(s->snd_file))) {
+	if (!prefetch_pin_is_fresh(s)) {
 		send_unpin(s);
 		send_priv(s)->ss_tier = false;
 		return s->snd_off;
@@ -107,7 +126,9 @@ prefetch_pinned_end(struct pw_send *s)
 	end = pins_end(send_priv(s)->ss_pin, s->snd_off);
 	if (end > chunk)
 		end = chunk;
-	return prefetch_is_whole(s, end) ? end : s->snd_off;
+	return !pins_watched(send_priv(s)->ss_pin) || prefetch_is_whole(s, end)
+		   ? end
+		   : s->snd_off;
 }
 
 static void

@@ -10,6 +10,7 @@
 #include "lib/file/watched.h"
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
+#include "lib/os/watch.h"
 
 #define SIZE   (OS_FOLIO + 300 * KIB - 1) /* two windows that can be watched */
 #define ROUNDS 200
@@ -24,6 +25,29 @@ __wrap_os_nowait(int fd, off_t off)
 {
 	asked++;
 	return __real_os_nowait(fd, off);
+}
+
+static unsigned scanned; /* calls of os_watch_is_whole */
+
+bool __real_os_watch_is_whole(int, const char *, size_t);
+bool __wrap_os_watch_is_whole(int, const char *, size_t);
+
+bool
+__wrap_os_watch_is_whole(int pagemap, const char *map, size_t len)
+{
+	scanned++;
+	return __real_os_watch_is_whole(pagemap, map, len);
+}
+
+static bool always_quiet; /* if false, reclaim_is_quiet decides */
+
+bool __real_reclaim_is_quiet(struct reclaim *, uint64_t);
+bool __wrap_reclaim_is_quiet(struct reclaim *, uint64_t);
+
+bool
+__wrap_reclaim_is_quiet(struct reclaim *rc, uint64_t now)
+{
+	return always_quiet || __real_reclaim_is_quiet(rc, now);
 }
 
 /* Opens a file that is in memory. */
@@ -41,7 +65,10 @@ popular_file(struct fixture *fx)
 	return file;
 }
 
-/* Sends the file when no earlier check is valid any more.  Counts in `asked` the pages that are asked for. */
+/*
+ * Sends the file when RESIDENCY_HOLDS of an earlier check has passed.  Counts in `asked` the pages that are asked for, and in
+ * `scanned` the checks of mappings.
+ */
 static enum pw_send_status
 send_later(struct fixture *fx, struct pw_file *file)
 {
@@ -51,6 +78,7 @@ send_later(struct fixture *fx, struct pw_file *file)
 
 	usleep(RESIDENCY_HOLDS + 100);
 	asked = 0;
+	scanned = 0;
 	wire_wide(&wr);
 	xfer_init(&xf, "nodiskio", fx, &wr, file);
 	xf.xf_send.snd_len = (off_t)SIZE;
@@ -102,6 +130,30 @@ popular_window_is_not_checked_page_by_page(void **state)
 	evict(file->fil_fd, SIZE);
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), pages_in(SIZE));
 	assert_int_equal(send_again(fx, file), 0);
+	pw_file_unref(&file);
+}
+
+static void
+check_of_a_watched_window_holds_while_nothing_is_reclaimed(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = popular_file(fx);
+
+	assert_true(becomes_watched(fx, file));
+	assert_true(scanned > 0);
+	assert_int_equal(send_again(fx, file), 0);
+	assert_true(scanned > 0);
+	always_quiet = true;
+	assert_int_equal(send_again(fx, file), 0);
+	assert_int_equal(scanned, 0);
+	usleep(RESIDENCY_HOLDS_QUIET);
+	assert_int_equal(send_again(fx, file), 0);
+	assert_true(scanned > 0);
+	residency_drops(file);
+	assert_int_equal(send_again(fx, file), 0);
+	assert_true(scanned > 0);
+	residency_drops_end(file);
+	always_quiet = false;
 	pw_file_unref(&file);
 }
 
@@ -266,6 +318,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(popular_window_is_not_checked_page_by_page),
+	    TEST(check_of_a_watched_window_holds_while_nothing_is_reclaimed),
 	    TEST(window_that_is_not_requested_is_released),
 	    TEST(watched_window_of_a_file_that_changed_is_not_used),
 	    TEST(window_whose_pages_were_evicted_is_checked_again),
