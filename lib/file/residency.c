@@ -221,10 +221,9 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 }
 
 bool
-residency_is_known(struct pw_file *file, off_t off, off_t end)
+residency_is_known(struct pw_file *file, off_t off, off_t end, uint64_t now)
 {
 	struct pw_loop *lp = file_priv(file)->fp_loop;
-	uint64_t now = clock_now();
 
 	if (file_priv(file)->fp_drops > 0 || !quiet_ask(lp->lp_pool, now))
 		return false;
@@ -234,12 +233,11 @@ residency_is_known(struct pw_file *file, off_t off, off_t end)
 }
 
 void
-residency_note(struct pw_file *file, off_t off, off_t end)
+residency_note(struct pw_file *file, off_t off, off_t end, uint64_t now)
 {
 	if (file_priv(file)->fp_drops == 0)
 		(void)verified_note(file_priv(file)->fp_loop->lp_verified,
-		    file_priv(file)->fp_number, off, end, file->fil_size,
-		    clock_now());
+		    file_priv(file)->fp_number, off, end, file->fil_size, now);
 }
 
 /*

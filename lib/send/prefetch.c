@@ -76,15 +76,16 @@ prefetch_is_whole(struct pw_send *s, off_t end)
 	const struct pin *pn = send_priv(s)->ss_pin;
 	struct pw_pool *pl = s->snd_loop->lp_pool;
 	off_t off = s->snd_off, last = pins_end(pn, off), whole;
+	uint64_t now = clock_now();
 
-	if (residency_is_known(s->snd_file, off, end))
+	if (residency_is_known(s->snd_file, off, end, now))
 		return true;
 	whole = residency_piece_end(s->snd_file, end);
 	if (whole > last)
 		whole = last;
 	if (os_watch_is_whole(pool_pagemap(pl), pins_mapping(pn, off),
 		(size_t)(whole - off))) {
-		residency_note(s->snd_file, off, whole);
+		residency_note(s->snd_file, off, whole, now);
 		return true;
 	}
 	send_unpin(s);
@@ -95,8 +96,8 @@ prefetch_is_whole(struct pw_send *s, off_t end)
 
 /*
  * Returns true if the pin has no bytes of another version.  A file that was truncated and grew again has new
- * pages, so the pinned ones are stale.  The pages of a watched pin have left it by then.  A file that is sent
- * from copies alone needs no call of file_is_fresh.
+ * pages, so the pinned ones are stale.  The bytes of a watched pin are sent from the descriptor, and file_check
+ * follows.  A file that is sent from copies alone needs no call of file_is_fresh.
  */
 static bool
 prefetch_pin_is_fresh(const struct pw_send *s)

@@ -138,13 +138,15 @@ check_of_a_watched_window_holds_while_nothing_is_reclaimed(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = popular_file(fx);
+	unsigned i;
 
 	assert_true(becomes_watched(fx, file));
 	assert_true(scanned > 0);
 	assert_int_equal(send_again(fx, file), 0);
 	assert_true(scanned > 0);
 	always_quiet = true;
-	assert_int_equal(send_again(fx, file), 0);
+	for (i = 0; i < ROUNDS && scanned > 0; i++)
+		assert_int_equal(send_again(fx, file), 0);
 	assert_int_equal(scanned, 0);
 	usleep(RESIDENCY_HOLDS_QUIET);
 	assert_int_equal(send_again(fx, file), 0);
