@@ -21,8 +21,9 @@
                                                      made for one request */
 #define NGX_HTTP_PAGEWISE_COPY_ALL      16777216  /* bytes of all copies */
 #define NGX_HTTP_PAGEWISE_COPY_AGE      1000      /* ms */
-#define NGX_HTTP_PAGEWISE_COPY_MISSING  50        /* ms until the next try, if
-                                                     bytes were missing */
+#define NGX_HTTP_PAGEWISE_COPY_MISSING  50        /* ms until the next try if
+                                                     bytes were missing, and
+                                                     then twice as many */
 #define NGX_HTTP_PAGEWISE_COPY_SETTLED  2         /* least age of a ctime, s */
 
 
@@ -32,6 +33,8 @@ typedef struct {
     ngx_http_pagewise_copy_t  *copy;        /* NULL if none is kept */
     ngx_msec_t                 until;       /* end of the copy's use, or time
                                                of the next try */
+    ngx_msec_t                 missing;     /* ms from this try to the next one
+                                               if bytes are missing */
 } ngx_http_pagewise_kept_t;
 
 
@@ -75,6 +78,7 @@ ngx_http_pagewise_copy_kept(struct pw_file *file)
     }
 
     kept->until = ngx_current_msec;
+    kept->missing = NGX_HTTP_PAGEWISE_COPY_MISSING;
 
     file->fil_user = kept;
     file->fil_user_free = ngx_http_pagewise_copy_free_kept;
@@ -194,7 +198,9 @@ ngx_http_pagewise_copy_get(struct pw_file *file)
             copy = kept->copy;
             kept->until = ngx_current_msec
                           + (copy != NULL ? NGX_HTTP_PAGEWISE_COPY_AGE
-                                          : NGX_HTTP_PAGEWISE_COPY_MISSING);
+                                          : kept->missing);
+            kept->missing = ngx_min(2 * kept->missing,
+                                    NGX_HTTP_PAGEWISE_COPY_AGE);
 
         } else if (copy == NULL) {
             ngx_http_pagewise_copy_forget(kept);
