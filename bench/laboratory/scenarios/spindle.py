@@ -21,15 +21,17 @@ many addresses as downloads, and small files are requested from all of them."""
 NEEDS = ("slow", "probe", "limits", "spindle")
 # streams: a list; lead: seconds until the downloads are steady; heads: disks, each with a directory of
 # the root; crawl: connections of one more client, which requests ranges of crawl_kib of a file of
-# crawl_gib, while the others download
+# crawl_gib, or as many small files as crawl_names, whose names are not cached, while the others download
 FULL = {"rounds": 3, "streams": "40,80,120,160,200", "rate": 625_000, "seconds": 25, "ramp": 5.0,
         "downloads": 64, "lead": 3.0, "probe_rate": 20, "probe_seconds": 10, "probe_timeout": 5,
         "files": 320, "mib": 32, "small": 1600, "disk_gib": 16, "memory_mib": 4096,
-        "heads": 1, "crawl": 0, "crawl_kib": 64, "crawl_gib": 2}
+        "heads": 1, "crawl": 0, "crawl_kib": 64, "crawl_gib": 2,
+        "crawl_names": 0}
 QUICK = {"rounds": 1, "streams": "40,160", "seconds": 15, "probe_seconds": 5, "files": 160,
          "mib": 16, "small": 400, "disk_gib": 4}
 CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx-threads", "nginx-threads-64")
 SMALL, DIRECTORIES, FILL = 16 << 10, 16, 350e6  # FILL: bytes per second, about
+SIBLINGS = 8  # of crawl_names in one directory
 FAST = 250_000_000  # bytes per second: of a client that downloads, as much as there is
 RCVBUF = 4 << 20  # of a client that downloads: slow reads ten times a second
 TAIL = 2  # seconds
@@ -38,13 +40,15 @@ NOTES = [
     "The model has no cache of its own: what follows on the platter takes no seek.",
     "The streams and the downloads count from their first request, with the time until their "
     "buffers are full.",
-    "The names and inodes of the files are cached; their contents are not.",
+    "The names and inodes of the files are cached, but those of crawl_names are not; no contents are.",
 ]
 
 
 def check(s):
     if any(n > s.files for n in listed(s.streams, int)):
         raise ValueError("more streams than files")
+    if s.crawl_names and (s.heads > 1 or not s.crawl):
+        raise ValueError("crawl_names needs crawl, and is for one head")
     if s.heads < 1 or s.downloads > CRAWLER - OTHERS:
         raise ValueError("no head, or more downloads than addresses")
 
@@ -66,14 +70,19 @@ def huge(s):
     return name(s, "huge", 0)
 
 
+def crawled_names(s):
+    return [f"c{i // SIBLINGS:05d}/{i:06d}" for i in range(s.crawl_names)]
+
+
 def made(s):
     """In the order of the disk: small files are between the large ones."""
     names, each = small(s), -(-s.small // s.files)
     for i, first in enumerate(large(s)):
         yield first, s.mib * MIB
         yield from ((other, SMALL) for other in names[i * each:(i + 1) * each])
-        if s.crawl and i == s.files // 2:
+        if s.crawl and not s.crawl_names and i == s.files // 2:
             yield huge(s), s.crawl_gib * GIB
+    yield from ((other, SMALL) for other in crawled_names(s))
 
 
 def files(s):
@@ -118,7 +127,9 @@ def measure(bench, cand):
 def serve(bench, cand, disk):
     """With one small file in memory."""
     s = bench.settings
-    names = [*large(s), *small(s), *([huge(s)] if s.crawl else [])]
+    names = [*large(s), *small(s), *([huge(s)] if s.crawl and not s.crawl_names else [])]
+    if s.crawl_names:
+        bench.host.forget_all()
     bench.host.forget([f"{disk.dir}/{one}" for one in names])
     with bench.serve(cand, Limits(memory=s.memory_mib * MIB), root=disk.dir) as server:
         server.warm(f"/{small(s)[0]}", bytes(SMALL), times=1)
@@ -143,6 +154,8 @@ def stream(bench, cand, disk, n):
 
 def ranges(bench):
     s = bench.settings
+    if s.crawl_names:
+        return paths(bench, crawled_names(s))
     size = s.crawl_kib << 10
     return [f"/{huge(s)}#{i * size}-{i * size + size - 1}"
             for i in bench.shuffled(range(s.crawl_gib * GIB // size))]
@@ -210,8 +223,8 @@ def tables(view):
                 *head_columns(lambda v: v["downloads"]),
                 Column("downloads, MB/s", "{:.0f}".format,
                        lambda v: v["downloads"]["got"] / 1e6, "more"),
-                *([Column("ranges/s", "{:.0f}".format, lambda v: v["downloads"]["ranges"])]
-                  if s["crawl"] else []),
+                *([Column("files/s" if s["crawl_names"] else "ranges/s", "{:.0f}".format,
+                          lambda v: v["downloads"]["ranges"])] if s["crawl"] else []),
                 *(Column(f"small files, {key}", usec,
                          lambda v, key=key: v["downloads"]["latency_us"][key], "less")
                   for key in ("p50", "p99", "max"))])]
