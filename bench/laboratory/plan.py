@@ -208,8 +208,7 @@ PAGES = (
          "How much CPU time does the module add to a request for a cached file?",
          "hot", in_cases("CPU µs/request", "its CPU time per request is {ratio} of that of nginx "
                          "alone", subject="nginx-pagewise", called="nginx with the module"),
-         (), ("nginx", "nginx-pagewise"),
-         {"seconds": 1, "cases": "1K,16K,64K,1M,16M", "log": "off"},
+         (), ("nginx", "nginx-pagewise"), {"seconds": 1, "cases": "1K,16K,1M", "log": "off"},
          why="Files of up to 64 KiB are sent from a copy in memory: fstat and writev, where nginx calls "
              "setsockopt, writev, sendfile and setsockopt. For a larger file the module makes four calls more "
              "than nginx. An fstat before the header notices a change at once. Later preadv2, fstat and a writev "
@@ -222,7 +221,7 @@ PAGES = (
          "hot", in_cases("CPU µs/request", "its CPU time per request is {ratio} of the best "
                          "peer's", subject="nodiskio-tls", first=1),
          ("nodiskio-tls",), ("nginx-tls", "h2o-tls"),
-         {"seconds": 2, "cases": "1K,1M,16M", "log": "off"},
+         {"seconds": 1, "cases": "1K,1M,16M", "log": "off"},
          why="Large files are libssl's work per record of 16 KiB, which nginx pays, too. H2O does "
              "not use libssl but picotls."),
     Page("download-tls", ENCRYPTED, "Large downloads over TLS",

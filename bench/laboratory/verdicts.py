@@ -137,7 +137,7 @@ def pick(view, table, cell, variant=""):
     return next(part for part in parts if view.of_rounds(cell.name, cell.column.get, part))
 
 
-def counted(counts, called):
+def counted(counts, called="pagewise"):
     """ "Of 5 cases pagewise is ahead of the best peer in 3 and level with it in 2"."""
     there = {word: number for word, number in counts.items() if number}
     total, whom, parts = sum(there.values()), "the best peer", []

@@ -102,6 +102,7 @@ def test_cases_are_counted(view, ours, said):
 ])
 def test_counts_in_words(counts, text):
     assert verdicts.counted(counts) == text
+    assert verdicts.counted(counts, "nginx") == text.replace("pagewise", "nginx")
 
 
 @pytest.mark.parametrize("values, text", [
