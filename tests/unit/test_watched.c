@@ -66,8 +66,8 @@ popular_file(struct fixture *fx)
 }
 
 /*
- * Sends the file when RESIDENCY_HOLDS of an earlier check has passed.  Counts in `asked` the pages that are asked for, and in
- * `scanned` the checks of mappings.
+ * Sends the file when RESIDENCY_HOLDS of an earlier check has passed.  Counts in `asked` the pages that are asked
+ * for, and in `scanned` the checks of mappings.
  */
 static enum pw_send_status
 send_later(struct fixture *fx, struct pw_file *file)

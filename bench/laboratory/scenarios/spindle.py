@@ -25,8 +25,7 @@ NEEDS = ("slow", "probe", "limits", "spindle")
 FULL = {"rounds": 3, "streams": "40,80,120,160,200", "rate": 625_000, "seconds": 25, "ramp": 5.0,
         "downloads": 64, "lead": 3.0, "probe_rate": 20, "probe_seconds": 10, "probe_timeout": 5,
         "files": 320, "mib": 32, "small": 1600, "disk_gib": 16, "memory_mib": 4096,
-        "heads": 1, "crawl": 0, "crawl_kib": 64, "crawl_gib": 2,
-        "crawl_names": 0}
+        "heads": 1, "crawl": 0, "crawl_kib": 64, "crawl_gib": 2, "crawl_names": 0}
 QUICK = {"rounds": 1, "streams": "40,160", "seconds": 15, "probe_seconds": 5, "files": 160,
          "mib": 16, "small": 400, "disk_gib": 4}
 CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx-threads", "nginx-threads-64")
@@ -70,6 +69,10 @@ def huge(s):
     return name(s, "huge", 0)
 
 
+def has_huge(s):
+    return s.crawl > 0 and s.crawl_names == 0
+
+
 def crawled_names(s):
     return [f"c{i // SIBLINGS:05d}/{i:06d}" for i in range(s.crawl_names)]
 
@@ -80,7 +83,7 @@ def made(s):
     for i, first in enumerate(large(s)):
         yield first, s.mib * MIB
         yield from ((other, SMALL) for other in names[i * each:(i + 1) * each])
-        if s.crawl and not s.crawl_names and i == s.files // 2:
+        if has_huge(s) and i == s.files // 2:
             yield huge(s), s.crawl_gib * GIB
     yield from ((other, SMALL) for other in crawled_names(s))
 
@@ -93,7 +96,7 @@ def files(s):
 
 def seconds(s):
     return (len(listed(s.streams)) * (s.seconds + 1) + s.lead + s.probe_seconds + TAIL +
-            (s.files * s.mib * MIB + (s.crawl_gib * GIB if s.crawl else 0)) / FILL)
+            (s.files * s.mib * MIB + (s.crawl_gib * GIB if has_huge(s) else 0)) / FILL)
 
 
 class Moved:
@@ -127,7 +130,7 @@ def measure(bench, cand):
 def serve(bench, cand, disk):
     """With one small file in memory."""
     s = bench.settings
-    names = [*large(s), *small(s), *([huge(s)] if s.crawl and not s.crawl_names else [])]
+    names = [*large(s), *small(s), *([huge(s)] if has_huge(s) else [])]
     if s.crawl_names:
         bench.host.forget_all()
     bench.host.forget([f"{disk.dir}/{one}" for one in names])
@@ -152,7 +155,7 @@ def stream(bench, cand, disk, n):
     return {"starved": result["starved"], **moved.values}
 
 
-def ranges(bench):
+def crawled_urls(bench):
     s = bench.settings
     if s.crawl_names:
         return paths(bench, crawled_names(s))
@@ -168,7 +171,7 @@ def crawled(bench, server, seconds):
     if not s.crawl:
         yield found
         return
-    crawler = bench.slow(server, urls=ranges(bench), clients=s.crawl, rate=FAST, seconds=seconds,
+    crawler = bench.slow(server, urls=crawled_urls(bench), clients=s.crawl, rate=FAST, seconds=seconds,
                          more=("--in-order", "--source", CRAWLER))
     yield found
     crawler.child.send_signal(signal.SIGINT)
