@@ -2,6 +2,7 @@
  * drop_lock: see drop_lock.h.
  */
 #include "lib/disk/drop_lock.h"
+#include "lib/util/clock.h"
 
 void
 drop_lock_init(struct drop_lock *dl)
@@ -18,6 +19,12 @@ drop_lock_destroy(struct drop_lock *dl)
 void
 drop_lock_announce(struct drop_lock *dl)
 {
+	uint64_t never = 0;
+
+	/* First the time: whoever finds a count finds the time, too. */
+	if (atomic_load(&dl->dl_drops) == 0)
+		atomic_compare_exchange_strong(
+		    &dl->dl_since, &never, clock_now());
 	atomic_fetch_add(&dl->dl_drops, 1);
 }
 
@@ -36,7 +43,8 @@ drop_lock_enter_send(struct drop_lock *dl)
 bool
 drop_lock_enter_drop(struct drop_lock *dl)
 {
-	return pthread_rwlock_trywrlock(&dl->dl_lock) == 0;
+	return clock_now() - atomic_load(&dl->dl_since) >= DROP_GRACE &&
+	       pthread_rwlock_trywrlock(&dl->dl_lock) == 0;
 }
 
 void

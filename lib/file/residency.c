@@ -292,8 +292,7 @@ residency_copy(struct pw_file *file, off_t off, void *to, size_t len)
 	return residency_check_version(file);
 }
 
-/* Returns true if a disk thread may drop pages of the file. */
-static bool
+bool
 residency_may_drop(const struct pw_file *file)
 {
 	return file_priv(file)->fp_drops > 0 ||

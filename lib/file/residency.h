@@ -52,6 +52,12 @@ void residency_drops(struct pw_file *);
 void residency_drops_end(struct pw_file *);
 
 /*
+ * Returns true if a disk thread, of any loop, may drop pages of the file: then a check and the call that sends
+ * need the drop lock (lib/disk/drop_lock.h).
+ */
+bool residency_may_drop(const struct pw_file *);
+
+/*
  * Switches kernel read-ahead off for fil_fd if residency can be checked: otherwise a call on the loop might
  * start a read.
  */

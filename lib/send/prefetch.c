@@ -409,14 +409,6 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	return send_window(s, chunk, prefetch_call(s, call));
 }
 
-/* Returns true if a transmission of any loop may drop pages of the file. */
-static bool
-prefetch_may_be_dropped(const struct pw_file *file)
-{
-	return file_priv(file)->fp_drops > 0 ||
-	       drop_lock_drops(file_priv(file)->fp_drop_lock) != 0;
-}
-
 /*
  * Sends under the drop lock.  A residency check holds for this step only.  Sets *missed and *locked if a disk
  * thread that drops pages holds the lock.
@@ -501,7 +493,7 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 	if (send_hole_is_next(s))
 		status = send_hole(s);
 	else if (s->snd_file != NULL && s->snd_len > 0 &&
-		 prefetch_may_be_dropped(s->snd_file))
+		 residency_may_drop(s->snd_file))
 		status = prefetch_send_between_drops(s, call, &missed, &locked);
 	else
 		status = prefetch_send_resident(s, call, &missed);

@@ -14,26 +14,28 @@ from test_asleep import slept
 FILES = 4
 SIZE = 8 << 20
 CLIENTS = 16
-EACH = 6  # files that a client asks for, one after the other
+EACH = 8  # files that a client asks for, one after the other
 OF_PAGES = {"sendfile", "splice", "vmsplice", "preadv2", "cachestat"}  # calls
 
 
 @pytest.fixture
 def files(tmp_path):
-    made = {"/%d.bin" % i: t.content(i, SIZE + i) for i in range(FILES)}
+    """Two sets of files, since a server keeps what many ask for again and again."""
+    made = {"/%d.bin" % i: t.content(i, SIZE + i) for i in range(2 * FILES)}
     for target, data in made.items():
         t.write(tmp_path / target[1:], data)
         mounts.drop(tmp_path / target[1:])
         if mounts.resident(tmp_path / target[1:]):
             pytest.skip("this file system keeps everything in memory")
     tmp_path.chmod(0o755)
-    return tmp_path, made
+    whole = list(made.items())
+    return tmp_path, dict(whole[:FILES]), dict(whole[FILES:])
 
 
-def read_all(server, made, first, wrong):
+def read_all(server, made, first, each, wrong):
     """In a thread: what it raises would only end it."""
     targets = sorted(made)
-    for i in range(EACH):
+    for i in range(each):
         target = targets[(first + i) % FILES]
         try:
             if server.get(target).body != made[target]:
@@ -42,9 +44,9 @@ def read_all(server, made, first, wrong):
             wrong.append((target, error))
 
 
-def ask_at_once(server, made):
+def ask_at_once(server, made, number=CLIENTS, each=EACH):
     wrong = []
-    clients = [threading.Thread(target=read_all, args=(server, made, i, wrong)) for i in range(CLIENTS)]
+    clients = [threading.Thread(target=read_all, args=(server, made, i, each, wrong)) for i in range(number)]
     for c in clients:
         c.start()
     for c in clients:
@@ -56,7 +58,7 @@ def ask_at_once(server, made):
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("send_path", ["nodiskio", "splice", "uring"])
 def test_loop_never_sleeps_for_pages_that_another_response_dropped(serve, files, send_path, workers):
-    root, made = files
+    root, made, others = files
     # What is read past the page cache need not be given back: windows that are too small for that.
     small = ["--readahead", "128K"] if send_path == "nodiskio" else []
     server = serve(
@@ -64,7 +66,8 @@ def test_loop_never_sleeps_for_pages_that_another_response_dropped(serve, files,
         "--hot-set", "0", "--admin", "127.0.0.1:0", *small, binary=harness.RELEASE,
     )
     admin = Admin(server)
-    ask_at_once(server, made)  # memory and threads: to get them is to wait for the process' map
+    # Memory and threads for more clients than later: to get them is to wait for the process' map.
+    ask_at_once(server, others, number=2 * CLIENTS, each=1)
     dropped, before = admin.value("pagewise_dropped_bytes_total"), slept(admin)
     ask_at_once(server, made)
     assert admin.value("pagewise_dropped_bytes_total") >= dropped + SIZE

@@ -30,6 +30,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/disk/drop_lock.h"
 #include "lib/disk/file_private.h"
 #include "lib/disk/pins.h"
 #include "lib/disk/pool.h"
@@ -372,12 +373,16 @@ open_file(struct fixture *fx, const char *path)
 	return file;
 }
 
-/* A new file of this size, opened. */
+/* A new file of this size, opened.  DROP_GRACE has passed for it. */
 static inline struct pw_file *
 new_file(struct fixture *fx, const char *name, size_t size)
 {
+	struct pw_file *file;
+
 	make_file(fx, name, size);
-	return open_file(fx, name);
+	file = open_file(fx, name);
+	atomic_store(&file_priv(file)->fp_drop_lock->dl_since, 1);
+	return file;
 }
 
 /* Neither cachestat nor mincore tells about it: RWF_NOWAIT does, in pieces. */

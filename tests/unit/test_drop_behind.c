@@ -429,6 +429,33 @@ a_file_in_transmission_is_dropped_later(void **state)
 	assert_true(holds_in_one_of(TRIES, drop_is_put_off, *state));
 }
 
+static bool
+first_drop_is_put_off(struct fixture *fx)
+{
+	struct pw_file *file = prepare(fx);
+	struct drop_lock *dl = file_priv(file)->fp_drop_lock;
+	bool stayed;
+
+	atomic_store(&dl->dl_since, 0);
+	drop_behind_add(file, BEFORE * WINDOW, WINDOW, 0);
+	settle(fx->fx_loop);
+	stayed = in_window(file, BEFORE) == PAGES;
+	assert_int_equal(file_priv(file)->fp_drops, 1);
+	atomic_store(&dl->dl_since, clock_now() - DROP_GRACE);
+	tick(fx, clock_now() + DROP_SOON);
+	assert_int_equal(in_window(file, BEFORE), 0);
+	pw_file_unref(&file);
+	return stayed;
+}
+
+/* A loop that found no announcement sends without the lock. */
+static void
+a_file_is_not_dropped_within_the_grace_of_its_first_announcement(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, first_drop_is_put_off, *state));
+}
+
 static void
 a_file_in_permanent_transmission_stays(void **state)
 {
@@ -558,6 +585,9 @@ main(void)
 	    TEST(the_end_of_the_loop_cancels_delayed_drops, setup),
 	    TEST(a_full_queue_skips_the_drop, setup_narrow),
 	    TEST(a_file_in_transmission_is_dropped_later, setup),
+	    TEST(
+		a_file_is_not_dropped_within_the_grace_of_its_first_announcement,
+		setup),
 	    TEST(a_file_in_permanent_transmission_stays, setup),
 	    TEST(the_loop_does_not_send_pages_that_are_being_dropped, setup),
 	    TEST(a_drop_by_another_loop_is_noticed, setup),
