@@ -435,18 +435,25 @@ class Server:
             conn.request("GET", path)
             return (answer := conn.getresponse()).status, answer.read()
 
-    def warm(self, path, want, times=3):
-        """Asks until the file arrives, whole and right, and a few times more."""
+    def started(self, ask):
+        """What it returns, once the server accepts connections."""
         deadline = time.monotonic() + 15
         while True:
             with contextlib.suppress(OSError, http.client.HTTPException):
-                status, body = self.fetch(path)
-                if (status, body) == (200, want):
-                    break
-                raise RuntimeError(f"{path}: answered {status} with {len(body)} bytes, "
-                                   f"not 200 with {len(want)}")
+                return ask()
             if self.child.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"did not start: {read(self.log)[-500:].strip()!r}")
             time.sleep(0.05)
+
+    def accepts(self):
+        """Waits until it does, without a request."""
+        self.started(lambda: self.connect(timeout=30).close())
+
+    def warm(self, path, want, times=3):
+        """Asks until the file arrives, whole and right, and a few times more."""
+        status, body = self.started(lambda: self.fetch(path))
+        if (status, body) != (200, want):
+            raise RuntimeError(f"{path}: answered {status} with {len(body)} bytes, "
+                               f"not 200 with {len(want)}")
         for _ in range(times - 1):
             self.fetch(path)

@@ -94,6 +94,7 @@ def begun(bench, cand, disk, names):
     s = bench.settings
     bench.host.forget([f"{disk.dir}/{name}" for name, _ in made(s)])
     with bench.serve(cand, Limits(memory=s.memory_mib * MIB), root=disk.dir) as server:
+        server.accepts()
         others = bench.slow(server, urls=[f"/{name}" for name in bench.shuffled(streams(s))],
                             clients=s.streams, rate=s.rate, more=("--in-order",),
                             seconds=2 * (s.lead + len(names) * EACH))
