@@ -21,7 +21,7 @@ drop_lock_announce(struct drop_lock *dl)
 {
 	uint64_t never = 0;
 
-	/* First the time: whoever finds a count finds the time, too. */
+	/* Sets the time first, so that a thread that reads a count also finds the time. */
 	if (atomic_load(&dl->dl_drops) == 0)
 		atomic_compare_exchange_strong(
 		    &dl->dl_since, &never, clock_now());

@@ -364,25 +364,23 @@ open_at(struct fixture *fx, const char *path, uint64_t now_us,
 	return error;
 }
 
+/* DROP_GRACE has passed for the file. */
 static inline struct pw_file *
 open_file(struct fixture *fx, const char *path)
 {
 	struct pw_file *file;
 
 	assert_int_equal(open_at(fx, path, clock_now(), &file), 0);
+	atomic_store(&file_priv(file)->fp_drop_lock->dl_since, 1);
 	return file;
 }
 
-/* A new file of this size, opened.  DROP_GRACE has passed for it. */
+/* A new file of this size, opened. */
 static inline struct pw_file *
 new_file(struct fixture *fx, const char *name, size_t size)
 {
-	struct pw_file *file;
-
 	make_file(fx, name, size);
-	file = open_file(fx, name);
-	atomic_store(&file_priv(file)->fp_drop_lock->dl_since, 1);
-	return file;
+	return open_file(fx, name);
 }
 
 /* Neither cachestat nor mincore tells about it: RWF_NOWAIT does, in pieces. */
