@@ -19,12 +19,6 @@ drop_lock_destroy(struct drop_lock *dl)
 void
 drop_lock_announce(struct drop_lock *dl)
 {
-	uint64_t never = 0;
-
-	/* Sets the time first, so that a thread that reads a count also finds the time. */
-	if (atomic_load(&dl->dl_drops) == 0)
-		atomic_compare_exchange_strong(
-		    &dl->dl_since, &never, clock_now());
 	atomic_fetch_add(&dl->dl_drops, 1);
 }
 
@@ -40,11 +34,16 @@ drop_lock_enter_send(struct drop_lock *dl)
 	return pthread_rwlock_tryrdlock(&dl->dl_lock) == 0;
 }
 
+/* The first call begins DROP_GRACE, since its drop was announced before. */
 bool
 drop_lock_enter_drop(struct drop_lock *dl)
 {
-	return clock_now() - atomic_load(&dl->dl_since) >= DROP_GRACE &&
-	       pthread_rwlock_trywrlock(&dl->dl_lock) == 0;
+	uint64_t now = clock_now(), since = 0;
+
+	if (atomic_compare_exchange_strong(&dl->dl_since, &since, now) ||
+	    now < since + DROP_GRACE)
+		return false;
+	return pthread_rwlock_trywrlock(&dl->dl_lock) == 0;
 }
 
 void

@@ -19,8 +19,8 @@
 #define DROP_LOCKS 64
 
 /*
- * Time after the first announcement in which no thread drops, microseconds.  A loop that found no announcement
- * sends without the lock, and must have ended that step.
+ * Time after the first try to drop in which no thread drops, microseconds.  A loop that found no announcement
+ * sends without the lock, and needs less time for that step.
  */
 #define DROP_GRACE 100000
 
@@ -28,7 +28,7 @@ struct drop_lock {
 	/* held for reading while a loop sends, for writing while a disk thread drops */
 	alignas(CACHE_LINE) pthread_rwlock_t dl_lock;
 	atomic_uint dl_drops; /* number of calls of drop_lock_announce */
-	/* time of the first of them, microseconds, or 0 */
+	/* time of the first drop_lock_enter_drop, microseconds, or 0 */
 	_Atomic uint64_t dl_since;
 };
 
@@ -45,7 +45,7 @@ unsigned drop_lock_drops(struct drop_lock *);
 /*
  * drop_lock_enter_send acquires the lock for a send, drop_lock_enter_drop for a drop.  Both return false,
  * without waiting, if another thread holds the lock; only sends share it.  drop_lock_enter_drop also returns
- * false within DROP_GRACE.  The thread that acquired the lock calls drop_lock_leave.
+ * false at its first call, and within DROP_GRACE of that.  The thread that acquired the lock calls drop_lock_leave.
  */
 bool drop_lock_enter_send(struct drop_lock *);
 bool drop_lock_enter_drop(struct drop_lock *);

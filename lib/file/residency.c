@@ -337,12 +337,13 @@ residency_no_readahead(struct pw_file *file)
 	os_advise_random(file->fil_fd, true);
 }
 
-/* Checks the range under the drop lock, so that no page is dropped before all pages are checked. */
-static bool
-residency_ask_between_drops(struct pw_file *file, off_t off, off_t len)
+bool
+residency_ask_alone(struct pw_file *file, off_t off, off_t len)
 {
 	bool yes;
 
+	if (!residency_may_drop(file))
+		return residency_ask(file, off, len);
 	if (!drop_lock_enter_send(file_priv(file)->fp_drop_lock))
 		return false;
 	residency_dropped(file);
@@ -360,9 +361,7 @@ pw_resident(struct pw_file *file, off_t off, size_t len)
 	if (!residency_can_ask(file))
 		return -EOPNOTSUPP;
 	residency_no_readahead(file);
-	if (residency_may_drop(file))
-		return residency_ask_between_drops(file, off, (off_t)len);
-	return residency_ask(file, off, (off_t)len);
+	return residency_ask_alone(file, off, (off_t)len);
 }
 
 void

@@ -52,10 +52,16 @@ void residency_drops(struct pw_file *);
 void residency_drops_end(struct pw_file *);
 
 /*
- * Returns true if a disk thread, of any loop, may drop pages of the file: then a check and the call that sends
+ * Returns true if a disk thread, of any loop, may drop pages of the file.  Then a check and the call that sends
  * need the drop lock (lib/disk/drop_lock.h).
  */
 bool residency_may_drop(const struct pw_file *);
+
+/*
+ * residency_ask for a check that no send follows.  Holds the drop lock, so that no page is dropped before all
+ * pages are checked.  Returns false if a disk thread has the lock.
+ */
+bool residency_ask_alone(struct pw_file *, off_t off, off_t len);
 
 /*
  * Switches kernel read-ahead off for fil_fd if residency can be checked: otherwise a call on the loop might

@@ -217,7 +217,7 @@ readahead_next(struct pw_send *s)
 	end = send_window_end(s, from);
 	chunk = end - from < (off_t)SEND_CHUNK ? end - from : (off_t)SEND_CHUNK;
 	if (!(pins_keeps(send_priv(s)->ss_pin) && send_check_spoils(s)) &&
-	    residency_ask(s->snd_file, from, chunk)) {
+	    residency_ask_alone(s->snd_file, from, chunk)) {
 		send_priv(s)->ss_follows = true;
 		return false;
 	}

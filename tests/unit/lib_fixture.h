@@ -364,7 +364,7 @@ open_at(struct fixture *fx, const char *path, uint64_t now_us,
 	return error;
 }
 
-/* DROP_GRACE has passed for the file. */
+/* Opens a file for which DROP_GRACE has passed. */
 static inline struct pw_file *
 open_file(struct fixture *fx, const char *path)
 {

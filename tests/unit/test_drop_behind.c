@@ -441,7 +441,7 @@ first_drop_is_put_off(struct fixture *fx)
 	settle(fx->fx_loop);
 	stayed = in_window(file, BEFORE) == PAGES;
 	assert_int_equal(file_priv(file)->fp_drops, 1);
-	atomic_store(&dl->dl_since, clock_now() - DROP_GRACE);
+	atomic_store(&dl->dl_since, 1);
 	tick(fx, clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
 	pw_file_unref(&file);
@@ -450,7 +450,7 @@ first_drop_is_put_off(struct fixture *fx)
 
 /* A loop that found no announcement sends without the lock. */
 static void
-a_file_is_not_dropped_within_the_grace_of_its_first_announcement(void **state)
+a_file_is_not_dropped_within_the_grace_of_the_first_drop(void **state)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(holds_in_one_of(TRIES, first_drop_is_put_off, *state));
@@ -585,8 +585,7 @@ main(void)
 	    TEST(the_end_of_the_loop_cancels_delayed_drops, setup),
 	    TEST(a_full_queue_skips_the_drop, setup_narrow),
 	    TEST(a_file_in_transmission_is_dropped_later, setup),
-	    TEST(
-		a_file_is_not_dropped_within_the_grace_of_its_first_announcement,
+	    TEST(a_file_is_not_dropped_within_the_grace_of_the_first_drop,
 		setup),
 	    TEST(a_file_in_permanent_transmission_stays, setup),
 	    TEST(the_loop_does_not_send_pages_that_are_being_dropped, setup),

@@ -329,7 +329,14 @@ nothing_is_watched_above_the_limit_of_pins(void **state)
 	pw_file_unref(&file);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+static int
+end(void **state)
+{
+	loop_now = 0;
+	return teardown(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, end)
 
 int
 main(void)

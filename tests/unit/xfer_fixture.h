@@ -262,7 +262,10 @@ xfer_run(struct xfer *xf, struct wire *wr, uint64_t enough)
 	return status;
 }
 
-/* The wire has len bytes of a file, from this one on.  A check of each byte's thread takes half of some programs. */
+/*
+ * The wire has len bytes of a file, from this one on.  Not instrumented for TSan, which would take half of the
+ * time of some tests.
+ */
 __attribute__((no_sanitize("thread"))) static inline void
 wire_has_file(struct wire *wr, off_t from, off_t len)
 {
