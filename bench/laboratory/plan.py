@@ -67,12 +67,6 @@ DOWNLOADED = both(in_cases(*SENT), in_cases(*SPENT))
 DOWNLOADED_TLS = both(*(in_cases(*what, subject="nodiskio-tls") for what in (SENT, SPENT)))
 DOWNLOADERS = ("nginx", "nginx-threads", "h2o-uring")
 DOWNLOADERS_TLS = ("nginx-tls", "h2o-tls")
-MANY_STREAMS = ("With 64 streams, 86 000 of the worker's 152 000 preadv2 calls for a GiB ask for a single page: the "
-                "streams take turns, and while the kernel reclaims pages a check holds for 1 ms. Without these "
-                "calls a GiB takes 3 % less CPU time. Disk threads take 21 % of the server's core, with one "
-                "download 12 %: the budget leaves room for some windows of less than 2 MiB only, which are read "
-                "as single pages. With windows of 1 MiB alone a GiB takes 1.7 times the CPU time (clear text, perf "
-                "record -e cpu-clock and tracefs, 763ea205).")
 LATENT = {"kept": KEPT, "p99": "p99", "slept": SLEPT}
 
 PAGES = (
@@ -161,9 +155,14 @@ PAGES = (
          "How fast are one download, and 64 streams of one connection, in clear text?",
          "download", DOWNLOADED, ("nodiskio",), ("nginx", "h2o"),
          {"mib": 1024, "streams": "1,64", "protocol": "http2"},
-         why=MANY_STREAMS + " nginx with sendfile closes a connection with 64 large downloads itself, and logs "
-             "\"http2 flood detected\". H2O with io_uring leaves about 20 of the 64 unfinished, so here it reads "
-             "without."),
+         why="With 64 streams, 86 000 of the worker's 152 000 preadv2 calls for a GiB check a single page: a stream "
+             "sends a frame every 1.6 ms, and while the kernel reclaims pages a check holds for 1 ms. Without these "
+             "calls a GiB takes 3 % less CPU time. Disk threads take 21 % of the server's core, with one download "
+             "12 %: for some windows the budget has less than 2 MiB, and those are read as single pages. If all "
+             "windows are of 1 MiB, a GiB takes 1.7 times as much CPU time as with the default (perf record -e "
+             "cpu-clock and tracefs, 763ea205). With sendfile, nginx closes a connection with 64 large downloads "
+             "itself, and logs \"http2 flood detected\". In most rounds H2O with io_uring leaves about 20 of the 64 "
+             "unfinished, so here it reads without."),
     Page("short", UNCACHED, "Small files beside large downloads",
          "How long does a small uncached file wait while 64 clients download large ones?",
          "short", against_best("p99 beside", "beside the downloads the p99 is {mine}, with "
@@ -241,7 +240,9 @@ PAGES = (
          "How fast are one download, and 64 streams of one connection?",
          "download", DOWNLOADED_TLS, ("nodiskio-tls",), DOWNLOADERS_TLS,
          {"mib": 1024, "streams": "1,64", "protocol": "http2"},
-         why=MANY_STREAMS),
+         why="With 64 streams the worker reads each frame of 16 KiB by a preadv2 of its own, and disk threads "
+             "take 16 % of the server's core, with one download 9 % (perf record -e cpu-clock, 15b5e8a2). The page "
+             "on downloads in clear text has more figures."),
     Page("tls-storm", ENCRYPTED, "The storm over TLS",
          "How much of a cached file's rate over TLS is left while others read uncached files?",
          "storm", against_best(IN_STORM, ANSWERED, subject="nodiskio-tls"),

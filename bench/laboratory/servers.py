@@ -436,7 +436,7 @@ class Server:
             return (answer := conn.getresponse()).status, answer.read()
 
     def started(self, ask):
-        """What it returns, once the server accepts connections."""
+        """Calls ask until the server accepts connections, and returns the result."""
         deadline = time.monotonic() + 15
         while True:
             with contextlib.suppress(OSError, http.client.HTTPException):
@@ -446,7 +446,7 @@ class Server:
             time.sleep(0.05)
 
     def accepts(self):
-        """Waits until it does, without a request."""
+        """Waits until the server accepts connections, without a request."""
         self.started(lambda: self.connect(timeout=30).close())
 
     def warm(self, path, want, times=3):
