@@ -16,8 +16,8 @@ conn_proxy_tell(struct conn *c, const char *what)
 	struct worker *wk = c->cn_worker;
 	char text[INET6_ADDRSTRLEN];
 
-	if (!message_rate_tell_of(
-		&wk->wk_told_proxy, clock_now(), &c->cn_peer.sa, text))
+	if (!message_rate_tell_of(wk->wk_service.svc_told, TOLD_PROXY,
+		clock_now(), &c->cn_peer.sa, text))
 		return;
 	log_warn(wk->wk_service.svc_log,
 	    "closed a connection from %s: %s; have this proxy send a PROXY "

@@ -72,8 +72,8 @@ access_busy(struct exchange *ex)
 	char text[INET6_ADDRSTRLEN];
 
 	counter_add(&svc->svc_stats.sta_passwords_refused, 1);
-	if (message_rate_tell_of(
-		&svc->svc_told_busy, clock_now(), exchange_client(ex), text))
+	if (message_rate_tell_of(svc->svc_told, TOLD_BUSY, clock_now(),
+		exchange_client(ex), text))
 		log_warn(svc->svc_log,
 		    "did not verify a password from %s: %u passwords are "
 		    "waiting, or %u of one client, or memory is short; set "

@@ -396,7 +396,7 @@ exchange_disk_late(struct exchange *ex)
 	struct str line = ex->ex_request.rq_texts.qt_line;
 
 	counter_add(&svc->svc_stats.sta_timeout[TIMER_DISK], 1);
-	if (message_rate_tell(&svc->svc_told_disk, clock_now()))
+	if (message_rate_tell(svc->svc_told, TOLD_DISK, clock_now()))
 		log_error(svc->svc_log,
 		    "request \"%.*s\" aborted: %s did not respond within %u s "
 		    "(disk_timeout); %s",

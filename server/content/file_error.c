@@ -25,12 +25,12 @@ file_error_descriptor(int error)
  * Logs a shortage at most once a minute, because a shortage affects thousands of requests at once.
  */
 static void
-file_error_tell_want(struct exchange *ex, struct message_rate *lim, int error,
-    const char *remedy)
+file_error_tell_want(struct exchange *ex, enum message_rate_kind kind,
+    int error, const char *remedy)
 {
 	struct service *svc = ex->ex_service;
 
-	if (message_rate_tell(lim, clock_now()))
+	if (message_rate_tell(svc->svc_told, kind, clock_now()))
 		log_error(svc->svc_log, "%s: %s; %s", file_error_name_of(ex),
 		    strerror(-error), remedy);
 }
@@ -41,10 +41,10 @@ file_error_tell(struct exchange *ex, int error)
 	struct service *svc = ex->ex_service;
 
 	if (file_error_descriptor(error))
-		file_error_tell_want(ex, &svc->svc_told_files, error,
+		file_error_tell_want(ex, TOLD_FILES, error,
 		    "raise ulimit -n, or lower open_files");
 	else if (error == -ENOMEM)
-		file_error_tell_want(ex, &svc->svc_told_memory, error,
+		file_error_tell_want(ex, TOLD_MEMORY, error,
 		    "give the server more memory, or lower hot_set");
 	else
 		log_error(svc->svc_log, "cannot read %s: %s%s",
@@ -57,7 +57,7 @@ file_error_changed(struct exchange *ex, bool cut)
 {
 	struct service *svc = ex->ex_service;
 
-	if (message_rate_tell(&svc->svc_told_changed, clock_now()))
+	if (message_rate_tell(svc->svc_told, TOLD_CHANGED, clock_now()))
 		log_error(svc->svc_log,
 		    "%s: changed while it was sent: %s; write a new file and "
 		    "rename it",

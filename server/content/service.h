@@ -67,14 +67,8 @@ struct service {
 	struct range *svc_ranges;
 	unsigned svc_traces;   /* number of requests traced now */
 	uint64_t svc_boundary; /* last boundary of a multipart response */
-	/* Rate limits of log messages.  Each field's comment is the subject of its messages. */
-	struct message_rate svc_told_files;   /* shortage of descriptors */
-	struct message_rate svc_told_memory;  /* shortage of memory */
-	struct message_rate svc_told_sibling; /* siblings that cannot be sent */
-	struct message_rate svc_told_changed; /* files changed while sent */
-	struct message_rate svc_told_busy;    /* busy password threads */
-	struct message_rate svc_told_disk;    /* disk timeouts */
-	struct stats svc_stats;		      /* readable by any thread */
+	struct message_rate svc_told[TOLD_KINDS]; /* limits of messages */
+	struct stats svc_stats;			  /* readable by any thread */
 
 	time_t svc_time;
 	char svc_date[DATE_LEN + 1]; /* text of svc_time */

@@ -16,7 +16,7 @@ sibling_tell(struct exchange *ex, const char *reason)
 	struct service *svc = ex->ex_service;
 
 	counter_add(&svc->svc_stats.sta_siblings_unused, 1);
-	if (message_rate_tell(&svc->svc_told_sibling, clock_now()))
+	if (message_rate_tell(svc->svc_told, TOLD_SIBLING, clock_now()))
 		log_warn(svc->svc_log,
 		    "%s: not sent in place of the original: %s",
 		    ex->ex_lookup.lk_path.b_data, reason);

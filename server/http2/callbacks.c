@@ -38,8 +38,8 @@ h2_callbacks_tell_flood(struct h2 *h2)
 	struct worker *wk = h2->h2_owner.ho_worker;
 	char text[INET6_ADDRSTRLEN];
 
-	if (!message_rate_tell_of(
-		&wk->wk_told_frames, clock_now(), h2->h2_owner.ho_peer, text))
+	if (!message_rate_tell_of(wk->wk_service.svc_told, TOLD_FRAMES,
+		clock_now(), h2->h2_owner.ho_peer, text))
 		return;
 	log_warn(wk->wk_service.svc_log,
 	    "aborted an HTTP/2 connection from %s: the client sent a flood of "

@@ -4,6 +4,11 @@
 #include "server/log/message_rate.h"
 #include "server/util/sockaddr_text.h"
 
+#define MESSAGE_RATES_LEFT(name, level, text) {level, text, 0},
+static const struct message_rate_left message_rate_kinds[TOLD_KINDS] = {
+    MESSAGE_RATES(MESSAGE_RATES_LEFT)};
+#undef MESSAGE_RATES_LEFT
+
 static bool
 message_rate_quiet(const struct message_rate *lim, uint64_t now_us)
 {
@@ -11,36 +16,52 @@ message_rate_quiet(const struct message_rate *lim, uint64_t now_us)
 }
 
 bool
-message_rate_tell(struct message_rate *lim, uint64_t now_us)
+message_rate_due(struct message_rate *lim, uint64_t now_us)
 {
-	/* The number of suppressed messages must be logged first. */
-	if (message_rate_quiet(lim, now_us) || lim->lim_left > 0) {
-		lim->lim_left++;
+	if (message_rate_quiet(lim, now_us))
 		return false;
-	}
 	lim->lim_told = true;
 	lim->lim_since = now_us;
 	return true;
 }
 
 bool
-message_rate_tell_of(struct message_rate *lim, uint64_t now_us,
-    const struct sockaddr *sa, char text[static INET6_ADDRSTRLEN])
+message_rate_tell(struct message_rate list[static TOLD_KINDS],
+    enum message_rate_kind kind, uint64_t now_us)
 {
-	if (!message_rate_tell(lim, now_us))
+	struct message_rate *lim = &list[kind];
+
+	/* The number of suppressed messages must be logged first. */
+	if (lim->lim_left == 0 && message_rate_due(lim, now_us))
+		return true;
+	lim->lim_left++;
+	return false;
+}
+
+bool
+message_rate_tell_of(struct message_rate list[static TOLD_KINDS],
+    enum message_rate_kind kind, uint64_t now_us, const struct sockaddr *sa,
+    char text[static INET6_ADDRSTRLEN])
+{
+	if (!message_rate_tell(list, kind, now_us))
 		return false;
 	*sockaddr_text(text, sa) = '\0';
 	return true;
 }
 
-uint64_t
-message_rate_left_out(struct message_rate *lim, uint64_t now_us)
+bool
+message_rate_left_out(struct message_rate list[static TOLD_KINDS],
+    uint64_t now_us, struct message_rate_left *out)
 {
-	uint64_t left = lim->lim_left;
+	struct message_rate *lim;
 
-	if (left == 0 || message_rate_quiet(lim, now_us))
-		return 0;
-	lim->lim_left = 0;
-	lim->lim_since = now_us;
-	return left;
+	for (lim = list; lim < list + TOLD_KINDS; lim++) {
+		if (lim->lim_left == 0 || message_rate_quiet(lim, now_us))
+			continue;
+		*out = message_rate_kinds[lim - list];
+		out->ml_count = lim->lim_left;
+		lim->lim_left = 0;
+		return true;
+	}
+	return false;
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/log/message_rate.h"
 #include "server/worker/asleep.h"
 
 static uint64_t
@@ -52,12 +51,9 @@ asleep_look(
 	if (us - as->as_seen >= ASLEEP_LEAST)
 		as->as_due = true;
 	as->as_seen = us;
-	if (!as->as_due ||
-	    (as->as_told && now_us - as->as_since < MESSAGE_RATE_PERIOD))
+	if (!as->as_due || !message_rate_due(&as->as_rate, now_us))
 		return 0;
 	as->as_due = false;
-	as->as_told = true;
-	as->as_since = now_us;
 	asleep_take(as, list, n);
 	return asleep_sum(as->as_more, n);
 }

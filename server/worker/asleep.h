@@ -10,15 +10,15 @@
 #include <stdint.h>
 
 #include "lib/pagewise.h"
+#include "server/log/message_rate.h"
 
 /* minimum sleep between two calls of asleep_look for a message, us */
 #define ASLEEP_LEAST 1000
 
 /* Initialise with zeros.  A kind of sleep is an entry of pw_loop_sleeps, such as a system call. */
 struct asleep {
-	bool as_told;	   /* true after the first message */
-	uint64_t as_since; /* time of the last message */
-	uint64_t as_seen;  /* total sleep at the last asleep_look */
+	struct message_rate as_rate;
+	uint64_t as_seen; /* total sleep at the last asleep_look */
 	/* true if a message is due after MESSAGE_RATE_PERIOD */
 	bool as_due;
 	/* total sleep of each kind at the last message */

@@ -198,8 +198,8 @@ evict_tell(struct worker *wk, const struct sched_item *it, unsigned most)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (!message_rate_tell_of(
-		&wk->wk_told_evict, clock_now(), it->it_ops->peer(it), text))
+	if (!message_rate_tell_of(wk->wk_service.svc_told, TOLD_EVICT,
+		clock_now(), it->it_ops->peer(it), text))
 		return;
 	log_warn(wk->wk_service.svc_log,
 	    "closed a connection from %s that has sent no request, because "
@@ -320,16 +320,4 @@ evict_for_others(struct worker *wk)
 		limits_responded(wk->wk_clients, wk->wk_id, asker);
 		evict_end(wk, &vi);
 	}
-}
-
-void
-evict_tick(struct worker *wk)
-{
-	uint64_t n = message_rate_left_out(&wk->wk_told_evict, clock_now());
-
-	if (n > 0)
-		log_warn(wk->wk_service.svc_log,
-		    "closed a connection that has sent no request: %llu more "
-		    "times since the last message",
-		    (unsigned long long)n);
 }

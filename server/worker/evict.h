@@ -56,7 +56,4 @@ void evict_for_memory(struct worker *);
  */
 void evict_for_others(struct worker *);
 
-/* Logs the number of suppressed messages when that is due.  Call four times a second. */
-void evict_tick(struct worker *);
-
 #endif

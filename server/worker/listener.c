@@ -39,7 +39,7 @@ listener_take(struct worker *wk, int fd, bool proxied, bool secure)
 static void
 listener_tell_full(struct worker *wk)
 {
-	if (message_rate_tell(&wk->wk_told_full, clock_now()))
+	if (message_rate_tell(wk->wk_service.svc_told, TOLD_FULL, clock_now()))
 		log_warn(wk->wk_service.svc_log,
 		    "cannot accept connections: max_connections reached (%u); "
 		    "raise it, if there is memory for more",
@@ -52,7 +52,7 @@ listener_tell_address(struct worker *wk, const struct sockaddr *addr)
 	char text[INET6_ADDRSTRLEN];
 
 	if (!message_rate_tell_of(
-		&wk->wk_told_address, clock_now(), addr, text))
+		wk->wk_service.svc_told, TOLD_ADDRESS, clock_now(), addr, text))
 		return;
 	log_warn(wk->wk_service.svc_log,
 	    "refused a connection from %s: max_connections_per_address reached "
@@ -75,24 +75,12 @@ listener_cure(int error)
 
 static void
 listener_tell(
-    struct worker *wk, struct message_rate *lim, int error, const char *what)
+    struct worker *wk, enum message_rate_kind kind, int error, const char *what)
 {
-	if (message_rate_tell(lim, clock_now()))
+	if (message_rate_tell(wk->wk_service.svc_told, kind, clock_now()))
 		log_warn(wk->wk_service.svc_log,
 		    "cannot accept connections: %s: %s%s", strerror(error),
 		    what, listener_cure(error));
-}
-
-static void
-listener_tell_left_out(
-    struct worker *wk, struct message_rate *lim, const char *what)
-{
-	uint64_t n = message_rate_left_out(lim, clock_now());
-
-	if (n > 0)
-		log_warn(wk->wk_service.svc_log,
-		    "%s: %llu more times since the last message", what,
-		    (unsigned long long)n);
 }
 
 /* Stops accepting.  listener_tick resumes, as descriptors may have been closed by then. */
@@ -130,7 +118,7 @@ static void
 listener_stop_for(struct worker *wk, int error)
 {
 	counter_add(&wk->wk_service.svc_stats.sta_accept_failed, 1);
-	listener_tell(wk, &wk->wk_told_pause, error, "pausing");
+	listener_tell(wk, TOLD_PAUSE, error, "pausing");
 	listener_pause_accepting(wk);
 }
 
@@ -157,7 +145,7 @@ listener_make_room(struct worker *wk)
 
 	if (evicted == EVICTED_ONE) {
 		if (listener_lacks_descriptors(wk))
-			listener_tell(wk, &wk->wk_told_reclaim, EMFILE,
+			listener_tell(wk, TOLD_RECLAIM, EMFILE,
 			    "closing idle connections");
 		return true;
 	}
@@ -176,8 +164,8 @@ listener_make_descriptor(struct worker *wk, int error)
 {
 	switch (evict_descriptor(wk)) {
 	case EVICTED_ONE:
-		listener_tell(wk, &wk->wk_told_reclaim, error,
-		    "closing idle connections");
+		listener_tell(
+		    wk, TOLD_RECLAIM, error, "closing idle connections");
 		return true;
 	case EVICTED_LATER:
 		listener_pause_accepting(wk);
@@ -379,21 +367,6 @@ listener_drain(struct worker *wk)
 	}
 }
 
-static void
-listener_tell_all_left_out(struct worker *wk)
-{
-	listener_tell_left_out(
-	    wk, &wk->wk_told_pause, "cannot accept connections");
-	listener_tell_left_out(wk, &wk->wk_told_reclaim,
-	    "descriptors ran out: closed idle connections or cached files");
-	listener_tell_left_out(wk, &wk->wk_told_full,
-	    "cannot accept connections: max_connections reached");
-	listener_tell_left_out(wk, &wk->wk_told_address,
-	    "refused a connection: max_connections_per_address reached");
-	listener_tell_left_out(wk, &wk->wk_told_proxy,
-	    "closed a connection without a PROXY header");
-}
-
 void
 listener_tick(struct worker *wk)
 {
@@ -401,7 +374,6 @@ listener_tick(struct worker *wk)
 		listener_accept(wk);
 	if (wk->wk_draining && clock_now() >= wk->wk_drain_until)
 		listener_close(wk);
-	listener_tell_all_left_out(wk);
 }
 
 /* Accepts at once.  If no client waits any more, the next worker gets the slot. */

@@ -11,8 +11,8 @@ stalled_tell(struct worker *wk, const struct sched_item *it, unsigned responses)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (!message_rate_tell_of(
-		&wk->wk_told_stalled, clock_now(), it->it_ops->peer(it), text))
+	if (!message_rate_tell_of(wk->wk_service.svc_told, TOLD_STALLED,
+		clock_now(), it->it_ops->peer(it), text))
 		return;
 	log_warn(wk->wk_service.svc_log,
 	    "connections use too much memory: aborted a connection from %s "

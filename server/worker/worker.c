@@ -97,7 +97,8 @@ worker_report_refused(struct worker *wk)
 {
 	uint64_t refused = pw_pool_refused(wk->wk_pool);
 
-	if (refused == wk->wk_refused)
+	if (refused == wk->wk_refused ||
+	    !message_rate_due(&wk->wk_refused_rate, clock_now()))
 		return;
 	log_warn(wk->wk_service.svc_log,
 	    "%llu requests refused: a disk's queue is full; spread the files "
@@ -107,14 +108,16 @@ worker_report_refused(struct worker *wk)
 }
 
 static void
-worker_report_left_out(
-    struct worker *wk, struct message_rate *lim, const char *what)
+worker_report_left_out(struct worker *wk)
 {
-	uint64_t n = message_rate_left_out(lim, clock_now());
+	struct service *svc = &wk->wk_service;
+	uint64_t now = clock_now();
+	struct message_rate_left ml;
 
-	if (n > 0)
-		log_error(wk->wk_service.svc_log, "%llu more %s",
-		    (unsigned long long)n, what);
+	while (message_rate_left_out(svc->svc_told, now, &ml))
+		(ml.ml_level == LEVEL_ERROR ? log_error : log_warn)(
+		    svc->svc_log, "%llu more %s",
+		    (unsigned long long)ml.ml_count, ml.ml_text);
 }
 
 static void
@@ -147,7 +150,8 @@ worker_report_unacked(struct worker *wk)
 	const struct tcp_memory *pr = wk->wk_tcp_memory;
 
 	counter_add(&wk->wk_service.svc_stats.sta_capped[CAP_MEMORY], 1);
-	if (!message_rate_tell(&wk->wk_told_unacked, clock_now()))
+	if (!message_rate_tell(
+		wk->wk_service.svc_told, TOLD_UNACKED, clock_now()))
 		return;
 	log_warn(wk->wk_service.svc_log,
 	    "worker %u: clients that do not read hold %llu KiB in sockets "
@@ -196,7 +200,8 @@ worker_report_short(struct worker *wk)
 {
 	const struct heap_limit *hl = wk->wk_heap;
 
-	if (!message_rate_tell(&wk->wk_told_short, clock_now()))
+	if (!message_rate_tell(
+		wk->wk_service.svc_told, TOLD_SHORT, clock_now()))
 		return;
 	log_warn(wk->wk_service.svc_log,
 	    "connections use too much memory: the process uses %llu MiB of the "
@@ -272,31 +277,11 @@ worker_on_tick(evutil_socket_t fd, short what, void *arg)
 	release_tick(&wk->wk_release, wk->wk_sched.sc_count, wk->wk_high,
 	    &wk->wk_service);
 	listener_tick(wk);
-	evict_tick(wk);
 	sched_check(&wk->wk_sched, &wk->wk_service.svc_stats);
 	atomic_store_explicit(&wk->wk_service.svc_stats.sta_cached_bytes,
 	    response_cache_bytes(wk->wk_service.svc_responses),
 	    memory_order_relaxed);
-	worker_report_left_out(wk, &wk->wk_service.svc_told_files,
-	    "files not opened because descriptors ran out");
-	worker_report_left_out(wk, &wk->wk_service.svc_told_memory,
-	    "requests failed because memory ran out");
-	worker_report_left_out(wk, &wk->wk_service.svc_told_sibling,
-	    "compressed siblings not sent");
-	worker_report_left_out(wk, &wk->wk_service.svc_told_changed,
-	    "responses failed because a file changed");
-	worker_report_left_out(
-	    wk, &wk->wk_service.svc_told_busy, "passwords not verified");
-	worker_report_left_out(wk, &wk->wk_service.svc_told_disk,
-	    "requests aborted because a disk did not respond");
-	worker_report_left_out(wk, &wk->wk_told_stalled,
-	    "connections aborted because memory was short and their clients "
-	    "read nothing");
-	worker_report_left_out(wk, &wk->wk_told_frames,
-	    "connections aborted because their clients sent floods of HTTP/2 "
-	    "control frames");
-	worker_report_left_out(
-	    wk, &wk->wk_told_stall, "slow event-loop iterations");
+	worker_report_left_out(wk);
 	worker_report_asleep(wk);
 	if (wk->wk_id == 0)
 		worker_report_refused(wk);
@@ -445,7 +430,7 @@ worker_tell_stall(struct worker *wk, uint64_t us, uint64_t now)
 	char text[256];
 
 	counter_add(&wk->wk_service.svc_stats.sta_stalls, 1);
-	if (!message_rate_tell(&wk->wk_told_stall, now))
+	if (!message_rate_tell(wk->wk_service.svc_told, TOLD_STALL, now))
 		return;
 	profile_text(&wk->wk_laps, text, sizeof(text));
 	log_warn(wk->wk_service.svc_log,

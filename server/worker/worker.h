@@ -19,7 +19,6 @@
 #include "server/worker/unacked.h"
 #include "server/content/service.h"
 #include "server/content/header_cache.h"
-#include "server/log/message_rate.h"
 #include "server/util/command.h"
 #include "server/util/thread.h"
 #include "server/worker/asleep.h"
@@ -56,15 +55,6 @@ struct worker {
 	SLIST_HEAD(, listening) wk_listening;
 	bool wk_sees_end; /* true if EV_CLOSED reports a client's close */
 	bool wk_paused;	  /* true if not accepting: no descriptor, or no slot */
-	struct message_rate wk_told_pause;   /* messages about wk_paused */
-	struct message_rate wk_told_reclaim; /* messages about evictions */
-	struct message_rate wk_told_full; /* messages about max_connections */
-	struct message_rate wk_told_address; /* messages about address limits */
-	struct message_rate wk_told_proxy;   /* messages about PROXY headers */
-	struct message_rate wk_told_frames;  /* messages about frame floods */
-	struct message_rate wk_told_stall; /* messages about slow iterations */
-	/* messages about clients without a request */
-	struct message_rate wk_told_evict;
 	struct asleep wk_asleep; /* messages about sleep in iterations */
 	struct spin wk_spin;
 	/* number of socket reads, and of callbacks for completions */
@@ -82,7 +72,9 @@ struct worker {
 	bool wk_abandoned;	 /* true if COMMAND_ABANDON was received */
 	uint64_t wk_drain_until; /* end of the drain's grace period, us */
 	uint64_t wk_awake;	 /* end of polling (busy_poll), us */
-	uint64_t wk_refused;	 /* refused requests logged; worker 0 only */
+	/* for worker 0: refused requests logged, and how often they are */
+	uint64_t wk_refused;
+	struct message_rate wk_refused_rate;
 	struct loop_profile wk_laps;
 
 	struct tcp_memory *wk_tcp_memory; /* owned by main */
@@ -94,12 +86,7 @@ struct worker {
 	uint64_t wk_heap_look;	    /* time of the next check, us */
 	bool wk_short;		    /* last result of heap_limit_is_short */
 	bool wk_high;		    /* last result of heap_limit_is_high */
-	struct message_rate wk_told_short;
 	struct stalled wk_stalled;
-	/* messages about stalled clients */
-	struct message_rate wk_told_stalled;
-	/* messages about bytes in sockets */
-	struct message_rate wk_told_unacked;
 	struct header_cache *wk_header_cache; /* NULL if off */
 	struct tls_context *wk_tls;	      /* NULL without TLS */
 	/* owned by main; NULL without TLS */

@@ -1,7 +1,8 @@
 """Out of descriptors: idle connections go first, and nobody is told too often."""
 
-import os
 import contextlib
+import os
+import pathlib
 import re
 import resource
 import signal
@@ -9,6 +10,7 @@ import subprocess
 
 import pytest
 
+import harness
 import strace
 from harness import PATIENCE, request, wait_until
 
@@ -219,3 +221,14 @@ def test_failed_accept_of_one_client_is_ignored(server, error):
         for _ in range(5):
             assert server.get("/0").body == b"0"
     assert server.messages == ""
+
+
+def test_the_number_of_suppressed_messages_is_logged_for_each_kind(serve, site, debug):
+    """A number that nobody logs silences its message for the life of the worker."""
+    texts = re.findall(r"^server/log/message_rate\.h: (.*)$",
+                       pathlib.Path(harness.TREE, "tests/messages.txt").read_text(encoding="utf-8"), re.M)
+    server = serve("--root", site, "--workers", "1", binary=debug, env={"PAGEWISE_SUPPRESSED": "1"})
+    told = wait_until(lambda: (found := re.findall(r"(\d+) more (.*)\n", server.messages))
+                      and len(found) == len(texts) and found, "a number for each kind")
+    assert told == [(str(number), text) for number, text in enumerate(texts, 1)]
+    server.stop(messages=r"(pagewise: [^\n]*\d+ more [^\n]*\n)+")

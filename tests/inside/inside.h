@@ -13,6 +13,9 @@
  * of the pool, and a line of results is logged for each:
  *     inside worker: read_root=ok read_outside=EACCES ...
  * What succeeds changes the root and that directory.
+ *
+ * If it has PAGEWISE_SUPPRESSED, 1 message of the first kind of message_rate.h counts as suppressed,
+ * 2 of the second, and so on, for tests/http/test_limits.py.
  */
 void inside_try(struct worker *);
 

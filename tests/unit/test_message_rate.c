@@ -1,6 +1,6 @@
 /*
  * How often a message is told (server/log/message_rate.c); each test has the name of the
- * rule that it pins.
+ * rule that it pins, and tries each message.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,79 +8,158 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <string.h>
 
 #include "server/log/message_rate.h"
 
-#define BEGIN UINT64_C(5000000) /* less than a period after the clock's 0 */
+#define BEGIN	    UINT64_C(5000000) /* less than a period after the clock's 0 */
+#define KINDS(kind) for (kind = 0; kind < TOLD_KINDS; kind++)
+
+static void
+assert_left(struct message_rate *list, uint64_t now, uint64_t count)
+{
+	struct message_rate_left ml;
+
+	assert_true(message_rate_left_out(list, now, &ml));
+	assert_int_equal(ml.ml_count, count);
+	assert_false(message_rate_left_out(list, now, &ml));
+}
+
+static void
+assert_none_left(struct message_rate *list, uint64_t now)
+{
+	struct message_rate_left ml;
+
+	assert_false(message_rate_left_out(list, now, &ml));
+}
 
 static void
 the_first_message_is_logged_at_once(void **state)
 {
-	struct message_rate lim = {0};
+	struct message_rate list[TOLD_KINDS] = {0};
+	unsigned kind;
 
 	(void)state;
-	assert_true(message_rate_tell(&lim, BEGIN));
-	assert_int_equal(
-	    message_rate_left_out(&lim, BEGIN + MESSAGE_RATE_PERIOD), 0);
+	KINDS(kind)
+	assert_true(message_rate_tell(list, kind, BEGIN));
+	assert_none_left(list, BEGIN + MESSAGE_RATE_PERIOD);
 }
 
 static void
 messages_of_the_next_minute_are_counted_and_logged_once(void **state)
 {
-	struct message_rate lim = {0};
-	uint64_t i;
+	struct message_rate list[TOLD_KINDS] = {0};
+	unsigned i, kind;
 
 	(void)state;
-	assert_true(message_rate_tell(&lim, BEGIN));
-	for (i = 0; i < 1000; i++) {
-		assert_false(message_rate_tell(&lim, BEGIN + i));
-		assert_int_equal(message_rate_left_out(&lim, BEGIN + i), 0);
+	KINDS(kind)
+	{
+		assert_true(message_rate_tell(list, kind, BEGIN));
+		for (i = 1; i <= 1000; i++) {
+			assert_false(message_rate_tell(list, kind, BEGIN + i));
+			assert_none_left(list, BEGIN + i);
+		}
+		assert_none_left(list, BEGIN + MESSAGE_RATE_PERIOD - 1);
+		assert_left(list, BEGIN + MESSAGE_RATE_PERIOD, 1000);
 	}
-	assert_int_equal(
-	    message_rate_left_out(&lim, BEGIN + MESSAGE_RATE_PERIOD - 1), 0);
-	assert_int_equal(
-	    message_rate_left_out(&lim, BEGIN + MESSAGE_RATE_PERIOD), 1000);
-	assert_int_equal(
-	    message_rate_left_out(&lim, BEGIN + MESSAGE_RATE_PERIOD), 0);
 }
 
 static void
-a_logged_number_starts_a_new_minute(void **state)
+each_message_comes_again_after_a_minute(void **state)
 {
-	struct message_rate lim = {0};
-	uint64_t second = BEGIN + MESSAGE_RATE_PERIOD;
+	struct message_rate list[TOLD_KINDS] = {0};
+	uint64_t minute;
+	unsigned kind;
 
 	(void)state;
-	assert_true(message_rate_tell(&lim, BEGIN));
-	assert_false(message_rate_tell(&lim, second - 1));
-	assert_int_equal(message_rate_left_out(&lim, second), 1);
-	assert_false(message_rate_tell(&lim, second + MESSAGE_RATE_PERIOD - 1));
-	assert_int_equal(
-	    message_rate_left_out(&lim, second + MESSAGE_RATE_PERIOD), 1);
+	KINDS(kind)
+	for (minute = 0; minute < 5; minute++) {
+		uint64_t now = BEGIN + minute * MESSAGE_RATE_PERIOD;
+
+		if (minute > 0)
+			assert_left(list, now, 2);
+		assert_true(message_rate_tell(list, kind, now));
+		assert_false(message_rate_tell(list, kind, now + 1));
+		assert_false(message_rate_tell(list, kind, now + 2));
+		if (minute == 4)
+			assert_left(list, now + MESSAGE_RATE_PERIOD, 2);
+	}
 }
 
 static void
 after_a_quiet_minute_a_message_is_logged_at_once(void **state)
 {
-	struct message_rate lim = {0};
+	struct message_rate list[TOLD_KINDS] = {0};
+	uint64_t next = BEGIN + MESSAGE_RATE_PERIOD;
+	unsigned kind;
 
 	(void)state;
-	assert_true(message_rate_tell(&lim, BEGIN));
-	assert_true(message_rate_tell(&lim, BEGIN + MESSAGE_RATE_PERIOD));
-	assert_false(message_rate_tell(&lim, BEGIN + MESSAGE_RATE_PERIOD + 1));
+	KINDS(kind)
+	{
+		assert_true(message_rate_tell(list, kind, BEGIN));
+		assert_true(message_rate_tell(list, kind, next));
+		assert_false(message_rate_tell(list, kind, next + 1));
+	}
 }
 
 static void
-a_late_query_counts_all_messages(void **state)
+the_number_is_logged_before_the_next_message(void **state)
+{
+	struct message_rate list[TOLD_KINDS] = {0};
+	uint64_t late = BEGIN + 2 * MESSAGE_RATE_PERIOD;
+	unsigned kind;
+
+	(void)state;
+	KINDS(kind)
+	{
+		assert_true(message_rate_tell(list, kind, BEGIN));
+		assert_false(message_rate_tell(list, kind, BEGIN + 1));
+		assert_false(message_rate_tell(list, kind, late));
+		assert_left(list, late, 2);
+		assert_true(message_rate_tell(list, kind, late));
+	}
+}
+
+static void
+one_message_does_not_hold_back_another(void **state)
+{
+	struct message_rate list[TOLD_KINDS] = {0};
+
+	(void)state;
+	assert_true(message_rate_tell(list, TOLD_SHORT, BEGIN));
+	assert_false(message_rate_tell(list, TOLD_SHORT, BEGIN));
+	assert_true(message_rate_tell(list, TOLD_UNACKED, BEGIN));
+}
+
+static void
+each_number_has_a_text_of_its_own(void **state)
+{
+	struct message_rate list[TOLD_KINDS] = {0};
+	const char *texts[TOLD_KINDS];
+	struct message_rate_left ml;
+	unsigned kind, other;
+
+	(void)state;
+	KINDS(kind)
+	{
+		list[kind].lim_left = 1;
+		assert_true(message_rate_left_out(list, BEGIN, &ml));
+		texts[kind] = ml.ml_text;
+		assert_true(strlen(ml.ml_text) > 0);
+		for (other = 0; other < kind; other++)
+			assert_string_not_equal(texts[other], ml.ml_text);
+	}
+}
+
+static void
+a_message_that_counts_by_itself_comes_once_a_minute(void **state)
 {
 	struct message_rate lim = {0};
 
 	(void)state;
-	assert_true(message_rate_tell(&lim, BEGIN));
-	assert_false(message_rate_tell(&lim, BEGIN + 1));
-	assert_false(message_rate_tell(&lim, BEGIN + 2 * MESSAGE_RATE_PERIOD));
-	assert_int_equal(
-	    message_rate_left_out(&lim, BEGIN + 2 * MESSAGE_RATE_PERIOD), 2);
+	assert_true(message_rate_due(&lim, BEGIN));
+	assert_false(message_rate_due(&lim, BEGIN + MESSAGE_RATE_PERIOD - 1));
+	assert_true(message_rate_due(&lim, BEGIN + MESSAGE_RATE_PERIOD));
 }
 
 int
@@ -90,9 +169,13 @@ main(void)
 	    cmocka_unit_test(the_first_message_is_logged_at_once),
 	    cmocka_unit_test(
 		messages_of_the_next_minute_are_counted_and_logged_once),
-	    cmocka_unit_test(a_logged_number_starts_a_new_minute),
+	    cmocka_unit_test(each_message_comes_again_after_a_minute),
 	    cmocka_unit_test(after_a_quiet_minute_a_message_is_logged_at_once),
-	    cmocka_unit_test(a_late_query_counts_all_messages),
+	    cmocka_unit_test(the_number_is_logged_before_the_next_message),
+	    cmocka_unit_test(one_message_does_not_hold_back_another),
+	    cmocka_unit_test(each_number_has_a_text_of_its_own),
+	    cmocka_unit_test(
+		a_message_that_counts_by_itself_comes_once_a_minute),
 	};
 
 	return cmocka_run_group_tests_name("limit", tests, NULL, NULL);
