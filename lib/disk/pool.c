@@ -74,21 +74,18 @@ static void
 pool_sleep_until_woken(struct pw_device *dv)
 {
 	bool held = device_seeks(dv) && !STAILQ_EMPTY(&dv->dv_queue[JOB_LONG]);
-	struct timespec end = {0};
 	int n;
 
-	if (held)
-		clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec++;
 	dv->dv_sleepers++;
 	pthread_mutex_unlock(&dv->dv_lock);
-	do
-		n = held ? sem_timedwait(&dv->dv_work, &end)
-			 : sem_wait(&dv->dv_work);
-	while (n == -1 && errno == EINTR);
+	if (held)
+		n = os_sem_wait(&dv->dv_work, SWEEP_STUCK);
+	else
+		while ((n = sem_wait(&dv->dv_work)) == -1 && errno == EINTR)
+			;
 	pthread_mutex_lock(&dv->dv_lock);
 	/* After a timeout dv_sleepers counts this thread, unless a post is left that no other thread received. */
-	if (n == -1 && sem_trywait(&dv->dv_work) == -1)
+	if (n != 0 && sem_trywait(&dv->dv_work) == -1)
 		dv->dv_sleepers--;
 }
 

@@ -21,6 +21,7 @@
 #include "lib/os/place.h"
 #include "lib/os/watch.h"
 #include "lib/os/store.h"
+#include "lib/util/clock.h"
 
 /* size of an advice, bytes; os_fetch_begin ignores this size on FreeBSD */
 #define ADVICE ((size_t)128 << 10)
@@ -554,4 +555,17 @@ os_attribute(int fd, const char *name, void *to, size_t size)
 	if (n == -1)
 		return errno == ENOATTR ? -ENOENT : -errno;
 	return (size_t)n == size ? -ERANGE : n;
+}
+
+int
+os_sem_wait(sem_t *sem, uint64_t us)
+{
+	struct timespec end = clock_timespec(clock_now() + us);
+	int n;
+
+	do
+		n = sem_clockwait_np(
+		    sem, CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
+	while (n == -1 && errno == EINTR);
+	return n == -1 ? -errno : 0;
 }

@@ -28,6 +28,7 @@
 #include "lib/os/linux.h"
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
+#include "lib/util/clock.h"
 
 #ifndef SYS_cachestat
 #define SYS_cachestat 451
@@ -466,6 +467,31 @@ os_thread_reap(pthread_t thread)
 	static const struct timespec past = {0};
 
 	return -pthread_timedjoin_np(thread, NULL, &past);
+}
+
+/*
+ * musl has no sem_clockwait.  Its sem_timedwait has the kernel wait for the time from now to `end`,
+ * so that a clock which is set meanwhile makes no difference.
+ */
+int
+os_sem_wait(sem_t *sem, uint64_t us)
+{
+	struct timespec end;
+	int n;
+
+#ifdef __GLIBC__
+	end = clock_timespec(clock_now() + us);
+	do
+		n = sem_clockwait(sem, CLOCK_MONOTONIC, &end);
+	while (n == -1 && errno == EINTR);
+#else
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += (time_t)(us / 1000000 + 1);
+	do
+		n = sem_timedwait(sem, &end);
+	while (n == -1 && errno == EINTR);
+#endif
+	return n == -1 ? -errno : 0;
 }
 
 void

@@ -8,6 +8,7 @@
 #define LIB_OS_OS_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -593,6 +594,12 @@ void os_thread_helper(void);
 
 /* Joins a thread that has ended.  Fails with -EBUSY or -ETIMEDOUT at once if the thread still runs. */
 int os_thread_reap(pthread_t);
+
+/*
+ * Waits as sem_wait(3) does, but at most `us` microseconds of CLOCK_MONOTONIC.  Returns 0 or
+ * -ETIMEDOUT.
+ */
+int os_sem_wait(sem_t *, uint64_t us);
 
 #define OS_SAMPLE ((size_t)64 << 10) /* distance of residency samples, bytes */
 

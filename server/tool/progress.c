@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/util/clock.h"
 #include "server/tool/size_text.h"
 
 #define BAR   24	/* characters of the bar */
@@ -17,7 +18,7 @@
 #define STEP  100000000 /* time between two redraws, nanoseconds */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t ended; /* set up by progress_begin */
 static pthread_t thread;
 static bool running, drawn;
 static struct timespec began;
@@ -121,7 +122,7 @@ tool_progress_run(void *arg)
 	pthread_mutex_lock(&lock);
 	while (running) {
 		tool_progress_draw(to);
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_nsec += STEP;
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
@@ -138,6 +139,7 @@ progress_begin(const struct tool *to)
 	if (to->to_quiet || !isatty(STDERR_FILENO))
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &began);
+	clock_cond_init(&ended);
 	running = true;
 	/* The cast is safe, as the thread only reads the tool. */
 	running = pthread_create(&thread, NULL, tool_progress_run,
