@@ -145,6 +145,12 @@ os_close_inherited(void)
 	return 0;
 }
 
+bool
+os_one_user(void)
+{
+	return false;
+}
+
 static void
 freebsd_process_rights(cap_rights_t *rights, enum os_rights what)
 {

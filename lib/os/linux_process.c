@@ -220,6 +220,19 @@ os_close_inherited(void)
 	return 0;
 }
 
+bool
+os_one_user(void)
+{
+	char word[5] = "";
+	FILE *f = fopen("/proc/self/setgroups", "re");
+
+	if (f == NULL)
+		return false;
+	(void)fread(word, 1, sizeof(word) - 1, f);
+	fclose(f);
+	return strcmp(word, "deny") == 0;
+}
+
 /* Uses MADV_DONTDUMP and MADV_WIPEONFORK, which Linux has since 4.14. */
 void *
 os_secret_create(size_t size)

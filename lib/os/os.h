@@ -487,6 +487,12 @@ int os_follow_parent(pid_t parent);
 int os_close_inherited(void);
 
 /*
+ * Returns true if the process may not change its groups because the one who created its user namespace could
+ * map only the own user (user_namespaces(7)).  Reads /proc.
+ */
+bool os_one_user(void);
+
+/*
  * Prepares a change of the process's user, if sandbox_os_confine follows: programs that the process
  * starts get no capabilities.  If `keep` is true, the process keeps the right to check pages of other
  * users' files across the change (CAP_FOWNER on Linux).  Returns 0, 1 if that right is missing or cannot

@@ -15,6 +15,7 @@
 
 #include "server/log/log.h"
 #include "server/process/bind.h"
+#include "server/process/cure.h"
 #include "server/process/unix_socket.h"
 
 static const int on = 1;
@@ -33,10 +34,8 @@ bind_cure(int error)
 	case EADDRNOTAVAIL:
 		return ": no interface of this machine has this address; "
 		       "listen on an address of this machine, or on *";
-	case EMFILE:
-		return "; raise ulimit -n";
 	default:
-		return "";
+		return cure_of(-error);
 	}
 }
 
@@ -52,7 +51,7 @@ bind_cure_path(int error)
 	case EACCES:
 		return ": make its directory writable, or choose another path";
 	default:
-		return "";
+		return cure_of(-error);
 	}
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/log/log.h"
+#include "server/process/cure.h"
 #include "server/process/roots.h"
 
 static const char *
@@ -18,10 +19,8 @@ roots_cure(int error)
 		return ": pagewise needs openat2(2): run Linux 5.6 or later, "
 		       "and allow this call in the container's seccomp "
 		       "profile";
-	case -EMFILE:
-		return "; raise ulimit -n";
 	default:
-		return "";
+		return cure_of(error);
 	}
 }
 

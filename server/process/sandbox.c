@@ -9,20 +9,28 @@
 #include <unistd.h>
 
 #include "lib/os/os.h"
+#include "server/process/cure.h"
 #include "server/process/roots.h"
 #include "server/process/sandbox.h"
 
 #define NOT_ALL "sandbox: incomplete on this kernel: "
-#define REPORT	"; report this, or set sandbox = off"
 #define GIVEN_UP                                                              \
 	"keep_fowner: cannot keep CAP_FOWNER: %s; residency checks of other " \
 	"users' files take more CPU time"
+
+static const char *
+sandbox_cure(int error)
+{
+	const char *cure = cure_of(error);
+
+	return cure[0] != '\0' ? cure : "; report this, or set sandbox = off";
+}
 
 static int
 sandbox_fail(const char *what, const char *which, const char *remedy)
 {
 	log_error(NULL, "cannot %s %s: %s%s", what, which, strerror(errno),
-	    errno == EPERM ? remedy : "");
+	    remedy[0] != '\0' ? remedy : cure_of(-errno));
 	return -1;
 }
 
@@ -68,6 +76,23 @@ sandbox_is_for_good(const struct conf *conf)
 	return uid == 0 || setuid(0) == -1;
 }
 
+/* Returns the cure for an error of the system calls in sandbox_change_user. */
+static const char *
+sandbox_cure_user(int error)
+{
+	if (error == EPERM && os_one_user())
+		return ": this user namespace has only one user; set user = "
+		       "root (--user root), who has no rights outside of it";
+	if (error == EPERM)
+		return "; allow CAP_SETUID and CAP_SETGID, or start as that "
+		       "user";
+	if (error == EINVAL)
+		return ": this user namespace lacks the user or one of its "
+		       "groups; map them, or set user = root (--user root), "
+		       "who has no rights outside of it";
+	return cure_of(-error);
+}
+
 static int
 sandbox_change_user(const struct conf *conf)
 {
@@ -81,7 +106,7 @@ sandbox_change_user(const struct conf *conf)
 	if (setgroups(conf->conf_ngroups, conf->conf_groups) == -1 ||
 	    setresgid(gid, gid, gid) == -1 || setresuid(uid, uid, uid) == -1)
 		return sandbox_fail("switch to user", conf->conf_user,
-		    "; allow CAP_SETUID and CAP_SETGID, or start as that user");
+		    sandbox_cure_user(errno));
 	/*
 	 * The change of the user has cancelled the signal that kills this process when the master
 	 * exits.
@@ -107,7 +132,8 @@ sandbox_change(const struct conf *conf, bool again)
 				 "(set user to change this)");
 	if (root != NULL && (chroot(root) == -1 || chdir("/") == -1))
 		return sandbox_fail("chroot to", root,
-		    "; allow CAP_SYS_CHROOT, or remove chroot");
+		    errno == EPERM ? "; allow CAP_SYS_CHROOT, or remove chroot"
+				   : "");
 	return sandbox_change_user(conf);
 }
 
@@ -173,9 +199,8 @@ sandbox_begin(const struct conf *conf, bool *keep)
 
 	*keep = conf->conf_keep_fowner && result == 0;
 	if (result < 0) {
-		log_error(NULL,
-		    "cannot enter the sandbox: capabilities: %s" REPORT,
-		    strerror(-result));
+		log_error(NULL, "cannot enter the sandbox: capabilities: %s%s",
+		    strerror(-result), sandbox_cure(result));
 		return -1;
 	}
 	if (result == 1 && geteuid() == 0)
@@ -209,8 +234,8 @@ sandbox_confine(
 	error = sandbox_os_confine(&oc, missing, sizeof(missing));
 	free(fds);
 	if (error < 0) {
-		log_error(NULL, "cannot enter the sandbox: %s: %s" REPORT,
-		    missing, strerror(-error));
+		log_error(NULL, "cannot enter the sandbox: %s: %s%s", missing,
+		    strerror(-error), sandbox_cure(error));
 		return -1;
 	}
 	if (error == 1)

@@ -2,6 +2,7 @@
  * serve_start: starts a server process.
  */
 #include <errno.h>
+#include <event2/event.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -22,6 +23,7 @@
 #include "server/content/verifier.h"
 #include "server/process/bind.h"
 #include "server/process/channel.h"
+#include "server/process/cure.h"
 #include "server/content/health.h"
 #include "server/log/open.h"
 #include "server/process/root_probe.h"
@@ -60,8 +62,6 @@ serve_start_log_cause(int error)
 		       "or create it as root";
 	case -ENXIO:
 		return "it is a FIFO without a reader: start the reader first";
-	case -EMFILE:
-		return "too many open files; raise ulimit -n";
 	default:
 		return strerror(-error);
 	}
@@ -70,9 +70,9 @@ serve_start_log_cause(int error)
 static int
 serve_start_no_log(const struct conf *conf, int error)
 {
-	log_error(NULL, "%scannot open the access log %s: %s",
+	log_error(NULL, "%scannot open the access log %s: %s%s",
 	    conf->conf_access_log_place, conf->conf_access_log,
-	    serve_start_log_cause(error));
+	    serve_start_log_cause(error), cure_of(error));
 	return -1;
 }
 
@@ -80,19 +80,20 @@ static const char *
 serve_start_cure(int error)
 {
 	switch (error) {
-	case -EMFILE:
-		return "; raise ulimit -n";
-	case -ENOMEM:
-		return "; give the server more memory, or lower workers";
-	case -EAGAIN:
-		return "; raise ulimit -u, or TasksMax of the unit";
 	case -EPERM:
 	case -ENOSYS:
 		return "; a required system call is not available: allow it in "
 		       "the container's seccomp profile";
 	default:
-		return "";
+		return cure_of(error);
 	}
+}
+
+/* Returns the cure for an error of reading what Linux has in /proc. */
+static const char *
+serve_start_cure_proc(int error)
+{
+	return error == -ENOENT ? "; mount /proc, all of it" : cure_of(error);
 }
 
 static int
@@ -137,9 +138,9 @@ serve_start_watch_pressure(struct server *sv)
 		return serve_start_failed("monitor the TCP memory", error);
 	if (error != 0 && error != -ENOSYS)
 		log_notice(NULL,
-		    "tcp_memory: cannot read how much memory TCP uses: %s; the "
-		    "server runs without this limit",
-		    strerror(-error));
+		    "tcp_memory: the server runs without this limit: cannot "
+		    "read how much memory TCP uses: %s%s",
+		    strerror(-error), serve_start_cure_proc(error));
 	error = heap_limit_create(
 	    worker_hot_set(sv->sv_conf) * sv->sv_conf->conf_workers,
 	    &sv->sv_heap);
@@ -203,6 +204,16 @@ serve_start_create_shared(struct server *sv, bool again)
 	if (conf_has_tls(conf) && serve_start_create_tls(sv) != 0)
 		return serve_start_failed("initialize TLS", -ENOMEM);
 	return serve_start_watch_pressure(sv);
+}
+
+/* Logs a message of libevent, which ends the process itself after an error. */
+static void
+serve_start_tell_libevent(int severity, const char *text)
+{
+	int error = errno;
+
+	if (severity >= EVENT_LOG_WARN)
+		log_error(NULL, "libevent: %s%s", text, cure_of(-error));
 }
 
 static int
@@ -273,8 +284,10 @@ serve_start_forget_inherited(void)
 	int error = os_close_inherited();
 
 	if (error != 0)
-		log_notice(NULL, "cannot close inherited descriptors: %s",
-		    strerror(-error));
+		log_notice(NULL,
+		    "cannot close inherited descriptors: cannot list the open "
+		    "ones: %s%s",
+		    strerror(-error), serve_start_cure_proc(error));
 }
 
 /*
@@ -380,6 +393,7 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 	if (error != 0)
 		return serve_start_failed("create the prefetch pool", error);
 	serve_start_open_tier(sv);
+	event_set_log_callback(serve_start_tell_libevent);
 	if (serve_start_create_workers(sv, again) == -1)
 		return -1;
 	error = serve_sockets_share(sv);

@@ -13,6 +13,7 @@
 #include "lib/util/clock.h"
 
 #include "server/log/log.h"
+#include "server/process/cure.h"
 #include "server/process/master_priv.h"
 #include "server/process/serve.h"
 #include "server/worker/worker.h"
@@ -146,21 +147,6 @@ spawn_start(struct master *ms)
 	return 0;
 }
 
-static const char *
-spawn_cure(int error)
-{
-	switch (error) {
-	case -EAGAIN:
-		return "; raise ulimit -u, or TasksMax of the unit";
-	case -EMFILE:
-		return "; raise ulimit -n";
-	case -ENOMEM:
-		return "; give the server more memory";
-	default:
-		return "";
-	}
-}
-
 bool
 spawn_child(struct master *ms)
 {
@@ -168,7 +154,7 @@ spawn_child(struct master *ms)
 
 	if (error != 0)
 		log_error(NULL, "cannot start a server process: %s%s",
-		    strerror(-error), spawn_cure(error));
+		    strerror(-error), cure_of(error));
 	return error == 0;
 }
 

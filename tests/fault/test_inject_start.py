@@ -181,6 +181,8 @@ def in_function(plan, call, function):
 
 
 REPORT = "; report this, or set sandbox = off"
+MEMORY = "; give the server more memory, or lower workers"
+THREADS = "; raise ulimit -u, or TasksMax of the unit"
 ALLOW = "; allow CAP_SETUID and CAP_SETGID, or start as that user"
 
 
@@ -192,7 +194,7 @@ ALLOW = "; allow CAP_SETUID and CAP_SETGID, or start as that user"
         ("chdir", "EACCES", 0, "cannot chroot to /: Permission denied"),
         ("setgroups", "EPERM", 0, "cannot switch to user nobody: Operation not permitted" + ALLOW),
         ("setresgid", "EPERM", 0, "cannot switch to user nobody: Operation not permitted" + ALLOW),
-        ("setresuid", "EAGAIN", 0, "cannot switch to user nobody: Resource temporarily unavailable"),
+        ("setresuid", "EAGAIN", 0, "cannot switch to user nobody: Resource temporarily unavailable" + THREADS),
         ("syscall", "ENOSYS", "sandbox_os_begin",
          "cannot enter the sandbox: capabilities: Function not implemented" + REPORT),
         ("prctl", "EINVAL", "empty_bounding_set", "cannot enter the sandbox: capabilities: Invalid argument" + REPORT),
@@ -202,16 +204,16 @@ ALLOW = "; allow CAP_SETUID and CAP_SETGID, or start as that user"
         ("capset", "EPERM", 0, "cannot enter the sandbox: capabilities: Operation not permitted" + REPORT),
         ("prctl", "EINVAL", "sandbox_os_confine at ", "cannot enter the sandbox: no_new_privs: Invalid argument" + REPORT),
         # Its version, the set of rules, the first rule, its beginning.
-        ("landlock", "ENOMEM", 0, "cannot enter the sandbox: Landlock: Cannot allocate memory" + REPORT),
+        ("landlock", "ENOMEM", 0, "cannot enter the sandbox: Landlock: Cannot allocate memory" + MEMORY),
         ("landlock", "ENOSYS", 1, "cannot enter the sandbox: Landlock: Function not implemented" + REPORT),
         ("landlock", "EPERM", 2, "cannot enter the sandbox: Landlock: Operation not permitted" + REPORT),
         ("landlock", "E2BIG", LAST, "cannot enter the sandbox: Landlock: Argument list too long" + REPORT),
-        ("seccomp", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory" + REPORT),
-        ("seccomp_init", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory" + REPORT),
+        ("seccomp", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory" + MEMORY),
+        ("seccomp_init", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory" + MEMORY),
         # It does without the first two.
         ("seccomp_attr_set", "EINVAL", 2, "cannot enter the sandbox: seccomp filter: Invalid argument" + REPORT),
-        ("seccomp_rule_add", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory" + REPORT),
-        ("seccomp_rule_add_array", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory" + REPORT),
+        ("seccomp_rule_add", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory" + MEMORY),
+        ("seccomp_rule_add_array", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory" + MEMORY),
         ("seccomp_load", "ECANCELED", 0, "cannot enter the sandbox: seccomp filter: Operation canceled" + REPORT),
     ],
 )

@@ -232,3 +232,23 @@ def test_the_number_of_suppressed_messages_is_logged_for_each_kind(serve, site, 
                       and len(found) == len(texts) and found, "a number for each kind")
     assert told == [(str(number), text) for number, text in enumerate(texts, 1)]
     server.stop(messages=r"(pagewise: [^\n]*\d+ more [^\n]*\n)+")
+
+
+def test_a_start_that_lacks_descriptors_names_the_limit(site):
+    """Each step of the start, of libevent's too; whoever starts at last has enough."""
+    for limit in range(6, 64):
+        server = harness.Server("--root", site, "--workers", "1", becomes=("prlimit", "--nofile=%d" % limit),
+                                env={"ASAN_OPTIONS": "detect_leaks=0"})  # that needs descriptors
+        try:
+            server.start()
+        except AssertionError as error:
+            told = [line for line in str(error).splitlines() if line.startswith("stderr: ") or
+                    line.startswith("pagewise: ")]
+            assert all("Too many open files; raise ulimit -n" in line for line in told), (limit, told)
+            assert told and "[err]" not in str(error), (limit, str(error))
+            server.discard()
+        else:
+            server.stop()
+            break
+    else:
+        pytest.fail("no limit was enough")

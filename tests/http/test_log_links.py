@@ -104,6 +104,17 @@ def test_links_of_proc_open_the_descriptor(serve, site, name):
             os.close(fd)
 
 
+@as_root
+def test_without_proc_the_cause_is_named(serve, site, debug):
+    """The limit by TCP's memory and the list of descriptors are read there."""
+    bare = ("unshare", "--mount", "sh", "-c", 'umount -l /proc && exec "$@"', "sh")
+    server = serve("--root", site, becomes=bare, binary=debug)  # sanitizers need /proc
+    assert server.get("/").status in (200, 403, 404)
+    for text in ("cannot close inherited descriptors: cannot list the open ones",
+                 "cannot read how much memory TCP uses"):
+        assert text + ": No such file or directory; mount /proc, all of it\n" in server.output
+
+
 def test_only_the_master_keeps_inherited_descriptors(serve, site):
     """A log may be there; clients have nothing to do with the rest."""
     ends = os.pipe()

@@ -11,6 +11,7 @@ import pwd
 import re
 import shutil
 import signal
+import sys
 
 import pytest
 
@@ -396,6 +397,55 @@ def test_only_root_can_change_the_user(public, args, message):
         server.start()
     server.discard()
     assert message in str(error.value)
+
+
+# A new user namespace with the users and groups 0 to 9, whose parent maps them.
+LACKS_NOBODY = """
+import ctypes, os, sys
+wait, go = os.pipe()
+ready, tell = os.pipe()
+parent = os.getpid()
+child = os.fork()
+if child == 0:
+    os.read(ready, 1)
+    for name in ("uid_map", "gid_map"):
+        with open("/proc/%d/%s" % (parent, name), "w") as f:
+            f.write("0 0 10")
+    os.write(go, b"x")
+    os._exit(0)
+assert ctypes.CDLL(None).unshare(0x10000000) == 0
+os.write(tell, b"x")
+os.read(wait, 1)
+os.waitpid(child, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+ONE_USER = ("unshare", "--user", "--map-root-user")
+
+
+@pytest.mark.parametrize("args", [(), ("--user", "nobody")])
+def test_in_a_namespace_of_one_user_the_cure_is_named(public, args):
+    server = harness.Server("--root", public[0], *args, becomes=ONE_USER, drops=True)
+    with pytest.raises(AssertionError, match="ended with 1") as error:
+        server.start()
+    server.discard()
+    assert ("cannot switch to user nobody: Operation not permitted: this user namespace has only one user; "
+            "set user = root (--user root), who has no rights outside of it") in str(error.value)
+
+
+def test_the_cure_for_a_namespace_of_one_user_works(serve, public):
+    server = serve("--root", public[0], "--user", "root", becomes=ONE_USER)
+    assert server.get("/small").status == 200
+
+
+@as_root
+def test_user_that_a_namespace_lacks_is_named(public):
+    server = harness.Server("--root", public[0], "--user", "nobody", becomes=(
+        sys.executable, "-c", LACKS_NOBODY))
+    with pytest.raises(AssertionError, match="ended with 1") as error:
+        server.start()
+    server.discard()
+    assert ("cannot switch to user nobody: Invalid argument: this user namespace lacks the user or one of its "
+            "groups; map them, or set user = root (--user root)") in str(error.value)
 
 
 @as_root

@@ -248,7 +248,7 @@ def test_answers_are_the_same_under_pressure(start, site, kernel, path):
 def test_that_it_cannot_be_asked_is_said(serve, site):
     server = serve("--root", site, env={"PAGEWISE_SOCKSTAT": "/no/such/file"})
     server.get("/")
-    assert "tcp_memory: cannot read how much memory TCP uses: No such file or directory" in server.output
+    assert "cannot read how much memory TCP uses: No such file or directory" in server.output
 
 
 # ------------------------------------------------------- a control group with a limit
