@@ -45,6 +45,13 @@ conf_listen_unix_address(const struct conf_scope *scope, const char *text,
 	if (text[0] == '\0')
 		return conf_why(why, -EINVAL,
 		    "the path is empty: write unix:/run/pagewise/http.sock");
+	/* A file has a mode, and a directory whose mode protects its name.  An abstract name has neither. */
+	if (text[0] == '@')
+		return conf_why(why, -EINVAL,
+		    "abstract sockets are not supported: write the path of a "
+		    "file, such as unix:/run/pagewise/http.sock, or ./%s for a "
+		    "file of this name",
+		    text);
 	la->la_text = conf_path(scope->cs_dir, text);
 	if (la->la_text == NULL)
 		return conf_no_memory(why);

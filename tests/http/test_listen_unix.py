@@ -479,6 +479,8 @@ def test_with_user_sandbox_and_chroot(serve_conf, release, base, path, more):
 BAD = [
     ("unix:", r"the path is empty: write unix:/run/pagewise/http\.sock"),
     ("unix:/" + "x" * 120, r"is too long for a socket path \(at most 10[37] bytes\)"),
+    ("unix:@name", r"abstract sockets are not supported: write the path of a file, such as "
+                   r"unix:/run/pagewise/http\.sock, or \./@name for a file of this name"),
     ("unix:/run/x mode=0999", r"mode=0999 is not a mode: write octal digits"),
     ("unix:/run/x mode=", r"mode= is not a mode"),
     ("unix:/run/x mode=01777", r"mode=01777 is not a mode"),
