@@ -333,10 +333,8 @@ conf_complete_tls(struct conf *conf, struct site *site, struct conf_why *why)
 		    "site \"%s\" has no client_ca: set it to a file of the CA "
 		    "certificates that sign client certificates",
 		    site->site_name);
-	if (!conf_has_tls(conf))
-		return 0;
 	why->why_key = "client_ca";
-	if (set->set_verify_client != TLS_VERIFY_OFF &&
+	if (set->set_client_ca != NULL &&
 	    !identity_check_authorities(
 		set->set_client_ca, why->why_text, sizeof(why->why_text)))
 		return -EINVAL;
@@ -394,11 +392,10 @@ conf_tls_list_identities(struct conf *conf, struct conf_why *why)
 int
 conf_check_tls(struct conf *conf, struct conf_why *why)
 {
-	if (!conf_has_tls(conf))
-		return 0;
 	conf_tls_set_https_port(conf);
 	why->why_key = "listen";
-	if (conf->conf_sites[0].site_tls.ts_identities != NULL)
+	if (!conf_has_tls(conf) ||
+	    conf->conf_sites[0].site_tls.ts_identities != NULL)
 		return conf_tls_list_identities(conf, why);
 	return conf_why(why, -EINVAL,
 	    "site \"%s\" needs a certificate for clients without SNI, because "

@@ -100,6 +100,9 @@ WRONG = [
     ('\nlisten = {"127.0.0.1:1",\n"127.0.0.1:2 tls"}\n', 3, "listen", "needs a certificate for clients without SNI"),
     ("\nverify_client = require\nthreads = 2\n", 2, "verify_client", "has no client_ca"),
     ("\nredirect_https = on\nthreads = 2\n", 2, "redirect_https", "no listen address has tls"),
+    # What a reload that adds "tls" to an address would read.
+    ('\ncertificate = "/no/such/file"\nthreads = 2\n', 2, "certificate", "/no/such/file"),
+    ('\nclient_ca = "/no/such/file"\nthreads = 2\n', 2, "client_ca", "/no/such/file"),
 ]
 
 
