@@ -14,10 +14,13 @@ on_client(uv_poll_t *poll, int status, int events)
 {
 	struct client *c = poll->data;
 
-	if (status < 0 || (events & UV_DISCONNECT) != 0)
-		client_leave(c);
-	else
+	if (status >= 0 && (events & UV_DISCONNECT) == 0) {
 		client_run(c);
+		return;
+	}
+	/* libuv would report this in each iteration until a pending transmission ends. */
+	uv_poll_stop(poll);
+	client_leave(c);
 }
 
 /*

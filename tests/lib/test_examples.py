@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -72,6 +73,15 @@ class Example:
             with contextlib.suppress(FileNotFoundError):
                 links.append(os.readlink(f"{where}/{fd}"))
         return len([link for link in links if link.startswith("socket:")])
+
+    def is_idle(self):
+        """Whether its event loop sleeps each time that it is looked at."""
+        for _ in range(20):
+            with open(f"/proc/{self.child.pid}/stat", encoding="ascii") as f:
+                if f.read().rpartition(")")[2].split()[0] != "S":
+                    return False
+            time.sleep(0.005)
+        return True
 
     def nobody_is_left(self):
         wait_until(lambda: self.sockets() == 1, "the sockets of clients that left to be closed")
@@ -208,6 +218,7 @@ def test_a_hung_disk_delays_no_other_request(slow, start, op):
     for sock in leaving:
         sock.close()
     wait_until(lambda: op == "read" or example.sockets() == 2, "clients whose open waits to be gone")
+    wait_until(example.is_idle, "the loop to be idle while the disk hangs")
     assert example.ask("/hot") == (200, HOT)
     slow.release()
     answer = staying.getresponse()
