@@ -128,7 +128,6 @@ conn_send(struct conn *c)
 		return conn_send_may_go_on(c) ? NEXT_AGAIN
 					      : conn_send_pause_begun(c);
 	case PW_SEND_PENDING:
-		c->cn_ex->ex_looks = 0;
 		conn_await_disk(c);
 		return NEXT_WAIT;
 	case PW_SEND_ERROR:

@@ -15,12 +15,12 @@
 #include "server/tls/session.h"
 
 /* status to log if the client got no response, as in nginx */
-#define STATUS_CUT 499
+#define STATUS_CUT    499
 /* maximum number of disk_timeout periods that a slow disk gets */
-#define DISK_LOOKS 10
-#define USER_KEPT  256 /* maximum bytes of a user name that is kept */
+#define DISK_TIMEOUTS 10
+#define USER_KEPT     256 /* maximum bytes of a user name that is kept */
 /* maximum bytes of an error page in exchange_503; an empty socket has space for such a page */
-#define MOST_503   8192
+#define MOST_503      8192
 
 struct exchange *
 exchange_create(
@@ -386,7 +386,12 @@ exchange_has_patience(struct exchange *ex)
 {
 	const struct pending *pn = ex->ex_pending_on;
 
-	return pn->slow != NULL && ex->ex_looks++ < DISK_LOOKS && pn->slow(ex);
+	/* Each call begins a new period in which the disk can make progress. */
+	bool progress = pn->slow != NULL && pn->slow(ex);
+
+	ex->ex_looks++;
+	return ex->ex_looks < DISK_LOOKS ||
+	       (progress && ex->ex_looks < DISK_LOOKS * DISK_TIMEOUTS);
 }
 
 void

@@ -89,7 +89,13 @@ struct pending {
 	const char *cure; /* remedy, for messages */
 };
 
-#define PENDING_DISK .name = "the disk", .cure = "look for disk errors (dmesg)"
+/* what to do about a file system that does not respond */
+#define DISK_CURE                                                         \
+	"look for disk errors (dmesg), or at the server or program of a " \
+	"network or FUSE file system"
+#define PENDING_DISK .name = "the disk", .cure = DISK_CURE
+
+#define DISK_LOOKS 2 /* checks for progress in each disk_timeout */
 
 /*
  * State for measuring how fast the client accepts the response (server/conn/min_rate.c), in bytes
@@ -129,7 +135,7 @@ struct exchange {
 	const struct pending *ex_pending_on;
 	bool ex_held;	   /* true while ex_ops->reserve refuses memory */
 	bool ex_cancelled; /* true if exchange_cancel was called */
-	unsigned ex_looks; /* extensions of the current wait; reset by owner */
+	unsigned ex_looks; /* calls of exchange_has_patience in this wait */
 	uint64_t ex_since; /* time when the head was complete, microseconds */
 	time_t ex_time;	   /* head's arrival, seconds since the epoch */
 	/* total time of completed waits for a disk, microseconds */
@@ -247,6 +253,7 @@ static inline void
 exchange_wait(struct exchange *ex)
 {
 	ex->ex_pending = true;
+	ex->ex_looks = 0;
 	ex->ex_waiting = clock_now();
 }
 
@@ -278,8 +285,9 @@ exchange_verifies(const struct exchange *ex)
 void exchange_cancel(struct exchange *);
 
 /*
- * Returns true if the exchange may wait for another disk_timeout: the disk is slow but makes
- * progress, and the wait was extended fewer than 10 times.  Call when disk_timeout has expired.
+ * Returns true if the exchange may wait for another 1/DISK_LOOKS of disk_timeout: disk_timeout has
+ * not passed since the wait began, or the disk has made progress since the last call and ten times
+ * disk_timeout have not passed.  Call after each 1/DISK_LOOKS of disk_timeout.
  */
 bool exchange_has_patience(struct exchange *);
 

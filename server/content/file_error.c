@@ -49,7 +49,7 @@ file_error_tell(struct exchange *ex, int error)
 	else
 		log_error(svc->svc_log, "cannot read %s: %s%s",
 		    file_error_name_of(ex), strerror(-error),
-		    error == -EIO ? "; look for disk errors (dmesg)" : "");
+		    error == -EIO ? "; " DISK_CURE : "");
 }
 
 void

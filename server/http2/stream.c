@@ -151,7 +151,6 @@ h2_stream_first_step(struct h2_stream *sm)
 			h2_stream_set_due(sm);
 		return;
 	case PW_SEND_PENDING:
-		sm->sm_ex->ex_looks = 0;
 		h2_stream_await_disk(sm);
 		return;
 	case PW_SEND_ERROR:
@@ -328,7 +327,6 @@ h2_stream_look(struct h2_stream *sm)
 		return;
 	if (!h2_stream_is_in_memory(rs) &&
 	    response_step(sm->sm_ex) == PW_SEND_PENDING) {
-		sm->sm_ex->ex_looks = 0;
 		h2_stream_await_disk(sm);
 		return;
 	}

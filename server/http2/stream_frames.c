@@ -67,10 +67,8 @@ h2_stream_frames_fill(struct h2_stream *sm)
 		status = response_step(sm->sm_ex);
 		exchange_sent(sm->sm_ex);
 	}
-	if (status == PW_SEND_PENDING) {
-		sm->sm_ex->ex_looks = 0;
+	if (status == PW_SEND_PENDING)
 		h2_stream_await_disk(sm);
-	}
 	return status;
 }
 

@@ -11,6 +11,7 @@
 #include "lib/util/clock.h"
 
 #include "server/worker/evict.h"
+#include "server/content/exchange.h"
 #include "server/content/autoindex_cache.h"
 #include "server/content/popular.h"
 #include "server/content/response.h"
@@ -92,7 +93,7 @@ worker_start_set_timeouts(struct worker *wk)
 	wk->wk_sched.sc_timeouts[TIMER_SEND] =
 	    conf->conf_send_timeout * SECOND_US;
 	wk->wk_sched.sc_timeouts[TIMER_DISK] =
-	    conf->conf_disk_timeout * SECOND_US;
+	    conf->conf_disk_timeout * SECOND_US / DISK_LOOKS;
 	wk->wk_sched.sc_timeouts[TIMER_LINGER] = LINGER_US;
 	wk->wk_sched.sc_timeouts[TIMER_GRACE] = GRACE_US;
 }

@@ -12,7 +12,7 @@ from hung_disk import HOT, LATE, MANY, SIZE, disk, disk_image  # fixtures
 from test_pending import WAITING, answers, ask, descriptors, hangs, hot_requests, serve_disk
 from test_slowfs import ask_slow, fast, serve_slow, slow  # fixtures
 
-GAVE_UP = r'pagewise: request "[^\n]*" aborted: the disk did not respond within 1 s \(disk_timeout\); look for disk errors \(dmesg\)\n(pagewise: [^\n]*more requests[^\n]*\n)?'
+GAVE_UP = r'pagewise: request "[^\n]*" aborted: the disk did not respond within 1 s \(disk_timeout\); look for disk errors \(dmesg\), or at the server or program of a network or FUSE file system\n(pagewise: [^\n]*more requests[^\n]*\n)?'
 
 
 def is_refused(c):

@@ -98,14 +98,14 @@ def test_eio_midway_aborts_only_that_connection(server, large):
     wait_until(lambda: directories(server, large) == 0, "the directory to be closed")
     large.release()
     finishes(ask(server))
-    server.stop(messages=r"pagewise: cannot read large/: Input/output error; look for disk errors \(dmesg\)\n")
+    server.stop(messages=r"pagewise: cannot read large/: Input/output error; look for disk errors \(dmesg\), or at the server or program of a network or FUSE file system\n")
 
 
 def test_eio_at_the_beginning_is_500(server, large):
     assert server.get("/dir/", host="slow").status == 200
     large.fail("readdir", errno.EIO, "large")
     assert server.get("/large/", host="slow").status == 500
-    server.stop(messages=r"pagewise: cannot read large/: Input/output error; look for disk errors \(dmesg\)\n")
+    server.stop(messages=r"pagewise: cannot read large/: Input/output error; look for disk errors \(dmesg\), or at the server or program of a network or FUSE file system\n")
 
 
 @pytest.mark.parametrize("how", ["reset", "close", "half"])

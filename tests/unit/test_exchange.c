@@ -4,6 +4,9 @@
  * takes a little at a time.
  */
 #include "lib_fixture.h"
+
+#include <limits.h>
+
 #include "lib/util/clock.h"
 #include "server/content/autoindex_cache.h"
 #include "server/content/exchange.h"
@@ -318,6 +321,45 @@ one_connection_sends_a_hundred_responses(void **state)
 	log_destroy(&lg);
 }
 
+static bool made_progress;
+
+static bool
+is_slow(struct exchange *ex)
+{
+	(void)ex;
+	return made_progress;
+}
+
+/* Returns after how many parts of disk_timeout the wait ends, if the disk makes progress in the first `n`. */
+static unsigned
+patience(const struct pending *pn, unsigned n)
+{
+	static struct exchange ex;
+	unsigned parts = 0;
+
+	exchange_pend(&ex, pn);
+	exchange_wait(&ex);
+	do
+		made_progress = parts++ < n;
+	while (exchange_has_patience(&ex));
+	return parts;
+}
+
+static void
+a_wait_for_a_disk_ends_after_disk_timeout_unless_the_disk_goes_on(void **state)
+{
+	static const struct pending window = {.slow = is_slow}, lookup = {0};
+	unsigned n;
+
+	(void)state;
+	for (n = 0; n < DISK_LOOKS; n++)
+		assert_int_equal(patience(&window, n), DISK_LOOKS);
+	for (n = DISK_LOOKS; n < 10 * DISK_LOOKS; n++)
+		assert_int_equal(patience(&window, n), n + 1);
+	assert_int_equal(patience(&window, UINT_MAX), 10 * DISK_LOOKS);
+	assert_int_equal(patience(&lookup, UINT_MAX), DISK_LOOKS);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -325,6 +367,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(one_connection_sends_a_hundred_responses),
+	    cmocka_unit_test(
+		a_wait_for_a_disk_ends_after_disk_timeout_unless_the_disk_goes_on),
 	};
 
 	stay_on_one_cpu();
