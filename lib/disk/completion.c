@@ -30,8 +30,20 @@ completion_deliver(struct pw_waiter *w, int error)
 	pthread_mutex_unlock(&lp->lp_lock);
 	if (!was_empty)
 		return;
-	os_wake_signal(lp->lp_wake[1]);
+	(void)os_wake_signal(lp->lp_wake[1]); /* else see completion_tick */
 	atomic_fetch_sub(&lp->lp_signals, 1);
+}
+
+void
+completion_tick(struct pw_loop *lp)
+{
+	bool pending;
+
+	meter_lock(&lp->lp_lock);
+	pending = lp->lp_inbox != NULL;
+	pthread_mutex_unlock(&lp->lp_lock);
+	if (pending)
+		(void)os_wake_signal(lp->lp_wake[1]);
 }
 
 void

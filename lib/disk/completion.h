@@ -88,6 +88,9 @@ void completion_deliver_later(struct pw_loop *);
 /* Calls wt_done of each delivered wait. */
 void completion_take(struct pw_loop *);
 
+/* Wakes the loop again if waits are delivered, since a signal may have failed.  Call in each tick. */
+void completion_tick(struct pw_loop *);
+
 /* Waits until no thread is about to signal the loop.  Call before the loop is freed. */
 void completion_end(struct pw_loop *);
 

@@ -465,14 +465,16 @@ os_wake_create(int fds[2])
 	return error;
 }
 
-void
+bool
 os_wake_signal(int fd)
 {
 	struct kevent ev;
+	int n;
 
 	EV_SET(&ev, 0, EVFILT_USER, 0, NOTE_TRIGGER, 0, NULL);
-	while (kevent(fd, &ev, 1, NULL, 0, NULL) == -1 && errno == EINTR)
+	while ((n = kevent(fd, &ev, 1, NULL, 0, NULL)) == -1 && errno == EINTR)
 		;
+	return n != -1;
 }
 
 void

@@ -389,16 +389,17 @@ os_wake_create(int fds[2])
 	return fds[0] == -1 ? -errno : 0;
 }
 
-void
+bool
 os_wake_signal(int fd)
 {
 	uint64_t one = 1;
 	ssize_t n;
 
-	/* Ignores EAGAIN: the counter is full then (2^64 - 2), so the descriptor is readable. */
 	do
 		n = write(fd, &one, sizeof(one));
 	while (n == -1 && errno == EINTR);
+	/* EAGAIN: the counter is full (2^64 - 2), so the descriptor is readable. */
+	return n != -1 || errno == EAGAIN;
 }
 
 void

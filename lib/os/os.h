@@ -413,10 +413,11 @@ void os_dev_name(uint64_t dev, char *text, size_t size);
 
 /*
  * Create, signal, clear and close a pair of descriptors by which one thread wakes another.  fds[0] is to
- * poll and clear, fds[1] to signal; they may be the same descriptor.
+ * poll and clear, fds[1] to signal; they may be the same descriptor.  os_wake_signal returns false if
+ * fds[0] may not be readable now.
  */
 int os_wake_create(int fds[2]);
-void os_wake_signal(int fd);
+bool os_wake_signal(int fd);
 void os_wake_clear(int fd);
 void os_wake_close(int fds[2]);
 

@@ -318,8 +318,12 @@ admin_main(void *arg)
 	struct admin *adm = arg;
 
 	os_thread_name("pw-admin");
-	event_base_dispatch(adm->adm_base);
-	return NULL;
+	if (event_base_dispatch(adm->adm_base) != -1)
+		return NULL;
+	log_error(NULL,
+	    "the admin thread cannot wait for events: ending the server "
+	    "process");
+	_exit(EXIT_FAILURE);
 }
 
 /*

@@ -20,10 +20,12 @@ log_set_level(enum log_level level)
 	most = level;
 }
 
+/* Wakes the writer thread.  If that fails, the writer's next line tries again. */
 static void
-log_wake(struct log *lg)
+log_wake(struct log_writer *w)
 {
-	os_wake_signal(lg->lg_wake[1]);
+	if (!os_wake_signal(w->lw_log->lg_wake[1]))
+		atomic_store(&w->lw_idle, true);
 }
 
 /*
@@ -64,9 +66,9 @@ log_lane_commit(struct log_writer *w, struct lane *ln, size_t len)
 	above = ring_above(ln->ln_ring, ring_size(ln->ln_ring) / 2);
 	if (atomic_load_explicit(&w->lw_idle, memory_order_relaxed) &&
 	    atomic_exchange_explicit(&w->lw_idle, false, memory_order_acq_rel))
-		log_wake(w->lw_log);
+		log_wake(w);
 	else if (above && !ln->ln_nudged)
-		log_wake(w->lw_log);
+		log_wake(w);
 	ln->ln_nudged = above;
 }
 

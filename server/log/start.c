@@ -226,7 +226,7 @@ log_destroy(struct log **lgp)
 	if (lg == NULL)
 		return;
 	atomic_store(&lg->lg_want_stop, true);
-	os_wake_signal(lg->lg_wake[1]);
+	(void)os_wake_signal(lg->lg_wake[1]);
 	if (!lg->lg_started || log_join(lg))
 		log_free(lg);
 	else

@@ -49,7 +49,18 @@ static inline void
 commands_give(struct commands *od, enum command order)
 {
 	if (atomic_fetch_or(&od->od_given, (unsigned)order) == 0)
-		os_wake_signal(od->od_wake[1]);
+		(void)os_wake_signal(od->od_wake[1]);
+}
+
+/*
+ * Wakes the loop again if commands are pending, since a signal may have failed.  Call several times a
+ * second on the loop's thread.
+ */
+static inline void
+commands_tick(struct commands *od)
+{
+	if (atomic_load(&od->od_given) != 0)
+		(void)os_wake_signal(od->od_wake[1]);
 }
 
 /* Returns all commands given since the last call, or 0.  Call on the loop's thread. */

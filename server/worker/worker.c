@@ -3,6 +3,8 @@
  * creates and destroys a worker.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
@@ -264,6 +266,7 @@ worker_on_tick(evutil_socket_t fd, short what, void *arg)
 	worker_beat(wk);
 	worker_expire(wk, clock_now() + SLICES_US);
 	pw_loop_tick(wk->wk_service.svc_loop, clock_now());
+	commands_tick(&wk->wk_orders);
 	if (tcp_memory_is_short(wk->wk_tcp_memory))
 		worker_look_at_tcp(wk);
 	if (wk->wk_unacked.un_share > 0) {
@@ -499,6 +502,16 @@ worker_has_ended(const struct worker *wk)
 		   pw_loop_pending(wk->wk_service.svc_loop) == 0);
 }
 
+/* Ends the process after a failed wait for events, so that the master starts another one. */
+static void
+worker_loop_failed(const struct worker *wk)
+{
+	log_error(NULL,
+	    "worker %u: cannot wait for events: ending the server process",
+	    wk->wk_id);
+	_exit(EXIT_FAILURE);
+}
+
 /* Runs single iterations, to measure each one, since libevent does not report their durations. */
 static void
 worker_run(struct worker *wk)
@@ -514,6 +527,8 @@ worker_run(struct worker *wk)
 			    ? EVLOOP_ONCE | EVLOOP_NONBLOCK
 			    : EVLOOP_ONCE;
 	} while (error == 0 && !worker_has_ended(wk));
+	if (error == -1)
+		worker_loop_failed(wk);
 }
 
 void

@@ -11,7 +11,9 @@ import subprocess
 import pytest
 
 import harness
+import mounts
 import strace
+import tree as t
 from harness import PATIENCE, request, wait_until
 
 RECLAIM = r"pagewise: warning: cannot accept connections: Too many open files: closing idle connections; raise ulimit -n, or lower open_files\n"
@@ -169,11 +171,11 @@ def test_connection_in_mid_answer_is_never_closed_for_another(server):
 
 
 @contextlib.contextmanager
-def accept_fails(server, error):
+def call_fails(server, call, error):
     """As if the whole machine were out of something, until the end of the block."""
     tracer = subprocess.Popen(
-        ["strace", "-f", "-p", str(server.pid), "-e", "trace=accept4",
-         "-e", "inject=accept4:error=" + error],
+        ["strace", "-f", "-p", str(server.pid), "-e", "trace=" + call,
+         "-e", f"inject={call}:error={error}"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )
     try:
@@ -197,7 +199,7 @@ def accept_fails(server, error):
     ],
 )
 def test_accept_is_repeated_after_a_lack_of_resources(server, error, text):
-    with accept_fails(server, error):
+    with call_fails(server, "accept4", error):
         waiting = [server.connect() for _ in range(3)]
         for c in waiting:
             c.send(request("/0"))
@@ -217,10 +219,40 @@ def test_accept_is_repeated_after_a_lack_of_resources(server, error, text):
 @pytest.mark.parametrize("error", ["ECONNABORTED", "EPROTO", "EINTR", "EPERM"])
 def test_failed_accept_of_one_client_is_ignored(server, error):
     """accept(2): errors of the new connection itself, or of a firewall."""
-    with accept_fails(server, error + ":when=1+2"):
+    with call_fails(server, "accept4", error + ":when=1+2"):
         for _ in range(5):
             assert server.get("/0").body == b"0"
     assert server.messages == ""
+
+
+@pytest.mark.skipif(bool(strace.why_not()), reason="strace is needed")
+def test_a_loop_that_cannot_wait_for_events_is_replaced(server):
+    old = server.pid
+    with call_fails(server, "epoll_wait", "EBADF:when=1"):
+        wait_until(lambda: "starting another" in server.messages, "the end of the process")
+    wait_until(lambda: server.pid != old and server.get("/0").body == b"0", "another process")
+    assert re.fullmatch(
+        r"pagewise: libevent: epoll_wait: Bad file descriptor\n"
+        r"pagewise: worker 0: cannot wait for events: ending the server process\n"
+        r"pagewise: server process \d+ exited with status 1; starting another one\n", server.messages)
+    server.terminate()
+    assert server.wait() == 0
+    server.discard()
+
+
+@pytest.mark.skipif(bool(strace.why_not()), reason="strace is needed")
+def test_a_signal_to_a_loop_that_fails_is_repeated(serve, site):
+    """That of a disk thread, which has fetched, and that of the main thread, at the end."""
+    # Leaks are not looked for under strace.
+    server = serve("--root", site, env={"PAGEWISE_STRICT": None, "ASAN_OPTIONS": "detect_leaks=0"})
+    t.write(site / "big", bytes(8 << 20))
+    wait_until(lambda: mounts.evict(site / "big"), "the file to leave memory")
+    with call_fails(server, "write", "EIO:when=1"):
+        assert len(server.get("/big").body) == 8 << 20
+    with call_fails(server, "write", "EIO:when=1"):
+        server.terminate()
+        assert server.wait() == 0
+    server.stop(messages=True)  # a line of the log may be lost
 
 
 def test_the_number_of_suppressed_messages_is_logged_for_each_kind(serve, site, debug):
