@@ -17,7 +17,9 @@ target=x86_64-freebsd.14.0-none
 host=x86_64-unknown-freebsd14.0
 
 self=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
-place=${1:-${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/pagewise/freebsd}
+# Not a place where others may put a compiler, such as /var/tmp.
+home=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
+place=${1:-${XDG_CACHE_HOME:-$home/.cache}/pagewise/freebsd}
 mkdir -p "$place"
 place=$(cd "$place" && pwd)
 log=$place/log

@@ -18,6 +18,8 @@
 #include "lib/os/freebsd.h"
 #include "lib/os/os.h"
 
+const char os_run_directory[] = "/var/run";
+
 int
 os_freebsd_sysctl(const char *name)
 {

@@ -30,6 +30,8 @@
 /* library of 5 MiB that only os_lock_crypto locks */
 #define APART "/libcrypto.so"
 
+const char os_run_directory[] = "/run";
+
 struct locking {
 	bool lc_apart; /* true to lock only APART, false to lock the rest */
 	int lc_error;

@@ -587,6 +587,9 @@ int os_switches(struct os_switches *);
 /* Returns the processor that the calling thread runs on. */
 unsigned os_cpu(void);
 
+/* The directory of sockets and pid files: hier(7). */
+extern const char os_run_directory[];
+
 /* Names the calling thread.  The name has at most 15 bytes, since Linux refuses longer ones. */
 void os_thread_name(const char *name);
 

@@ -88,7 +88,7 @@ static const char drain_help[] =
     "server still\n"
     "serves all requests.  SOCKET is the value of admin in pagewise.conf(5); "
     "the default\n"
-    "is " ORDER_SOCKET ".\n"
+    "is %s.\n"
     "    -h, --help                 print this, then exit\n";
 
 static const struct option drain_options[] = {
@@ -345,16 +345,18 @@ tool_main_order(struct tool *to, int argc, char **argv)
 {
 	const char *name = to->to_command->tc_name;
 	int option = getopt_long(argc, argv, ":h", drain_options, NULL);
+	char path[64];
 
+	order_socket(path, sizeof(path));
 	if (option == 'h') {
-		fputs(drain_help, stdout);
+		printf(drain_help, path);
 		return 0;
 	}
 	if (option != -1)
 		tool_main_fail_option(to, option, argv[optind - 1]);
 	if (argc > optind + 1)
 		tool_main_fail(to, "more than one socket is given");
-	return order_send(name, argc > optind ? argv[optind] : ORDER_SOCKET);
+	return order_send(name, argc > optind ? argv[optind] : path);
 }
 
 static int

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/os/os.h"
 #include "server/tool/order.h"
 
 #define PATIENCE_S 10	/* timeout of each read and write, seconds */
@@ -98,6 +99,12 @@ tool_order_ask(int fd, const char *name, char *answer, size_t size)
 	}
 	answer[len] = '\0';
 	return 0;
+}
+
+void
+order_socket(char *path, size_t size)
+{
+	snprintf(path, size, "%s/pagewise/admin", os_run_directory);
 }
 
 int

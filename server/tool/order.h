@@ -6,7 +6,10 @@
 #ifndef SERVER_TOOL_ORDER_H
 #define SERVER_TOOL_ORDER_H
 
-#define ORDER_SOCKET "/run/pagewise/admin" /* default path of the socket */
+#include <stddef.h>
+
+/* Writes the default path of the socket. */
+void order_socket(char *path, size_t size);
 
 /*
  * Sends POST /NAME and prints the response.  Returns the exit status: 0, or 1 after a message that

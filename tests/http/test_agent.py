@@ -1,10 +1,12 @@
 """agent: what a balancer is told, the orders drain and undrain, and that HAProxy takes it."""
 
+import pathlib
 import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -176,6 +178,19 @@ def test_help_of_drain_and_undrain():
     for name in ("drain", "undrain"):
         done = Finished(name, "-h")
         assert done.code == 0 and done.out.startswith("usage: pagewise drain [SOCKET]\n")
+        assert f"is {RUN[sys.platform.startswith('freebsd')]}/pagewise/admin.\n" in done.out
+
+
+RUN = ["/run", "/var/run"]  # of Linux, of FreeBSD: hier(7)
+
+
+@pytest.mark.parametrize("system, service", [("linux", "systemd/pagewise.service"), ("freebsd", "rc.d/pagewise")])
+def test_default_socket_is_where_the_service_makes_a_directory(system, service):
+    tree = pathlib.Path(harness.TREE)
+    run = RUN[system == "freebsd"]
+    assert f'os_run_directory[] = "{run}";' in (tree / f"lib/os/{system}_process.c").read_text(encoding="utf-8")
+    text = (tree / "conf" / service).read_text(encoding="utf-8")
+    assert "RuntimeDirectory=pagewise\n" in text or f"install -d -m 755 {run}/${{name}} " in text
 
 
 # ------------------------------------------------------------------- a real HAProxy
