@@ -18,7 +18,6 @@
 #define TIER_LEAST   1024		  /* least number of records */
 #define TIER_MOST \
 	((uint64_t)1 << 20) /* most records, 156 bytes of memory each */
-#define TIER_RESCUES 2	    /* maximum old windows appended again per write */
 #define TIER_REACH \
 	2 /* a miss counts until TIER_REACH times the tier were missed */
 #define TIER_LARGE  2 /* a file above 1/TIER_LARGE of the tier is not written */
@@ -84,13 +83,11 @@ tier_open(const struct tier_conf *tc, struct tier **out)
 	ti->ti_filled = clock_now();
 	ti->ti_data = ti->ti_file = -1;
 	pthread_mutex_init(&ti->ti_lock, NULL);
-	ti->ti_spare = os_huge_page(OS_FOLIO);
 	ti->ti_seen =
 	    tier_seen_create((uint32_t)ti->ti_most, TIER_REACH * ti->ti_size);
-	error = ti->ti_size == 0 ? -EINVAL
-		: ti->ti_spare == NULL || ti->ti_seen == NULL
-		    ? -ENOMEM
-		    : tier_store_open(ti, tc->tc_dir);
+	error = ti->ti_size == 0      ? -EINVAL
+		: ti->ti_seen == NULL ? -ENOMEM
+				      : tier_store_open(ti, tc->tc_dir);
 	if (error == 0)
 		error = tier_lock_first(ti);
 	if (error != 0)
@@ -111,8 +108,6 @@ tier_close(struct tier **tip)
 		close(ti->ti_data);
 	if (ti->ti_file >= 0)
 		close(ti->ti_file);
-	if (ti->ti_spare != NULL)
-		os_unmap(ti->ti_spare, OS_FOLIO);
 	tier_index_destroy(&ti->ti_index);
 	tier_seen_destroy(&ti->ti_seen);
 	pthread_mutex_destroy(&ti->ti_lock);
@@ -410,69 +405,27 @@ tier_read(struct tier *ti, const struct pins_key *key, off_t off, void *to)
 	return error == 0 ? (long)record.tr_len : error;
 }
 
-/* Appends a window whose tr_id and tr_sum are set. */
-static int
-tier_append(struct tier *ti, struct tier_record *tr, char *from, uint64_t len)
-{
-	uint64_t padded = tier_index_padded(len);
-	int error;
-
-	memset(from + len, 0, padded - len);
-	meter_lock(&ti->ti_lock);
-	tier_index_reserve(ti->ti_index, len, tr);
-	ti->ti_stats.tu_written += padded;
-	pthread_mutex_unlock(&ti->ti_lock);
-	error = tier_store_write(ti, tr, from, padded);
-	if (error != 0) {
-		tier_failed(ti);
-		return error;
-	}
-	meter_lock(&ti->ti_lock);
-	tier_index_add(ti->ti_index, tr);
-	pthread_mutex_unlock(&ti->ti_lock);
-	return 0;
-}
-
-/*
- * Finds a used window that a new window of `len` bytes would evict, and takes the tokens to append
- * it again.
- */
-static bool
-tier_find_rescue(struct tier *ti, size_t len, struct tier_record *record)
-{
-	bool found;
-
-	meter_lock(&ti->ti_lock);
-	found = tier_index_rescue(ti->ti_index, len, record) &&
-		tier_take_tokens(ti, record->tr_len);
-	pthread_mutex_unlock(&ti->ti_lock);
-	return found;
-}
-
-/* Appends again up to TIER_RESCUES used windows that a new window of `len` bytes would evict. */
-static void
-tier_rescue(struct tier *ti, size_t len)
-{
-	struct tier_record old, record;
-	int i;
-
-	for (i = 0; i < TIER_RESCUES && tier_find_rescue(ti, len, &old); i++) {
-		if (tier_store_read(ti, &old, ti->ti_spare) != 0)
-			continue;
-		record = (struct tier_record){
-		    .tr_id = old.tr_id, .tr_sum = old.tr_sum};
-		if (tier_append(ti, &record, ti->ti_spare, old.tr_len) != 0)
-			return;
-	}
-}
-
 int
 tier_write(struct tier *ti, const struct pins_key *key, off_t off, void *from,
     size_t len)
 {
 	struct tier_record record = {
 	    .tr_id = tier_id(key, off), .tr_sum = tier_store_sum(from, len)};
+	uint64_t padded = tier_index_padded(len);
+	int error;
 
-	tier_rescue(ti, len);
-	return tier_append(ti, &record, from, len);
+	memset((char *)from + len, 0, padded - len);
+	meter_lock(&ti->ti_lock);
+	tier_index_reserve(ti->ti_index, len, &record);
+	ti->ti_stats.tu_written += padded;
+	pthread_mutex_unlock(&ti->ti_lock);
+	error = tier_store_write(ti, &record, from, padded);
+	if (error != 0) {
+		tier_failed(ti);
+		return error;
+	}
+	meter_lock(&ti->ti_lock);
+	tier_index_add(ti->ti_index, &record);
+	pthread_mutex_unlock(&ti->ti_lock);
+	return 0;
 }

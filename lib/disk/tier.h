@@ -81,10 +81,7 @@ void tier_leave(struct tier *);
 bool tier_is_left(struct tier *);
 void tier_unlock(struct tier *);
 
-/*
- * Returns true, and marks the window as used, if the window at `off` is in the tier.  Otherwise
- * counts a miss.  Any thread.
- */
+/* Returns true if the window at `off` is in the tier.  Otherwise counts a miss.  Any thread. */
 bool tier_has(struct tier *, const struct pins_key *, off_t off);
 
 /*

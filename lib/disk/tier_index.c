@@ -11,7 +11,6 @@
 struct tier_slot {
 	struct tier_record ts_record; /* tr_len is 0 if the slot is free */
 	uint32_t ts_next;	      /* next slot of the hash chain, or NONE */
-	bool ts_used;
 };
 
 struct tier_index {
@@ -121,14 +120,11 @@ tier_index_lookup(const struct tier_index *tx, const struct tier_id *id)
 }
 
 const struct tier_record *
-tier_index_find(struct tier_index *tx, const struct tier_id *id)
+tier_index_find(const struct tier_index *tx, const struct tier_id *id)
 {
 	struct tier_slot *ts = tier_index_lookup(tx, id);
 
-	if (ts == NULL)
-		return NULL;
-	ts->ts_used = true;
-	return &ts->ts_record;
+	return ts == NULL ? NULL : &ts->ts_record;
 }
 
 bool
@@ -160,7 +156,6 @@ tier_index_remove(struct tier_index *tx, uint64_t number)
 		link = &tx->tx_slots[*link].ts_next;
 	*link = ts->ts_next;
 	ts->ts_record.tr_len = 0;
-	ts->ts_used = false;
 	tx->tx_count--;
 }
 
@@ -190,27 +185,6 @@ tier_index_is_in_the_way(
 	       ts->ts_record.tr_at + tx->tx_size < end;
 }
 
-bool
-tier_index_rescue(
-    struct tier_index *tx, uint64_t len, struct tier_record *record)
-{
-	uint64_t number,
-	    end = tier_index_begin(tx, len) + tier_index_padded(len);
-	struct tier_slot *ts;
-
-	for (number = tx->tx_oldest;
-	     number < tx->tx_next && tier_index_is_in_the_way(tx, number, end);
-	     number++) {
-		ts = tier_index_at(tx, number);
-		if (ts == NULL || !ts->ts_used)
-			continue;
-		ts->ts_used = false;
-		*record = ts->ts_record;
-		return true;
-	}
-	return false;
-}
-
 void
 tier_index_reserve(
     struct tier_index *tx, uint64_t len, struct tier_record *record)
@@ -236,7 +210,6 @@ tier_index_add(struct tier_index *tx, const struct tier_record *record)
 		tier_index_remove(tx, ts->ts_record.tr_number);
 	ts = &tx->tx_slots[tier_index_slot(tx, record->tr_number)];
 	ts->ts_record = *record;
-	ts->ts_used = false;
 	tier_index_link(tx, ts);
 }
 

@@ -2,10 +2,8 @@
  * tier_index: the table of the windows in a tier (tier.h).  Makes no I/O.
  *
  * The store is a ring: a new window is written behind the last one, and evicts the oldest windows,
- * whose bytes it overwrites.  Before that, the tier appends old windows again if they were used
- * since they were written (FIFO with reinsertion; Yang, Qiu, Zhang, Yue, Rashmi: "FIFO Can Be
- * Better than LRU", HotOS 2023).  So the disk is written sequentially, which suits flash.  The caller
- * of each function holds a lock.
+ * whose bytes it overwrites.  So the disk is written sequentially, which suits flash.  The caller of
+ * each function holds a lock.
  */
 #ifndef LIB_DISK_TIER_INDEX_H
 #define LIB_DISK_TIER_INDEX_H
@@ -51,19 +49,13 @@ void tier_index_destroy(struct tier_index **);
 /* Returns a hash of the place, the file and the offset, but not of the version. */
 uint64_t tier_index_hash(const struct tier_id *);
 
-/* Returns the record of a window, and marks the record as used.  Returns NULL if there is none. */
+/* Returns the record of a window, or NULL if there is none. */
 const struct tier_record *tier_index_find(
-    struct tier_index *, const struct tier_id *);
+    const struct tier_index *, const struct tier_id *);
 
 /* Returns true if the table still has the record with this number. */
 bool tier_index_has(const struct tier_index *, uint64_t number);
 void tier_index_remove(struct tier_index *, uint64_t number);
-
-/*
- * Copies the oldest record that is marked as used and that a window of `len` bytes would evict, and
- * removes the mark.  Returns false if there is none.
- */
-bool tier_index_rescue(struct tier_index *, uint64_t len, struct tier_record *);
 
 /*
  * tier_index_reserve evicts records until the ring has space for a window of `len` bytes, and sets

@@ -30,7 +30,6 @@ struct tier {
 	uint64_t ti_seed;
 	uint64_t ti_writes; /* most bytes written per day, or 0 */
 	unsigned ti_age;    /* least age of a version to be written, seconds */
-	void *ti_spare;	    /* OS_FOLIO bytes, for the thread that writes */
 
 	pthread_mutex_t ti_lock; /* guards the fields below */
 	enum tier_state ti_state;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,20 +99,20 @@ tier_store_data_offset(const struct tier *ti, const struct tier_record *tr)
  * the file gets further blocks.  Returns -EEXIST if a file that is not empty begins otherwise.
  */
 static int
-tier_store_check_magic(struct tier *ti, int fd, off_t size)
+tier_store_check_magic(int fd, off_t size)
 {
-	uint64_t *block = ti->ti_spare;
+	/* O_DIRECT requires alignment. */
+	alignas(TIER_BLOCK) uint64_t block[TIER_BLOCK / sizeof(uint64_t)] = {0};
 	int error;
 
 	if (size > 0) {
 		if (pread(fd, block, TIER_BLOCK, 0) == -1)
 			return -errno;
-		return size >= (off_t)TIER_BLOCK && *block == TIER_MAGIC
+		return size >= (off_t)TIER_BLOCK && block[0] == TIER_MAGIC
 			   ? 0
 			   : -EEXIST;
 	}
-	memset(block, 0, TIER_BLOCK);
-	*block = TIER_MAGIC;
+	block[0] = TIER_MAGIC;
 	error = tier_store_write_all(fd, block, TIER_BLOCK, 0);
 	if (error == 0 && fdatasync(fd) == -1)
 		error = -errno;
@@ -120,25 +121,23 @@ tier_store_check_magic(struct tier *ti, int fd, off_t size)
 
 /* Opens a file of the tier, and sets *fd to its descriptor, or to -errno.  Returns 0 or -errno. */
 static int
-tier_store_open_file(
-    struct tier *ti, int dir, const char *name, bool direct, int *fd)
+tier_store_open_file(int dir, const char *name, bool direct, int *fd)
 {
 	off_t size;
 
 	*fd = os_store_open(dir, name, direct, &size);
-	return *fd < 0 ? *fd : tier_store_check_magic(ti, *fd, size);
+	return *fd < 0 ? *fd : tier_store_check_magic(*fd, size);
 }
 
 /* Opens both files.  Extends them only after both have passed tier_store_check_magic. */
 static int
 tier_store_open_files(struct tier *ti, int dir)
 {
-	int error =
-	    tier_store_open_file(ti, dir, TIER_DATA, true, &ti->ti_data);
+	int error = tier_store_open_file(dir, TIER_DATA, true, &ti->ti_data);
 
 	if (error == 0)
-		error = tier_store_open_file(
-		    ti, dir, TIER_INDEX, false, &ti->ti_file);
+		error =
+		    tier_store_open_file(dir, TIER_INDEX, false, &ti->ti_file);
 	if (error == 0)
 		error = os_store_extend(
 		    ti->ti_file, tier_store_record_offset(ti, ti->ti_most - 1) +
