@@ -441,8 +441,8 @@ int pw_resident(struct pw_file *, off_t off, size_t len);
  * - PW_FETCH_MEMORY: ft_mem points to a copy, which the program may read, and which never changes.
  *   The copy has the version that fil_size and fil_mtime describe.  A disk thread makes this copy,
  *   past the page cache if the pages would be dropped.  All clients of the window share the copy.
- *   Each copy takes PW_FETCH_WINDOW bytes of memory, so fetch small files as pages, and copy them
- *   by pw_file_copy.
+ *   Each copy takes the next power of two in memory, 64 KiB at least, so fetch small files as pages,
+ *   and copy them by pw_file_copy.
  *
  * Limits: locked pages and copies, with those of transmissions, take at most an eighth of memory
  * (pw_pool_pinned).  Above that PW_FETCH_PAGES does not lock, and PW_FETCH_MEMORY fails with

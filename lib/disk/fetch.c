@@ -191,7 +191,7 @@ fetch_copy(const struct window *win, int fd, size_t align)
 	struct pins *ps = win->win_device->dv_pool->pl_pins;
 	off_t from = win->win_off - win->win_off % (off_t)align;
 	size_t len = win->win_job.job_len + (size_t)(win->win_off - from);
-	struct pin *pn = pins_blank(ps, &win->win_key);
+	struct pin *pn = pins_blank(ps, &win->win_key, OS_FOLIO);
 
 	if (pn == NULL)
 		return false;
@@ -285,7 +285,7 @@ static int
 fetch_lend(const struct window *win)
 {
 	struct pins *ps = win->win_device->dv_pool->pl_pins;
-	struct pin *pn = pins_blank(ps, &win->win_key);
+	struct pin *pn = pins_blank(ps, &win->win_key, win->win_job.job_len);
 	int error;
 
 	if (pn == NULL)

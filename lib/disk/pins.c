@@ -155,7 +155,7 @@ pins_unmap_all(struct pins *ps, struct pin_list *list)
 	while ((pn = TAILQ_FIRST(list)) != NULL) {
 		TAILQ_REMOVE(list, pn, pn_entry);
 		fo = (struct os_folio){.fo_map = pn->pn_map,
-		    .fo_len = pn->pn_copy ? OS_FOLIO : pn->pn_len,
+		    .fo_len = pn->pn_copy ? pn->pn_room : pn->pn_len,
 		    .fo_pipe = pn->pn_pipe};
 		pins_unmap(ps, &fo, pn->pn_mapping);
 		free(pn);

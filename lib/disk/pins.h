@@ -134,11 +134,11 @@ void pins_add(struct pins *, const struct pins_key *, off_t off,
     const struct os_folio *, enum pins_mapping);
 
 /*
- * Returns a blank, a pin with OS_FOLIO bytes of memory for a copy, to pass to pins_add_copy,
- * pins_add_lent or pins_blank_free.  Returns NULL above the limits, or if memory is short.  Call it on
- * disk threads, since it may map memory.
+ * Returns a blank, a pin with memory for a copy of up to `len` bytes, at most OS_FOLIO, to pass to pins_add_copy,
+ * pins_add_lent or pins_blank_free.  The memory is aligned to a page, and a power of two, from 64 KiB on.
+ * Returns NULL above the limits, or if memory is short.  Call it on disk threads, since it may map memory.
  */
-struct pin *pins_blank(struct pins *, const struct pins_key *);
+struct pin *pins_blank(struct pins *, const struct pins_key *, size_t len);
 void pins_blank_free(struct pins *, struct pin *);
 
 /*
@@ -196,7 +196,7 @@ bool pins_watched(const struct pin *);
 /* Returns true if the pin keeps its bytes in memory: any pin but one of PINS_WATCHED. */
 bool pins_keeps(const struct pin *);
 
-/* Returns the memory of a blank, OS_FOLIO bytes. */
+/* Returns the memory of a blank or copy. */
 void *pins_memory(struct pin *);
 
 /* Releases a reference, and sets the pointer to NULL.  Does nothing if the pointer is NULL. */

@@ -22,8 +22,9 @@ struct pin {
 	off_t pn_off;
 	size_t pn_len; /* length of the pin in the file, bytes */
 	void *pn_map;
-	int pn_pipe;  /* descriptor of a mapping's pipe, or -1 */
-	bool pn_copy; /* true if pn_map is a copy, memory of OS_FOLIO bytes */
+	int pn_pipe;	/* descriptor of a mapping's pipe, or -1 */
+	bool pn_copy;	/* true if pn_map is a copy */
+	size_t pn_room; /* size of a copy's memory, bytes */
 	/* written with the lock held (pins_unkeep), read without it */
 	_Atomic enum pins_mapping pn_mapping;
 	/* true if a transmission took and released this pin */

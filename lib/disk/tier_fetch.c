@@ -136,7 +136,7 @@ tier_fetch_run(struct job *job)
 
 	if (!tier_fetch_begin(tj))
 		return -ECANCELED;
-	pn = pins_blank(td->td_pins, &win->win_key);
+	pn = pins_blank(td->td_pins, &win->win_key, win->win_job.job_len);
 	n = pn == NULL
 		? -ENOMEM
 		: tier_read(td->td_tier, &key, win->win_off, pins_memory(pn));

@@ -147,8 +147,8 @@ tier_offer_reserve(struct tiered *td, size_t len)
 static struct pin *
 tier_offer_copy(struct tiered *td, const struct window *win)
 {
-	struct pin *pn = pins_blank(td->td_pins, &win->win_key);
 	size_t have = 0, len = win->win_job.job_len;
+	struct pin *pn = pins_blank(td->td_pins, &win->win_key, len);
 	long n = 1;
 
 	while (pn != NULL && have < len && n > 0) {

@@ -376,8 +376,8 @@ long os_path(int fd, char *path, size_t size);
 int os_fresh_version(int fd, struct os_version *);
 
 /*
- * Maps `len` bytes (OS_FOLIO) as one huge page if possible; os_unmap releases them.  Returns NULL on
- * failure.
+ * Maps `len` bytes, a power of two; OS_FOLIO bytes as one huge page if possible.  os_unmap releases them.  Returns
+ * NULL on failure.
  */
 void *os_huge_page(size_t len);
 

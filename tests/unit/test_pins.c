@@ -353,12 +353,14 @@ second_pin_of_a_window_is_unmapped_at_once(void **state)
 
 /* ------------------------------------------------------------------- copies */
 
+#define SHORT ((size_t)64 << 10)
+
 static const struct pins_key key = {.pk_dev = DEV, .pk_ino = INO};
 
 static void *
 add_copy(struct pins *ps, off_t off, size_t len)
 {
-	struct pin *pn = pins_blank(ps, &key);
+	struct pin *pn = pins_blank(ps, &key, OS_FOLIO);
 	void *memory;
 
 	assert_non_null(pn);
@@ -460,8 +462,41 @@ memory_of_copies_is_used_again(void **state)
 	assert_ptr_equal(add_copy(ps, 2 * (off_t)OS_FOLIO, PAGE), first);
 	assert_null(pins_take(ps, &key, 0));
 	/* What nobody has taken yet stays: somebody waits for it. */
-	assert_null(pins_blank(ps, &key));
+	assert_null(pins_blank(ps, &key, OS_FOLIO));
 	assert_int_equal(pins_bytes(ps), 2 * OS_FOLIO);
+	pins_destroy(&ps);
+}
+
+/* Copies of a few bytes leave room for those of other clients. */
+static void
+short_copies_take_little_of_the_limit(void **state)
+{
+	struct pins *ps = pins_create(OS_FOLIO, 1);
+	struct pin *pn;
+	off_t off, end = 10 * (off_t)SHORT;
+
+	(void)state;
+	for (off = 0; off < end; off += (off_t)SHORT) {
+		pn = pins_blank(ps, &key, 1);
+		assert_non_null(pn);
+		pins_add_copy(ps, pn, off, SHORT);
+	}
+	assert_int_equal(pins_bytes(ps), 10 * SHORT);
+	assert_null(pins_blank(ps, &key, OS_FOLIO));
+	for (off = 0; off < end; off += (off_t)SHORT) {
+		pn = pins_take(ps, &key, off);
+		assert_non_null(pn);
+		pins_release(ps, &pn);
+	}
+	/* They were sent, so a long one may have their memory. */
+	pn = pins_blank(ps, &key, OS_FOLIO);
+	assert_non_null(pn);
+	assert_int_equal(pins_bytes(ps), OS_FOLIO);
+	pins_blank_free(ps, pn);
+	pn = pins_blank(ps, &key, SHORT + 1);
+	assert_non_null(pn);
+	assert_int_equal(pins_bytes(ps), 2 * SHORT);
+	pins_blank_free(ps, pn);
 	pins_destroy(&ps);
 }
 
@@ -469,7 +504,7 @@ static void
 memory_that_is_not_used_is_unmapped_after_a_while(void **state)
 {
 	struct pins *ps = pins_create(OS_FOLIO, 1);
-	struct pin *pn = pins_blank(ps, &key);
+	struct pin *pn = pins_blank(ps, &key, OS_FOLIO);
 	void *memory = pins_memory(pn);
 	uint64_t dev = 0;
 
@@ -501,7 +536,7 @@ shorter_copy_of_a_window_gives_its_memory_back(void **state)
 	pn = pins_take(ps, &key, PAGE);
 	assert_ptr_equal(pins_copy(pn, 0), longer);
 	pins_release(ps, &pn);
-	pn = pins_blank(ps, &key); /* the third's */
+	pn = pins_blank(ps, &key, OS_FOLIO); /* the third's */
 	assert_int_equal(pins_bytes(ps), 3 * OS_FOLIO);
 	assert_non_null(pn);
 	pins_blank_free(ps, pn);
@@ -585,6 +620,7 @@ main(void)
 		copy_can_be_taken_for_a_while_after_its_last_reference),
 	    cmocka_unit_test(copy_waits_longer_for_its_first_reference),
 	    cmocka_unit_test(memory_of_copies_is_used_again),
+	    cmocka_unit_test(short_copies_take_little_of_the_limit),
 	    cmocka_unit_test(memory_that_is_not_used_is_unmapped_after_a_while),
 	    cmocka_unit_test(shorter_copy_of_a_window_gives_its_memory_back),
 	    cmocka_unit_test_setup_teardown(
