@@ -323,12 +323,12 @@ tier_id(const struct pins_key *key, off_t off)
 	    .id_off = (uint64_t)off};
 }
 
-/* Copies the record of a window.  Returns false if there is none, or the tier is off. */
+/* Copies the record of the window that has the byte at off.  Returns false if there is none, or the tier is off. */
 static bool
 tier_find(struct tier *ti, const struct pins_key *key, off_t off,
     struct tier_record *record)
 {
-	const struct tier_id id = tier_id(key, off);
+	const struct tier_id id = tier_id(key, off - off % (off_t)OS_FOLIO);
 	const struct tier_record *tr = NULL;
 	uint64_t now = clock_now();
 
@@ -345,14 +345,8 @@ bool
 tier_has(struct tier *ti, const struct pins_key *key, off_t off)
 {
 	struct tier_record record;
-	bool has = tier_find(ti, key, off, &record);
 
-	if (!has) {
-		meter_lock(&ti->ti_lock);
-		ti->ti_stats.tu_misses++;
-		pthread_mutex_unlock(&ti->ti_lock);
-	}
-	return has;
+	return tier_find(ti, key, off, &record);
 }
 
 bool
@@ -361,28 +355,29 @@ tier_missed(struct tier *ti, const struct pins_key *key, off_t off, size_t len)
 	const struct tier_id id = tier_id(key, off);
 	bool again;
 
-	if (id.id_size > ti->ti_size / TIER_LARGE)
-		return false;
 	meter_lock(&ti->ti_lock);
-	again = tier_seen_note(
-	    ti->ti_seen, tier_index_hash(&id), (size_t)off % OS_FOLIO, len);
+	ti->ti_stats.tu_misses++;
+	again = id.id_size <= ti->ti_size / TIER_LARGE &&
+		tier_seen_note(ti->ti_seen, tier_index_hash(&id),
+		    (size_t)off % OS_FOLIO, len);
 	pthread_mutex_unlock(&ti->ti_lock);
 	return again;
 }
 
 /*
- * Counts the result of a read, and removes the record if the read failed.  Returns `error`, or -ENOENT if
- * the record was evicted during the read, which does not count as corruption.
+ * Counts the result of a read of `len` bytes, and removes the record if the read failed.  Returns `error`, or
+ * -ENOENT if the record was evicted during the read, which does not count as corruption.
  */
 static int
-tier_count_read(struct tier *ti, const struct tier_record *tr, int error)
+tier_count_read(
+    struct tier *ti, const struct tier_record *tr, size_t len, int error)
 {
 	if (error == -EIO)
 		tier_failed(ti);
 	meter_lock(&ti->ti_lock);
 	if (error == 0) {
 		ti->ti_stats.tu_hits++;
-		ti->ti_stats.tu_hit_bytes += tr->tr_len;
+		ti->ti_stats.tu_hit_bytes += len;
 	} else if (!tier_index_has(ti->ti_index, tr->tr_number))
 		error = -ENOENT;
 	else {
@@ -393,24 +388,24 @@ tier_count_read(struct tier *ti, const struct tier_record *tr, int error)
 	return error;
 }
 
-long
-tier_read(struct tier *ti, const struct pins_key *key, off_t off, void *to)
+int
+tier_read(struct tier *ti, const struct pins_key *key, off_t off, size_t len,
+    void *to)
 {
+	const size_t from = (size_t)off % OS_FOLIO;
 	struct tier_record record;
-	int error;
 
-	if (!tier_find(ti, key, off, &record))
+	if (!tier_find(ti, key, off, &record) || from + len > record.tr_len)
 		return -ENOENT;
-	error = tier_count_read(ti, &record, tier_store_read(ti, &record, to));
-	return error == 0 ? (long)record.tr_len : error;
+	return tier_count_read(
+	    ti, &record, len, tier_store_read(ti, &record, from, len, to));
 }
 
 int
 tier_write(struct tier *ti, const struct pins_key *key, off_t off, void *from,
     size_t len)
 {
-	struct tier_record record = {
-	    .tr_id = tier_id(key, off), .tr_sum = tier_store_sum(from, len)};
+	struct tier_record record = {.tr_id = tier_id(key, off)};
 	uint64_t padded = tier_index_padded(len);
 	int error;
 
@@ -419,7 +414,7 @@ tier_write(struct tier *ti, const struct pins_key *key, off_t off, void *from,
 	tier_index_reserve(ti->ti_index, len, &record);
 	ti->ti_stats.tu_written += padded;
 	pthread_mutex_unlock(&ti->ti_lock);
-	error = tier_store_write(ti, &record, from, padded);
+	error = tier_store_write(ti, &record, from);
 	if (error != 0) {
 		tier_failed(ti);
 		return error;

@@ -3,7 +3,7 @@
  * pagewise-tier.data is a ring of windows, pagewise-tier.index has a record for each of them
  * (tier_index.h).
  *
- * A record has the version of its file (pins.h), and checksums of the window and of itself, so
+ * A record has the version of its file (pins.h), and checksums of the window's pieces and of itself, so
  * bytes that are torn, flipped, overwritten, or of an earlier version are never sent.  Writes are
  * not synchronised, so a power cut loses the windows whose bytes did not reach the disk.
  *
@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#define TIER_PIECE ((size_t)64 << 10) /* bytes with a checksum of their own */
 
 #define TIER_LATE_US 1000000  /* duration of a late read, microseconds */
 #define TIER_OFF_US  10000000 /* off time after an error, microseconds */
@@ -41,11 +43,11 @@ struct tier_stats {
 	bool tu_on;
 	bool tu_taken;	     /* true while another process holds the lock */
 	uint64_t tu_windows; /* windows in the tier */
-	uint64_t tu_hits;    /* windows read from the tier */
+	uint64_t tu_hits;    /* reads from the tier, each within a window */
 	uint64_t tu_hit_bytes;
-	/* lookups of windows that are not in the tier, or while the tier was off */
+	/* fetches of windows that are not in the tier, or while the tier was off */
 	uint64_t tu_misses;
-	uint64_t tu_corrupt; /* windows whose checksum was wrong */
+	uint64_t tu_corrupt; /* windows with a wrong checksum */
 	uint64_t tu_errors;  /* reads and writes that failed */
 	uint64_t tu_late;    /* reads that took TIER_LATE_US */
 	uint64_t tu_written; /* bytes written, rounded up to TIER_BLOCK */
@@ -81,22 +83,23 @@ void tier_leave(struct tier *);
 bool tier_is_left(struct tier *);
 void tier_unlock(struct tier *);
 
-/* Returns true if the window at `off` is in the tier.  Otherwise counts a miss.  Any thread. */
+/* Returns true if the window that has the byte at `off` is in the tier, and the tier is on.  Any thread. */
 bool tier_has(struct tier *, const struct pins_key *, off_t off);
 
 /*
- * Notes that a range, of one window, is fetched from the file's own disk.  Returns true if the tier
+ * Counts a miss: a range, of one window, is fetched from the file's own disk.  Returns true if the tier
  * admits the window: if a part of the range was noted before, while the last bytes, twice the size of
  * the tier, were noted, and if the file has at most half the size of the tier.  Any thread.
  */
 bool tier_missed(struct tier *, const struct pins_key *, off_t off, size_t len);
 
 /*
- * Reads a window into memory of OS_FOLIO bytes, aligned to TIER_BLOCK.  Returns the length of the
- * window, or -errno: -ENOENT if the window is no longer in the tier, -EBADMSG if its checksum is
- * wrong.
+ * Reads `len` bytes of a window into memory that is aligned to TIER_BLOCK, and as long as the next multiple
+ * of it.  The range begins at a multiple of TIER_PIECE, and ends at one or with the window.  Returns 0 or
+ * -errno: -ENOENT if the window is no longer in the tier, -EBADMSG if a checksum is wrong.
  */
-long tier_read(struct tier *, const struct pins_key *, off_t off, void *to);
+int tier_read(
+    struct tier *, const struct pins_key *, off_t off, size_t len, void *to);
 
 /*
  * Returns true if windows of this version of a file may be written: the times of the file are known,

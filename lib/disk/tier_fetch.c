@@ -19,15 +19,18 @@
 #define TIER_WIDEN \
 	4 /* a window for the tier is fetched whole if 1/TIER_WIDEN is needed */
 
-/* A job that reads a window from the tier. */
+/* A job that reads pieces of a window from the tier. */
 struct tier_job {
 	struct job tj_job; /* first member, as free(job) frees this struct */
 	struct tiered *tj_tiered;
-	struct window tj_window; /* the window on its own disk */
+	off_t tj_from; /* start of the first piece; job_len is the length */
+	struct pins_key tj_key;
 	/*
-	 * time at which the read began, microseconds, or 0; guarded by the lock of td_device, as
-	 * the fields below
+	 * what the waiters need, as it is read from its own disk if the tier cannot read it; guarded by the
+	 * lock of td_device, as the fields below
 	 */
+	struct window tj_window;
+	/* time at which the read began, microseconds, or 0 */
 	uint64_t tj_begun;
 	bool tj_given_up; /* true if the window is read from its own disk */
 	bool tj_late;	  /* true if tier_is_late was called */
@@ -71,16 +74,18 @@ tier_fetch_stats(struct pw_pool *pl, struct tier_stats *tu)
 
 /* ------------------------------------------------------------------- reads */
 
-/* Returns the chain of a window. */
+/* Returns the chain of a window's reads. */
 static size_t
-tier_fetch_chain(const struct pins_key *key, off_t off)
+tier_fetch_chain(const struct window *win)
 {
-	return (size_t)(key->pk_ino + (uint64_t)off / OS_FOLIO) % TIER_CHAINS;
+	return (size_t)(win->win_key.pk_ino +
+			(uint64_t)win->win_off / OS_FOLIO) %
+	       TIER_CHAINS;
 }
 
 /*
  * Gives up a read from the tier: returns its waiters, unlinks the job, so that no transmission
- * joins the job, and copies the description of the window.  The device's lock is held.
+ * joins the job, and copies the description of what they need.  The device's lock is held.
  */
 static struct pw_waiter *
 tier_fetch_give_up_locked(struct tier_job *tj, struct window *like)
@@ -94,8 +99,9 @@ tier_fetch_give_up_locked(struct tier_job *tj, struct window *like)
 	return list;
 }
 
+/* Gives up a read that failed.  A window that the tier has lost is offered to the tier again. */
 static void
-tier_fetch_give_up(struct tier_job *tj)
+tier_fetch_give_up(struct tier_job *tj, int error)
 {
 	struct pw_device *dv = tj->tj_tiered->td_device;
 	struct pw_waiter *list = NULL;
@@ -105,8 +111,10 @@ tier_fetch_give_up(struct tier_job *tj)
 	if (!tj->tj_given_up)
 		list = tier_fetch_give_up_locked(tj, &like);
 	pthread_mutex_unlock(&dv->dv_lock);
-	if (list != NULL)
-		fetch_resume(&like, list);
+	if (list == NULL)
+		return;
+	like.win_tier = error == -ENOENT || error == -EBADMSG;
+	fetch_resume(&like, list);
 }
 
 /* Notes that the read begins.  Returns false if the read was given up. */
@@ -123,30 +131,29 @@ tier_fetch_begin(struct tier_job *tj)
 	return wanted;
 }
 
-/* Reads the window into a copy.  If that fails, gives the read up. */
+/* Reads the pieces into a copy.  If that fails, gives the read up. */
 static int
 tier_fetch_run(struct job *job)
 {
 	struct tier_job *tj = (struct tier_job *)job;
 	struct tiered *td = tj->tj_tiered;
-	const struct window *win = &tj->tj_window;
-	const struct pins_key key = tier_fetch_key(win);
+	const size_t len = tj->tj_job.job_len;
 	struct pin *pn;
-	long n;
+	int error = -ENOMEM;
 
 	if (!tier_fetch_begin(tj))
 		return -ECANCELED;
-	pn = pins_blank(td->td_pins, &win->win_key, win->win_job.job_len);
-	n = pn == NULL
-		? -ENOMEM
-		: tier_read(td->td_tier, &key, win->win_off, pins_memory(pn));
-	if (n == (long)win->win_job.job_len) {
-		pins_add_copy(td->td_pins, pn, win->win_off, (size_t)n);
+	pn = pins_blank(td->td_pins, &tj->tj_window.win_key, len);
+	if (pn != NULL)
+		error = tier_read(td->td_tier, &tj->tj_key, tj->tj_from, len,
+		    pins_memory(pn));
+	if (error == 0) {
+		pins_add_copy(td->td_pins, pn, tj->tj_from, len);
 		return FETCHED_DIRECT;
 	}
 	if (pn != NULL)
 		pins_blank_free(td->td_pins, pn);
-	tier_fetch_give_up(tj);
+	tier_fetch_give_up(tj, error);
 	return -EAGAIN;
 }
 
@@ -166,27 +173,44 @@ tier_fetch_done(struct job *job, int error, uint64_t took)
 	td->td_reading--;
 }
 
-/*
- * Returns the job that reads the window, or NULL.  The device's lock is held, as in
- * tier_fetch_start.
- */
+/* Returns the end of the window of the tier that has the first byte of the range. */
+static off_t
+tier_fetch_window_end(const struct window *win)
+{
+	return offset_next(
+	    win->win_off, OS_FOLIO, win->win_key.pk_version.ov_size);
+}
+
+/* Sets *from and *len to the pieces that a read of the range reads from the tier. */
+static void
+tier_fetch_pieces(const struct window *win, off_t *from, size_t *len)
+{
+	off_t end = win->win_off + (off_t)win->win_job.job_len;
+
+	*from = win->win_off - win->win_off % (off_t)TIER_PIECE;
+	*len = (size_t)(offset_round_up(
+			    end, TIER_PIECE, tier_fetch_window_end(win)) -
+			*from);
+}
+
+/* Returns a job that reads these pieces, or NULL.  The device's lock is held, as in tier_fetch_start. */
 static struct tier_job *
-tier_fetch_find(struct tiered *td, const struct window *like)
+tier_fetch_find(
+    struct tiered *td, const struct window *like, off_t from, size_t len)
 {
 	struct tier_job *tj;
 
-	LIST_FOREACH(tj,
-	    &td->td_chains[tier_fetch_chain(&like->win_key, like->win_off)],
-	    tj_link)
-	if (tj->tj_window.win_off == like->win_off &&
+	LIST_FOREACH(tj, &td->td_chains[tier_fetch_chain(like)], tj_link)
+	if (tj->tj_from <= from &&
+	    tj->tj_from + (off_t)tj->tj_job.job_len >= from + (off_t)len &&
 	    pins_same_key(&tj->tj_window.win_key, &like->win_key))
 		break;
 	return tj;
 }
 
 static int
-tier_fetch_start(struct tiered *td, const struct window *like, enum admit admit,
-    struct tier_job **out)
+tier_fetch_start(struct tiered *td, const struct window *like, off_t from,
+    size_t len, struct tier_job **out)
 {
 	struct tier_job *tj = calloc(1, sizeof(*tj));
 	int error;
@@ -196,25 +220,39 @@ tier_fetch_start(struct tiered *td, const struct window *like, enum admit admit,
 	tj->tj_job.job_run = tier_fetch_run;
 	tj->tj_job.job_done = tier_fetch_done;
 	tj->tj_job.job_kind = like->win_job.job_kind;
-	tj->tj_job.job_len = like->win_job.job_len;
+	tj->tj_job.job_len = len;
 	tj->tj_tiered = td;
+	tj->tj_from = from;
+	tj->tj_key = tier_fetch_key(like);
 	tj->tj_window = *like;
-	error = pool_enqueue(td->td_device, &tj->tj_job, admit);
+	error = pool_enqueue(td->td_device, &tj->tj_job, ADMIT_HINT);
 	if (error != 0) {
 		free(tj);
 		return error;
 	}
-	LIST_INSERT_HEAD(
-	    &td->td_chains[tier_fetch_chain(&like->win_key, like->win_off)], tj,
-	    tj_link);
+	LIST_INSERT_HEAD(&td->td_chains[tier_fetch_chain(like)], tj, tj_link);
 	td->td_reading++;
 	*out = tj;
 	return 0;
 }
 
+/* Extends a window to a range of the same window of the tier. */
+static void
+tier_fetch_extend(struct window *win, const struct window *like)
+{
+	off_t end = win->win_off + (off_t)win->win_job.job_len,
+	      like_end = like->win_off + (off_t)like->win_job.job_len;
+
+	if (like->win_off < win->win_off)
+		win->win_off = like->win_off;
+	if (like_end > end)
+		end = like_end;
+	win->win_job.job_len = (size_t)(end - win->win_off);
+}
+
 /*
- * Has a disk thread read the window from the tier.  Returns 0, or -errno if the window must be read
- * from its own disk.
+ * Has a disk thread read the range from the tier.  Returns 0, -ENOENT if the tier does not have its window, or
+ * another -errno if the tier's queue is full, or memory is short.
  */
 static int
 tier_fetch_from_tier(struct tiered *td, const struct window *like,
@@ -224,54 +262,58 @@ tier_fetch_from_tier(struct tiered *td, const struct window *like,
 	struct pw_device *dv = td->td_device;
 	struct tier_job *tj;
 	int error = 0;
+	size_t len;
+	off_t from;
 
 	if (!tier_has(td->td_tier, &key, like->win_off))
 		return -ENOENT;
+	tier_fetch_pieces(like, &from, &len);
 	meter_lock(&dv->dv_lock);
-	tj = tier_fetch_find(td, like);
+	tj = tier_fetch_find(td, like, from, len);
 	if (tj == NULL)
-		error = tier_fetch_start(td, like, ADMIT_HINT, &tj);
-	if (error == 0)
+		error = tier_fetch_start(td, like, from, len, &tj);
+	if (error == 0) {
+		tier_fetch_extend(&tj->tj_window, like);
 		pool_await(&tj->tj_job, lp, w);
+	}
 	pthread_mutex_unlock(&dv->dv_lock);
 	return error;
 }
 
 /*
- * Describes the whole window that has the byte at off.  Sets win_lent if the residency of the file cannot be
- * checked, since a loop sends such a file only from copies.  Returns false if no window of the file can be in
+ * Describes a range.  Sets win_lent if the residency of the file cannot be checked, since a loop sends such a
+ * file only from copies.  Returns false if the range is not in one window, or no window of the file can be in
  * the tier.
  */
 static bool
-tier_fetch_describe(struct pw_file *file, off_t off, enum fetch_how how,
-    enum admit admit, struct window *like)
+tier_fetch_describe(struct pw_file *file, off_t off, size_t len,
+    enum fetch_how how, enum admit admit, struct window *like)
 {
 	struct pw_device *dv = file_priv(file)->fp_device;
-	const off_t from = off - off % (off_t)OS_FOLIO;
 	const bool copies = tier_fetch_needs_copy(file);
 
 	*like = (struct window){
-	    .win_job = {.job_kind = pool_window_kind(admit),
-		.job_len = (size_t)(offset_add(from, OS_FOLIO, file->fil_size) -
-				    from)},
+	    .win_job = {.job_kind = pool_window_kind(admit), .job_len = len},
 	    .win_device = dv,
 	    .win_fd = file->fil_fd,
 	    .win_key = pins_key(file),
-	    .win_off = from,
+	    .win_off = off,
 	    .win_how = copies ? FETCH_PAGES : how,
 	    .win_lent = copies,
 	};
-	return file->fil_dev != dv->dv_pool->pl_tiered->td_device->dv_id &&
+	return off + (off_t)len <= tier_fetch_window_end(like) &&
+	       file->fil_dev != dv->dv_pool->pl_tiered->td_device->dv_id &&
 	       tier_place(file, &like->win_place);
 }
 
-/* Notes a miss of a range in the window, and returns true if the window is to be written. */
+/* Notes a miss of the range, and returns true if its window is to be written. */
 static bool
-tier_fetch_missed(struct tiered *td, const struct window *like, off_t off,
-    size_t len, enum tier_use *use)
+tier_fetch_missed(
+    struct tiered *td, const struct window *like, enum tier_use *use)
 {
 	const struct pins_key key = tier_fetch_key(like);
-	bool again = tier_missed(td->td_tier, &key, off, len);
+	bool again = tier_missed(
+	    td->td_tier, &key, like->win_off, like->win_job.job_len);
 
 	if (*use == TIER_UNDECIDED)
 		*use = again ? TIER_WRITES : TIER_READS;
@@ -279,19 +321,32 @@ tier_fetch_missed(struct tiered *td, const struct window *like, off_t off,
 }
 
 bool
-tier_fetch_can_copy(struct pw_file *file, off_t off, enum tier_use *use)
+tier_fetch_can_copy(
+    struct pw_file *file, off_t off, size_t len, enum tier_use *use)
 {
 	struct tiered *td = file_priv(file)->fp_device->dv_pool->pl_tiered;
 	struct pins_key key;
 	struct window like;
 
-	if (!tier_fetch_describe(file, off, FETCH_PAGES, ADMIT_BEGUN, &like))
+	if (!tier_fetch_describe(
+		file, off, len, FETCH_PAGES, ADMIT_BEGUN, &like))
 		return false;
 	key = tier_fetch_key(&like);
-	return *use == TIER_WRITES ||
-	       tier_has(td->td_tier, &key, like.win_off) ||
-	       tier_fetch_missed(
-		   td, &like, like.win_off, like.win_job.job_len, use);
+	return *use == TIER_WRITES || tier_has(td->td_tier, &key, off) ||
+	       tier_fetch_missed(td, &like, use);
+}
+
+/* Describes the whole window, which is written to the tier, if a large part of it is needed. */
+static void
+tier_fetch_widen(struct window *like)
+{
+	const off_t from = like->win_off - like->win_off % (off_t)OS_FOLIO;
+	const size_t whole = (size_t)(tier_fetch_window_end(like) - from);
+
+	if (whole > TIER_WIDEN * like->win_job.job_len)
+		return;
+	like->win_off = from;
+	like->win_job.job_len = whole;
 }
 
 int
@@ -300,21 +355,16 @@ tier_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
 {
 	struct tiered *td = file_priv(file)->fp_device->dv_pool->pl_tiered;
 	struct window like;
-	size_t whole;
+	int error;
 
-	if (!tier_fetch_describe(file, off, how, admit, &like))
+	if (!tier_fetch_describe(file, off, len, how, admit, &like))
 		return pool_fetch(file, off, len, how, admit, w);
-	whole = like.win_job.job_len;
-	if (off + (off_t)len > like.win_off + (off_t)whole)
-		return pool_fetch(file, off, len, how, admit, w);
-	like.win_tier = true; /* written again if the tier cannot read it */
-	if (tier_fetch_from_tier(td, &like, file_priv(file)->fp_loop, w) == 0)
+	error = tier_fetch_from_tier(td, &like, file_priv(file)->fp_loop, w);
+	if (error == 0)
 		return 0;
-	like.win_tier = tier_fetch_missed(td, &like, off, len, use);
-	if (!like.win_tier || whole > TIER_WIDEN * len) {
-		like.win_off = off;
-		like.win_job.job_len = len;
-	}
+	like.win_tier = error == -ENOENT && tier_fetch_missed(td, &like, use);
+	if (like.win_tier)
+		tier_fetch_widen(&like);
 	return fetch_window(file, &like, admit, w);
 }
 

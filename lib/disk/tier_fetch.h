@@ -1,5 +1,5 @@
 /*
- * tier_fetch: fetches windows from the tier (tier.h), and writes windows to the tier that were
+ * tier_fetch: fetches parts of windows from the tier (tier.h), and writes windows to the tier that were
  * fetched from their own disks.  A window of the tier is a whole OS_FOLIO of a file, or the rest at
  * the end of the file.
  */
@@ -27,8 +27,8 @@ bool tier_fetch_exists(const struct pw_pool *);
 
 /*
  * Fetches a range as pool_fetch does.  If the tier has the window of the range, a disk thread reads
- * the window from the tier into a copy (pins.h).  Otherwise a disk thread fetches the range from its
- * own disk, as `how` requires, and the window may then be written to the tier, as *use says.  Decides *use
+ * the range from the tier, in whole pieces, into a copy (pins.h); the caller has taken budget for
+ * tier_fetch_room bytes.  Otherwise a disk thread fetches the range from its own disk, as `how` requires, and the window may then be written to the tier, as *use says.  Decides *use
  * at the first miss.  For a file that needs copies the disk thread makes a copy in both cases, if the
  * limit of pins permits.  Loop's thread.
  */
@@ -39,11 +39,20 @@ int tier_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how how,
 bool tier_fetch_needs_copy(const struct pw_file *);
 
 /*
- * Returns true if tier_fetch of the window at off would read the tier, or, for TIER_WRITES, the file's
- * own disk, into a copy.  Decides *use, and counts a miss, as tier_fetch does.  Only for files that need
- * copies.  Loop's thread.
+ * Returns true if tier_fetch of the range would read the tier, or, for TIER_WRITES, the file's own disk, into
+ * a copy.  Decides *use, and counts a miss, as tier_fetch does.  Only for files that need copies.  Loop's thread.
  */
-bool tier_fetch_can_copy(struct pw_file *, off_t off, enum tier_use *use);
+bool tier_fetch_can_copy(
+    struct pw_file *, off_t off, size_t len, enum tier_use *use);
+
+/* Returns the bytes of the pieces that have a range of len bytes, at least 1, at off. */
+static inline size_t
+tier_fetch_room(off_t off, size_t len)
+{
+	const size_t before = (size_t)off % TIER_PIECE;
+
+	return (before + len + TIER_PIECE - 1) / TIER_PIECE * TIER_PIECE;
+}
 
 /*
  * Fetches the windows of late reads from their own disks.  Has a disk thread prepare or unlock the

@@ -32,7 +32,7 @@ struct tier_record {
 	struct tier_id tr_id;
 	uint64_t tr_at;	 /* bytes appended to the ring before this record */
 	uint64_t tr_len; /* bytes of the window; 0 for a removed record */
-	uint64_t tr_sum; /* checksum of the window */
+	uint64_t tr_sum; /* checksum of the checksums of the window's pieces */
 	uint64_t tr_spare[3];
 	uint64_t tr_check; /* checksum of the fields above */
 };

@@ -62,14 +62,11 @@ int tier_store_load_header(struct tier *);
  */
 struct tier_index *tier_store_load(struct tier *);
 
-/* Reads the bytes of a record.  Returns 0, -EIO or -EBADMSG. */
-int tier_store_read(struct tier *, const struct tier_record *, void *to);
+/* Reads [off, off + len) of the window of a record, as tier_read does.  Returns 0, -EIO or -EBADMSG. */
+int tier_store_read(struct tier *, const struct tier_record *, size_t off,
+    size_t len, void *to);
 
-/* Sets tr_check, and writes `padded` bytes of a window and then its record.  Returns 0 or -errno. */
-int tier_store_write(
-    struct tier *, struct tier_record *, const void *from, uint64_t padded);
-
-/* Returns the checksum of a window. */
-uint64_t tier_store_sum(const void *from, size_t len);
+/* Sets tr_sum and tr_check, and writes a window, its checksums, and its record.  Returns 0 or -errno. */
+int tier_store_write(struct tier *, struct tier_record *, const void *from);
 
 #endif

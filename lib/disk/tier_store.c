@@ -24,10 +24,19 @@
 #define TIER_DATA    "pagewise-tier.data"
 #define TIER_INDEX   "pagewise-tier.index"
 #define TIER_MAGIC   0x7061676577697365U /* "pagewise" */
-#define TIER_VERSION 1
+#define TIER_VERSION 2
 #define TIER_BATCH   8192 /* records that are loaded at once: 1 MiB */
+#define TIER_PIECES  (OS_FOLIO / TIER_PIECE)
 
 _Static_assert(sizeof(struct tier_record) == 128, "the index file");
+
+/*
+ * Checksums of a window's pieces.  They are read with the window, from TIER_INDEX, where they follow the
+ * records.
+ */
+struct tier_sums {
+	uint64_t ts_sums[TIER_PIECES];
+};
 
 /* Header in the first block of TIER_INDEX.  The first block of TIER_DATA has only th_magic. */
 struct tier_header {
@@ -87,6 +96,15 @@ tier_store_record_offset(const struct tier *ti, uint64_t number)
 		       number % ti->ti_most * sizeof(struct tier_record));
 }
 
+/* Returns the offset of the checksums of a slot in TIER_INDEX. */
+static off_t
+tier_store_sums_offset(const struct tier *ti, uint64_t slot)
+{
+	return tier_store_record_offset(ti, ti->ti_most - 1) +
+	       (off_t)(sizeof(struct tier_record) +
+		       slot * sizeof(struct tier_sums));
+}
+
 /* Returns the offset of a record's window in TIER_DATA. */
 static off_t
 tier_store_data_offset(const struct tier *ti, const struct tier_record *tr)
@@ -140,8 +158,7 @@ tier_store_open_files(struct tier *ti, int dir)
 		    tier_store_open_file(dir, TIER_INDEX, false, &ti->ti_file);
 	if (error == 0)
 		error = os_store_extend(
-		    ti->ti_file, tier_store_record_offset(ti, ti->ti_most - 1) +
-				     (off_t)sizeof(struct tier_record));
+		    ti->ti_file, tier_store_sums_offset(ti, ti->ti_most));
 	if (error == 0)
 		error = os_store_extend(
 		    ti->ti_data, (off_t)(TIER_BLOCK + ti->ti_size));
@@ -225,32 +242,73 @@ tier_store_load(struct tier *ti)
 	return tx;
 }
 
-uint64_t
-tier_store_sum(const void *from, size_t len)
+/* Returns the bytes of checksums that a window has. */
+static size_t
+tier_store_sums_len(const struct tier_record *tr)
 {
-	return XXH3_64bits(from, len);
+	return (size_t)(tr->tr_len + TIER_PIECE - 1) / TIER_PIECE *
+	       sizeof(uint64_t);
 }
 
-int
-tier_store_read(struct tier *ti, const struct tier_record *tr, void *to)
+/* Returns the checksum of the piece at off, of the `len` bytes in memory. */
+static uint64_t
+tier_store_sum(const void *from, size_t off, size_t len)
 {
-	if (!tier_store_read_all(ti->ti_data, to,
-		(size_t)tier_index_padded(tr->tr_len),
-		tier_store_data_offset(ti, tr)))
+	return XXH3_64bits((const char *)from + off,
+	    len - off < TIER_PIECE ? len - off : TIER_PIECE);
+}
+
+/* Reads the checksums of a window.  Returns 0, -EIO or -EBADMSG. */
+static int
+tier_store_read_sums(
+    struct tier *ti, const struct tier_record *tr, struct tier_sums *ts)
+{
+	const size_t len = tier_store_sums_len(tr);
+
+	if (!tier_store_read_all(ti->ti_file, ts, len,
+		tier_store_sums_offset(ti, tr->tr_number % ti->ti_most)))
 		return -EIO;
-	return tier_store_sum(to, (size_t)tr->tr_len) == tr->tr_sum ? 0
-								    : -EBADMSG;
+	return XXH3_64bits(ts, len) == tr->tr_sum ? 0 : -EBADMSG;
 }
 
 int
-tier_store_write(
-    struct tier *ti, struct tier_record *tr, const void *from, uint64_t padded)
+tier_store_read(struct tier *ti, const struct tier_record *tr, size_t off,
+    size_t len, void *to)
 {
+	struct tier_sums ts;
+	int error = tier_store_read_sums(ti, tr, &ts);
+	size_t i;
+
+	if (error == 0 && !tier_store_read_all(ti->ti_data, to,
+			      (size_t)tier_index_padded(len),
+			      tier_store_data_offset(ti, tr) + (off_t)off))
+		error = -EIO;
+	for (i = 0; error == 0 && i < len; i += TIER_PIECE)
+		if (tier_store_sum(to, i, len) !=
+		    ts.ts_sums[(off + i) / TIER_PIECE])
+			error = -EBADMSG;
+	return error;
+}
+
+int
+tier_store_write(struct tier *ti, struct tier_record *tr, const void *from)
+{
+	const size_t len = tier_store_sums_len(tr);
+	struct tier_sums ts;
+	size_t i;
 	int error;
 
+	for (i = 0; i < tr->tr_len; i += TIER_PIECE)
+		ts.ts_sums[i / TIER_PIECE] =
+		    tier_store_sum(from, i, (size_t)tr->tr_len);
+	tr->tr_sum = XXH3_64bits(&ts, len);
 	tr->tr_check = tier_store_check(ti, tr);
-	error = tier_store_write_all(
-	    ti->ti_data, from, padded, tier_store_data_offset(ti, tr));
+	error = tier_store_write_all(ti->ti_data, from,
+	    (size_t)tier_index_padded(tr->tr_len),
+	    tier_store_data_offset(ti, tr));
+	if (error == 0)
+		error = tier_store_write_all(ti->ti_file, &ts, len,
+		    tier_store_sums_offset(ti, tr->tr_number % ti->ti_most));
 	if (error == 0)
 		error = tier_store_write_all(ti->ti_file, tr, sizeof(*tr),
 		    tier_store_record_offset(ti, tr->tr_number));

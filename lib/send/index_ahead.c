@@ -31,6 +31,7 @@ struct index_ahead {
 	off_t ix_from;	    /* start of the next window to fetch, or -1 */
 	off_t ix_end;	    /* end of the window in flight */
 	off_t ix_last;	    /* end of the last window to fetch */
+	size_t ix_room;	    /* bytes of budget taken for the window in flight */
 	enum fetch_how ix_how;
 	enum tier_use ix_use;
 	bool ix_tier;  /* true if windows may come from the tier */
@@ -127,13 +128,14 @@ index_ahead_next(struct index_ahead *ix)
 	ix->ix_end = offset_next(ix->ix_from, OS_FOLIO, ix->ix_last);
 	residency_round(ix->ix_file, &ix->ix_from, &ix->ix_end);
 	len = (size_t)(ix->ix_end - ix->ix_from);
+	ix->ix_room = ix->ix_tier ? tier_fetch_room(ix->ix_from, len) : len;
 	if (index_ahead_has(ix) || !pool_room_plenty(dv) ||
-	    pool_room_take(dv, len, false, lp, NULL) != 0) {
+	    pool_room_take(dv, ix->ix_room, false, lp, NULL) != 0) {
 		index_ahead_free(ix);
 		return;
 	}
 	if (index_ahead_fetch(ix) != 0) {
-		pool_room_give(dv, len);
+		pool_room_give(dv, ix->ix_room);
 		index_ahead_free(ix);
 		return;
 	}
@@ -160,8 +162,7 @@ index_ahead_fetched(struct pw_waiter *w)
 	struct index_ahead *ix = (struct index_ahead *)w;
 	int error = w->wt_error;
 
-	pool_room_give(
-	    index_ahead_device(ix), (size_t)(ix->ix_end - ix->ix_from));
+	pool_room_give(index_ahead_device(ix), ix->ix_room);
 	if (error == 0)
 		index_ahead_arrived(ix);
 	ix->ix_from = ix->ix_end;

@@ -149,10 +149,12 @@ send_unpin(struct pw_send *s)
 
 /*
  * send_fetch fetches the range as tier_fetch does if send_takes_tier returns true, and as
- * pool_fetch does otherwise.  send_takes_tier may call admission_judge, as send_drops does.
+ * pool_fetch does otherwise; send_fetch_room returns the budget that the fetch takes.  send_takes_tier may
+ * call admission_judge, as send_drops does.
  */
 int send_fetch(
     struct pw_send *, off_t off, size_t len, enum admit, struct pw_waiter *);
+size_t send_fetch_room(struct pw_send *, off_t off, size_t len);
 bool send_takes_tier(struct pw_send *);
 
 /* Returns the number of the client if the disk seeks, or else 0: see wt_client. */

@@ -209,7 +209,8 @@ prefetch_window(struct pw_send *s, send_fetch_f fetch)
 	residency_round(s->snd_file, &from, &end);
 	if (!send_priv(s)->ss_granted &&
 	    !pool_fetching(s->snd_file, from, end)) {
-		send_priv(s)->ss_wanted = (size_t)(end - from);
+		send_priv(s)->ss_wanted =
+		    send_fetch_room(s, from, (size_t)(end - from));
 		error = send_room_take(
 		    s, send_priv(s)->ss_wanted, prefetch_room_done);
 		if (error == -EINPROGRESS)
@@ -453,7 +454,8 @@ static bool
 prefetch_can_copy(struct pw_send *s)
 {
 	enum tier_use use = send_priv(s)->ss_tier_use;
-	bool can = tier_fetch_can_copy(s->snd_file, s->snd_off, &use);
+	size_t len = (size_t)(send_window_end(s, s->snd_off) - s->snd_off);
+	bool can = tier_fetch_can_copy(s->snd_file, s->snd_off, len, &use);
 
 	send_priv(s)->ss_tier_use = use;
 	return can;

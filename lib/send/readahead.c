@@ -25,6 +25,7 @@ struct ahead {
 	struct ahead *ah_next; /* fetch of the next window, or NULL */
 	off_t ah_from;
 	off_t ah_end;
+	size_t ah_room; /* bytes of budget taken */
 	bool ah_arrived;
 	int ah_error;	/* result of the fetch, valid if ah_arrived */
 	bool ah_direct; /* true if the window was read past the page cache */
@@ -32,12 +33,6 @@ struct ahead {
 	/* true if the window is dropped because the transmission has ended */
 	bool ah_drops;
 };
-
-static size_t
-readahead_length(const struct ahead *ah)
-{
-	return (size_t)(ah->ah_end - ah->ah_from);
-}
 
 static void
 readahead_free(struct ahead *ah)
@@ -50,7 +45,7 @@ readahead_free(struct ahead *ah)
 static void
 readahead_take(struct ahead *ah, struct pw_send *s)
 {
-	holder_add(s, readahead_length(ah));
+	holder_add(s, ah->ah_room);
 	if (ah->ah_error == 0 && !ah->ah_direct) {
 		residency_fetched(
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
@@ -80,12 +75,12 @@ readahead_take_arrived(struct pw_send *s)
 static void
 readahead_abandon(struct ahead *ah)
 {
-	pool_room_give(file_priv(ah->ah_file)->fp_device, readahead_length(ah));
+	pool_room_give(file_priv(ah->ah_file)->fp_device, ah->ah_room);
 	if (ah->ah_error == 0 && !ah->ah_direct && ah->ah_drops) {
 		drop_behind_add(
 		    ah->ah_file, ah->ah_from, ah->ah_end - ah->ah_from, 0);
 		pool_dropped(file_priv(ah->ah_file)->fp_loop->lp_pool,
-		    readahead_length(ah));
+		    (size_t)(ah->ah_end - ah->ah_from));
 	}
 	readahead_free(ah);
 }
@@ -137,13 +132,14 @@ readahead_start(struct pw_send *s, off_t from, off_t end)
 	ah->ah_file = s->snd_file;
 	ah->ah_from = from;
 	ah->ah_end = end;
-	if (send_room_take(s, len, NULL) != 0) {
+	ah->ah_room = send_fetch_room(s, from, len);
+	if (send_room_take(s, ah->ah_room, NULL) != 0) {
 		free(ah);
 		return false;
 	}
 	pw_file_ref(s->snd_file);
 	if (send_fetch(s, from, len, ADMIT_HINT, &ah->ah_waiter) != 0) {
-		pool_room_give(file_priv(s->snd_file)->fp_device, len);
+		pool_room_give(file_priv(s->snd_file)->fp_device, ah->ah_room);
 		readahead_free(ah);
 		return false;
 	}

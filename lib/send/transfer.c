@@ -141,6 +141,13 @@ send_fetch(struct pw_send *s, off_t off, size_t len, enum admit admit,
 	return error;
 }
 
+/* Counts whole pieces also for a range that the tier does not have, which costs no search. */
+size_t
+send_fetch_room(struct pw_send *s, off_t off, size_t len)
+{
+	return send_takes_tier(s) ? tier_fetch_room(off, len) : len;
+}
+
 int
 send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 {

@@ -262,11 +262,13 @@ metrics_disk_write_tier(const struct metrics *mt, struct evbuffer *out)
 	prometheus_simple(out, "pagewise_tier_windows", "gauge", tu.tu_windows,
 	    "Windows in the tier.");
 	prometheus_simple(out, "pagewise_tier_hits_total", "counter",
-	    tu.tu_hits, "Windows read from the tier.");
+	    tu.tu_hits,
+	    "Reads from the tier, each of a window or a part of one.");
 	prometheus_simple(out, "pagewise_tier_hit_bytes_total", "counter",
 	    tu.tu_hit_bytes, "Bytes read from the tier.");
 	prometheus_simple(out, "pagewise_tier_misses_total", "counter",
-	    tu.tu_misses, "Windows looked up in the tier and not found there.");
+	    tu.tu_misses,
+	    "Reads from slow disks, since the tier did not have the window.");
 	prometheus_simple(out, "pagewise_tier_written_bytes_total", "counter",
 	    tu.tu_written, "Bytes written to the tier.");
 	prometheus_simple(out, "pagewise_tier_skipped_total", "counter",
