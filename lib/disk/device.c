@@ -234,6 +234,12 @@ pool_room_plenty(struct pw_device *dv)
 	    device_seeks(dv) ? 1 : POOL_PLENTY);
 }
 
+bool
+pool_room_half(struct pw_device *dv)
+{
+	return budget_plenty(dv->dv_pool->pl_room, &dv->dv_room, 1);
+}
+
 int
 pool_room_take(struct pw_device *dv, size_t len, bool slow, struct pw_loop *lp,
     struct pw_waiter *w)

@@ -133,12 +133,14 @@ bool pool_fetching_some(struct pw_file *, off_t off, off_t end);
 
 /*
  * pool_room_take, pool_room_give and pool_room_plenty call the functions of budget.h for the device.
- * pool_room returns the pool's budget, which is a third of memory at first.  Loop's thread.
+ * pool_room_half returns true if the device uses less than what is left.  pool_room returns the pool's
+ * budget, which is a third of memory at first.  Loop's thread.
  */
 int pool_room_take(struct pw_device *, size_t len, bool slow, struct pw_loop *,
     struct pw_waiter *);
 void pool_room_give(struct pw_device *, size_t len);
 bool pool_room_plenty(struct pw_device *);
+bool pool_room_half(struct pw_device *);
 struct budget *pool_room(struct pw_pool *);
 
 /*

@@ -60,12 +60,14 @@ send_window_choose(struct pw_send *s)
 {
 	struct pw_device *dv = file_priv(s->snd_file)->fp_device;
 	struct window_facts wf;
+	bool guess;
 	size_t size;
 
 	send_rate_measure(s);
+	guess = s->snd_rate == 0;
 	wf = (struct window_facts){
-	    .wf_rate = s->snd_rate > 0 ? s->snd_rate : s->snd_loop->lp_rate,
-	    .wf_guess = s->snd_rate == 0,
+	    .wf_rate = guess ? s->snd_loop->lp_rate : s->snd_rate,
+	    .wf_guess = guess && !pool_room_half(dv),
 	    .wf_latency = device_latency(dv),
 	    .wf_plenty = pool_room_plenty(dv),
 	    .wf_seeks = device_seeks(dv),
@@ -73,7 +75,7 @@ send_window_choose(struct pw_send *s)
 	};
 	/* Bytes above the rate limit would wait, and use memory that other transmissions need. */
 	if (s->snd_pace > 0) {
-		if (wf.wf_guess || wf.wf_rate > s->snd_pace)
+		if (guess || wf.wf_rate > s->snd_pace)
 			wf.wf_rate = s->snd_pace;
 		wf.wf_guess = wf.wf_plenty = false;
 		wf.wf_lead = 0;
@@ -81,8 +83,7 @@ send_window_choose(struct pw_send *s)
 	/* A client of a bounded loop might not read, so a new transmission starts with a small window. */
 	if (send_bound(s) > 0)
 		wf.wf_plenty = false;
-	size =
-	    send_bound(s) > 0 && wf.wf_guess ? WINDOW_LEAST : window_size(&wf);
+	size = send_bound(s) > 0 && guess ? WINDOW_LEAST : window_size(&wf);
 	if (s->snd_readahead == PW_READAHEAD_AUTO)
 		send_priv(s)->ss_window = size;
 	send_priv(s)->ss_lead = window_lead(&wf, send_priv(s)->ss_window);

@@ -18,12 +18,12 @@
 #include <stdint.h>
 
 #define WINDOW_LEAST ((size_t)64 << 10)
-#define WINDOW_GUESS ((size_t)256 << 10) /* largest window for a guessed rate */
+#define WINDOW_GUESS ((size_t)256 << 10) /* largest window for a guess */
 #define WINDOW_MOST  ((size_t)2 << 20)
 
 struct window_facts {
 	uint64_t wf_rate; /* rate of the client, bytes/s; 0 if unknown */
-	/* true if wf_rate is the median of other clients */
+	/* true if wf_rate is the median of other clients, and half of the budget is used (pool_room_half) */
 	bool wf_guess;
 	uint64_t wf_latency; /* time of a fetch with its queue, microseconds */
 	bool wf_plenty;	     /* result of budget_plenty, or false */

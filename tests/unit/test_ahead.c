@@ -355,6 +355,24 @@ windows_are_small_if_memory_is_short(void **state)
 	end(&dl);
 }
 
+/* Else the windows of many fast clients, which are all new at first, would be read by pages. */
+static void
+first_windows_are_whole_while_half_of_the_budget_is_left(void **state)
+{
+	struct download dl;
+	size_t taken;
+
+	begin(&dl, *state, "nodiskio");
+	taken = take_all_room(&dl);
+	pool_room_give(file_priv(dl.dl_file)->fp_device, taken / 2);
+	assert_false(pool_room_plenty(file_priv(dl.dl_file)->fp_device));
+	first_window(&dl);
+	assert_in_range(pages_resident(dl.dl_file->fil_fd, 0, (size_t)SIZE),
+	    pages_in(WINDOW_MOST), pages_in((size_t)SIZE));
+	pool_room_give(file_priv(dl.dl_file)->fp_device, taken - taken / 2);
+	end(&dl);
+}
+
 /* Once at once, then after a pause; the third fetch is taken for the answer. */
 static void
 what_is_evicted_is_fetched_again_after_a_pause(void **state)
@@ -445,6 +463,7 @@ main(void)
 	    TEST(without_budget_a_transmission_waits),
 	    TEST(a_cancelled_wait_for_budget_returns_it),
 	    TEST(windows_are_small_if_memory_is_short),
+	    TEST(first_windows_are_whole_while_half_of_the_budget_is_left),
 	    TEST(what_is_evicted_is_fetched_again_after_a_pause),
 	    TEST(a_chunk_that_is_locked_is_not_taken_for_evicted),
 	    SINK(only_the_first_window_is_waited_for),
