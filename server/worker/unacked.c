@@ -2,11 +2,14 @@
  * unacked: see unacked.h.
  */
 #include "lib/pagewise.h"
+#include "lib/util/clock.h"
 
 #include "server/worker/unacked.h"
 
-#define ASKS	  4   /* sockets queried after a write */
-#define TICK_ASKS 512 /* sockets queried per tick, in 0.1 ms */
+#define ASKS	   4 /* sockets queried after a write that would raise the level */
+#define ROUND_ASKS 64	 /* most sockets queried every ROUND_US, in 20 us */
+#define ROUND_US   10000 /* microseconds */
+#define TICK_ASKS  512	 /* sockets queried per tick, in 0.1 ms */
 
 void
 unacked_init(struct unacked *un, uint64_t share)
@@ -54,6 +57,24 @@ unacked_look(struct unacked *un, unsigned asks)
 	return un->un_level == TCP_LITTLE && was != TCP_LITTLE;
 }
 
+/* Returns how many sockets to query after a write: on average ASKS at most, and by time at most. */
+static unsigned
+unacked_asks(struct unacked *un)
+{
+	unsigned writes = ++un->un_writes;
+	uint64_t now;
+
+	if (un->un_bytes <= un->un_share / 8 * 3)
+		return 0;
+	now = clock_now();
+	if (now >= un->un_round + ROUND_US) {
+		un->un_round = now;
+		un->un_writes = 0;
+		return writes < ROUND_ASKS / ASKS ? ASKS * writes : ROUND_ASKS;
+	}
+	return unacked_level_of(un) > un->un_level ? ASKS : 0;
+}
+
 bool
 unacked_gave(
     struct unacked *un, struct unacked_item *it, int sock, uint64_t bytes)
@@ -65,7 +86,7 @@ unacked_gave(
 			TAILQ_INSERT_TAIL(&un->un_items, it, ui_link);
 		it->ui_bytes += bytes;
 	}
-	return unacked_look(un, ASKS);
+	return unacked_look(un, unacked_asks(un));
 }
 
 void

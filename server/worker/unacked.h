@@ -7,9 +7,9 @@
  * neither.  Without a bound, seven hundred clients that request a file and read nothing fill the
  * group, and the kernel kills the process.
  *
- * Bytes are added when the worker writes them.  When the sum nears its bound, the worker queries a
- * few sockets with SIOCOUTQ, in turn, and subtracts the bytes that were acknowledged.  Runs on the
- * loop's thread.
+ * Bytes are added when the worker writes them.  When the sum nears its bound, the worker queries the sockets
+ * with SIOCOUTQ, in turn, some of them every 10 ms, and subtracts the bytes that were acknowledged.  It also
+ * queries a few before the level rises, since the sum may be too high by then.  Runs on the loop's thread.
  */
 #ifndef SERVER_WORKER_UNACKED_H
 #define SERVER_WORKER_UNACKED_H
@@ -30,6 +30,8 @@ struct unacked_item {
 struct unacked {
 	uint64_t un_share; /* bytes that sockets may hold; 0 for no limit */
 	uint64_t un_bytes; /* upper bound of the bytes that sockets hold */
+	uint64_t un_round; /* time of the last round of queries, microseconds */
+	unsigned un_writes; /* writes since then */
 	enum tcp_level un_level;
 	TAILQ_HEAD(, unacked_item) un_items;
 };

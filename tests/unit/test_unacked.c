@@ -16,8 +16,10 @@
 #include "lib/pagewise.h"
 #include "server/worker/unacked.h"
 
-#define SHARE ((uint64_t)8000)
-#define SOCKS 8
+#define SHARE	      ((uint64_t)8000)
+#define SOCKS	      8
+#define ROUND	      10000 /* microseconds */
+#define ROUND_QUERIES 64
 
 struct world {
 	struct unacked un;
@@ -26,6 +28,17 @@ struct world {
 };
 
 static struct world all;
+static uint64_t now_us;
+static unsigned queries;
+
+uint64_t __wrap_clock_now(void);
+
+/* Time passes as a test says. */
+uint64_t
+__wrap_clock_now(void)
+{
+	return now_us;
+}
 
 uint64_t __real_pw_unacked(int);
 uint64_t __wrap_pw_unacked(int);
@@ -36,6 +49,7 @@ __wrap_pw_unacked(int sock)
 {
 	int i, n;
 
+	queries++;
 	if (__real_pw_unacked(sock) > 0)
 		return __real_pw_unacked(sock);
 	for (i = 0; all.ours[i] != sock; i++)
@@ -110,6 +124,27 @@ clients_that_do_not_read_are_given_less_then_little(void **state)
 	assert_false(give(w, 0, 100));
 }
 
+/* Otherwise a server of thousands of slow clients would make several calls for each write. */
+static void
+sockets_are_queried_by_time_and_not_by_write(void **state)
+{
+	struct world *w = *state;
+	unsigned asks;
+
+	for (int i = 0; i < SOCKS && w->un.un_level == TCP_ALL; i++)
+		give(w, i, 1500);
+	assert_int_equal(w->un.un_level, TCP_LESS);
+	now_us += ROUND;
+	give(w, 0, 1);
+	asks = queries;
+	for (int n = 0; n < 100; n++)
+		give(w, n % SOCKS, 1);
+	assert_int_equal(queries, asks);
+	now_us += ROUND;
+	give(w, 0, 1);
+	assert_int_equal(queries, asks + ROUND_QUERIES);
+}
+
 static void
 clients_that_read_are_given_all(void **state)
 {
@@ -161,6 +196,8 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		clients_that_do_not_read_are_given_less_then_little, setup,
 		teardown),
+	    cmocka_unit_test_setup_teardown(
+		sockets_are_queried_by_time_and_not_by_write, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		clients_that_read_are_given_all, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
