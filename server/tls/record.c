@@ -12,14 +12,22 @@
 /* maximum payload of a record of TLS 1.3, bytes */
 #define LONGEST_13 (RECORD_PLAIN + 256)
 
+/* version in the header of each encrypted record: TLS 1.2, also in TLS 1.3 */
+static const unsigned char version[] = {3, 3};
+
+static void
+record_put_length(unsigned char *to, size_t len)
+{
+	to[0] = (unsigned char)(len >> 8);
+	to[1] = (unsigned char)len;
+}
+
 static void
 record_put_header(unsigned char *to, unsigned char type, size_t len)
 {
 	to[0] = type;
-	to[1] = 3;
-	to[2] = 3;
-	to[3] = (unsigned char)(len >> 8);
-	to[4] = (unsigned char)len;
+	memcpy(to + 1, version, sizeof(version));
+	record_put_length(to + 1 + sizeof(version), len);
 }
 
 static void
@@ -124,6 +132,12 @@ record_length(const unsigned char *mem, size_t len)
 }
 
 static bool
+record_has_version(const unsigned char *mem)
+{
+	return memcmp(mem + 1, version, sizeof(version)) == 0;
+}
+
+static bool
 record_decrypt(EVP_CIPHER_CTX *ctx, unsigned char *data, size_t len)
 {
 	int n;
@@ -176,6 +190,8 @@ record_read_13(struct record_key *rk, unsigned char *mem, size_t len,
 
 	if (mem[0] != SSL3_RT_APPLICATION_DATA)
 		return SSL_AD_UNEXPECTED_MESSAGE;
+	if (!record_has_version(mem))
+		return SSL_AD_DECODE_ERROR;
 	if (len < RECORD_HEADER + LEAST)
 		return SSL_AD_BAD_RECORD_MAC;
 	if (len > RECORD_HEADER + LONGEST_13)
@@ -195,7 +211,10 @@ record_read_12(struct record_key *rk, unsigned char *mem, size_t len,
 {
 	size_t skip = rk->rk_explicit ? RECORD_EXPLICIT : 0;
 	unsigned char nonce[RECORD_NONCE], aad[RECORD_EXPLICIT + RECORD_HEADER];
+	size_t same = RECORD_HEADER - 2; /* all but the length */
 
+	if (!record_has_version(mem))
+		return SSL_AD_PROTOCOL_VERSION;
 	if (len < RECORD_HEADER + skip + RECORD_TAG)
 		return SSL_AD_BAD_RECORD_MAC;
 	if (len > RECORD_LONGEST)
@@ -209,7 +228,8 @@ record_read_12(struct record_key *rk, unsigned char *mem, size_t len,
 	/* The client chooses the explicit part of the nonce. */
 	memcpy(nonce + RECORD_NONCE - skip, mem + RECORD_HEADER, skip);
 	record_put_number(aad, rk->rk_number);
-	record_put_header(aad + RECORD_EXPLICIT, rt->rt_type, rt->rt_len);
+	memcpy(aad + RECORD_EXPLICIT, mem, same);
+	record_put_length(aad + RECORD_EXPLICIT + same, rt->rt_len);
 	return record_open_sealed(
 		   rk, nonce, aad, sizeof(aad), rt->rt_data, rt->rt_len)
 		   ? 0

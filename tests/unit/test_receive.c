@@ -334,6 +334,29 @@ damage_is_refused(void **state)
 	}
 }
 
+/* The version of TLS 1.2 stands in records of both, and OpenSSL sends these alerts. */
+static void
+other_version_in_a_record_is_refused(void **state)
+{
+	static const int alerts[] = {
+	    SSL_AD_DECODE_ERROR, SSL_AD_PROTOCOL_VERSION};
+	unsigned char mem[64];
+	struct pair pr;
+	size_t n;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		for (int at = 1; at < 3; at++) {
+			open_pair(&pr, versions[i]);
+			n = make(&pr, SSL3_RT_APPLICATION_DATA, "text", 4, mem);
+			mem[at] ^= 0x80;
+			put(&pr, mem, n);
+			expect_refusal(&pr, alerts[i]);
+			close_pair(&pr);
+		}
+	}
+}
+
 static void
 what_came_before_damage_is_taken(void **state)
 {
@@ -404,6 +427,7 @@ main(void)
 	    cmocka_unit_test(other_types_are_refused),
 	    cmocka_unit_test(type_that_is_not_encrypted_is_refused),
 	    cmocka_unit_test(damage_is_refused),
+	    cmocka_unit_test(other_version_in_a_record_is_refused),
 	    cmocka_unit_test(what_came_before_damage_is_taken),
 	    cmocka_unit_test(record_that_is_too_long_is_refused),
 	    cmocka_unit_test(records_without_data_are_bounded),

@@ -434,7 +434,7 @@ key_of_the_client_is_followed(void **state)
 	}
 }
 
-/* Header and text: both are covered by the tag, but for the version. */
+/* Header and text, but for the length, by which the caller has found the record. */
 static void
 changed_record_of_the_client_is_refused(void **state)
 {
@@ -445,13 +445,13 @@ changed_record_of_the_client_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < SUITES; i++) {
-		for (size_t at = 0; at < sizeof(mem); at += 3) {
+		for (size_t at = 0; at < sizeof(mem); at++) {
 			open_pair(&pr, &suites[i]);
 			assert_int_equal(
 			    SSL_write_ex(pr.pr_client, "abc", 3, &n), 1);
 			len = come(&pr, mem);
-			if (at < len && at != 3) {
-				mem[at] ^= 1;
+			if (at < len && at != 3 && at != 4) {
+				mem[at] ^= 0x80;
 				assert_int_not_equal(
 				    record_read(&pr.pr_reads, mem, len, &rt),
 				    0);
