@@ -744,6 +744,14 @@ bool pw_send_stuck(struct pw_send *);
 void pw_send_yield(struct pw_send *);
 
 /*
+ * Sets how many bytes the destination can accept now, such as the flow-control window of an HTTP/2
+ * stream; by default any number.  The library fetches nothing behind these bytes, except the rest
+ * of a page or, where residency is checked by pieces, of 64 KiB.  After 0 a step fetches nothing, and
+ * returns PW_SEND_WANT_WRITE.  Call after pw_send_start, and before each later step.
+ */
+void pw_send_reach(struct pw_send *, uint64_t bytes);
+
+/*
  * Returns the number of bytes that the socket has sent or queued and the peer has not acknowledged,
  * or 0 if that number is unknown.
  */

@@ -317,7 +317,10 @@ int send_check(const struct pw_send *, size_t len);
  */
 bool send_is_refused(const struct pw_send *, int error);
 
-/* Returns the end of the window that has the byte at `from`, at most the end of the range or ss_extent. */
+/*
+ * Returns the end of the window that has the byte at `from`, at most the end of the range, ss_extent or
+ * ss_reach.
+ */
 off_t send_window_end(const struct pw_send *, off_t from);
 
 /* Returns the end of the next chunk, which lies in one window. */
@@ -329,6 +332,15 @@ send_bound(const struct pw_send *s)
 {
 	return atomic_load_explicit(
 	    &s->snd_loop->lp_bound, memory_order_relaxed);
+}
+
+/* Returns how many bytes at snd_off may be fetched: see pw_send_reach. */
+static inline uint64_t
+send_reach(const struct pw_send *s)
+{
+	return s->snd_off < send_priv(s)->ss_reach
+		   ? (uint64_t)(send_priv(s)->ss_reach - s->snd_off)
+		   : 0;
 }
 
 /* Returns `bytes`, or snd_limit if snd_limit is set and less. */

@@ -24,6 +24,7 @@
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 #include "lib/util/clock.h"
+#include "lib/util/offset.h"
 
 #define FETCHES 2  /* fetches of the same bytes before the pool sends them */
 #define REPEATS 16 /* checks of a piece in a row before its window is watched */
@@ -147,7 +148,8 @@ prefetch_done(struct pw_waiter *w)
 		send_brought_in(s, s->snd_off, send_priv(s)->ss_asked);
 	}
 	if (error == 0) {
-		send_priv(s)->ss_fetches++;
+		if (send_priv(s)->ss_fetches < FETCHES)
+			send_priv(s)->ss_fetches++;
 		/* On a bounded loop a new client, which may never read, must not hold budget. */
 		if (s->snd_rate == 0)
 			send_room_settle(s, true);
@@ -207,6 +209,9 @@ prefetch_window(struct pw_send *s, send_fetch_f fetch)
 	if (end < send_priv(s)->ss_offered)
 		end = send_priv(s)->ss_offered;
 	residency_round(s->snd_file, &from, &end);
+	/* The reach may have grown since the budget was requested. */
+	if (send_priv(s)->ss_granted)
+		end = offset_add(from, send_priv(s)->ss_wanted, end);
 	if (!send_priv(s)->ss_granted &&
 	    !pool_fetching(s->snd_file, from, end)) {
 		send_priv(s)->ss_wanted =

@@ -185,7 +185,7 @@ readahead_is_due(const struct pw_send *s, off_t *from)
 			lead = send_priv(s)->ss_window;
 	}
 	return left >= 0 && left <= (off_t)lead && left < s->snd_len &&
-	       count < READAHEAD_DEPTH &&
+	       *from < send_priv(s)->ss_reach && count < READAHEAD_DEPTH &&
 	       s->snd_readahead != PW_READAHEAD_NONE &&
 	       !send_priv(s)->ss_short && !send_priv(s)->ss_follows &&
 	       !send_hole_may_begin(s, *from);
@@ -211,6 +211,9 @@ readahead_next(struct pw_send *s)
 		return false;
 	send_window_choose(s);
 	end = send_window_end(s, from);
+	/* The rest of a window that is cut will soon be within reach. */
+	if (end == send_priv(s)->ss_reach)
+		return false;
 	chunk = end - from < (off_t)SEND_CHUNK ? end - from : (off_t)SEND_CHUNK;
 	if (!(pins_keeps(send_priv(s)->ss_pin) && send_check_spoils(s)) &&
 	    residency_ask_alone(s->snd_file, from, chunk)) {

@@ -135,6 +135,7 @@ pw_send_start(struct pw_send *s)
 	send_priv(s)->ss_reported = send_priv(s)->ss_brings =
 	    send_priv(s)->ss_copies = false;
 	send_priv(s)->ss_result = 0;
+	send_priv(s)->ss_reach = OFFSET_MAX;
 	send_priv(s)->ss_window = send_first_window(s);
 	send_priv(s)->ss_asked = send_priv(s)->ss_ready =
 	    send_priv(s)->ss_extent = send_priv(s)->ss_fetched =
@@ -204,10 +205,24 @@ pw_send_step(struct pw_send *s)
 		return send_step_too_early(s);
 	if (s->snd_error != 0)
 		return PW_SEND_ERROR;
+	if (send_reach(s) == 0 && (s->snd_mem_len > 0 || s->snd_len > 0))
+		return PW_SEND_WANT_WRITE;
 	send_choose_copies(s);
 	status = sink_copies(s) ? sink_step(s) : s->snd_path->path_step(s);
 	send_check_step(s, status, before);
 	return status;
+}
+
+/* Rounds up to a page, because a page is read as a whole. */
+void
+pw_send_reach(struct pw_send *s, uint64_t bytes)
+{
+	off_t end = offset_add(s->snd_off, bytes, OFFSET_MAX);
+
+	send_priv(s)->ss_reach =
+	    bytes == 0
+		? end
+		: offset_round_up(end, (off_t)os_page_size(), OFFSET_MAX);
 }
 
 uint64_t

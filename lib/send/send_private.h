@@ -52,13 +52,17 @@ struct send_private {
 	/* true if data is copied into the socket (pw_loop_bound) */
 	bool ss_copies;
 	/* true if a page was missing; later pages are then dropped too */
-	bool ss_brings;
-	bool ss_drops;	   /* true if fetched pages are dropped */
+	bool ss_brings : 1;
+	bool ss_drops : 1; /* true if fetched pages are dropped */
 	bool ss_trial : 1; /* true if the file is on trial (admission.h) */
 	/* true if windows may come from the tier (tier_fetch.h) */
 	bool ss_tier : 1;
 	bool ss_decided : 1; /* true if ss_drops and the fields above are set */
 	unsigned char ss_tier_use; /* for ss_tier, an enum tier_use */
+	/* fetches since bytes were sent, FETCHES at most */
+	unsigned char ss_fetches;
+	/* outcome of a disk thread's call, an enum account_next */
+	unsigned char ss_next;
 	/* the transmission's part of the budget, or NULL */
 	struct holder *ss_holder;
 	size_t ss_wanted; /* bytes of budget requested for the next window */
@@ -72,11 +76,10 @@ struct send_private {
 	off_t ss_fetched_end; /* end of the stretch that was fetched */
 	off_t ss_dropped;     /* end of the dropped part of the stretch */
 	void *ss_own;	      /* state of the path, or NULL */
-	unsigned ss_fetches;  /* number of fetches since bytes were sent */
-	int ss_lent;	      /* user of the socket, one of LENT_*; atomic */
 	size_t ss_took;	      /* bytes that a disk thread's call sent */
+	off_t ss_reach;	      /* end of the bytes that may be fetched */
+	int ss_lent;	      /* user of the socket, one of LENT_*; atomic */
 	int ss_result;	      /* result of the last send call, 0 or -errno */
-	int ss_next; /* outcome of a disk thread's call, an enum account_next */
 } __attribute__((may_alias)); /* snd_private is an array of characters */
 
 static_assert(sizeof(struct send_private) <= PW_SEND_ROOM,

@@ -11,17 +11,33 @@
 #include "lib/send/facts.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
+#include "lib/send/window_size.h"
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
+
+/* Returns ss_window or, if that exceeds the reach, a power of two from WINDOW_LEAST. */
+static off_t
+transfer_window(const struct pw_send *s)
+{
+	size_t size = WINDOW_LEAST;
+
+	if (send_priv(s)->ss_window <= send_reach(s))
+		return (off_t)send_priv(s)->ss_window;
+	while (2 * size <= send_reach(s))
+		size *= 2;
+	return (off_t)size;
+}
 
 off_t
 send_window_end(const struct pw_send *s, off_t from)
 {
-	off_t end = offset_next(
-	    from, (off_t)send_priv(s)->ss_window, s->snd_off + s->snd_len);
+	off_t end =
+	    offset_next(from, transfer_window(s), s->snd_off + s->snd_len);
 	off_t extent = send_priv(s)->ss_extent;
 
-	return from < extent && extent < end ? extent : end;
+	if (from < extent && extent < end)
+		end = extent;
+	return send_priv(s)->ss_reach < end ? send_priv(s)->ss_reach : end;
 }
 
 struct pw_send *

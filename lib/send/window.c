@@ -87,8 +87,9 @@ send_window_choose(struct pw_send *s)
 	if (s->snd_readahead == PW_READAHEAD_AUTO)
 		send_priv(s)->ss_window = size;
 	send_priv(s)->ss_lead = window_lead(&wf, send_priv(s)->ss_window);
-	send_priv(s)->ss_how =
-	    size == WINDOW_MOST ? send_fetch_how(s) : FETCH_PAGES;
+	send_priv(s)->ss_how = size == WINDOW_MOST && send_reach(s) >= size
+				   ? send_fetch_how(s)
+				   : FETCH_PAGES;
 }
 
 int

@@ -58,6 +58,12 @@ struct exchange_ops {
 	bool (*send_now)(struct exchange *, const char *, size_t len);
 
 	/*
+	 * Returns the number of bytes that may be fetched for the client (pw_send_reach).  NULL if
+	 * the owner has no flow control of its own.
+	 */
+	uint64_t (*reach)(const struct exchange *);
+
+	/*
 	 * Reserves memory, until the exchange is freed, for a response that needs much memory.
 	 * Returns false if the responses of this connection already use too much.  NULL if the
 	 * owner has no limit.

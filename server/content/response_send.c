@@ -130,7 +130,10 @@ response_start(struct exchange *ex)
 void
 response_head_given(struct exchange *ex)
 {
-	ex->ex_response.rs_sent += ex->ex_response.rs_head_len;
+	struct response *rs = &ex->ex_response;
+
+	rs->rs_sent += rs->rs_head_len;
+	rs->rs_send.snd_begun = true;
 }
 
 void
@@ -279,6 +282,8 @@ response_send_step(struct exchange *ex)
 		if (s->snd_limit == 0)
 			return PW_SEND_AGAIN;
 	}
+	if (ex->ex_ops->reach != NULL)
+		pw_send_reach(s, ex->ex_ops->reach(ex));
 	status = pw_send_step(s);
 	if (status == PW_SEND_PENDING)
 		exchange_pend(ex, &response_send_pending);

@@ -66,28 +66,26 @@ h2_stream_submit(struct h2_stream *sm, char *head, size_t len, bool body)
 	return done;
 }
 
+/* Returns the bytes that both windows of the client have left.  Negative after it has shrunk a window. */
+static int32_t
+h2_stream_window(const struct h2_stream *sm)
+{
+	nghttp2_session *session = sm->sm_session->h2_session;
+	int32_t all = nghttp2_session_get_remote_window_size(session),
+		own = nghttp2_session_get_stream_remote_window_size(
+		    session, sm->sm_id);
+
+	return own < all ? own : all;
+}
+
 /* Returns true if the response exceeds a window of the client. */
 static bool
 h2_stream_waits_for_window(const struct h2_stream *sm)
 {
-	nghttp2_session *session = sm->sm_session->h2_session;
 	const struct response *rs = &sm->sm_ex->ex_response;
-	off_t len = rs->rs_send.snd_len + (off_t)rs->rs_body.s_len;
 
-	return len > nghttp2_session_get_stream_remote_window_size(
-			 session, sm->sm_id) ||
-	       len > nghttp2_session_get_remote_window_size(session);
-}
-
-/* Returns true if a window of the client is smaller than a frame. */
-static bool
-h2_stream_is_stalled(const struct h2_stream *sm)
-{
-	nghttp2_session *session = sm->sm_session->h2_session;
-
-	return nghttp2_session_get_stream_remote_window_size(
-		   session, sm->sm_id) < H2_DATA ||
-	       nghttp2_session_get_remote_window_size(session) < H2_DATA;
+	return rs->rs_send.snd_len + (off_t)rs->rs_body.s_len >
+	       h2_stream_window(sm);
 }
 
 static void
@@ -105,7 +103,7 @@ h2_stream_begin_body(struct h2_stream *sm, bool body)
 			h2_stream_watch(sm);
 			if (sm->sm_heavy > 0 || h2_stream_waits_for_window(sm))
 				h2_stream_settle(sm);
-			if (h2_stream_is_stalled(sm))
+			if (h2_stream_window(sm) < H2_DATA)
 				pw_send_yield(&rs->rs_send);
 		} else
 			h2_stream_end_exchange(sm);
@@ -122,7 +120,7 @@ h2_stream_is_in_memory(const struct response *rs)
 
 /*
  * Reads the first bytes before sending any, so that a read error can still lead to another
- * response, as in HTTP/1.
+ * response, as in HTTP/1.  Reads nothing while a window is closed (h2_stream_reach).
  */
 static void
 h2_stream_first_step(struct h2_stream *sm)
@@ -480,6 +478,19 @@ h2_stream_send_now(struct exchange *ex, const char *text, size_t len)
 	return true;
 }
 
+/*
+ * Returns 0 while a window is closed, since the client may never open it.  Beyond its window a client
+ * gets as many bytes fetched in advance as it has accepted, so a small window does not slow it down.
+ */
+static uint64_t
+h2_stream_reach(const struct exchange *ex)
+{
+	const struct h2_stream *sm = ex->ex_owner;
+	int32_t window = h2_stream_window(sm);
+
+	return window > 0 ? (uint64_t)window + sm->sm_sent : 0;
+}
+
 static bool
 h2_stream_reserve(struct exchange *ex, size_t bytes)
 {
@@ -490,4 +501,5 @@ static const struct exchange_ops exchange_ops = {
     .resumed = h2_stream_on_resumed,
     .last = h2_stream_is_last,
     .send_now = h2_stream_send_now,
+    .reach = h2_stream_reach,
     .reserve = h2_stream_reserve};

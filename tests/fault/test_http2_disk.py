@@ -1,5 +1,8 @@
 """Streams of HTTP/2 on a disk that hangs: one that waits holds up no other one of its connection."""
 
+import errno
+import mmap
+
 import pytest
 
 import mounts
@@ -10,6 +13,7 @@ from test_disk_timeout import GAVE_UP
 from test_pending import WAITING, descriptors, serve_disk  # fixtures
 from test_slowfs import fast, serve_slow, slow  # fixtures
 
+h2 = pytest.importorskip("h2.errors", reason="no Python module h2")
 Client = pytest.importorskip("h2_client", reason="no Python module h2").Client
 
 
@@ -114,6 +118,81 @@ def test_client_leaves_while_streams_wait(serve_disk, disk, path_name):
     with connect(server) as c:
         assert c.ask("/cold-1.bin", host="disk").body == t.content(1, SIZE)
     server.stop()
+
+
+def closed_by_stream(server):
+    return Client(server, window=0, auto=False)
+
+
+def closed_by_connection(server):
+    """An earlier response has taken the window of the connection."""
+    c = Client(server, window=1 << 24, connection=0, auto=False)
+    stream = c.begin("/hot.bin", host="disk")
+    c.until(lambda: len(c.answers[stream].body) == 65535, "the window was used up")
+    return c
+
+
+def in_memory(disk, *numbers):
+    return sum(mounts.resident(disk.path(n)) for n in numbers)
+
+
+@pytest.mark.parametrize("closed", [closed_by_stream, closed_by_connection])
+@pytest.mark.parametrize("path_name", WAITING)
+def test_stream_with_a_closed_window_gets_its_head_and_reads_nothing(serve_disk, disk, path_name, closed):
+    """Also if it is reset then and comes again, as by a client that takes the disk from others."""
+    server = serve_disk(path_name)
+    numbers = range(MANY)
+    with closed(server) as c:
+        disk.cold(*numbers)
+        disk.hang()
+        for _ in range(3):
+            streams = [c.begin("/cold-%d.bin" % n, host="disk", fields=[("range", "bytes=1000000-")])
+                       for n in numbers]
+            c.until(lambda: all(c.answers[s].status == 206 for s in streams), "all heads came")
+            for stream in streams:
+                c.reset(stream)
+            c.ping()
+        assert disk.slow.held("read") == 0
+        assert in_memory(disk, *numbers) == 0
+    server.stop()
+
+
+@pytest.mark.parametrize("path_name", [p for p in WAITING if p not in ("ring", "aio", "pool")])
+def test_no_more_is_read_than_the_window_takes(serve_disk, disk, path_name):
+    """And as much again as the client has taken.  Residency may be asked by pieces of 64 KiB, which are read whole.
+
+    For the other paths the kernel reads ahead.
+    """
+    server = serve_disk(path_name)
+    window, took = 20000, 0
+    with Client(server, window=0, connection=1 << 24, auto=False) as c:
+        disk.cold(1)
+        stream = c.begin("/cold-1.bin", host="disk")
+        body = c.answers[stream].body
+        while took < 12 * window:
+            took += window
+            c.open_window(window, stream)
+            c.until(lambda: len(body) == took, "the window was used up")
+            c.ping()
+            assert in_memory(disk, 1) * mmap.PAGESIZE <= 2 * took + (64 << 10)
+        c.open_window(1 << 24, stream)
+        assert c.answer(stream).body == t.content(1, SIZE)
+    server.stop()
+
+
+def test_disk_error_behind_a_head_that_was_sent_resets_the_stream(serve_disk, disk):
+    server = serve_disk("nodiskio")
+    with closed_by_stream(server) as c:
+        disk.cold(1)
+        disk.fail(errno.EIO, 1)
+        stream = c.begin("/cold-1.bin", host="disk")
+        c.until(lambda: c.answers[stream].status == 200, "its head came")
+        c.open_window(1 << 20, stream)
+        assert c.answer(stream).error == h2.ErrorCodes.INTERNAL_ERROR
+        hot_stream = c.begin("/hot.bin", host="disk")
+        c.open_window(1 << 20, hot_stream)
+        c.until(lambda: len(c.answers[hot_stream].body) > 60000, "another stream goes on")
+    server.stop(messages=".*Input/output error.*\n")
 
 
 def test_server_that_ends_answers_a_stream_that_waits(serve_disk, disk):

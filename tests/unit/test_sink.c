@@ -210,6 +210,39 @@ loop_never_sleeps_in_a_copy(void **state)
 	pw_file_unref(&file);
 }
 
+/* It sends what is in reach, and reads no page behind that. */
+static void
+what_is_out_of_reach_is_not_read(void **state)
+{
+	struct fixture *fx = *state;
+	off_t page = os_page_size();
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+
+	skip_unless(fx, NEED_EVICTION);
+	file = new_file(fx, "f", (size_t)SIZE);
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	begin(&xf, "nodiskio", fx, &wr, file);
+	pw_send_reach(&xf.xf_send, 0);
+	assert_int_equal(xfer_step(&xf), PW_SEND_WANT_WRITE);
+	assert_int_equal(xf.xf_sink.cy_calls, 0);
+	for (off_t n = 1, all = 1; n < 20; n += 6, all += n) {
+		pw_send_reach(&xf.xf_send, (uint64_t)(n * page) - 1);
+		xfer_run(&xf, &wr, 4 + (uint64_t)(all * page));
+		assert_int_equal(xf.xf_send.snd_off, all * page);
+		assert_int_equal(xfer_step(&xf), PW_SEND_WANT_WRITE);
+		/* Residency may be asked by pieces of 64 KiB. */
+		assert_in_range(pages_resident(file->fil_fd, 0, (size_t)SIZE),
+		    all, all + 64 * KIB / page);
+	}
+	pw_send_reach(&xf.xf_send, UINT64_MAX);
+	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+	came(&wr);
+	end(&xf, &wr);
+	pw_file_unref(&file);
+}
+
 /* Has a queue of its own, as an event loop of others: what it was offered, and what has gone. */
 struct queueing {
 	struct pw_sink qu_sink; /* the first */
@@ -480,6 +513,7 @@ main(void)
 	    TEST(what_is_evicted_again_and_again_is_read_apart),
 	    TEST(what_is_refused_is_read_apart_and_not_asked_again),
 	    TEST(loop_never_sleeps_in_a_copy),
+	    TEST(what_is_out_of_reach_is_not_read),
 	    TEST(one_that_takes_ranges_is_offered_each_byte_in_order),
 	    TEST(
 		what_is_offered_and_evicted_is_resident_when_it_is_offered_again),
