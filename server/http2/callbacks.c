@@ -238,12 +238,18 @@ h2_callbacks_head_complete(struct h2 *h2, struct h2_stream *sm)
 	h2_refuse(h2);
 }
 
-/* Charges the client for resetting an incomplete response, unless the server reset the stream. */
+/*
+ * Charges the client for resetting a response of which it has accepted nothing, unless the server reset
+ * the stream.
+ */
 static void
 h2_callbacks_pay_reset(struct h2 *h2, const struct h2_stream *sm)
 {
-	if (sm->sm_state != H2_DONE && !sm->sm_ours)
-		h2_callbacks_pay(h2, H2_FLOOD_RESET);
+	bool pending = sm->sm_ex != NULL && sm->sm_ex->ex_pending;
+
+	if (sm->sm_state != H2_DONE && sm->sm_sent == 0 && !sm->sm_ours)
+		h2_callbacks_pay(
+		    h2, pending ? H2_FLOOD_PENDING : H2_FLOOD_RESET);
 }
 
 static int

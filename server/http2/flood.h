@@ -3,9 +3,11 @@
  * CVE-2023-44487).  Pure.
  *
  * A client pays tokens for each frame that costs the server work and yields no response: a reset, a
- * PING, SETTINGS, an empty or padded DATA, a priority, a window update.  A client earns tokens over
- * time and for accepted bytes.  A browser that leaves a page resets a hundred streams at once;
- * during a download a client sends two window updates for each DATA frame.
+ * PING, SETTINGS, an empty or padded DATA, a priority, a window update.  A reset also costs what the
+ * server did for a response of which the client has accepted nothing: a token is one or two
+ * microseconds of CPU time.  A client earns tokens over time and for accepted bytes.  A browser
+ * that leaves a page, or zooms a map, resets a hundred streams at once; during a download a client
+ * sends two window updates for each DATA frame.
  */
 #ifndef SERVER_HTTP2_FLOOD_H
 #define SERVER_HTTP2_FLOOD_H
@@ -16,7 +18,8 @@
 #define H2_FLOOD_MOST	   4000 /* maximum and initial number of tokens */
 #define H2_FLOOD_PER_S	   400
 #define H2_FLOOD_FRAME	   1
-#define H2_FLOOD_RESET	   20
+#define H2_FLOOD_RESET	   5
+#define H2_FLOOD_PENDING   10  /* the same if a disk or a thread still works */
 #define H2_FLOOD_PER_BYTES 512 /* accepted bytes that earn one token */
 #define H2_FLOOD_RESPONSE \
 	1024 /* bytes credited per response, which pay for two window updates */

@@ -30,6 +30,8 @@ h2_session_options(void)
 	nghttp2_option_set_no_auto_window_update(op, 1);
 	nghttp2_option_set_no_closed_streams(op, 1);
 	nghttp2_option_set_max_outbound_ack(op, ACKS);
+	/* flood.h limits resets by their cost; libnghttp2 counts them. */
+	nghttp2_option_set_stream_reset_rate_limit(op, UINT32_MAX, UINT32_MAX);
 	nghttp2_option_set_builtin_recv_extension_type(
 	    op, NGHTTP2_PRIORITY_UPDATE);
 	return op;

@@ -85,7 +85,8 @@ LEFT = {
     "libnghttp2: reads or writes what is there, or frees it": """
         nghttp2_option_del nghttp2_option_set_builtin_recv_extension_type
         nghttp2_option_set_max_outbound_ack nghttp2_option_set_no_auto_window_update
-        nghttp2_option_set_no_closed_streams nghttp2_rcbuf_get_buf nghttp2_session_callbacks_del
+        nghttp2_option_set_no_closed_streams nghttp2_option_set_stream_reset_rate_limit
+        nghttp2_rcbuf_get_buf nghttp2_session_callbacks_del
         nghttp2_session_callbacks_set_data_source_read_length_callback
         nghttp2_session_callbacks_set_on_begin_headers_callback
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback

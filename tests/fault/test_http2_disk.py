@@ -195,6 +195,36 @@ def test_disk_error_behind_a_head_that_was_sent_resets_the_stream(serve_disk, di
     server.stop(messages=".*Input/output error.*\n")
 
 
+def cancelled(c, count):
+    """Streams that wait for a lookup, which the disk does not give."""
+    streams = [c.begin("/dir/%d" % n, host="slow") for n in range(count)]
+    c.ping()
+    for stream in streams:
+        c.reset(stream)
+    c.ping()
+
+
+def test_map_that_zooms_on_a_slow_disk_goes_on(serve_slow, slow):
+    server = serve_slow(http2_max_streams=200)
+    slow.hang("lookup", "dir")
+    with connect(server) as c:
+        cancelled(c, 200)
+        assert c.ask("/hot.bin", host="fast").status == 200
+    slow.release()
+    server.stop()
+
+
+def test_rapid_reset_of_what_waits_for_the_disk_ends_the_connection(serve_slow, slow):
+    server = serve_slow(http2_max_streams=1000)
+    slow.hang("lookup", "dir")
+    with connect(server) as c:
+        with pytest.raises(AssertionError, match="the connection ended"):
+            cancelled(c, 600)
+        assert c.goaways[-1][1] == h2.ErrorCodes.ENHANCE_YOUR_CALM
+    slow.release()
+    server.stop(messages=".*flood of control frames.*\n")
+
+
 def test_server_that_ends_answers_a_stream_that_waits(serve_disk, disk):
     server = serve_disk("nodiskio")
     with connect(server) as c:

@@ -157,6 +157,56 @@ def test_resets_of_a_page_are_no_flood(server):
     server.stop()
 
 
+def cancelled(c, first, target, await_kind=None):
+    """100 tiles of a map that the client wants no more, perhaps after such a frame of each: the next stream."""
+    ids = range(first, first + 200, 2)
+    c.send(b"".join(get(id, target) for id in ids))
+    for _ in ids if await_kind is not None else ():
+        c.until(await_kind)
+    c.send(b"".join(frame(raw.RST_STREAM, 0, id, struct.pack(">I", raw.CANCEL)) for id in ids))
+    return first + 200
+
+
+def goes_on(c, server, first):
+    c.send(raw.settings(window=65535) + update(0, 1 << 20) + get(first))
+    assert c.body(first) == b"small"
+    assert limited(server, "http2_frames") == 0
+    server.stop()
+
+
+@pytest.mark.parametrize("target", [b"/small", b"/big"])
+@pytest.mark.parametrize("window, await_kind", [(65535, None), (0, raw.HEADERS)], ids=["at once", "after their heads"])
+def test_map_that_zooms_goes_on(server, target, window, await_kind):
+    """Several times the streams that a browser may have open, cancelled while nothing of them was taken."""
+    with Client(server.address, window=window) as c:
+        first = 1
+        for _ in range(4):
+            first = cancelled(c, first, target, await_kind)
+        goes_on(c, server, first)
+
+
+def test_resets_of_what_the_client_has_begun_to_take_are_free(server):
+    """As many as there are tokens, but for the frame of each reset: what was taken brings more than that."""
+    with Client(server.address, window=1000) as c:
+        c.send(update(0, 1 << 30))
+        first = 1
+        for _ in range(50):
+            first = cancelled(c, first, b"/big", raw.DATA)
+        goes_on(c, server, first)
+
+
+@pytest.mark.parametrize("target", [b"/small", b"/big"])
+def test_resets_of_what_the_client_never_takes_end_the_connection(server, target):
+    """Requests that are responded to, for which the client leaves no window."""
+    with Client(server.address, window=0) as c:
+        first = 1
+        with pytest.raises((raw.Closed, BrokenPipeError, ConnectionResetError)):
+            while first < 4000:
+                first = cancelled(c, first, target, raw.HEADERS)
+        assert 1200 < first < 2000
+    calmed(server)
+
+
 def test_downloads_bring_the_updates_that_they_need(start):  # noqa: F811
     server = start({})
     with Client(server.address, window=1 << 20) as c:
