@@ -34,6 +34,9 @@
 #define SYS_cachestat 451
 #endif
 
+#define NICEST	   19
+#define SLICE_MOST 100000000 /* longest time slice, nanoseconds */
+
 uint64_t
 os_linux_number(const char *path)
 {
@@ -442,6 +445,18 @@ os_memfd(const char *name, size_t size)
 	return -error;
 }
 
+/* The struct sched_attr of sched_setattr(2), which C libraries define only lately. */
+struct linux_sched_attr {
+	uint32_t sa_size;
+	uint32_t sa_policy;
+	uint64_t sa_flags;
+	int32_t sa_nice;
+	uint32_t sa_priority;
+	uint64_t sa_slice; /* sched_runtime, nanoseconds */
+	uint64_t sa_deadline;
+	uint64_t sa_period;
+};
+
 unsigned
 os_cpu(void)
 {
@@ -495,21 +510,38 @@ os_sem_wait(sem_t *sem, uint64_t us)
 	return n == -1 ? -errno : 0;
 }
 
+/*
+ * Makes the calling thread give way to the loops: when it wakes up, it does not preempt a loop
+ * (SCHED_BATCH), and a loop that wakes up preempts it, since its time slice is longer than that of a
+ * loop (Linux 6.12; older kernels ignore it).  Otherwise a loop waits for the end of slices, up to
+ * 7 ms.  On Linux PRIO_PROCESS is per thread.
+ */
+static void
+linux_give_way(int nicer)
+{
+	struct linux_sched_attr attr = {
+	    .sa_size = sizeof(attr),
+	    .sa_policy = SCHED_BATCH,
+	    .sa_nice = getpriority(PRIO_PROCESS, 0) + nicer,
+	    .sa_slice = SLICE_MOST,
+	};
+
+	if (attr.sa_nice > NICEST)
+		attr.sa_nice = NICEST;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 void
 os_thread_fetcher(void)
 {
-	const struct sched_param none = {0};
-
 	prctl(PR_SET_NAME, "pw-fetch");
-	/* A disk thread that wakes up must not preempt the loop. */
-	sched_setscheduler(0, SCHED_BATCH, &none);
+	linux_give_way(0);
 }
 
-/* Changes the calling thread only: on Linux PRIO_PROCESS is per thread. */
 void
 os_thread_helper(void)
 {
-	setpriority(PRIO_PROCESS, 0, 10);
+	linux_give_way(10);
 }
 
 long

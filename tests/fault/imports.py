@@ -21,7 +21,7 @@ LEFT = {
         abort dup2 kill lseek pthread_detach pthread_timedjoin_np event_pending
          sigaction sigprocmask sleep unsetenv waitid waitpid exit
         clock_gettime time getpid getppid geteuid sysconf umask sched_getcpu sched_getaffinity
-        sched_setscheduler sched_yield setpgid getsockname munmap close closedir dirfd fclose ferror signal
+        sched_yield setpgid getsockname munmap close closedir dirfd fclose ferror signal
         pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate
         pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_destroy
         pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait
@@ -31,7 +31,7 @@ LEFT = {
         pthread_rwlock_destroy pthread_rwlock_init pthread_rwlock_tryrdlock
         pthread_rwlock_trywrlock pthread_rwlock_unlock sem_destroy sem_init sem_post sem_timedwait sem_trywait
         sem_wait
-        setpriority malloc_trim mallopt pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
+        getpriority malloc_trim mallopt pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
     "libcrypto: allocates inside; a context is made at the start, and without one there is none": """
         EVP_MAC_CTX_free EVP_MAC_CTX_new EVP_MAC_fetch EVP_MAC_final EVP_MAC_free EVP_MAC_init
         EVP_MAC_update OPENSSL_init_crypto""",

@@ -7,6 +7,7 @@ import ctypes
 import errno
 import grp
 import os
+import platform
 import pwd
 import re
 import shutil
@@ -22,6 +23,7 @@ import strace
 from harness import wait_until
 
 KINDS = ["worker", "pool"]
+SCHED_GETATTR = {"x86_64": 315}.get(platform.machine(), 275)
 
 # What Landlock refuses, and what the filter of system calls does.
 BY_LANDLOCK = {name: "EACCES" for name in (
@@ -341,6 +343,30 @@ def test_every_thread_is_nobody_and_confined(serve, release, public, send_path):
         assert thread["Groups"].split() == [str(nobody.pw_gid)]
         assert thread["NoNewPrivs"] == "1"
         assert thread["Seccomp"] == "2"
+
+
+def scheduling(pid):
+    """Of each thread: its name, its policy, and its time slice in ns (0 before Linux 6.12)."""
+    libc, attr = ctypes.CDLL(None, use_errno=True), (ctypes.c_uint64 * 6)()
+    for tid in map(int, os.listdir("/proc/%d/task" % pid)):
+        with open("/proc/%d/task/%d/comm" % (pid, tid), encoding="ascii") as f:
+            name = f.read().strip()
+        assert libc.syscall(SCHED_GETATTR, tid, attr, ctypes.sizeof(attr), 0) == 0
+        yield name, os.sched_getscheduler(tid), attr[3]
+
+
+def test_loop_preempts_disk_threads(serve, release, public):
+    """Also behind the filter of system calls: a loop that wakes up does not wait for the end of their slices."""
+    root, data = public
+    server = serve("--root", root, drops=True, binary=release)
+    assert server.get("/large").body == data
+    found = list(scheduling(server.pid))
+    loops = [(policy, slice_) for name, policy, slice_ in found if name.startswith("pw-worker")]
+    disks = [(policy, slice_) for name, policy, slice_ in found if name == "pw-fetch"]
+    assert loops and disks
+    for policy, slice_ in disks:
+        assert policy == os.SCHED_BATCH
+        assert slice_ > max(s for _, s in loops) or slice_ == 0
 
 
 @as_root
