@@ -63,6 +63,14 @@ os_unacked(int sock)
 	return size - space > ready ? size - space : ready;
 }
 
+long
+os_space(int sock)
+{
+	int space;
+
+	return ioctl(sock, FIONSPACE, &space) == -1 ? -errno : space;
+}
+
 /* Returns 0, since tcp_info has no such time on FreeBSD. */
 uint64_t
 os_sent_ago(int sock)

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -87,6 +88,18 @@ os_unacked(int sock)
 	int n;
 
 	return ioctl(sock, SIOCOUTQ, &n) == -1 ? -errno : n;
+}
+
+/* Counts the memory that data occupies, so Unix sockets have some, too. */
+long
+os_space(int sock)
+{
+	uint32_t mem[SK_MEMINFO_VARS] = {0};
+	socklen_t len = sizeof(mem);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_MEMINFO, mem, &len) == -1)
+		return -errno;
+	return (long)mem[SK_MEMINFO_SNDBUF] - (long)mem[SK_MEMINFO_WMEM_QUEUED];
 }
 
 uint64_t

@@ -73,6 +73,9 @@ int os_native_probe(const char **why);
 /* Returns the bytes that the peer has not acknowledged yet, or -errno. */
 long os_unacked(int sock);
 
+/* Returns the bytes that the socket accepts now, about, or -errno. */
+long os_space(int sock);
+
 /*
  * Returns the microseconds since the kernel last sent data on the socket, or 0 if that is unknown (Unix
  * sockets, FreeBSD).  Window probes do not count; so while data is queued, the peer has accepted none

@@ -14,6 +14,7 @@ struct conn_http2 {
 	size_t ch_at;
 	size_t ch_len;
 	uint64_t ch_given; /* total bytes sent to the socket */
+	bool ch_has_more;  /* true if the last time slice left frames to send */
 	bool ch_draining;  /* true if conn_http2_tell_drain must send GOAWAY */
 	struct pace ch_pace;
 };

@@ -48,6 +48,9 @@ struct listening {
 	SLIST_ENTRY(listening) ls_next;
 };
 
+/* bytes of wk_frames: 32 frames of HTTP/2 */
+#define WORKER_FRAMES ((long)(32 * 16384 + 1024))
+
 struct worker {
 	struct service wk_service; /* shared by the responses */
 	struct event_base *wk_base;
@@ -77,6 +80,8 @@ struct worker {
 	struct message_rate wk_refused_rate;
 	struct loop_profile wk_laps;
 
+	/* frames of an HTTP/2 connection in its time slice */
+	char wk_frames[WORKER_FRAMES];
 	struct tcp_memory *wk_tcp_memory; /* owned by main */
 	uint64_t wk_looked;		  /* sta_sent at the last worker_look */
 	uint64_t wk_look; /* bytes sent between two calls of worker_look */

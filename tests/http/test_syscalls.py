@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import h2_raw
 import harness
 import mounts
 import strace
@@ -392,3 +393,17 @@ def test_loop_has_its_heap_before_it_serves(traced, site):
     grown = [c for c in trace.of("pw-worker0") if c.name in ("mprotect", "brk", "mmap", "mremap")
              and "PROT_NONE" not in c.args and "MAP_STACK" not in c.args]
     assert grown == []
+
+
+def test_http2_connection_that_is_alone_sends_many_frames_a_call(traced, site):
+    """Beside others it would send four: each call costs some more."""
+    data = t.content(5, 8 * t.MIB)
+    t.write(os.path.join(site, "many-frames.bin"), data)
+    run = traced("--root", site, "--hot-set", "0")
+    with h2_raw.Client(run.server.address, window=1 << 30) as c:
+        c.send(h2_raw.update(0, 1 << 30) + h2_raw.get(1, b"/many-frames.bin"))
+        assert c.body(1) == data
+    run.end()
+    sent = [c.result for c in run.of("pw-worker") if c.name == "sendto" and c.result]
+    assert sum(sent) > len(data)
+    assert max(sent) > 8 * 16384
