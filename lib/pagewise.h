@@ -607,8 +607,8 @@ struct pw_sink {
  * 4. One pure function counts the bytes of all paths (lib/send/account.h).
  * 5. If the file shrinks, or its size or modification time differs after its
  *    last byte was read, the transmission fails with PW_SEND_ERROR and -ESTALE
- *    before the last byte is sent.  The caller must then close the connection,
- *    and never pad the response.
+ *    before the last byte is sent.  With snd_grows, a larger size is no error.
+ *    The caller must then close the connection, and never pad the response.
  * 6. Queues are bounded.  If the device's queue is full, a new transmission is
  *    refused (-EAGAIN, counted).  A transmission that has begun is always
  *    admitted; the caller bounds the number of these by limiting connections.
@@ -652,6 +652,11 @@ struct pw_send {
 	 * were fetched.  Only nodiskio, splice and uring do so.
 	 */
 	bool snd_index;
+	/*
+	 * True to send a file to the end of the range also if it grows meanwhile.  Its bytes may then be
+	 * of two versions, so do not send a strong validator.
+	 */
+	bool snd_grows;
 	const char *snd_mem; /* memory to send first; valid until sent */
 	size_t snd_mem_len;
 	struct pw_file *snd_file; /* file or NULL; the start adds a reference */

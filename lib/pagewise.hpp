@@ -239,6 +239,7 @@ public:
 		s.snd_more = last.snd_more;
 		s.snd_begun = last.snd_begun;
 		s.snd_index = last.snd_index;
+		s.snd_grows = last.snd_grows;
 		s.snd_readahead = last.snd_readahead;
 		s.snd_cache = last.snd_cache;
 		s.snd_rate = last.snd_rate;

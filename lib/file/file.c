@@ -169,13 +169,15 @@ file_unchanged(const struct pw_file *file, const struct stat *st)
 }
 
 int
-file_check(const struct pw_file *file)
+file_check(const struct pw_file *file, bool may_grow)
 {
 	struct stat st;
 
 	meter_call(METER_FSTAT);
 	if (fstat(file->fil_fd, &st) == -1)
 		return -errno;
+	if (may_grow && st.st_size > file->fil_size)
+		return 0;
 	if (file->fil_size != st.st_size ||
 	    !timespec_same(&file->fil_mtime, &st.st_mtim))
 		return -ESTALE;

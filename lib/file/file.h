@@ -68,10 +68,10 @@ bool file_unchanged(const struct pw_file *, const struct stat *);
  * -ESTALE if the bytes may be of another version, or -errno.  A change of ctime alone (chmod,
  * rename, unlink) does not make another version, unless mtime is 0 or 1, which has no meaning.  The
  * kernel sets these times before it changes the bytes, so a file that is unchanged after a read was
- * unchanged during the read.  Any thread may call it; the call may wait for the server of a network
- * file system.
+ * unchanged during the read.  With `may_grow`, a larger file is no other version (snd_grows).  Any
+ * thread may call it; the call may wait for the server of a network file system.
  */
-int file_check(const struct pw_file *);
+int file_check(const struct pw_file *, bool may_grow);
 
 /*
  * Returns true if an open file is unchanged since it was looked up; otherwise sets fil_stale.

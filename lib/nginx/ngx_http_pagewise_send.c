@@ -13,7 +13,8 @@
 #include "ngx_http_pagewise.h"
 
 
-#define NGX_HTTP_PAGEWISE_SLICE  (2 * 1024 * 1024)
+#define NGX_HTTP_PAGEWISE_SLICE    (2 * 1024 * 1024)
+#define NGX_HTTP_PAGEWISE_SETTLED  2       /* least age of a time, s */
 
 #define ngx_http_pagewise_send_of(s)                                          \
     ((ngx_http_pagewise_send_t *)                                             \
@@ -262,6 +263,11 @@ ngx_http_pagewise_send_start(ngx_http_request_t *r,
     send->snd_len = end - from;
     send->snd_readahead = plcf->readahead;
     send->snd_cache = plcf->cache;
+
+    /* as nginx, sends files that grow, such as uploads and logs */
+
+    send->snd_grows = ctx->file->fil_mtime.tv_sec
+                      > ngx_time() - NGX_HTTP_PAGEWISE_SETTLED;
 
     if (plcf->cache == PW_CACHE_KEEP && ctx->out == NULL
         && ctx->file->fil_size >= clcf->directio)

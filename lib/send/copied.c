@@ -19,7 +19,8 @@
 int
 send_check(const struct pw_send *s, size_t len)
 {
-	return (off_t)len < s->snd_len ? 0 : file_check(s->snd_file);
+	return (off_t)len < s->snd_len ? 0
+				       : file_check(s->snd_file, s->snd_grows);
 }
 
 size_t

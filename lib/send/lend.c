@@ -154,7 +154,9 @@ lend_take_pin(struct pw_fetch *ft)
 static int
 lend_check(const struct pw_fetch *ft)
 {
-	return file_priv(ft->ft_file)->fp_remote ? 0 : file_check(ft->ft_file);
+	return file_priv(ft->ft_file)->fp_remote
+		   ? 0
+		   : file_check(ft->ft_file, false);
 }
 
 /*

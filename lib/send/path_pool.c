@@ -90,7 +90,7 @@ pool_path_copy_rest(
 
 	if (n <= 0)
 		return n == 0 ? -ESTALE : -errno;
-	error = last ? file_check(s->snd_file) : 0;
+	error = last ? file_check(s->snd_file, s->snd_grows) : 0;
 	return error != 0 ? error
 			  : os_send(s->snd_sock, data, (size_t)n,
 				s->snd_more || !last, sent);

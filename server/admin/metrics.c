@@ -34,6 +34,9 @@ static const struct sum worker_sums[] = {
 	"ran out or max_connections was reached."),
     WORKERS("pagewise_siblings_unused_total", sta_siblings_unused,
 	"Times a compressed sibling existed but could not be sent."),
+    WORKERS("pagewise_changed_total", sta_changed,
+	"Responses aborted or replaced by 503 because the file changed while "
+	"it was sent."),
     WORKERS("pagewise_passwords_refused_total", sta_passwords_refused,
 	"Requests refused with 503 because too many passwords were waiting to "
 	"be verified."),

@@ -57,6 +57,7 @@ file_error_changed(struct exchange *ex, bool cut)
 {
 	struct service *svc = ex->ex_service;
 
+	counter_add(&svc->svc_stats.sta_changed, 1);
 	if (message_rate_tell(svc->svc_told, TOLD_CHANGED, clock_now()))
 		log_error(svc->svc_log,
 		    "%s: changed while it was sent: %s; write a new file and "

@@ -13,7 +13,7 @@ struct exchange;
 void file_error_tell(struct exchange *, int error);
 
 /*
- * Logs, at most once a minute, that a file changed while it was being sent.  `cut` is true if the
+ * Counts, and logs at most once a minute, that a file changed while it was being sent.  `cut` is true if the
  * response was aborted, and false if no byte was sent and the client got 503.
  */
 void file_error_changed(struct exchange *, bool cut);

@@ -528,6 +528,7 @@ response_file(struct exchange *ex, struct pw_file *file, const char *name,
 	response_bound_ranges(ex, &plan);
 	response_head_begin(ex, plan.pl_status);
 	ex->ex_response.rs_file = file;
+	ex->ex_response.rs_young = rp->rp_young;
 	ex->ex_response.rs_settings = set;
 	if (ready != NULL) {
 		response_cache_link(ready, file, &rp->rp_ready);

@@ -34,6 +34,8 @@ struct response {
 	struct cached_response *rs_ready;   /* one reference, or NULL */
 	struct autoindex_stream *rs_stream; /* source of blocks, or NULL */
 	struct pw_file *rs_file;	    /* one reference, or NULL */
+	/* true if the file may have just been written to (rp_young) */
+	bool rs_young;
 	const struct settings *rs_settings; /* settings for this response */
 	const char *rs_type;		    /* media type of the parts */
 	uint64_t rs_boundary;

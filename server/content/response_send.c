@@ -94,6 +94,7 @@ response_send_piece_start(struct exchange *ex, const char *mem, size_t len)
 		s->snd_len = rs->rs_ranges[rs->rs_piece].rng_len;
 		s->snd_readahead = set->set_readahead;
 		s->snd_index = set->set_mp4_index;
+		s->snd_grows = rs->rs_young;
 		s->snd_cache = set->set_cache;
 		s->snd_more = rs->rs_nranges > 1;
 	} else if (rs->rs_piece == 0)

@@ -89,6 +89,7 @@ struct stats {
 	_Atomic uint64_t sta_passwords_refused; /* requests refused with 503 */
 	/* siblings that could not be sent */
 	_Atomic uint64_t sta_siblings_unused;
+	_Atomic uint64_t sta_changed;	      /* responses whose file changed */
 	_Atomic uint64_t sta_timeout[TIMERS]; /* timers that expired */
 	_Atomic uint64_t sta_capped[CAPS];
 	_Atomic uint64_t sta_handshakes[HANDSHAKES];

@@ -14,6 +14,7 @@ import pytest
 import tree as t
 from harness import request, wait_until
 from responses import ProtocolError
+from test_admin import Admin
 
 NOTICED = 3.0
 REWRITE = """
@@ -277,16 +278,53 @@ def overwrite(path):
         f.write(b"z")
 
 
-@pytest.mark.parametrize("change", [append, overwrite])
+LATELY, LONG_AGO = 60, -3600  # a time of the future never ages during the test
+
+
+@pytest.mark.parametrize("change, since", [(append, LONG_AGO), (overwrite, LONG_AGO), (overwrite, LATELY)])
 def test_file_changed_in_mid_transfer_ends_the_connection_before_its_last_byte(
-        server, site, change):
+        server, site, change, since):
     """Its bytes may be of two versions, and the entity tag is of one."""
     path = site / "f"
     path.write_bytes(bytes(UNBUFFERED))
+    os.utime(path, (time.time() + since,) * 2)
     c, head, body = begin(server, "/f")
+    assert head.get("ETag").startswith("W/") == (since == LATELY)
     change(path)
     assert 0 < len(c.drain()) < UNBUFFERED - len(body)
     c.sock.close()
+    server.stop(messages=CUT)
+
+
+@pytest.mark.parametrize("fields", [{}, {"Range": "bytes=1-"}, {"Range": "bytes=0-9,%d-" % t.MIB}])
+def test_file_that_was_just_written_and_grows_is_sent_as_it_was(server, site, fields):
+    """A recording, an upload, a log: the length and the bytes of its start, with a weak entity tag."""
+    path, data = site / "f", t.content(12, UNBUFFERED)
+    path.write_bytes(data)
+    os.utime(path, (time.time() + LATELY,) * 2)
+    with server.connect(rcvbuf=65536) as c:
+        c.send(request("/f", fields=fields))
+        head = c.read_head()
+        assert head.get("ETag").startswith("W/")
+        body = c.read_exactly(65536)
+        append(path)
+        body += c.read_exactly(head.length - len(body))
+        assert data[-t.MIB:] in body
+        c.finish()
+
+
+def test_responses_whose_file_changed_are_counted(serve, site):
+    path = site / "f"
+    path.write_bytes(bytes(UNBUFFERED))
+    os.utime(path, (time.time() + LONG_AGO,) * 2)
+    server = serve("--root", site, "--workers", "1", "--admin", "127.0.0.1:0")
+    admin = Admin(server)
+    assert admin.value("pagewise_changed_total") == 0
+    c, _, _ = begin(server, "/f")
+    append(path)
+    c.drain()
+    c.sock.close()
+    admin.wait("pagewise_changed_total", 1)
     server.stop(messages=CUT)
 
 

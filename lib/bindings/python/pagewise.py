@@ -45,7 +45,7 @@ class OpenStruct(c.Structure):
 class SendStruct(c.Structure):
     """struct pw_send"""
     _fields_ = [("snd_path", c.c_void_p), ("snd_loop", c.c_void_p), ("snd_sock", c.c_int), ("snd_sink", c.c_void_p),
-                ("snd_more", c.c_bool), ("snd_begun", c.c_bool), ("snd_index", c.c_bool), ("snd_mem", c.c_char_p),
+                ("snd_more", c.c_bool), ("snd_begun", c.c_bool), ("snd_index", c.c_bool), ("snd_grows", c.c_bool), ("snd_mem", c.c_char_p),
                 ("snd_mem_len", c.c_size_t), ("snd_file", c.POINTER(FileStruct)), ("snd_off", c.c_int64), ("snd_len", c.c_int64),
                 ("snd_readahead", c.c_uint64), ("snd_cache", c.c_uint), ("snd_rate", c.c_uint64),
                 ("snd_pace", c.c_uint64), ("snd_limit", c.c_uint64), ("snd_done", _wt_done), ("snd_sent", c.c_uint64),

@@ -102,6 +102,7 @@ pub struct pw_send {
     pub snd_more: bool,
     pub snd_begun: bool,
     pub snd_index: bool,
+    pub snd_grows: bool,
     pub snd_mem: *const c_char,
     pub snd_mem_len: usize,
     pub snd_file: *mut pw_file,
