@@ -6,12 +6,7 @@
 
 #include "lib/util/hash.h"
 #include "server/content/autoindex_validator.h"
-
-/*
- * Age in seconds at which a change has a unique time: a later change gets another time, even if the
- * file system stores only whole seconds.
- */
-#define SETTLED 2
+#include "server/http/conditional.h"
 
 /*
  * A fixed seed, so that each process and each server of a fleet computes the same tag for a
@@ -71,8 +66,5 @@ validator_etag(
 time_t
 validator_date(const struct listing_validator *lv)
 {
-	if (lv->lv_newest + SETTLED <= lv->lv_begun)
-		return lv->lv_newest;
-	return (lv->lv_newest < lv->lv_begun ? lv->lv_newest : lv->lv_begun) -
-	       1;
+	return conditional_date_sent(lv->lv_newest, lv->lv_begun);
 }

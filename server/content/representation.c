@@ -179,7 +179,7 @@ representation_line_modified(
 	}
 	if (!va->va_dated)
 		return;
-	date_format(va->va_modified > now ? now : va->va_modified, date);
+	date_format(conditional_date_sent(va->va_modified, now), date);
 	representation_line(rp, "Last-Modified", date);
 }
 

@@ -55,9 +55,8 @@ struct representation {
  * contains the inode and its ctime.
  *
  * A rule of the configuration may set ETag or Last-Modified (set_last_modified, set_entity_tag).
- * Last-Modified is never later than now (RFC 9110, 8.8.2.1).  If the date of the file or rule is
- * later, conditions are compared with that date, so that a client with an earlier version never
- * gets 304.
+ * Last-Modified is conditional_date_sent, but conditions are compared with the date of the file or
+ * rule, so that a client with an earlier version never gets 304.
  */
 struct representation *representation_of(struct pw_file *, const struct conf *,
     const struct settings *, const char *name, enum coding, time_t now);

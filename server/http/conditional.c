@@ -91,6 +91,31 @@ conditional_get_date(
 	       date_parse(str_trim(value), now, t);
 }
 
+/*
+ * Returns true if no further change can get the time `t`.  RFC 9110, 8.8.2.2, requires one second; the other
+ * allows for the clock of file times, which is up to a tick late.
+ */
+static bool
+conditional_is_strong_date(time_t t, time_t now)
+{
+	return t <= now - 2;
+}
+
+time_t
+conditional_date_sent(time_t modified, time_t now)
+{
+	if (conditional_is_strong_date(modified, now))
+		return modified;
+	return (modified < now ? modified : now) - 1;
+}
+
+/* Returns true if `t`, a date of a client, is that of the representation, and strong. */
+static bool
+conditional_same_date(time_t t, const struct validators *va, time_t now)
+{
+	return t == va->va_modified && conditional_is_strong_date(t, now);
+}
+
 int
 conditional_eval(
     const struct conditional *pre, const struct validators *va, time_t now)
@@ -104,7 +129,7 @@ conditional_eval(
 			return 412;
 	} else if (conditional_get_date(
 		       pre->pre_if_unmodified_since, va, now, &t)) {
-		if (va->va_modified > t)
+		if (va->va_modified >= t && !conditional_same_date(t, va, now))
 			return 412;
 	}
 
@@ -114,7 +139,7 @@ conditional_eval(
 			return 304;
 	} else if (conditional_get_date(
 		       pre->pre_if_modified_since, va, now, &t)) {
-		if (va->va_modified <= t)
+		if (conditional_same_date(t, va, now))
 			return 304;
 	}
 	return 0;
@@ -133,7 +158,7 @@ conditional_if_range(
 	if (value.s_len > 0 && *value.s_ptr == '"')
 		return str_eq(value, va->va_etag);
 	return conditional_get_date(value, va, now, &t) &&
-	       t == va->va_modified && t < now;
+	       conditional_same_date(t, va, now);
 }
 
 bool

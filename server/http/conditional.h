@@ -19,26 +19,27 @@ struct conditional {
 	struct str pre_if_range;
 };
 
-/* Validators of the representation, as sent in its fields. */
+/* Validators of the representation. */
 struct validators {
 	struct str va_etag; /* quoted, with "W/" if weak; empty if none */
-	time_t va_modified; /* seconds since the epoch; valid if va_dated */
-	bool va_dated;	    /* true if there is a modification date */
+	/* time of the modification, seconds since the epoch; valid if va_dated */
+	time_t va_modified;
+	bool va_dated; /* true if there is a modification date */
 };
 
 /*
  * Evaluates the four preconditions of a GET or HEAD on an existing representation, in the order of
  * section 13.2.2.  Returns 0 (perform the method), 304 or 412.  Ignores malformed dates; ignores
- * all dates if the representation has no date (13.1.3, 13.1.4).  Compares dates in the future like
- * any other date.
+ * all dates if the representation has no date (13.1.3, 13.1.4).  The date in If-Modified-Since must be
+ * exactly va_modified, since a file may go back to an earlier version.  A date equal to va_modified
+ * matches only if it is at least two seconds before `now`, since the file may change twice in a second.
  */
 int conditional_eval(
     const struct conditional *, const struct validators *, time_t now);
 
 /*
- * Returns true if If-Range is absent, is a strong entity tag equal to va_etag, or is a date equal
- * to va_modified and at least one second before `now`.  The server may then honour Range.  Only
- * such a date is a strong validator (8.8.2.2).
+ * Returns true if If-Range is absent, is a strong entity tag equal to va_etag, or is a date that
+ * matches as in conditional_eval.  The server may then honour Range.
  */
 bool conditional_if_range(
     const struct conditional *, const struct validators *, time_t now);
@@ -49,6 +50,14 @@ bool conditional_if_range(
  */
 bool conditional_names(
     const struct conditional *, const struct validators *, time_t now);
+
+/*
+ * Returns the date for Last-Modified of a response that is sent at `now`.  If the representation was modified
+ * less than two seconds ago, or in the future, it may be modified again in the same second; the result is
+ * then an earlier date, which no condition will match.  So each date that matches later is a strong
+ * validator (8.8.2.2), and is never later than Date (8.8.2.1).
+ */
+time_t conditional_date_sent(time_t modified, time_t now);
 
 /* Returns true if the text is exactly one entity tag: "..." or W/"...". */
 bool conditional_is_etag(struct str);

@@ -13,7 +13,7 @@ import pytest
 
 import tree as t
 from harness import request, wait_until
-from responses import ProtocolError
+from responses import ProtocolError, parse_http_date
 from test_admin import Admin
 
 NOTICED = 3.0
@@ -78,6 +78,51 @@ def test_file_replaced_by_one_of_the_same_size_and_second(server, site):
     os.rename(site / "g", site / "f")
     new = becomes(server, "/f", 200, b"new")
     assert new.get("ETag") != old.get("ETag")
+
+
+def write_of_second(path, data, second):
+    """Writes a version whose time differs only by nanoseconds from that of others of the second."""
+    path.write_bytes(data)
+    os.utime(path, ns=(0, second * 10**9 + len(data) + data[0]))
+
+
+@pytest.mark.slow
+def test_no_condition_by_date_takes_two_versions_of_a_second_for_one(serve, site):
+    """RFC 9110, 8.8.2.2: the date that the first one is sent with must not be that of the second."""
+    path = site / "f"
+    server = serve("--root", site, "--workers", "1")
+
+    def first():
+        second = int(time.time())
+        write_of_second(path, b"old" * 100, second)
+        r = ask(server, "/f")
+        return r if parse_http_date(r.get("Date")) <= second + 1 else None
+
+    date = wait_until(first, "a response within a second of the change").get("Last-Modified")
+    second = int(path.stat().st_mtime)
+    write_of_second(path, b"new" * 100, second)
+    with server.connect() as c:
+        wait_until(lambda: time.time() > second + 3, "the change to be settled")
+        for name, extra, status in (("If-Range", {"Range": "bytes=0-1"}, 200), ("If-Modified-Since", {}, 200),
+                                    ("If-Unmodified-Since", {}, 412)):
+            assert c.ask("/f", fields={name: date, **extra}).status == status, name
+        settled = c.ask("/f").get("Last-Modified")
+        assert parse_http_date(settled) == second
+        assert c.ask("/f", fields={"If-Range": settled, "Range": "bytes=0-1"}).status == 206
+        assert c.ask("/f", fields={"If-Modified-Since": settled}).status == 304
+
+
+def test_file_that_goes_back_to_an_older_version_is_sent(server, site):
+    """A mirror does so, and apt would keep a Release that does not fit the index."""
+    (site / "old").write_bytes(b"old")
+    (site / "f").write_bytes(b"new")
+    os.utime(site / "old", (t.MTIME, t.MTIME))
+    os.utime(site / "f", (t.MTIME + 60, t.MTIME + 60))
+    date = becomes(server, "/f", 200, b"new").get("Last-Modified")
+    os.rename(site / "old", site / "f")
+    becomes(server, "/f", 200, b"old")
+    with server.connect() as c:
+        assert c.ask("/f", fields={"If-Modified-Since": date}).body == b"old"
 
 
 def test_file_rewritten_in_place(server, site):

@@ -103,11 +103,11 @@ struct date_case {
 static const struct date_case dates[] = {
     {BEFORE, 0, 412},
     {SAME, 304, 0},
-    {AFTER, 304, 0},
-    {AT_NOW, 304, 0},
-    /* a date in the future is a date */
-    {FUTURE, 304, 0},
-    {"Fri, 31 Dec 9999 23:59:59 GMT", 304, 0},
+    /* not that of this version: another one had it, which may come back */
+    {AFTER, 0, 0},
+    {AT_NOW, 0, 0},
+    {FUTURE, 0, 0},
+    {"Fri, 31 Dec 9999 23:59:59 GMT", 0, 0},
     {"Thu, 01 Jan 1970 00:00:00 GMT", 0, 412},
     /* all three formats, white space around */
     {"Sunday, 06-Nov-94 08:49:37 GMT", 304, 0},
@@ -377,18 +377,53 @@ if_range_needs_a_strong_equal_validator(void **state)
 	}
 }
 
-static void
-if_range_date_is_weak_within_its_second(void **state)
+static int
+eval_at(const struct conditional *pre, time_t now)
 {
-	struct conditional pre = {.pre_if_range = STR(SAME)};
+	return conditional_eval(pre, &validators, now);
+}
+
+static void
+a_date_of_the_last_two_seconds_matches_nothing(void **state)
+{
+	const struct conditional range = {.pre_if_range = STR(SAME)},
+				 since = {.pre_if_modified_since = STR(SAME)},
+				 until = {.pre_if_unmodified_since = STR(SAME)},
+				 later = {
+				     .pre_if_unmodified_since = STR(AFTER)};
 
 	(void)state;
-	assert_false(if_range(&pre, MTIME - 1));
-	assert_false(if_range(&pre, MTIME));
-	assert_true(if_range(&pre, MTIME + 1));
-	/* a tag is not bound to the clock */
-	pre.pre_if_range = STR(ETAG);
-	assert_true(if_range(&pre, MTIME));
+	for (time_t now = MTIME - 1; now < MTIME + 4; now++) {
+		bool strong = now >= MTIME + 2;
+
+		assert_int_equal(if_range(&range, now), strong);
+		assert_int_equal(eval_at(&since, now), strong ? 304 : 0);
+		assert_int_equal(eval_at(&until, now), strong ? 0 : 412);
+		assert_int_equal(eval_at(&later, now), 0);
+	}
+}
+
+static void
+a_tag_is_not_bound_to_the_clock(void **state)
+{
+	const struct conditional range = {.pre_if_range = STR(ETAG)},
+				 none = {.pre_if_none_match = STR(ETAG)};
+
+	(void)state;
+	assert_true(if_range(&range, MTIME));
+	assert_int_equal(eval_at(&none, MTIME), 304);
+}
+
+static void
+the_date_that_is_sent_will_not_be_that_of_another_version(void **state)
+{
+	(void)state;
+	assert_int_equal(conditional_date_sent(MTIME, MTIME + 60), MTIME);
+	assert_int_equal(conditional_date_sent(MTIME, MTIME + 2), MTIME);
+	assert_int_equal(conditional_date_sent(MTIME, MTIME + 1), MTIME - 1);
+	assert_int_equal(conditional_date_sent(MTIME, MTIME), MTIME - 1);
+	/* of the future */
+	assert_int_equal(conditional_date_sent(MTIME + 9, MTIME), MTIME - 1);
 }
 
 static void
@@ -413,7 +448,10 @@ main(void)
 	    cmocka_unit_test(without_a_date_conditions_by_date_do_not_hold),
 	    cmocka_unit_test(entity_tag_is_known_when_seen),
 	    cmocka_unit_test(if_range_needs_a_strong_equal_validator),
-	    cmocka_unit_test(if_range_date_is_weak_within_its_second),
+	    cmocka_unit_test(a_date_of_the_last_two_seconds_matches_nothing),
+	    cmocka_unit_test(a_tag_is_not_bound_to_the_clock),
+	    cmocka_unit_test(
+		the_date_that_is_sent_will_not_be_that_of_another_version),
 	    cmocka_unit_test(if_range_does_not_take_part_in_the_status),
 	};
 
