@@ -392,8 +392,12 @@ response_multipart_begin(struct exchange *ex, const struct plan *plan,
 	response_add_lines(ex, rp, rp->rp_coded);
 	response_head_length(ex, multipart_length(rs));
 	response_head_end(ex);
-	multipart_head(rs, 0, text);
-	response_add(ex, text);
+	if (ex->ex_request.rq_method == METHOD_HEAD)
+		rs->rs_nranges = 0;
+	else {
+		multipart_head(rs, 0, text);
+		response_add(ex, text);
+	}
 	return true;
 }
 

@@ -49,7 +49,7 @@ sibling_is_optional(const struct exchange *ex)
 {
 	const struct request *rq = &ex->ex_request;
 
-	return rq->rq_method == METHOD_GET && rq->rq_range.s_ptr != NULL &&
+	return rq->rq_range.s_ptr != NULL &&
 	       ex->ex_lookup.lk_original != NULL &&
 	       coding_takes_identity(rq->rq_accept_encoding);
 }

@@ -28,7 +28,7 @@ status_decide(struct plan *pl, const struct request *rq, off_t size,
 	if (pl->pl_status != 0)
 		return;
 	pl->pl_status = 200;
-	if (rq->rq_method == METHOD_GET && rq->rq_range.s_ptr != NULL &&
+	if (rq->rq_range.s_ptr != NULL &&
 	    conditional_if_range(&rq->rq_pre, va, now))
 		pl->pl_status = status_plan_range(pl, rq->rq_range, size);
 }

@@ -18,8 +18,9 @@ struct plan {
 };
 
 /*
- * Chooses pl_status and the ranges.  Evaluates the preconditions, then If-Range, then Range; only
- * GET supports Range (RFC 9110, 13.2.2 and 14.2).
+ * Chooses pl_status and the ranges.  Evaluates the preconditions, then If-Range, then Range (RFC
+ * 9110, 13.2.2).  HEAD gets the status of GET, as from most servers: clients probe by HEAD whether a
+ * server sends ranges.  RFC 9110, 14.2, defines Range for GET alone.
  */
 void status_decide(struct plan *, const struct request *, off_t size,
     const struct validators *, time_t now);
