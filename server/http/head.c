@@ -195,7 +195,6 @@ head_note_field(struct head *hd, struct str name)
 	hd->hd_field = FIELD_OTHER;
 	if (str_caseeq(name, STR("host"))) {
 		hd->hd_field = FIELD_HOST;
-		hd->hd_host_at = 0;
 		if (hd->hd_host)
 			return 400;
 		hd->hd_host = true;
@@ -279,10 +278,6 @@ head_scan_value(struct scan *sc)
 	value.s_len = i - hd->hd_mark;
 	if (hd->hd_field != FIELD_OTHER)
 		status = head_check_value(hd->hd_field, value);
-	if (hd->hd_field == FIELD_HOST && status == 0) {
-		hd->hd_host_at = hd->hd_mark;
-		hd->hd_host_len = value.s_len;
-	}
 	head_enter(hd, ST_LINE_LF, i + 1);
 	return status;
 }
@@ -369,19 +364,60 @@ head_check_host(struct str host)
 	return host.s_len == 0 || head_host_valid(host) ? 0 : 400;
 }
 
+/* Removes the first line, and stores it without its CR.  Returns false if the line is incomplete. */
+static bool
+head_take_line(struct str *text, struct str *line)
+{
+	const char *lf =
+	    text->s_len > 0 ? memchr(text->s_ptr, '\n', text->s_len) : NULL;
+
+	if (lf == NULL)
+		return false;
+	*line = (struct str){text->s_ptr, (size_t)(lf - text->s_ptr)};
+	str_advance(text, line->s_len + 1);
+	if (line->s_len > 0 && line->s_ptr[line->s_len - 1] == '\r')
+		line->s_len--;
+	return true;
+}
+
+/*
+ * Finds the value of Host in `fields`, the lines behind the request line, which may be malformed.  s_ptr is
+ * NULL if there is none.
+ */
+static struct str
+head_find_host(struct str fields)
+{
+	const struct str name = STR("host:");
+	struct str line, host = {0};
+
+	while (head_take_line(&fields, &line) && line.s_len > 0) {
+		if (line.s_len < name.s_len ||
+		    !str_caseeq((struct str){line.s_ptr, name.s_len}, name))
+			continue;
+		if (host.s_ptr != NULL)
+			return (struct str){0};
+		str_advance(&line, name.s_len);
+		host = str_trim(line);
+	}
+	return host.s_ptr != NULL && head_check_host(host) == 0
+		   ? host
+		   : (struct str){0};
+}
+
 void
 head_find(const char *buf, size_t len, size_t before,
     const struct head_limits *limits, struct str *target, struct str *host)
 {
+	struct str text = {buf, len}, line;
 	struct head hd = {.hd_before = before};
 
 	head_check(buf, len, limits, &hd);
 	*target = *host = (struct str){0};
 	if (hd.hd_target_at > 0)
 		*target = (struct str){buf + hd.hd_target_at, hd.hd_target_len};
-	if (hd.hd_host_at > 0)
-		*host =
-		    str_trim((struct str){buf + hd.hd_host_at, hd.hd_host_len});
+	str_advance(&text, hd.hd_skip);
+	if (head_take_line(&text, &line))
+		*host = head_find_host(text);
 }
 
 /* Returns the length of the reg-name (RFC 3986, 3.2.2) at the front. */

@@ -35,8 +35,6 @@ struct head {
 	size_t hd_fields;
 	size_t hd_target_at; /* offset of the target; 0 if unknown */
 	size_t hd_target_len;
-	size_t hd_host_at; /* offset of Host's value; 0 if unknown */
-	size_t hd_host_len;
 	bool hd_host;
 	bool hd_length;
 	bool hd_coded;
@@ -89,8 +87,8 @@ int head_check_host(struct str host);
 
 /*
  * Finds the target and the host in an incomplete or refused head.  Finds the target if the request
- * line is correct up to the end of the target.  Finds the host if the head has one complete and
- * correct field Host.  Sets s_ptr to NULL for a part that was not found.  `before` is hd_before of
+ * line is correct up to the end of the target.  Finds the host if the received part of the head has one
+ * complete and correct field Host, before or behind what is wrong.  Sets s_ptr to NULL for a part that was not found.  `before` is hd_before of
  * this head.
  */
 void head_find(const char *buf, size_t len, size_t before,

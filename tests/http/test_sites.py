@@ -206,6 +206,18 @@ EARLY = {  # by what is wrong: of a host and a path
     "fields": (431, lambda host, path: request(path, host=host, fields=[("A", "b")] * 200)),
     "no such method": (501, lambda host, path: request(path, "BREW", host=host)),
 }
+BROKEN = {  # with Host behind what is wrong: of its line
+    "byte in the path": (400, b"GET /\x80 HTTP/1.1\r\n%s\r\n"),
+    "space in the path": (400, b"GET /a b HTTP/1.1\r\n%s\r\n"),
+    "two spaces": (400, b"GET  / HTTP/1.1\r\n%s\r\n"),
+    "no path": (400, b"GET HTTP/1.1\r\n%s\r\n"),
+    "field": (400, b"GET / HTTP/1.1\r\nA b: c\r\n%s\r\n"),
+    "length": (400, b"GET / HTTP/1.1\r\nContent-Length: x\r\n%s\r\n"),
+    "long path": (414, b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n%s\r\n"),
+    "large head": (431, b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 101 + b"%s\r\n"),
+    "coding": (501, b"GET / HTTP/1.1\r\nTransfer-Encoding: x\r\n%s\r\n"),
+    "version": (505, b"GET / HTTP/3.0\r\n%s\r\n"),
+}
 WITH_PATH = [name for name in EARLY if name not in ("escape", "fragment")]
 
 
@@ -251,6 +263,17 @@ def test_error_is_of_the_site_that_the_request_names(marked, name):
         check_place(early(server, name, "second.example", "/video/f.bin")[1], status, "video")
 
 
+@pytest.mark.http1("HTTP/2 has no lines")
+@pytest.mark.parametrize("name", BROKEN)
+def test_error_is_of_the_site_whose_name_follows_what_is_wrong(marked, name):
+    server = marked()
+    status, head = BROKEN[name]
+    for host, place in ((b"first.example", "one"), (b"second.example", "two")):
+        with server.connect() as c:
+            c.send(head % (b"Host: %s\r\n" % host))
+            check_place(c.response(), status, place)
+
+
 @pytest.mark.http1("an authority is all that HTTP/2 has")
 def test_error_is_of_the_site_that_an_absolute_target_names(marked):
     server = marked()
@@ -263,8 +286,8 @@ def test_error_is_of_the_site_that_an_absolute_target_names(marked):
 NAMELESS = [
     (400, b"GET /a HTTP/1.1\r\n\r\n"), (400, b"GET /%00 HTTP/1.0\r\n\r\n"), (405, b"POST / HTTP/1.0\r\n\r\n"),
     (400, b"GET / HTTP/1.1\r\nHost: second.example\r\nHost: first.example\r\n\r\n"),
-    (400, b"GET / HTTP/1.1\r\nHost: second.example/\r\n\r\n"), (400, b"GET / HTTP/1.1\r\nA b: c\r\nHost: second.example\r\n\r\n"),
-    (400, b"GET  / HTTP/1.1\r\nHost: second.example\r\n\r\n"), (414, b"GET /" + b"a" * 9000), (501, b"G" * 50),
+    (400, b"GET / HTTP/1.1\r\nHost: second.example/\r\n\r\n"), (400, b"GET / HTTP/1.1\r\nA b: c\r\n\r\nHost: second.example\r\n\r\n"),
+    (400, b"GET  / HTTP/1.1\r\nHost: second.example"), (414, b"GET /" + b"a" * 9000), (501, b"G" * 50),
     (505, b"GET / HTTP/3.0\r\n"), (413, b"GET / HTTP/1.0\r\nContent-Length: 100000\r\n\r\n"),
 ]
 
