@@ -119,7 +119,20 @@ tool_precompress_say(const struct sibling *sb, int error)
 	    all ? more : "");
 }
 
-enum state { STATE_NONE, STATE_OLDER, STATE_CURRENT, STATE_OTHER };
+enum state { STATE_NONE, STATE_OUTDATED, STATE_CURRENT, STATE_OTHER };
+
+/*
+ * Returns true if the sibling has the time of its file, as each sibling that the command or gzip(1) made.
+ * Fractions of a second may be lost in a copy, so a later one is no difference.  A newer sibling may be of a
+ * version that was taken back.
+ */
+static bool
+tool_precompress_is_current(
+    const struct timespec *sibling, const struct timespec *file)
+{
+	return sibling->tv_sec == file->tv_sec &&
+	       !timespec_is_before(sibling, file);
+}
 
 static enum state
 tool_precompress_state_of(const struct sibling *sb)
@@ -131,9 +144,9 @@ tool_precompress_state_of(const struct sibling *sb)
 		return STATE_NONE;
 	if (!S_ISREG(st.st_mode))
 		return STATE_OTHER;
-	return timespec_is_before(&st.st_mtim, &sb->sb_stat->st_mtim)
-		   ? STATE_OLDER
-		   : STATE_CURRENT;
+	return tool_precompress_is_current(&st.st_mtim, &sb->sb_stat->st_mtim)
+		   ? STATE_CURRENT
+		   : STATE_OUTDATED;
 }
 
 static void
@@ -142,7 +155,7 @@ tool_precompress_not_smaller(const struct sibling *sb, enum state state)
 	struct precompress *pre = tool_precompress_own(sb->sb_tool);
 
 	pre->pre_larger++;
-	if (state != STATE_OLDER)
+	if (state != STATE_OUTDATED)
 		return;
 	if (unlinkat(sb->sb_file->wf_dir->wd_fd, sb->sb_name, 0) == 0)
 		pre->pre_removed++;

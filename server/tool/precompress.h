@@ -2,10 +2,10 @@
  * precompress: the command "pagewise precompress".  Makes compressed siblings: FILE.zst, FILE.br,
  * FILE.gz.
  *
- * As for the server, a sibling is current if it is not older than its file.  A new sibling gets
- * the file's mode, owner and modification time.  If a new sibling would not be smaller than the
- * file, the command removes an older sibling, since the server would send that sibling if the
- * file were removed.
+ * A sibling is current if it has the modification time of its file, in seconds, since a new sibling gets the
+ * file's mode, owner and modification time.  The server sends current siblings, and newer ones, which build
+ * tools write.  If a new sibling would not be smaller than the file, the command removes an outdated sibling,
+ * since the server would send a newer sibling, or any sibling if the file were removed.
  */
 #ifndef SERVER_TOOL_PRECOMPRESS_H
 #define SERVER_TOOL_PRECOMPRESS_H

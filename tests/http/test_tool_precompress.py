@@ -177,6 +177,20 @@ def test_only_outdated_siblings_are_made_again(tmp_path):
     assert undone(file, ".br", len(TEXT)) == TEXT
 
 
+def test_sibling_of_a_version_that_was_taken_back_is_replaced(tmp_path):
+    """Its time is that of the newer version."""
+    file = put(tmp_path / "a.txt", TEXT + b"new", OLD + 60 * 10**9)
+    run("-c", "gz", tmp_path)
+    assert gzip.decompress((tmp_path / "a.txt.gz").read_bytes()) == TEXT + b"new"
+    put(file, TEXT, OLD)
+    run("-c", "gz", tmp_path)
+    assert gzip.decompress((tmp_path / "a.txt.gz").read_bytes()) == TEXT
+    assert (tmp_path / "a.txt.gz").stat().st_mtime_ns == OLD
+    put(file, b"short", OLD - 60 * 10**9)
+    run("-c", "gz", tmp_path)
+    assert not (tmp_path / "a.txt.gz").exists()
+
+
 def test_incompressible_file_has_no_sibling_and_loses_an_older_one(tmp_path):
     put(tmp_path / "noise.txt", os.urandom(5000))
     put(tmp_path / "noise.txt.gz", b"of another one", OLD - 1)
