@@ -187,21 +187,62 @@ conf_free_access(struct conf *conf)
 }
 
 /*
- * Returns true if the glob may match a path that begins with `prefix`.  Compares only the glob's
- * text before its first wildcard.
+ * Returns true if a glob and a restricted glob or prefix may match the same path.  Compares only their texts
+ * before the first wildcard, and those of two globs behind the last one.
  */
 static bool
-conf_access_reaches(const char *glob, const char *prefix)
+conf_access_meets(const char *glob, const struct location *closed)
 {
-	size_t text = strcspn(glob, "*?"), len = strlen(prefix);
+	const char *other = closed->loc_path;
+	size_t n = strcspn(glob, "*?"), m = strcspn(other, "*?");
 
-	return strncmp(glob, prefix, text < len ? text : len) == 0;
+	if (strncmp(glob, other, n < m ? n : m) != 0)
+		return false;
+	if (closed->loc_kind != LOCATION_GLOB)
+		return true;
+	for (n = strlen(glob), m = strlen(other);
+	     n > 0 && m > 0 && strchr("*?", glob[n - 1]) == NULL &&
+	     strchr("*?", other[m - 1]) == NULL;
+	     n--, m--)
+		if (glob[n - 1] != other[m - 1])
+			return false;
+	return true;
+}
+
+/*
+ * Returns true if all clients can read paths of a restricted location by an open location, which comes before
+ * it in site_locations and so has precedence.
+ */
+static bool
+conf_access_opens(const struct location *open, const struct location *closed)
+{
+	return open->loc_kind == LOCATION_GLOB
+		   ? conf_access_meets(open->loc_path, closed)
+		   : conf_location_matches(
+			 closed, open->loc_path, open->loc_len);
+}
+
+static void
+conf_access_warn(const struct site *site, const struct location *open,
+    const struct location *closed)
+{
+	conf_say_at(NULL, "",
+	    "warning: site \"%s\": location \"%s\" lets all clients read paths "
+	    "of "
+	    "location \"%s\", which restricts access: set allow, deny, "
+	    "htpasswd "
+	    "or signed_links in both locations (%s, %s), or allow = {\"all\"} "
+	    "in "
+	    "the first if you want that",
+	    site->site_name, open->loc_path, closed->loc_path,
+	    open->loc_place != NULL ? open->loc_place : "?",
+	    closed->loc_place != NULL ? closed->loc_place : "?");
 }
 
 void
 conf_complete_site(struct site *site)
 {
-	const struct location *locs = site->site_locations, *glob, *loc;
+	const struct location *locs = site->site_locations, *open, *loc;
 	size_t n = site->site_nlocations;
 
 	site->site_closed = site->site_set.set_closed;
@@ -209,22 +250,13 @@ conf_complete_site(struct site *site)
 		return;
 	for (loc = locs; loc < locs + n; loc++)
 		site->site_closed |= loc->loc_set.set_closed;
-	for (glob = locs; glob < locs + n; glob++) {
-		if (glob->loc_kind != LOCATION_GLOB || glob->loc_set.set_closed)
+	for (open = locs; open < locs + n; open++) {
+		if (open->loc_set.set_closed)
 			continue;
-		for (loc = locs; loc < locs + n; loc++)
-			if (loc->loc_kind == LOCATION_PREFIX &&
-			    loc->loc_set.set_closed &&
-			    conf_access_reaches(
-				glob->loc_path, loc->loc_path)) {
-				fprintf(stderr,
-				    "%spagewise: warning: site \"%s\": "
-				    "location \"%s\" lets all clients read "
-				    "paths of location \"%s\", which restricts "
-				    "access: set allow, deny, htpasswd or "
-				    "signed_links in both locations\n",
-				    log_error_prefix(), site->site_name,
-				    glob->loc_path, loc->loc_path);
+		for (loc = open + 1; loc < locs + n; loc++)
+			if (loc->loc_set.set_closed &&
+			    conf_access_opens(open, loc)) {
+				conf_access_warn(site, open, loc);
 				break;
 			}
 	}

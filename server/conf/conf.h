@@ -171,9 +171,10 @@ enum location_kind { LOCATION_EXACT, LOCATION_GLOB, LOCATION_PREFIX };
 /* Settings for the paths that match loc_path.  Paths are decoded before they are compared. */
 struct location {
 	enum location_kind loc_kind;
-	char *loc_key;	/* one byte for the kind, then the path */
-	char *loc_path; /* path or glob; a path begins with '/' */
-	size_t loc_len; /* length of loc_path */
+	char *loc_key;	       /* one byte for the kind, then the path */
+	char *loc_path;	       /* path or glob; a path begins with '/' */
+	size_t loc_len;	       /* length of loc_path */
+	const char *loc_place; /* "FILE:LINE" of the title, or NULL */
 	struct settings loc_set;
 };
 

@@ -205,8 +205,8 @@ void conf_free_access(struct conf *);
  */
 int conf_complete_access(struct conf *, struct settings *, struct conf_why *);
 /*
- * Sets site_closed.  Warns if a glob allows access to paths below a restricted location.  Call once
- * all settings of the site are complete.
+ * Sets site_closed.  Warns if a location without access rules has precedence over a restricted location for
+ * some of the restricted paths.  Call once all settings of the site are complete.
  */
 void conf_complete_site(struct site *);
 key_set_f conf_set_live;
@@ -316,6 +316,9 @@ void conf_summary(const struct conf *);
  */
 int conf_site_add(const struct conf_scope *top, const char *name,
     struct site **, struct conf_why *);
+/* Returns true if the location may apply to the path, unless one with precedence does. */
+bool conf_location_matches(
+    const struct location *, const char *path, size_t len);
 int conf_location_add(
     struct site *, const char *title, struct location **, struct conf_why *);
 
@@ -332,6 +335,13 @@ void conf_site_free(struct site *);
 
 bool conf_is_glob(const char *text);
 bool conf_glob(const char *glob, const char *path, size_t len);
+
+/*
+ * Warns if the glob or path has a pattern of a shell or a regular expression, such as [a-z] or {a,b}, which
+ * matches only itself.  `what` is the name of the key or section in this line of the file.
+ */
+void conf_glob_warn(
+    const char *file, int line, const char *what, const char *glob);
 
 /*
  * ---------------------------------------------------------------- the file
@@ -353,6 +363,9 @@ void conf_vsay(struct conf *, const char *path, int line, const char *fmt,
  */
 void conf_say_at(struct conf *, const char *place, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Returns "FILE:LINE", which the configuration owns, or NULL if memory is short. */
+const char *conf_place_text(struct conf *, const char *file, int line);
 
 /* Records the file and line of a key that has KEY_LATE.  Call before the key is set. */
 void conf_place_add(struct conf_scope *, const struct key *);

@@ -197,6 +197,10 @@ conf_file_read_location(const struct conf_file *file, const struct section *sec,
 		conf_file_complain_section(file, sec, &why);
 		return;
 	}
+	loc->loc_place =
+	    conf_place_text(site->cs_conf, conf_file_path(file), sec->sec_line);
+	conf_glob_warn(
+	    conf_file_path(file), sec->sec_line, "location", sec->sec_title);
 	conf_dump_section(site->cs_conf, KEY_LOCATION, sec->sec_title);
 	scope.cs_where = KEY_LOCATION;
 	scope.cs_location = loc;

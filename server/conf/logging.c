@@ -144,7 +144,6 @@ conf_set_log_exclude(struct conf_scope *scope, const struct key *key,
 {
 	struct log_exclude *le = &scope->cs_conf->conf_log_exclude;
 
-	(void)key;
 	le->le_any = true;
 	if (conf_logging_exclude_statuses(le, text))
 		return 0;
@@ -159,6 +158,9 @@ conf_set_log_exclude(struct conf_scope *scope, const struct key *key,
 		    strlen(text), GLOB_MAX);
 	if (conf_keep_add(scope->cs_conf, &le->le_globs, text) != 0)
 		return conf_no_memory(why);
+	if (scope->cs_file != NULL)
+		conf_glob_warn(
+		    scope->cs_file, scope->cs_line, key->key_name, text);
 	return 0;
 }
 

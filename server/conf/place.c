@@ -35,6 +35,17 @@ conf_place_add(struct conf_scope *scope, const struct key *key)
 }
 
 const char *
+conf_place_text(struct conf *conf, const char *file, int line)
+{
+	size_t size = strlen(file) + sizeof(":2147483647");
+	char *text = conf_keep(conf, size);
+
+	if (text != NULL)
+		snprintf(text, size, "%s:%d", file, line);
+	return text;
+}
+
+const char *
 conf_place(const struct settings *set, const char *name, size_t after)
 {
 	const struct conf_place *place = set->set_places;

@@ -465,9 +465,8 @@ conf_host(const struct site *site, struct str host)
 	return *s != NULL ? (struct str){*s, strlen(*s)} : STR("");
 }
 
-static bool
-conf_site_location_matches(
-    const struct location *loc, const char *path, size_t len)
+bool
+conf_location_matches(const struct location *loc, const char *path, size_t len)
 {
 	if (loc->loc_kind == LOCATION_GLOB)
 		return conf_glob(loc->loc_path, path, len);
@@ -481,8 +480,7 @@ const struct settings *
 conf_settings(const struct site *site, const char *path, size_t len)
 {
 	for (size_t i = 0; i < site->site_nlocations; i++)
-		if (conf_site_location_matches(
-			&site->site_locations[i], path, len))
+		if (conf_location_matches(&site->site_locations[i], path, len))
 			return &site->site_locations[i].loc_set;
 	return &site->site_set;
 }

@@ -203,6 +203,35 @@ def test_glob_that_opens_a_restricted_path_is_warned_of(tmp_path, glob, warned):
     assert (text in run.err) == warned and bool(run.err) == warned
 
 
+@pytest.mark.parametrize("opened, closed, warned", [
+    ("/private/pub/", "/private/", True), ("= /private/a.html", "/private/", True), ("= /a.key", "*.key", True),
+    ("*.mp4", "/private/*", True), ("/private/*", "*.key", True), ("/private/*.mp4", "*.key", False),
+    ("*.mp4", "*.key", False), ("/private/*", "/public/*", False),
+    # The restricted one has precedence, or the paths differ.
+    ("/", "/private/", False), ("/private/", "*.key", False), ("/private/", "= /private/a", False),
+    ("*", "= /private/a", False), ("= /privat", "/private/", False), ("/public/", "/private/", False),
+])
+def test_location_that_opens_paths_of_a_restricted_one_is_warned_of(tmp_path, opened, closed, warned):
+    """Whatever their kinds are: one location applies, and does not inherit from the other."""
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\nlocation "%s" {\nexpires = 1h }\n'
+                    'location "%s" { deny = {"192.0.2.1"} }\n}\n' % (opened, closed))
+    run = Finished("-t", "-c", str(conf))
+    name, other = opened.removeprefix("= "), closed.removeprefix("= ")
+    assert (run.code, run.err) == (0, (
+        'pagewise: warning: site "s": location "%s" lets all clients read paths of location "%s", which restricts '
+        'access: set allow, deny, htpasswd or signed_links in both locations (%s:3, %s:5), or allow = {"all"} in '
+        'the first if you want that\n' % (name, other, conf, conf)) if warned else "")
+
+
+def test_later_glob_does_not_open_an_earlier_one(tmp_path):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\nlocation "/private/*" { deny = {"192.0.2.1"} }\n'
+                    'location "*.mp4" { expires = 1h }\n}\n')
+    run = Finished("-t", "-c", str(conf))
+    assert (run.code, run.err) == (0, "")
+
+
 def test_restricted_glob_is_not_warned_of(tmp_path):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\nlocation "*.mp4" { allow = {"all"} }\n'

@@ -141,3 +141,26 @@ def test_reload_reads_included_files_again(dirs, serve):
     (dirs / "sites" / "1.conf").write_text('site "one" { root = "../b" }\n')
     server.reload()
     assert body(server, "/f") == "b:f"
+
+
+@pytest.mark.parametrize("title, literal", [
+    ("*.{mp4,webm}", "{mp4,webm}"), ("/[a-z]/", "[a-z]"), ("= /a[0-9].html", "[0-9]"), ("*.(jpg|png)", "(jpg|png)"),
+    ("/{a}[b]", "[b]"), ("/a(b)", None), ("/{a}", None), ("/[]", None), ("/a]b[", None), ("/a|b", None),
+])
+def test_pattern_that_has_no_meaning_in_a_title_is_warned_of(tmp_path, title, literal):
+    """It works as written, but somebody meant something else."""
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\nlocation "%s" {\nexpires = 1h }\n}\n' % title)
+    run = Finished("-t", "-c", str(conf))
+    assert (run.code, run.err) == (0, (
+        'pagewise: warning: %s:3: location "%s" matches "%s" byte by byte, since only * and ? are special: write a '
+        'location for each alternative, or ? for any byte\n' % (conf, title, literal)) if literal else "")
+
+
+def test_pattern_that_has_no_meaning_in_log_exclude_is_warned_of(tmp_path):
+    conf = tmp_path / "p.conf"
+    conf.write_text('log_exclude = {"/live",\n"*.{ico,png}"}\nsite "s" { root = "/" }\n')
+    run = Finished("-t", "-c", str(conf))
+    assert (run.code, run.err) == (0, (
+        'pagewise: warning: %s:2: log_exclude "*.{ico,png}" matches "{ico,png}" byte by byte, since only * and ? are '
+        'special: write a log_exclude for each alternative, or ? for any byte\n' % conf))
