@@ -187,6 +187,7 @@ static const struct bad_case bad_hosts[] = {
     {"IPv6 with a letter", BYTES(LINE "Host: [::g]\r"), 400},
     {"IPv6 with too many colons", BYTES(LINE "Host: [1::2::3]\r"), 400},
     {"IPv6 with a zone", BYTES(LINE "Host: [fe80::1%25eth0]\r"), 400},
+    {"IPv6 with a raw zone", BYTES(LINE "Host: [fe80::1%eth0]\r"), 400},
     {"IPv6 too long",
 	BYTES(LINE "Host: [01111:2222:3333:4444:5555:6666:255.255.255.255]\r"),
 	400},
