@@ -2,7 +2,12 @@
  * access: sets the keys that restrict access (allow, deny, htpasswd, realm, signed_links), and
  * warns if one location permits access that another location restricts.
  */
+#include <sys/stat.h>
+
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,6 +244,74 @@ conf_access_warn(const struct site *site, const struct location *open,
 	    closed->loc_place != NULL ? closed->loc_place : "?");
 }
 
+/* Exchanges upper and lower case.  Returns false if the name has no ASCII letter. */
+static bool
+conf_access_swap_case(char *name)
+{
+	bool any = false;
+
+	for (; *name != '\0'; name++)
+		if ((*name >= 'a' && *name <= 'z') ||
+		    (*name >= 'A' && *name <= 'Z')) {
+			*name ^= 'a' ^ 'A';
+			any = true;
+		}
+	return any;
+}
+
+/*
+ * Returns true if the first name with a letter in the directory is the same file in the other case, as on ZFS,
+ * SMB and FAT, and in a directory with casefold.
+ */
+static bool
+conf_access_ignores_case(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	struct stat st, other;
+	char name[NAME_MAX + 1];
+	bool same = false;
+
+	if (dir == NULL)
+		return false;
+	while ((entry = readdir(dir)) != NULL) {
+		snprintf(name, sizeof(name), "%s", entry->d_name);
+		if (!conf_access_swap_case(name))
+			continue;
+		same = fstatat(dirfd(dir), entry->d_name, &st,
+			   AT_SYMLINK_NOFOLLOW) == 0 &&
+		       fstatat(dirfd(dir), name, &other, AT_SYMLINK_NOFOLLOW) ==
+			   0 &&
+		       st.st_dev == other.st_dev && st.st_ino == other.st_ino;
+		break;
+	}
+	closedir(dir);
+	return same;
+}
+
+/* Warns if a location restricts paths below a directory that ignores case: other spellings are not restricted. */
+static void
+conf_access_warn_case(const struct site *site)
+{
+	const struct location *loc = site->site_locations;
+	const char *root, *seen = NULL;
+
+	for (; loc < site->site_locations + site->site_nlocations; loc++) {
+		if (!loc->loc_set.set_closed)
+			continue;
+		root = site->site_conf->conf_roots[loc->loc_set.set_root];
+		if (root == seen || !conf_access_ignores_case(seen = root))
+			continue;
+		conf_say_at(NULL, "",
+		    "warning: site \"%s\": %s ignores the case of names, but "
+		    "location \"%s\" (%s) restricts only paths in this case: "
+		    "set allow, deny, htpasswd or signed_links for the site",
+		    site->site_name, root, loc->loc_path,
+		    loc->loc_place != NULL ? loc->loc_place : "?");
+		return;
+	}
+}
+
 void
 conf_complete_site(struct site *site)
 {
@@ -260,4 +333,6 @@ conf_complete_site(struct site *site)
 				break;
 			}
 	}
+	if (!site->site_set.set_closed)
+		conf_access_warn_case(site);
 }

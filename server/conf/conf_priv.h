@@ -206,7 +206,8 @@ void conf_free_access(struct conf *);
 int conf_complete_access(struct conf *, struct settings *, struct conf_why *);
 /*
  * Sets site_closed.  Warns if a location without access rules has precedence over a restricted location for
- * some of the restricted paths.  Call once all settings of the site are complete.
+ * some of the restricted paths, or if a restricted path has other spellings.  Call once all settings of the
+ * site are complete.
  */
 void conf_complete_site(struct site *);
 key_set_f conf_set_live;

@@ -1,10 +1,11 @@
 """Who may have answers, by address: allow, deny."""
 
 import os
+import re
 
 import pytest
 
-from harness import Finished
+from harness import Finished, configuration
 
 OTHER = "127.0.0.2"
 OLD = 1_600_000_000  # seconds
@@ -222,6 +223,24 @@ def test_location_that_opens_paths_of_a_restricted_one_is_warned_of(tmp_path, op
         'pagewise: warning: site "s": location "%s" lets all clients read paths of location "%s", which restricts '
         'access: set allow, deny, htpasswd or signed_links in both locations (%s:3, %s:5), or allow = {"all"} in '
         'the first if you want that\n' % (name, other, conf, conf)) if warned else "")
+
+
+@pytest.mark.parametrize("links, rules, warned", [
+    ({"12": "21", "Name": "nAME"}, CLOSED, True), ({"Name": "nAME"}, {"expires": "1h"}, False),
+    ({"Name": "Nam"}, CLOSED, False), ({"12": "21"}, CLOSED, False), ({}, CLOSED, False)])
+def test_root_that_ignores_case_is_warned_of_if_a_location_is_restricted(tmp_path, links, rules, warned):
+    """A hard link stands for the other spelling, since file systems that ignore case are rare."""
+    root, conf = tmp_path / "root", tmp_path / "p.conf"
+    root.mkdir()
+    for name, other in links.items():
+        (root / name).write_bytes(b"x")
+        os.link(root / name, root / other)
+    conf.write_text(configuration({}, [("s", {"root": root}, {"/name/": rules})]))
+    run = Finished("-t", "-c", str(conf))
+    assert run.code == 0
+    assert run.err == "" if not warned else re.fullmatch(
+        r'pagewise: warning: site "s": %s ignores the case of names, but location "/name/" \(%s:\d+\) restricts '
+        r'only paths in this case: set allow, deny, htpasswd or signed_links for the site\n' % (root, conf), run.err)
 
 
 def test_later_glob_does_not_open_an_earlier_one(tmp_path):
