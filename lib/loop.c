@@ -11,6 +11,7 @@
 #include "lib/disk/budget.h"
 #include "lib/disk/completion.h"
 #include "lib/disk/pool.h"
+#include "lib/disk/reclaim.h"
 #include "lib/disk/tier_fetch.h"
 #include "lib/file/file.h"
 #include "lib/file/verified.h"
@@ -199,7 +200,13 @@ pw_loop_awake(struct pw_loop *lp, uint64_t now_us)
 void
 pw_loop_rest(struct pw_loop *lp, uint64_t now_us)
 {
+	uint64_t sleeps;
+
 	meter_end(&lp->lp_meter, now_us);
+	sleeps = meter_page_sleeps(&lp->lp_meter);
+	if (sleeps != lp->lp_page_sleeps)
+		reclaim_distrust(pool_reclaim(lp->lp_pool));
+	lp->lp_page_sleeps = sleeps;
 	lp->lp_iteration++;
 }
 

@@ -52,6 +52,8 @@ struct pw_loop {
 	 */
 	struct pipes *lp_mapped;
 	struct verified *lp_verified;
+	uint64_t
+	    lp_page_sleeps;	/* meter_page_sleeps at the last pw_loop_rest */
 	struct async *lp_async; /* ring; NULL before the first operation */
 	uint64_t lp_rate; /* estimate of the clients' median rate, bytes/s */
 	uint64_t lp_iteration;	/* number of calls of pw_loop_rest */

@@ -409,7 +409,6 @@ fetch_window_done(struct job *job, int error, uint64_t took)
 
 enum fetch_match {
 	MATCH_WHOLE, /* windows that cover the whole range */
-	MATCH_PART,  /* windows that cover any part of the range */
 	MATCH_MAP,   /* windows of FETCH_MAP that cover the whole range */
 };
 
@@ -421,8 +420,7 @@ fetch_has_range(
 
 	if ((win->win_how == FETCH_MAP) != (match == MATCH_MAP))
 		return false;
-	return match == MATCH_PART ? win->win_off < end && win_end > off
-				   : win->win_off <= off && win_end >= end;
+	return win->win_off <= off && win_end >= end;
 }
 
 /* Returns a window that covers the range as `match` requires, or NULL.  The device's lock is held. */
@@ -458,12 +456,6 @@ bool
 pool_fetching(struct pw_file *file, off_t off, off_t end)
 {
 	return fetch_fetching(file, off, end, MATCH_WHOLE);
-}
-
-bool
-pool_fetching_some(struct pw_file *file, off_t off, off_t end)
-{
-	return fetch_fetching(file, off, end, MATCH_PART);
 }
 
 bool

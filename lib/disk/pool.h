@@ -126,12 +126,6 @@ bool pool_fetching(struct pw_file *, off_t off, off_t end);
 bool pool_mapping(struct pw_file *, off_t off);
 
 /*
- * Returns true if a queued or running fetch covers any part of the range, apart from FETCH_MAP.  Any
- * thread.
- */
-bool pool_fetching_some(struct pw_file *, off_t off, off_t end);
-
-/*
  * pool_room_take, pool_room_give and pool_room_plenty call the functions of budget.h for the device.
  * pool_room_half returns true if the device uses less than what is left.  pool_room returns the pool's
  * budget, which is a third of memory at first.  Loop's thread.

@@ -25,6 +25,8 @@ struct reclaim {
 	pthread_mutex_t rc_lock;
 	int64_t rc_taken; /* reclaimed pages at the last read, or -1 */
 	_Atomic uint64_t rc_looked;
+	/* time at which a change of rc_taken was last seen, microseconds */
+	_Atomic uint64_t rc_changed;
 	/* time of the last possible change of rc_taken, microseconds */
 	_Atomic uint64_t rc_moved;
 	_Atomic uint64_t rc_asked; /* time at which a loop requested a read */
@@ -69,8 +71,11 @@ reclaim_read(struct reclaim *rc, uint64_t now)
 
 	if (taken < 0)
 		return;
-	if (taken != rc->rc_taken && rc->rc_taken >= 0)
-		atomic_store(&rc->rc_moved, now);
+	if (taken != rc->rc_taken) {
+		atomic_store(&rc->rc_changed, clock_now());
+		if (rc->rc_taken >= 0)
+			atomic_store(&rc->rc_moved, now);
+	}
 	rc->rc_taken = taken;
 	atomic_store(&rc->rc_looked, now);
 }
@@ -124,4 +129,26 @@ reclaim_is_quiet(struct reclaim *rc, uint64_t now)
 	return rc->rc_fd >= 0 &&
 	       now < atomic_load(&rc->rc_looked) + LOOK_STALE &&
 	       now > atomic_load(&rc->rc_moved) + QUIET;
+}
+
+/* Reads rc_looked first, since reclaim_read writes it last. */
+uint64_t
+reclaim_last(struct reclaim *rc, uint64_t now)
+{
+	uint64_t looked = atomic_load(&rc->rc_looked),
+		 changed = atomic_load(&rc->rc_changed);
+
+	return rc->rc_fd >= 0 && now < looked + LOOK_STALE &&
+		       now > changed + QUIET
+		   ? changed
+		   : now;
+}
+
+void
+reclaim_distrust(struct reclaim *rc)
+{
+	uint64_t now = clock_now();
+
+	atomic_store(&rc->rc_changed, now);
+	atomic_store(&rc->rc_moved, now);
 }

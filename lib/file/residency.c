@@ -16,6 +16,7 @@
 #include "lib/disk/drop_lock.h"
 #include "lib/disk/pool.h"
 #include "lib/disk/quiet.h"
+#include "lib/disk/reclaim.h"
 #include "lib/file/file.h"
 #include "lib/file/residency.h"
 #include "lib/file/verified.h"
@@ -54,19 +55,36 @@ residency_map(const struct pw_file *file, off_t off, off_t len)
 }
 
 /*
- * Tries to read the first byte of each step, and the last byte.  Returns the offset of the first
- * byte that is refused, or -1.  A read marks only its own page as used.  So without another check
- * the step must be a page, or the kernel would evict the pages between the steps.
+ * Tries to read a byte of each page.  Returns the first byte that is refused, or -1.  A call tries two pages: the
+ * last byte of one, and the first byte of the next.
  */
 static off_t
-residency_sample(const struct pw_file *file, off_t off, off_t len, size_t step)
+residency_try_each(const struct pw_file *file, off_t off, off_t end)
 {
-	off_t at, end = off + len;
+	const off_t page = (off_t)os_page_size();
+	off_t at, edge;
+	int n, len;
 
-	for (at = off; at < end; at = offset_add(at, step, end))
-		if (os_nowait(file->fil_fd, at) != 1)
+	for (at = off; at < end; at = offset_next(edge, page, end)) {
+		edge = offset_next(at, page, end);
+		len = edge < end ? 2 : 1;
+		n = os_nowait(file->fil_fd, edge - 1, (size_t)len);
+		if (n != len)
+			return n == 1 ? edge : at;
+	}
+	return -1;
+}
+
+/* Tries to read the first byte of each OS_SAMPLE, and the last byte.  Returns as residency_try_each does. */
+static off_t
+residency_try_some(const struct pw_file *file, off_t off, off_t end)
+{
+	off_t at;
+
+	for (at = off; at < end; at = offset_add(at, OS_SAMPLE, end))
+		if (os_nowait(file->fil_fd, at, 1) != 1)
 			return at;
-	return os_nowait(file->fil_fd, end - 1) == 1 ? -1 : end - 1;
+	return os_nowait(file->fil_fd, end - 1, 1) == 1 ? -1 : end - 1;
 }
 
 /*
@@ -103,39 +121,50 @@ residency_may_use_nowait(struct pw_file *file, off_t off, off_t len)
 }
 
 /*
- * Returns the distance between samples, bytes.  cachestat also counts pages whose read is in
- * flight.  One sample of each piece detects these, unless another transmission fetches single
- * pages.
+ * Returns true if this loop found each page of the range up to date, and the kernel has reclaimed nothing
+ * since, so that none of these pages can be in flight.
  */
-static size_t
-residency_step(struct pw_file *file, off_t off, off_t len, bool quiet)
+static bool
+residency_is_proved(const struct pw_file *file, off_t off, off_t end)
 {
-	if (!file_priv(file)->fp_cachestat || file_priv(file)->fp_each)
-		return os_page_size();
-	return quiet || !pool_fetching_some(file, off, off + len)
-		   ? OS_SAMPLE
-		   : os_page_size();
+	struct pw_loop *lp = file_priv(file)->fp_loop;
+	uint64_t last;
+
+	if (!file_priv(file)->fp_cachestat)
+		return false;
+	last = reclaim_last(pool_reclaim(lp->lp_pool), clock_now());
+	verified_trim(
+	    lp->lp_verified, file_priv(file)->fp_number, &off, &end, last + 1);
+	return off == end;
 }
 
+/*
+ * cachestat also counts pages whose read is in flight.  Any process may have begun the read, or the kernel's
+ * read-ahead when this loop sent other pages.  So each page is tried until all are proved to be up to date.
+ */
 static bool
-residency_ask_nowait(struct pw_file *file, off_t off, off_t len, bool quiet)
+residency_ask_nowait(struct pw_file *file, off_t off, off_t len)
 {
+	off_t end = off + len;
+
 	if (!residency_may_use_nowait(file, off, len))
 		return false;
 	if (!file_priv(file)->fp_mincore)
-		file_priv(file)->fp_refused = residency_sample(
-		    file, off, len, residency_step(file, off, len, quiet));
+		file_priv(file)->fp_refused =
+		    residency_is_proved(file, off, end)
+			? residency_try_some(file, off, end)
+			: residency_try_each(file, off, end);
 	return file_priv(file)->fp_refused < 0;
 }
 
 static bool
-residency_ask_range(struct pw_file *file, off_t off, off_t len, bool quiet)
+residency_ask_range(struct pw_file *file, off_t off, off_t len)
 {
 	switch ((enum os_ask)file_priv(file)->fp_ask) {
 	case OS_ASK_NEVER_COLD:
 		return true;
 	case OS_ASK_NOWAIT:
-		return residency_ask_nowait(file, off, len, quiet);
+		return residency_ask_nowait(file, off, len);
 	case OS_ASK_MINCORE:
 		return residency_ask_mincore(file, off, len);
 	case OS_ASK_FETCH:
@@ -171,16 +200,15 @@ residency_piece_end(const struct pw_file *file, off_t end)
  * end of the range that was checked last.
  */
 static bool
-residency_ask_pieces(struct pw_file *file, off_t off, off_t *end, bool quiet)
+residency_ask_pieces(struct pw_file *file, off_t off, off_t *end)
 {
 	off_t whole = residency_piece_end(file, *end);
 
-	if (whole > *end &&
-	    residency_ask_range(file, off, whole - off, quiet)) {
+	if (whole > *end && residency_ask_range(file, off, whole - off)) {
 		*end = whole;
 		return true;
 	}
-	return residency_ask_range(file, off, *end - off, quiet);
+	return residency_ask_range(file, off, *end - off);
 }
 
 /* Skips pieces that were found resident within RESIDENCY_HOLDS, or RESIDENCY_HOLDS_QUIET. */
@@ -201,7 +229,7 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	 */
 	if (file_priv(file)->fp_drops > 0 || !residency_can_ask(file) ||
 	    residency_native(file))
-		return residency_ask_range(file, off, len, false);
+		return residency_ask_range(file, off, len);
 	quiet = quiet_ask(lp->lp_pool, now);
 	if (quiet)
 		holds = RESIDENCY_HOLDS_QUIET;
@@ -209,7 +237,7 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	    now - holds);
 	if (off == end)
 		return true;
-	yes = residency_ask_pieces(file, off, &end, quiet);
+	yes = residency_ask_pieces(file, off, &end);
 	if (!yes)
 		end = residency_known_end(file, off);
 	if (off < end)

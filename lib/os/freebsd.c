@@ -154,9 +154,9 @@ os_reclaimed(int fd)
 }
 
 int
-os_nowait(int fd, off_t off)
+os_nowait(int fd, off_t off, size_t len)
 {
-	(void)fd, (void)off;
+	(void)fd, (void)off, (void)len;
 	return -EOPNOTSUPP;
 }
 

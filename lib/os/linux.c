@@ -277,14 +277,13 @@ os_read(int fd, off_t off, void *to, size_t len, bool wait)
 }
 
 int
-os_nowait(int fd, off_t off)
+os_nowait(int fd, off_t off, size_t len)
 {
-	char byte;
-	long n = os_read(fd, off, &byte, 1, false);
+	char bytes[2];
+	long n = os_read(fd, off, bytes, len, false);
 
-	/* 0 is the end of the file, which sendfile(2) reports without waiting. */
-	if (n >= 0)
-		return 1;
+	if (n == 0)
+		return (int)len;
 	return n == -EAGAIN ? 0 : (int)n;
 }
 

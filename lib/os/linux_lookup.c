@@ -254,6 +254,6 @@ os_ask_means(int fd, struct os_fs *fs)
 	    filesystems[i].ask == OS_ASK_FETCH)
 		return filesystems[i].ask;
 	/* Reads past the end of any file, so that only the flag is checked. */
-	got = os_nowait(fd, (off_t)1 << 62);
+	got = os_nowait(fd, (off_t)1 << 62, 1);
 	return got >= 0 ? OS_ASK_NOWAIT : OS_ASK_MINCORE;
 }

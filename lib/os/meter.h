@@ -21,6 +21,7 @@
 
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
+#include "lib/util/counter.h"
 
 /* Minimum duration of a call that is examined, microseconds. */
 #define METER_LOOKS 50
@@ -75,6 +76,15 @@ void meter_begin(struct meter *, uint64_t now_us);
 void meter_end(struct meter *, uint64_t now_us);
 
 void meter_change(struct meter *, enum meter_call);
+
+/* Returns how often the thread slept in calls that read pages of files. */
+static inline uint64_t
+meter_page_sleeps(const struct meter *mt)
+{
+	return counter_get(&mt->mt_times[METER_SENDFILE]) +
+	       counter_get(&mt->mt_times[METER_SPLICE]) +
+	       counter_get(&mt->mt_times[METER_PREADV2]);
+}
 
 /* Implements pw_loop_sleeps.  Any thread may call it. */
 size_t meter_sleeps(const struct meter *, struct pw_sleep list[PW_SLEEPS]);

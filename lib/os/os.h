@@ -238,10 +238,11 @@ int64_t os_reclaimed(int fd);
 int os_cachestat(int fd, off_t off, size_t len);
 
 /*
- * Tries to read a byte without waiting.  Returns 1 if the byte is resident, 0 if not, or -errno.
- * If the byte is not resident, the kernel may have started to read its page (residency.c).
+ * Tries to read one or two bytes without waiting.  Returns how many are resident, or -errno.  If a byte is not
+ * resident, the kernel may have started to read its page (residency.c).  Returns len at the end of the file, which
+ * sendfile(2) reports without waiting.
  */
-int os_nowait(int fd, off_t off);
+int os_nowait(int fd, off_t off, size_t len);
 
 /*
  * Reads up to `len` bytes.  Returns how many, 0 at the end of the file, or -errno.  If `wait` is false,

@@ -101,13 +101,13 @@ def first_fd(call):
 
 
 def reads_into_user_space(calls, path):
-    """Reads of more than the one byte that a probe looks at."""
+    """Reads of more than the two bytes that a probe looks at."""
     return [
         c
         for c in calls
         if c.name in READS
         and ("<%s>" % path) in (c.args if c.name == "mmap" else first_fd(c))
-        and (c.result or 0) > 1
+        and (c.result or 0) > 2
     ]
 
 

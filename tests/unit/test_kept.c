@@ -15,8 +15,8 @@ static unsigned asked; /* calls of os_nowait behind the first folio */
 static unsigned unmarked[FOLIOS]; /* calls of os_unmark, by folio */
 
 int __wrap_os_cachestat(int, off_t, size_t);
-long __real_os_nowait(int, off_t);
-long __wrap_os_nowait(int, off_t);
+int __real_os_nowait(int, off_t, size_t);
+int __wrap_os_nowait(int, off_t, size_t);
 void __wrap_os_unmark(int, off_t);
 
 int
@@ -26,11 +26,11 @@ __wrap_os_cachestat(int fd, off_t off, size_t len)
 	return -EPERM;
 }
 
-long
-__wrap_os_nowait(int fd, off_t off)
+int
+__wrap_os_nowait(int fd, off_t off, size_t len)
 {
 	asked += off >= (off_t)OS_FOLIO && off < (off_t)SIZE;
-	return __real_os_nowait(fd, off);
+	return __real_os_nowait(fd, off, len);
 }
 
 /* Does not call the function: the device's own read-ahead is another one, which would read. */

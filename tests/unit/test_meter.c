@@ -419,7 +419,7 @@ calls_of_the_library_are_named(void **state)
 	assert_int_equal(meter_mine->mt_call, METER_SEND);
 	os_cachestat(-1, 0, 1);
 	assert_int_equal(meter_mine->mt_call, METER_CACHESTAT);
-	os_nowait(-1, 0);
+	os_nowait(-1, 0, 1);
 	assert_int_equal(meter_mine->mt_call, METER_PREADV2);
 	os_lookup(-1, "x", OS_CACHED);
 	assert_int_equal(meter_mine->mt_call, METER_OPENAT2);

@@ -5,6 +5,8 @@
 #define OWN_RECLAIM
 #include "lib_fixture.h"
 
+#include "lib/disk/completion.h"
+#include "lib/disk/pool_priv.h"
 #include "lib/disk/quiet.h"
 #include "lib/disk/reclaim.h"
 #include "lib/util/clock.h"
@@ -122,6 +124,72 @@ a_fetch_ends_the_quiet(void **state)
 	pw_file_unref(&file);
 }
 
+/* Returns the time of the last reclaim, or 0 if it is unknown or less than a second ago. */
+static uint64_t
+last(struct fixture *fx)
+{
+	uint64_t now = clock_now(),
+		 at = reclaim_last(fx->fx_pool->pl_reclaim, now);
+
+	return at == now ? 0 : at;
+}
+
+/* Looks until a second has passed since the last reclaim. */
+static uint64_t
+last_after_looks(struct fixture *fx)
+{
+	uint64_t at;
+
+	do
+		look(fx);
+	while ((at = last(fx)) == 0);
+	return at;
+}
+
+/* A fetch reads only what is missing, so no page that was up to date is in flight because of it. */
+static void
+last_reclaim_is_the_last_change_of_the_counters(void **state)
+{
+	struct fixture *fx = *state;
+	uint64_t first;
+
+	taken = 5;
+	assert_true(last(fx) == 0);
+	first = last_after_looks(fx);
+	reclaim_expect(fx->fx_pool->pl_reclaim);
+	assert_true(last_after_looks(fx) == first);
+	taken = 6;
+	look(fx);
+	assert_true(last(fx) == 0);
+	assert_true(last_after_looks(fx) > first);
+}
+
+static void
+iterate(struct pw_loop *lp, uint64_t sleeps)
+{
+	pw_loop_awake(lp, clock_now());
+	counter_add(&lp->lp_meter.mt_times[METER_SENDFILE], sleeps);
+	pw_loop_rest(lp, clock_now());
+}
+
+/* What the loop had found resident was not: nothing that any loop found before holds. */
+static void
+a_sleep_for_a_page_counts_as_a_reclaim(void **state)
+{
+	struct fixture *fx = *state;
+	uint64_t first;
+
+	taken = 5;
+	first = last_after_looks(fx);
+	iterate(fx->fx_loop, 0);
+	assert_true(last_after_looks(fx) == first);
+	iterate(fx->fx_loop, 1);
+	assert_true(last(fx) == 0);
+	assert_false(quiet(fx));
+	iterate(fx->fx_loop, 0);
+	assert_true(last_after_looks(fx) > first);
+}
+
 /* What was known long ago says nothing of now. */
 static void
 without_a_recent_read_the_state_is_unknown(void **state)
@@ -185,6 +253,8 @@ main(void)
 	    TEST(not_quiet_after_the_counters_changed),
 	    TEST(a_fetch_reads_the_counters),
 	    TEST(a_fetch_ends_the_quiet),
+	    TEST(last_reclaim_is_the_last_change_of_the_counters),
+	    TEST(a_sleep_for_a_page_counts_as_a_reclaim),
 	    TEST(without_a_recent_read_the_state_is_unknown),
 	    TEST(unreadable_counters_leave_the_state_unknown),
 	    TEST(the_queue_of_reclaim_is_in_no_statistics),

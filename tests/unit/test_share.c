@@ -9,6 +9,7 @@
 
 #include "lib/disk/completion.h"
 #include "lib/disk/pool_priv.h"
+#include "lib/disk/reclaim.h"
 #include "lib/file/verified.h"
 #include "lib/util/clock.h"
 
@@ -17,23 +18,45 @@
 #define HELD	((off_t)64 * KIB)
 #define NOWHERE ((off_t)1 << 40)
 
-/* What RWF_NOWAIT finds in the page cache: SIZE bytes without those from hole on. */
+/* What RWF_NOWAIT finds in the page cache: SIZE bytes without those from hole on, and without the page at flying. */
 static struct {
-	/* reads of one byte: residency checks, and the copy of a range's last byte */
+	/* reads of one or two bytes: residency checks, and the copy of a range's last byte */
 	unsigned questions;
 	off_t hole;
-} fake;
+	off_t flying;
+} fake = {.hole = NOWHERE, .flying = NOWHERE};
 
 /* Replaces the C library's.  Longer reads with RWF_NOWAIT are copies of what is sent. */
 ssize_t
 preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
 {
-	if (flags != 0 && iov[0].iov_len == 1)
+	struct iovec one = iov[0];
+	off_t refused = fake.hole;
+
+	assert_int_equal(n, 1);
+	if (flags != 0 && one.iov_len <= 2)
 		fake.questions++;
-	if (flags == 0 || off < fake.hole)
-		return preadv(fd, iov, n, off);
-	errno = EAGAIN;
-	return -1;
+	if (fake.flying < refused && off < fake.flying + PAGE)
+		refused = fake.flying;
+	if (flags != 0 && refused <= off) {
+		errno = EAGAIN;
+		return -1;
+	}
+	if (flags != 0 && one.iov_len > (size_t)(refused - off))
+		one.iov_len = (size_t)(refused - off);
+	return preadv(fd, &one, 1, off);
+}
+
+/* In place of the kernel's counters: the time of the last reclaim, or 0 if the kernel reclaims all the time. */
+static uint64_t reclaimed;
+
+uint64_t __wrap_reclaim_last(struct reclaim *, uint64_t);
+
+uint64_t
+__wrap_reclaim_last(struct reclaim *rc, uint64_t now)
+{
+	(void)rc;
+	return reclaimed == 0 ? now : reclaimed;
 }
 
 /* Asked by RWF_NOWAIT alone, everywhere; nothing is known of it yet. */
@@ -231,7 +254,7 @@ a_head_is_sent_alone_where_sockets_evict(void **state)
 
 /* ---------------------------------------------------------- is it in memory? */
 
-/* Returns the number of reads: one for each piece, one for the end, and the copy of the last byte. */
+/* Returns the number of reads, with the copy of the last byte. */
 static unsigned
 questions_about_all(struct fixture *fx, struct pw_file *file)
 {
@@ -251,38 +274,58 @@ questions_about_all(struct fixture *fx, struct pw_file *file)
 	return n;
 }
 
-/* The pages that another answer has read again count as present before they are. */
+/* cachestat counts a page whose read is in flight as present. */
 static void
-a_partly_read_range_is_checked_page_by_page(void **state)
+a_page_in_flight_ends_what_is_sent(void **state)
+{
+	static const off_t pages[] = {1, 2, 15, 17, 100, SIZE / PAGE - 2};
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+	void *held;
+	size_t i;
+
+	skip_unless(fx, NEED_LOCK | NEED_EXACT);
+	for (i = 0; i < COUNT(pages); i++) {
+		file = new_file(fx, "f", SIZE);
+		held = hold(file->fil_fd, SIZE);
+		wire_wide(&wr);
+		start(&xf, "nodiskio", fx, &wr, file);
+		fake.flying = pages[i] * PAGE;
+		assert_int_equal(step_with_hole(&xf, NOWHERE),
+		    fake.flying < SHARE ? PW_SEND_PENDING : PW_SEND_AGAIN);
+		assert_true(xf.xf_send.snd_sent <= (uint64_t)fake.flying);
+		fake.flying = NOWHERE;
+		settle(fx->fx_loop);
+		assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+		let_go(held, SIZE);
+		end(&xf, &wr, file);
+	}
+}
+
+static void
+each_page_is_tried_once_after_a_reclaim(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_waiter w = {.wt_done = nothing_done};
 	struct pw_file *file;
-	struct latch la;
 	void *held;
+	int i;
 
-	fake.hole = NOWHERE;
 	skip_unless(fx, NEED_LOCK | NEED_EXACT);
 	file = new_file(fx, "f", SIZE);
 	held = hold(file->fil_fd, SIZE);
-	if (file_priv(file)->fp_cachestat) {
+	for (i = 0; i < 2; i++) {
+		reclaimed = 0;
 		assert_int_equal(
-		    questions_about_all(fx, file), SIZE / OS_SAMPLE + 2);
-		latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
+		    questions_about_all(fx, file), SIZE / PAGE / 2 + 1);
+		reclaimed = clock_now();
 		assert_int_equal(
-		    pool_fetch(file, SIZE - 1, 1, FETCH_PAGES, ADMIT_NEW, &w),
-		    0);
-		assert_true(pool_fetching_some(file, 0, SIZE));
-		assert_false(pool_fetching_some(file, 0, SIZE - 1));
-		assert_false(pool_fetching_some(file, SIZE, SIZE + 1));
-		assert_int_equal(
-		    questions_about_all(fx, file), SIZE / PAGE + 2);
-		latch_open(&la);
-		settle(fx->fx_loop);
-		assert_false(pool_fetching_some(file, 0, SIZE));
+		    questions_about_all(fx, file), SIZE / PAGE / 2 + 1);
 		assert_int_equal(
 		    questions_about_all(fx, file), SIZE / OS_SAMPLE + 2);
 	}
+	reclaimed = 0;
 	let_go(held, SIZE);
 	pw_file_unref(&file);
 }
@@ -315,7 +358,7 @@ the_resident_part_of_a_chunk_is_sent(void **state)
 static void
 a_missing_page_reduces_the_chunk(void **state)
 {
-	static const off_t holes[] = {SHARE, 2 * SHARE, SIZE - 1};
+	static const off_t holes[] = {SHARE, 2 * SHARE, SIZE - PAGE};
 	struct fixture *fx = *state;
 	struct pw_loop_stats ls;
 	struct pw_file *file;
@@ -330,9 +373,8 @@ a_missing_page_reduces_the_chunk(void **state)
 		send_priv(&xf.xf_send)->ss_asked = SIZE;
 		assert_int_equal(step_with_hole(&xf, holes[i]), PW_SEND_AGAIN);
 		assert_int_equal(xf.xf_send.snd_sent, SHARE);
-		/* Each page up to the refusal, and those before it only once. */
-		assert_int_equal(
-		    fake.questions, (holes[i] + PAGE - 1) / PAGE + 1);
+		/* Each page up to the refusal, and those before it only once; two pages by a read. */
+		assert_int_equal(fake.questions, holes[i] / PAGE / 2 + 1);
 		end(&xf, &wr, file);
 	}
 	pw_loop_stats(fx->fx_loop, &ls);
@@ -356,7 +398,7 @@ a_missing_chunk_is_not_checked_again_at_once(void **state)
 		start(&xf, "nodiskio", fx, &wr, file);
 		assert_int_equal(
 		    step_with_hole(&xf, holes[i]), PW_SEND_PENDING);
-		assert_int_equal(fake.questions, holes[i] / PAGE + 1);
+		assert_int_equal(fake.questions, holes[i] / PAGE / 2 + 1);
 		assert_int_equal(xf.xf_send.snd_sent, 0);
 		fake.hole = NOWHERE;
 		settle(fx->fx_loop);
@@ -459,9 +501,8 @@ main(void)
 	    TEST(a_chunk_is_held_memory_where_sockets_evict),
 	    TEST(a_head_is_sent_alone_where_sockets_evict),
 	    TEST(the_resident_part_of_a_chunk_is_sent),
-	    cmocka_unit_test_setup_teardown(
-		a_partly_read_range_is_checked_page_by_page, setup_one_thread,
-		teardown),
+	    TEST(a_page_in_flight_ends_what_is_sent),
+	    TEST(each_page_is_tried_once_after_a_reclaim),
 	    TEST(a_missing_page_reduces_the_chunk),
 	    TEST(a_missing_chunk_is_not_checked_again_at_once),
 	    TEST(a_repeatedly_evicted_chunk_is_sent_by_the_pool),

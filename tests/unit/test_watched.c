@@ -15,16 +15,16 @@
 #define SIZE   (OS_FOLIO + 300 * KIB - 1) /* two windows that can be watched */
 #define ROUNDS 200
 
-static unsigned asked; /* calls of os_nowait */
+static unsigned asked; /* pages that os_nowait is called for */
 
-long __real_os_nowait(int, off_t);
-long __wrap_os_nowait(int, off_t);
+int __real_os_nowait(int, off_t, size_t);
+int __wrap_os_nowait(int, off_t, size_t);
 
-long
-__wrap_os_nowait(int fd, off_t off)
+int
+__wrap_os_nowait(int fd, off_t off, size_t len)
 {
-	asked++;
-	return __real_os_nowait(fd, off);
+	asked += (unsigned)len;
+	return __real_os_nowait(fd, off, len);
 }
 
 static unsigned scanned; /* calls of os_watch_is_whole */
