@@ -47,11 +47,11 @@ ready_offer(
 	struct cached_response *rsp;
 
 	if (hk.ck_target.s_ptr == NULL || rs->rs_status != 200 ||
-	    rs->rs_close || rs->rs_nranges != 1 || ex->ex_request.rq_http10 ||
-	    rs->rs_head.b_failed || ex->ex_request.rq_want_digest.s_ptr != NULL)
+	    rs->rs_nranges != 1 || rs->rs_head.b_failed ||
+	    ex->ex_request.rq_want_digest.s_ptr != NULL)
 		return;
 	rsp = response_cache_offer(ex->ex_service->svc_responses, hk, file,
-	    (struct str){rs->rs_head.b_data, rs->rs_head.b_len},
+	    (struct str){rs->rs_head.b_data, rs->rs_fields_len},
 	    response_cache_count(&rp->rp_asked, now, 1), now,
 	    ex->ex_service->svc_time);
 	if (rsp != NULL)

@@ -122,6 +122,7 @@ response_head_end(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 
+	rs->rs_fields_len = rs->rs_head.b_len;
 	head_write_end(response_head_of(ex),
 	    rs->rs_close && !ex->ex_request.rq_framed,
 	    ex->ex_request.rq_http10);

@@ -29,6 +29,7 @@ struct response {
 	bool rs_close;	      /* true if the connection must close */
 	struct buf rs_head;   /* head and small body, or the head of a part */
 	size_t rs_head_len;   /* bytes of the head, for the log */
+	size_t rs_fields_len; /* bytes of the head before Connection */
 	struct str rs_body;   /* body in rs_text, rs_ready or conf */
 	struct text *rs_text; /* one reference, or NULL */
 	struct cached_response *rs_ready;   /* one reference, or NULL */

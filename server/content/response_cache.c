@@ -19,6 +19,7 @@
 #define VICTIMS 64 /* maximum number of responses evicted for a new one */
 /* assumed mean size of a response in bytes, to choose the number of buckets */
 #define MEAN	(2 << 10)
+#define BLANK	STR("\r\n") /* the line behind the fields of a head */
 
 LIST_HEAD(rch_bucket, cached_response);
 
@@ -286,16 +287,17 @@ response_cache_choose(struct response_cache *rch, size_t size, unsigned asked,
 
 static struct cached_response *
 response_cache_new_entry(struct response_cache *rch, struct cached_key key,
-    const struct pw_file *file, struct str head)
+    const struct pw_file *file, struct str fields)
 {
-	size_t len = head.s_len + (size_t)file->fil_size;
+	size_t head = fields.s_len + BLANK.s_len,
+	       len = head + (size_t)file->fil_size;
 	struct cached_response *rsp =
 	    malloc(sizeof(*rsp) + key.ck_target.s_len + len);
 
 	if (rsp == NULL)
 		return NULL;
 	*rsp = (struct cached_response){
-	    .rsp_head = head.s_len,
+	    .rsp_head = head,
 	    .rsp_len = len,
 	    .rsp_cache = rch,
 	    .rsp_site = key.ck_site,
@@ -312,7 +314,8 @@ response_cache_new_entry(struct response_cache *rch, struct cached_key key,
 	};
 	rsp->rsp_text = rsp->rsp_target + key.ck_target.s_len;
 	memcpy(rsp->rsp_target, key.ck_target.s_ptr, key.ck_target.s_len);
-	memcpy(rsp->rsp_text, head.s_ptr, head.s_len);
+	memcpy(rsp->rsp_text, fields.s_ptr, fields.s_len);
+	memcpy(rsp->rsp_text + fields.s_len, BLANK.s_ptr, BLANK.s_len);
 	return rsp;
 }
 
@@ -331,10 +334,10 @@ response_cache_insert(struct response_cache *rch, struct cached_response *rsp)
  */
 static struct cached_response *
 response_cache_make(struct response_cache *rch, struct cached_key key,
-    struct pw_file *file, struct str head)
+    struct pw_file *file, struct str fields)
 {
 	struct cached_response *rsp =
-	    response_cache_new_entry(rch, key, file, head);
+	    response_cache_new_entry(rch, key, file, fields);
 	int error;
 
 	if (rsp == NULL)
@@ -351,11 +354,11 @@ response_cache_make(struct response_cache *rch, struct cached_key key,
 
 struct cached_response *
 response_cache_offer(struct response_cache *rch, struct cached_key key,
-    struct pw_file *file, struct str head, unsigned asked, uint64_t now_us,
+    struct pw_file *file, struct str fields, unsigned asked, uint64_t now_us,
     time_t now)
 {
 	size_t size = sizeof(struct cached_response) + key.ck_target.s_len +
-		      head.s_len + (size_t)file->fil_size;
+		      fields.s_len + BLANK.s_len + (size_t)file->fil_size;
 	struct cached_response *rsp, *victims[VICTIMS];
 	int n;
 
@@ -365,7 +368,7 @@ response_cache_offer(struct response_cache *rch, struct cached_key key,
 	    file->fil_ctime.tv_sec > now - RESPONSE_CACHE_SETTLED)
 		return NULL;
 	n = response_cache_choose(rch, size, asked, now_us, victims);
-	rsp = n < 0 ? NULL : response_cache_make(rch, key, file, head);
+	rsp = n < 0 ? NULL : response_cache_make(rch, key, file, fields);
 	if (rsp == NULL)
 		return NULL;
 	while (n > 0)

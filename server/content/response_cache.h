@@ -6,7 +6,8 @@
  * itself, without escapes and query.  If compressed siblings are sent or the response depends on
  * TLS (set_by_scheme), the key also contains the codings that the client accepts and whether the
  * client uses TLS.  A cached response is the response to a plain GET: HTTP/1.1, persistent
- * connection, no condition, no range.
+ * connection, no condition, no range.  A request on a connection that is not persistent admits it
+ * as well, since that request needs its body.
  *
  * A response is fresh, and may be sent, until the time at which its file must be looked up again
  * (pw_file_open).  If the lookup finds the file unchanged, the response is fresh again.  While the
@@ -153,11 +154,12 @@ void response_cache_forget(struct response_cache_list *);
 /*
  * Caches a copy of head and body, and returns it without a reference.  Returns NULL if the rules
  * above exclude the file or the target, if the body is not all resident, if memory is short, or if
- * there is neither budget nor a less popular response to evict.  `head` has the Date `now`.
- * `asked` is the number of recent requests for the file.
+ * there is neither budget nor a less popular response to evict.  `fields` is the head without
+ * Connection and the blank line, with the Date `now`.  `asked` is the number of recent requests for
+ * the file.
  */
 struct cached_response *response_cache_offer(struct response_cache *,
-    struct cached_key, struct pw_file *, struct str head, unsigned asked,
+    struct cached_key, struct pw_file *, struct str fields, unsigned asked,
     uint64_t now_us, time_t now);
 
 /*

@@ -14,11 +14,11 @@
 #include "server/conn/fast_path.h"
 
 #define YEAR_US UINT64_C(31536000000000)
-#define HEAD                        \
+#define FIELDS                      \
 	"HTTP/1.1 200 OK\r\nDate: " \
-	"Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 0\r\n\r\n"
+	"Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 0\r\nX: n\r\n"
 
-/* The answer to each ends with its number in place of a blank line's last byte. */
+/* The last field of the answer to each is its number. */
 static const char *const targets[] = {"/", "/a", "/a/b.html"};
 
 static struct worker worker;
@@ -45,11 +45,12 @@ add_answer(size_t site, size_t target)
 	struct pw_file file = {.fil_checked = clock_now() + YEAR_US};
 	struct cached_key key = {.ck_site = &conf.conf_sites[site],
 	    .ck_target = fuzz_str(targets[target])};
-	char head[] = HEAD;
+	char fields[] = FIELDS;
 
-	head[sizeof(head) - 2] = (char)('0' + site * COUNT(targets) + target);
+	fields[sizeof(fields) - 4] =
+	    (char)('0' + site * COUNT(targets) + target);
 	response_cache_offer(worker.wk_service.svc_responses, key, &file,
-	    (struct str){head, sizeof(head) - 1}, RESPONSE_CACHE_ASKED,
+	    (struct str){fields, sizeof(fields) - 1}, RESPONSE_CACHE_ASKED,
 	    clock_now(), time(NULL));
 }
 
@@ -120,14 +121,14 @@ expected(const struct parsed *pd)
 static void
 check_answer(struct str *in)
 {
-	char answer[sizeof(HEAD) - 1];
+	char answer[sizeof(FIELDS) + 1];
 	struct parsed pd;
 
 	parse(&pd, *in);
 	CHECK(recv(far_end, answer, sizeof(answer), MSG_DONTWAIT) ==
 	      (ssize_t)sizeof(answer));
-	CHECK(memcmp(answer, HEAD, 17) == 0);
-	CHECK(answer[sizeof(answer) - 1] == '0' + expected(&pd));
+	CHECK(memcmp(answer, FIELDS, 17) == 0);
+	CHECK(answer[sizeof(answer) - 5] == '0' + expected(&pd));
 	CHECK(pd.pd_head.hd_len <= in->s_len);
 	in->s_ptr += pd.pd_head.hd_len;
 	in->s_len -= pd.pd_head.hd_len;

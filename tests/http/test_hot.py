@@ -89,16 +89,38 @@ def test_nothing_is_cached_at_size_0(serve, tree):
 
 
 @pytest.mark.skipif(http2.ON, reason="HTTP/1: a connection that ends with its answer")
-def test_nothing_is_cached_without_keep_alive(serve_conf, tree):
-    server = serve_conf({"keepalive_timeout": 0, "admin": "127.0.0.1:0"},
-                        [("s", {"root": tree.root}, {})])
-    for _ in range(5):
-        with server.connect() as c:
+@pytest.mark.parametrize("close", [
+    request(PAGE, fields={"Connection": "close"}), request(PAGE, version="1.0"),
+    request(PAGE, version="1.0", fields={"Connection": "keep-alive"})],
+    ids=["close", "HTTP/1.0", "HTTP/1.0 keep-alive"])
+def test_requests_of_other_connections_admit_a_response(serve, tree, cold, close):
+    hot = Hot(serve("--root", tree.root, "--hot-set", "1M", "--workers", "1",
+                    "--admin", "127.0.0.1:0"))
+
+    def asked():
+        with hot.server.connect() as c:
+            assert all_of(c, close).endswith(t.content(4097, 4097))
+        return hot.bytes() > 0
+
+    wait_until(asked, "the response to be cached")
+    with hot.connect(PAGE) as c:
+        assert normalised(all_of(c, request(PAGE))) == plain(cold, PAGE, request(PAGE))
+
+
+@pytest.mark.skipif(http2.ON, reason="HTTP/1: a connection that ends with its answer")
+def test_cached_response_ends_the_connection_without_keep_alive(serve_conf, tree):
+    hot = Hot(serve_conf({"keepalive_timeout": 0, "admin": "127.0.0.1:0"},
+                         [("s", {"root": tree.root}, {})]))
+
+    def asked():
+        with hot.server.connect() as c:
             c.send(request(PAGE) * 2)
             r = c.response()
             assert r.closes and r.body == t.content(4097, 4097)
             c.eof()
-    assert Hot(server).count() == 0
+        return hot.count() >= 5
+
+    wait_until(asked, "cached responses")
 
 
 @pytest.mark.slow

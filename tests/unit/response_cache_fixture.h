@@ -14,7 +14,8 @@
 #define SECOND UINT64_C(1000000)
 #define DATE_A "Sun, 06 Nov 1994 08:49:37 GMT"
 #define DATE_B "Mon, 07 Nov 1994 08:49:38 GMT"
-#define HEAD   HEAD_WRITE_OK DATE_A "\r\nContent-Length: 1\r\n\r\n"
+#define FIELDS HEAD_WRITE_OK DATE_A "\r\nContent-Length: 1\r\n"
+#define HEAD   FIELDS "\r\n"
 #define PLENTY ((size_t)1 << 20)
 
 /* Only their addresses matter. */
@@ -65,7 +66,7 @@ static inline void
 offer(struct response_cache *rch, const char *target, struct pw_file *file,
     unsigned asked)
 {
-	response_cache_offer(rch, key(here, target), file, str(HEAD), asked,
+	response_cache_offer(rch, key(here, target), file, str(FIELDS), asked,
 	    file->fil_checked, settled(file));
 }
 

@@ -23,7 +23,7 @@ an_answer_that_varies_is_for_those_who_accept_the_same(void **state)
 	k.ck_accept = 1;
 	other.ck_accept = 2;
 	response_cache_offer(
-	    rch, k, file, str(HEAD), 2, file->fil_checked, settled(file));
+	    rch, k, file, str(FIELDS), 2, file->fil_checked, settled(file));
 	assert_non_null(response_cache_find(
 	    rch, k, file->fil_checked, settled(file), DATE_A));
 	assert_null(response_cache_find(
@@ -121,11 +121,11 @@ a_file_that_has_just_changed_is_left_out(void **state)
 
 	for (now = settled(file) - RESPONSE_CACHE_SETTLED - 1;
 	     now < settled(file); now++) {
-		response_cache_offer(rch, key(here, "/f"), file, str(HEAD),
+		response_cache_offer(rch, key(here, "/f"), file, str(FIELDS),
 		    RESPONSE_CACHE_ASKED, file->fil_checked, now);
 		assert_null(find(rch, "/f", file));
 	}
-	response_cache_offer(rch, key(here, "/f"), file, str(HEAD),
+	response_cache_offer(rch, key(here, "/f"), file, str(FIELDS),
 	    RESPONSE_CACHE_ASKED, file->fil_checked, now);
 	assert_answer(find(rch, "/f", file), 10);
 	pw_file_unref(&file);
@@ -187,7 +187,7 @@ sites_and_targets_are_told_apart(void **state)
 	assert_null(find(rch, "/ff", one));
 	assert_null(find(rch, "/F", one));
 	assert_null(find(rch, "", one));
-	response_cache_offer(rch, key(there, "/f"), two, str(HEAD),
+	response_cache_offer(rch, key(there, "/f"), two, str(FIELDS),
 	    RESPONSE_CACHE_ASKED, two->fil_checked, now);
 	offer(rch, "/ff", two, RESPONSE_CACHE_ASKED);
 	assert_answer(find(rch, "/f", one), 10);
