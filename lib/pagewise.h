@@ -121,7 +121,10 @@ struct pw_waiter {
 	struct pw_loop *wt_loop;   /* owned by the library while waiting */
 	struct pw_waiter *wt_next; /* owned by the library while waiting */
 	int wt_error;		   /* 0 or -errno, valid in wt_done */
-	/* for pw_fetch, set by the caller: number of the client, as plc_client returns it, or 0 */
+	/*
+	 * for pw_file_open, pw_fetch and pw_task_run, set by the caller: number of the client, as plc_client
+	 * returns it, or 0
+	 */
 	unsigned wt_client;
 };
 
@@ -150,10 +153,11 @@ struct pw_loop_conf {
 	 */
 	const char *plc_attribute;
 	/*
-	 * Callback that returns the number of a transmission's client, such as a hash of its address, or
-	 * 0 if the client is unknown.  May be NULL.  With it, a client that starts many transmissions at
-	 * once, of files on one rotating disk, waits for the downloads of others.  The library calls it
-	 * on the loop's thread before reads of such a disk, except after pw_send_cancel.
+	 * Callback that returns the number of a transmission's client, or 0 if the client is unknown.
+	 * May be NULL.  Clients share the time of a device's threads equally, and so do the connections
+	 * of a client: the upper 20 bits of the number tell clients apart, such as by a hash of their
+	 * addresses, the lower 12 bits the connections.  The library calls it on the loop's thread
+	 * before it reads a disk, except after pw_send_cancel.
 	 */
 	unsigned (*plc_client)(void *arg, const struct pw_send *);
 };
@@ -353,6 +357,12 @@ int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
  * not pending.
  */
 int pw_open_cancel(struct pw_open *);
+
+/*
+ * Lets the lookups and reads of other clients go first, if no other open waits for the path.  Call when the
+ * client has closed its side, since it may not read the response.  Does nothing if the open is not pending.
+ */
+void pw_open_defer(struct pw_open *);
 
 /*
  * Makes a file from `fd`, a descriptor of the caller that is open for reading, for a program that
@@ -727,6 +737,9 @@ enum pw_send_status pw_send_step(struct pw_send *);
  * its memory and its socket until that call.
  */
 void pw_send_cancel(struct pw_send *);
+
+/* Does the same as pw_open_defer for a pending transmission. */
+void pw_send_defer(struct pw_send *);
 
 /*
  * Takes the socket of a pending transmission back, for another response or to close it; call

@@ -15,6 +15,7 @@
 #include "lib/disk/reclaim.h"
 #include "lib/os/meter.h"
 #include "lib/os/place.h"
+#include "lib/util/clock.h"
 #include "lib/util/offset.h"
 
 /* Minimum size of a window that is read direct, since its copy needs OS_FOLIO bytes. */
@@ -404,7 +405,9 @@ fetch_window_done(struct job *job, int error, uint64_t took)
 	fetch_window_unlink(win);
 	if (error >= 0)
 		dv->dv_bytes += job->job_len;
-	dv->dv_latency = before == 0 ? took : before - before / 8 + took / 8;
+	if (error != -ECANCELED)
+		dv->dv_latency =
+		    before == 0 ? took : before - before / 8 + took / 8;
 }
 
 enum fetch_match {
@@ -477,7 +480,7 @@ fetch_window_enqueue(const struct window *like, enum admit admit,
 	*win = *like;
 	win->win_job.job_run = fetch_window_run;
 	win->win_job.job_done = fetch_window_done;
-	win->win_job.job_client = w->wt_client;
+	win->win_job.job_client = w->wt_client >= POOL_LAST ? 0 : w->wt_client;
 	if (win->win_device->dv_sweep != NULL)
 		win->win_job.job_place = sweep_place(win->win_device->dv_sweep,
 		    win->win_key.pk_ino, win->win_off);
@@ -513,15 +516,12 @@ fetch_resume(const struct window *like, struct pw_waiter *list)
 }
 
 /*
- * Returns true if a fetch of the client may join the window.  A transmission that cannot send a copy does
- * not join a direct fetch; a fetch that needs a copy joins only windows that make one.
+ * Returns true if a fetch may join the window.  A transmission that cannot send a copy does not join a
+ * direct fetch; a fetch that needs a copy joins only windows that make one.
  */
 static bool
-fetch_may_join(
-    const struct window *win, const struct window *like, unsigned client)
+fetch_may_join(const struct window *win, const struct window *like)
 {
-	if (win->win_job.job_deferred && win->win_job.job_client != client)
-		return false;
 	if (like->win_lent)
 		return win->win_lent || win->win_how == FETCH_DIRECT;
 	return win->win_how != FETCH_DIRECT || like->win_how == FETCH_DIRECT;
@@ -540,8 +540,11 @@ fetch_window(struct pw_file *file, const struct window *like, enum admit admit,
 	meter_lock(&dv->dv_lock);
 	win = fetch_window_find(dv, file, off, end,
 	    like->win_how == FETCH_MAP ? MATCH_MAP : MATCH_WHOLE);
-	if (win == NULL || !fetch_may_join(win, like, w->wt_client))
+	if (win == NULL || !fetch_may_join(win, like))
 		error = fetch_window_enqueue(like, admit, w, &win);
+	else
+		shares_join(
+		    &dv->dv_shares, &win->win_job, w->wt_client, clock_now());
 	if (error == 0)
 		pool_await(&win->win_job, file_priv(file)->fp_loop, w);
 	pthread_mutex_unlock(&dv->dv_lock);

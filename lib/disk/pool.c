@@ -25,7 +25,6 @@
 #define POOL_STACK   ((size_t)256 << 10)
 #define POOL_ROOM    3 /* 1/POOL_ROOM of memory is the budget */
 #define POOL_PINS    8 /* 1/POOL_PINS of memory is for pins */
-#define POOL_NEW     4 /* JOB_NEW jobs in a row before a JOB_LONG */
 #define POOL_LONG    ((size_t)16 << 20) /* bytes of JOB_LONG jobs in flight */
 
 static struct pw_device *
@@ -47,9 +46,19 @@ pool_device_create(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 	dv->dv_pool = pl;
 	dv->dv_id = id;
 	dv->dv_kind = kind;
-	for (i = 0; i < JOB_KINDS; i++)
-		STAILQ_INIT(&dv->dv_queue[i]);
+	shares_init(&dv->dv_shares);
 	return dv;
+}
+
+/* Returns the next job of the kind, or NULL.  The device's lock is held. */
+static struct job *
+pool_first(struct pw_device *dv, enum job_kind kind)
+{
+	struct job *job = NULL;
+
+	if (kind == JOB_LONG && dv->dv_sweep != NULL)
+		job = sweep_first(dv->dv_sweep, &dv->dv_shares);
+	return job != NULL ? job : shares_first(&dv->dv_shares, kind);
 }
 
 /*
@@ -73,7 +82,7 @@ pool_wake_one(struct pw_device *dv)
 static void
 pool_sleep_until_woken(struct pw_device *dv)
 {
-	bool held = device_seeks(dv) && !STAILQ_EMPTY(&dv->dv_queue[JOB_LONG]);
+	bool held = device_seeks(dv) && pool_first(dv, JOB_LONG) != NULL;
 	int n;
 
 	dv->dv_sleepers++;
@@ -335,19 +344,27 @@ pw_pool_refused(const struct pw_pool *pl)
 	return atomic_load(&pl->pl_refused);
 }
 
+static bool
+pool_is_lookup(enum job_kind kind)
+{
+	return kind == JOB_OPEN || kind == JOB_AGAIN;
+}
+
 /*
  * Returns the number of threads that jobs of this kind may occupy together with all other jobs.
  * Lookups have one or two threads more: on FreeBSD each lookup is a job, and a cached file would
  * otherwise wait for the reads of other files.  A quota of 1 is not raised, so one thread runs all
- * jobs.  The device's lock is held, as in pool_shows_progress.
+ * jobs.  Tasks, whose queue has threads of its own, have a quarter, since their reads delay those of files.
+ * The device's lock is held, as in pool_shows_progress.
  */
 static unsigned
 pool_quota(const struct pw_device *dv, enum job_kind kind)
 {
-	unsigned threads = dv->dv_pool->pl_conf.ppc_threads;
+	const unsigned most = dv->dv_pool->pl_conf.ppc_threads;
+	unsigned threads = dv->dv_kind == POOL_TASKS ? (most + 3) / 4 : most;
 
-	if (threads > 1 && kind > JOB_SHORT)
-		threads += kind - JOB_SHORT;
+	if (most > 1 && pool_is_lookup(kind))
+		threads += kind == JOB_AGAIN ? 2 : 1;
 	return threads;
 }
 
@@ -359,103 +376,156 @@ pool_quota(const struct pw_device *dv, enum job_kind kind)
 static bool
 pool_shows_progress(const struct pw_device *dv, enum job_kind kind)
 {
-	return kind <= JOB_SHORT ||
+	return !pool_is_lookup(kind) ||
 	       dv->dv_threads - dv->dv_idle <= pool_quota(dv, JOB_SHORT);
 }
 
-/* Ends the job, so that no transmission joins it, and returns its waiters. */
+/*
+ * Ends the job, so that no transmission joins it, and returns its waiters.  The time that a crowd waits is
+ * not the device's latency.
+ */
 static struct pw_waiter *
 pool_job_finish(struct pw_device *dv, struct job *job, int error)
 {
-	uint64_t took = clock_now() - job->job_since;
+	uint64_t now = clock_now();
 	struct pw_waiter *w;
 
 	meter_lock(&dv->dv_lock);
 	if (job->job_done != NULL)
-		job->job_done(job, error, took);
+		job->job_done(job, error,
+		    now - (shares_is_crowd(job->job_kind) ? job->job_began
+							  : job->job_since));
+	pw_histogram_add(&dv->dv_wait, now - job->job_since);
+	shares_end(&dv->dv_shares, job, now);
 	if (job->job_kind == JOB_LONG)
 		dv->dv_long -= job->job_len;
 	if (dv->dv_sweep != NULL)
-		sweep_end(dv->dv_sweep, job, clock_now());
+		sweep_end(dv->dv_sweep, job, now);
 	if (dv->dv_queued > 0)
 		pool_wake_one(dv);
 	w = job->job_waiters;
-	dv->dv_ended += pool_shows_progress(dv, job->job_kind);
-	pw_histogram_add(&dv->dv_wait, took);
+	dv->dv_ended +=
+	    !job->job_left && pool_shows_progress(dv, job->job_kind);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return w;
 }
 
-/*
- * Returns true if a job of this kind is queued, and fewer threads are busy than the quota of the kind.  The
- * device's lock is held.
- */
+/* Returns true if the job has waiters, and pool_leave, or also pool_defer, was called for all of them. */
 static bool
-pool_has_next(const struct pw_device *dv, enum job_kind kind)
+pool_job_is(const struct job *job, unsigned least)
 {
-	return !STAILQ_EMPTY(&dv->dv_queue[kind]) &&
-	       dv->dv_threads - dv->dv_idle < pool_quota(dv, kind);
+	const struct pw_waiter *w = job->job_waiters;
+
+	while (w != NULL &&
+	       __atomic_load_n(&w->wt_client, __ATOMIC_RELAXED) >= least)
+		w = w->wt_next;
+	return w == NULL && job->job_waiters != NULL;
+}
+
+static bool
+pool_job_was_left(const struct job *job)
+{
+	return !job->job_stays && pool_job_is(job, POOL_LEFT);
 }
 
 /*
- * Returns true if a JOB_LONG may begin.  The bytes of running JOB_LONG jobs are limited, since these
- * delay short jobs.  The device's lock is held, as in pool_next_queue and pool_job_next.
+ * Returns true if a job of the kind may begin: one is queued, fewer threads are busy than the quota of the
+ * kind, and fewer run jobs of the crowd than it may occupy, unless all waiters of the job left.  The
+ * device's lock is held, as in the functions below.
  */
 static bool
-pool_may_begin(const struct pw_device *dv)
+pool_has_next(struct pw_device *dv, enum job_kind kind, uint64_t now)
 {
-	const struct job *job = STAILQ_FIRST(&dv->dv_queue[JOB_LONG]);
+	const struct job *job = pool_first(dv, kind);
+	unsigned quota = pool_quota(dv, kind);
+
+	if (job == NULL || dv->dv_threads - dv->dv_idle >= quota)
+		return false;
+	return !shares_is_crowd(kind) || pool_job_was_left(job) ||
+	       shares_crowd_may(&dv->dv_shares, quota, now);
+}
+
+/*
+ * Returns true if the bytes of running JOB_LONG jobs permit another, since these delay short jobs.  On a
+ * slow disk they also wait for a late JOB_NEW, as long as JOB_NEW jobs had less of the disk.
+ */
+static bool
+pool_has_next_long(struct pw_device *dv, uint64_t now)
+{
+	const struct job *job;
 	size_t most = POOL_LONG;
 
+	if (!pool_has_next(dv, JOB_LONG, now))
+		return false;
+	job = pool_first(dv, JOB_LONG);
 	if (device_seeks(dv))
-		most = sweep_long(dv->dv_sweep, dv->dv_news < POOL_NEW);
-	return pool_has_next(dv, JOB_LONG) && most > 0 &&
+		most = sweep_long(dv->dv_sweep,
+		    !shares_before(&dv->dv_shares, JOB_LONG, JOB_NEW));
+	return most > 0 &&
 	       (dv->dv_long == 0 || dv->dv_long + job->job_len <= most);
 }
 
-/*
- * Returns the queue of the next job, or NULL if no job may begin: first lookups, then JOB_SHORT, then
- * JOB_NEW, but one JOB_LONG after POOL_NEW jobs of JOB_NEW in a row.
- */
-static struct jobs *
-pool_next_queue(struct pw_device *dv)
+/* Returns the next job, or NULL if no job may begin. */
+static struct job *
+pool_choose(struct pw_device *dv, uint64_t now)
 {
-	struct jobs *queue = dv->dv_queue;
-	enum job_kind kind;
-	bool begins;
+	/* The first of kinds that used the same time begins. */
+	static const enum job_kind order[] = {JOB_AGAIN, JOB_OPEN, JOB_SHORT,
+	    JOB_NEW, JOB_LONG, JOB_CROWD_NEW, JOB_CROWD_OPEN};
+	enum job_kind best = JOB_KINDS;
+	size_t i;
 
-	if (dv->dv_sweep != NULL)
-		sweep_resume(dv->dv_sweep, &queue[JOB_LONG]);
-	begins = pool_may_begin(dv);
-	for (kind = JOB_AGAIN; kind >= JOB_SHORT; kind--)
-		if (pool_has_next(dv, kind))
-			return &queue[kind];
-	if (pool_has_next(dv, JOB_NEW) && (dv->dv_news < POOL_NEW || !begins)) {
-		dv->dv_news++;
-		return &queue[JOB_NEW];
-	}
-	if (!begins)
-		return NULL; /* keeps dv_news, which ends the hold of a JOB_LONG (pool_may_begin) */
-	dv->dv_news = 0;
-	return &queue[JOB_LONG];
+	for (i = 0; i < JOB_KINDS; i++)
+		if ((best == JOB_KINDS ||
+			shares_before(&dv->dv_shares, order[i], best)) &&
+		    (order[i] == JOB_LONG ? pool_has_next_long(dv, now)
+					  : pool_has_next(dv, order[i], now)))
+			best = order[i];
+	return best == JOB_KINDS ? NULL : pool_first(dv, best);
 }
 
-/* Removes the next job from its queue and returns it, or NULL if none may begin. */
+/* Has the job end without running.  No transmission joins it from now on. */
+static void
+pool_job_cancel(struct job *job)
+{
+	job->job_left = true;
+	if (job->job_done != NULL)
+		job->job_done(job, -ECANCELED, 0);
+	job->job_done = NULL;
+}
+
+/* Returns the next job, after it has moved jobs behind those of others for which pool_defer was called. */
+static struct job *
+pool_choose_wanted(struct pw_device *dv, uint64_t now)
+{
+	struct job *job;
+
+	while ((job = pool_choose(dv, now)) != NULL && job->job_queued &&
+	       job->job_client != POOL_LAST && pool_job_is(job, POOL_LAST) &&
+	       !pool_job_was_left(job))
+		shares_defer(&dv->dv_shares, job, now);
+	return job;
+}
+
+/* Removes the next job from its queue and begins it.  Returns NULL if no job may begin. */
 static struct job *
 pool_job_next(struct pw_device *dv)
 {
-	struct jobs *jobs = pool_next_queue(dv);
-	struct job *job;
+	uint64_t now = clock_now();
+	struct job *job = pool_choose_wanted(dv, now);
 
-	if (jobs == NULL)
+	if (job == NULL)
 		return NULL;
-	job = STAILQ_FIRST(jobs);
-	STAILQ_REMOVE_HEAD(jobs, job_next);
 	dv->dv_queued--;
+	if (job->job_queued)
+		shares_take(&dv->dv_shares, job);
+	shares_begin(&dv->dv_shares, job, now);
+	if (pool_job_was_left(job))
+		pool_job_cancel(job);
+	if (dv->dv_sweep != NULL)
+		sweep_begin(dv->dv_sweep, job, now);
 	if (job->job_kind == JOB_LONG)
 		dv->dv_long += job->job_len;
-	if (dv->dv_sweep != NULL)
-		sweep_begin(dv->dv_sweep, job, clock_now());
 	return job;
 }
 
@@ -472,8 +542,8 @@ pool_job_take(struct pw_device *dv)
 	dv->dv_idle--;
 	if (job == NULL)
 		dv->dv_threads--;
-	/* The end of one job may permit several others (sweep_long). */
-	if (device_seeks(dv) && dv->dv_queued > 0)
+	/* The end of one job may permit several others (sweep_long, shares_crowd_may). */
+	if (dv->dv_sleepers > 0 && pool_choose(dv, clock_now()) != NULL)
 		pool_wake_one(dv);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return job;
@@ -490,7 +560,7 @@ pool_thread_main(void *arg)
 
 	os_thread_fetcher();
 	while ((job = pool_job_take(dv)) != NULL) {
-		error = job->job_run(job);
+		error = job->job_left ? -ECANCELED : job->job_run(job);
 		for (w = pool_job_finish(dv, job, error); w != NULL; w = next) {
 			next = w->wt_next;
 			completion_deliver(w, error);
@@ -550,10 +620,24 @@ pool_have_thread(struct pw_device *dv, enum job_kind kind)
 void
 pool_await(struct job *job, struct pw_loop *lp, struct pw_waiter *w)
 {
+	if (w->wt_client >= POOL_LAST)
+		w->wt_client = 0;
 	w->wt_loop = lp;
 	w->wt_next = job->job_waiters;
 	job->job_waiters = w;
 	lp->lp_pending++;
+}
+
+void
+pool_leave(struct pw_waiter *w)
+{
+	__atomic_store_n(&w->wt_client, POOL_LEFT, __ATOMIC_RELAXED);
+}
+
+void
+pool_defer(struct pw_waiter *w)
+{
+	__atomic_store_n(&w->wt_client, POOL_LAST, __ATOMIC_RELAXED);
 }
 
 int
@@ -561,16 +645,18 @@ pool_enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 {
 	struct pw_pool *pl = dv->dv_pool;
 	unsigned most = admit == ADMIT_BEGUN ? UINT_MAX : pl->pl_conf.ppc_queue;
+	int error = -EAGAIN;
 
-	if (dv->dv_queued >= most || !pool_have_thread(dv, job->job_kind) ||
-	    (dv->dv_sweep != NULL &&
-		!sweep_account(dv->dv_sweep, job, most / SWEEP_SHARE))) {
+	job->job_since = clock_now();
+	if (dv->dv_queued - dv->dv_shares.sh_last < most &&
+	    pool_have_thread(dv, job->job_kind))
+		error =
+		    shares_add(&dv->dv_shares, job, most / SHARES_QUEUE + 1);
+	if (error != 0) {
 		pl->pl_refused += admit < ADMIT_HINT;
 		dv->dv_refused += admit < ADMIT_HINT;
-		return -EAGAIN;
+		return error;
 	}
-	job->job_since = clock_now();
-	sweep_insert(dv->dv_sweep, &dv->dv_queue[job->job_kind], job);
 	dv->dv_queued++;
 	pool_wake_one(dv);
 	return 0;
@@ -583,6 +669,8 @@ pool_submit(struct pw_device *dv, struct job *job, enum admit admit,
 	int error;
 
 	job->job_waiters = NULL;
+	job->job_client =
+	    w == NULL || w->wt_client >= POOL_LAST ? 0 : w->wt_client;
 	meter_lock(&dv->dv_lock);
 	error = pool_enqueue(dv, job, admit);
 	if (error == 0 && w != NULL)

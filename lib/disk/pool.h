@@ -11,6 +11,8 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include <limits.h>
+
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
 
@@ -21,13 +23,17 @@ struct pw_device;
 struct reclaim;
 struct budget;
 
-/* Kinds of jobs; the last kind has the highest priority (pool_next_queue). */
+struct share;
+
+/* Kinds of jobs, which share the time of the device's threads (shares.h). */
 enum job_kind {
 	JOB_LONG,  /* next window of a download, or a task */
 	JOB_NEW,   /* first window of a transmission */
 	JOB_SHORT, /* a few reads at most, such as a drop */
 	JOB_OPEN,  /* lookup of a path, perhaps without a read */
 	JOB_AGAIN, /* lookup of the path of an open file, which rarely reads */
+	JOB_CROWD_NEW,	/* JOB_NEW of a connection or client with many jobs */
+	JOB_CROWD_OPEN, /* the same of JOB_OPEN */
 	JOB_KINDS,
 };
 
@@ -46,15 +52,18 @@ struct job {
 	uint64_t job_since; /* time at which the job was queued, microseconds */
 	enum job_kind job_kind;
 	size_t job_len; /* bytes that the job reads, or 0 if few or unknown */
-	uint64_t job_place; /* place on a disk that rotates, or 0 (sweep.h) */
-	/* wt_client of the waiter for which a window was queued, or 0 */
-	unsigned job_client;
-	bool
-	    job_deferred; /* true from sweep_account until sweep_resume (sweep.h) */
-	bool job_resumed; /* true from sweep_resume until sweep_begin */
-	/* entry of the client that counts the job, or NULL */
-	struct sweep_client *job_entry;
-	STAILQ_ENTRY(job) job_next; /* guarded by the device's lock */
+	uint64_t job_place;  /* place on a disk that rotates, or 0 (sweep.h) */
+	unsigned job_client; /* wt_client of the first waiter, or 0 */
+	/* connection that the job counts for, until the job ends */
+	struct share *job_share;
+	uint64_t job_began;  /* time at which the job began, microseconds */
+	uint64_t job_charge; /* expected time, which shares_begin counted */
+	bool job_queued;     /* true while the job is in struct shares */
+	bool job_swept;	     /* true while the job is in sw_jobs (sweep.h) */
+	bool job_other;	     /* true if the job counts in sh_others */
+	bool job_stays;	     /* true if the job runs also if all waiters left */
+	bool job_left;	     /* true if all waiters left before it began */
+	TAILQ_ENTRY(job) job_next; /* guarded by the device's lock */
 };
 
 /* Treatment of a job when the queue is full. */
@@ -68,11 +77,24 @@ enum admit {
 
 /*
  * Queues a job, and takes ownership of it.  The waiter, if not NULL, is delivered when the job has
- * ended.  Returns -EAGAIN if the job is refused or no thread can be started; then the caller still owns
- * the job.  Loop's thread.
+ * ended; its wt_client is the client of the job.  Returns -EAGAIN if the job is refused or no thread can
+ * be started, or -ENOMEM; then the caller still owns the job.  Loop's thread.
  */
 int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
     struct pw_waiter *);
+
+/*
+ * Notes that the waiter's result is not needed.  A job all of whose waiters left does not begin; its
+ * waiters are delivered with -ECANCELED.  Does nothing if the waiter has no job.  Loop's thread.
+ */
+void pool_leave(struct pw_waiter *);
+
+/* Lets the jobs of other clients go first, until a waiter joins that does not.  Loop's thread. */
+void pool_defer(struct pw_waiter *);
+
+/* wt_client of waiters for which pool_leave or pool_defer was called */
+#define POOL_LEFT UINT_MAX
+#define POOL_LAST (UINT_MAX - 1)
 
 /*
  * Minimum size, in bytes, of a folio, and of a read that waits for its turn at the gate (gate.h),

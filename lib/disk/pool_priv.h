@@ -17,6 +17,7 @@
 #include "lib/disk/gate.h"
 #include "lib/disk/pins.h"
 #include "lib/disk/pool.h"
+#include "lib/disk/shares.h"
 #include "lib/disk/sweep.h"
 #include "lib/util/cacheline.h"
 
@@ -42,9 +43,8 @@ struct pw_device {
 	struct pw_pool *dv_pool;
 	dev_t dv_id;
 	enum pool_queue dv_kind;
-	struct jobs dv_queue[JOB_KINDS];
-	unsigned dv_news; /* JOB_NEW jobs begun since the last JOB_LONG */
-	size_t dv_long;	  /* bytes of running JOB_LONG jobs */
+	struct shares dv_shares; /* queued jobs */
+	size_t dv_long;		 /* bytes of running JOB_LONG jobs */
 	/* order of reads if the disk rotates, else NULL (device_find_sweep) */
 	struct sweep *_Atomic dv_sweep;
 	atomic_bool dv_asked_sweep;

@@ -23,187 +23,62 @@ sweep_create(void)
 
 	if (sw == NULL)
 		return NULL;
-	STAILQ_INIT(&sw->sw_news);
-	TAILQ_INIT(&sw->sw_deferring);
-	STAILQ_INIT(&sw->sw_rest.sc_jobs);
+	TAILQ_INIT(&sw->sw_jobs);
+	TAILQ_INIT(&sw->sw_news);
 	return sw;
 }
 
-/* Returns the entry of the client, or sw_rest if others have all the entries that it could have. */
-static struct sweep_client *
-sweep_client(struct sweep *sw, unsigned client)
-{
-	struct sweep_client *sc, *unused = NULL;
-	size_t i;
-
-	sc = &sw->sw_clients[(size_t)((client * 0x9e3779b1U) >> 25) *
-			     SWEEP_WAYS];
-	for (i = 0; i < SWEEP_WAYS; i++, sc++) {
-		if (sc->sc_client == client)
-			return sc;
-		if (sc->sc_news + sc->sc_longs + sc->sc_deferred == 0)
-			unused = sc;
-	}
-	if (unused == NULL)
-		return &sw->sw_rest;
-	unused->sc_client = client;
-	STAILQ_INIT(&unused->sc_jobs);
-	return unused;
-}
-
-/* Returns true if the JOB_NEW of the client must wait for JOB_LONG jobs of others. */
-static bool
-sweep_defers(const struct sweep *sw, const struct sweep_client *sc)
-{
-	return sw->sw_slow && sw->sw_longs > sc->sc_longs &&
-	       (sc->sc_deferred > 0 ||
-		   sc->sc_news >= sc->sc_longs + SWEEP_FREE);
-}
-
-/* Counts the job, or one less, if its client has an entry. */
 static void
-sweep_count(struct sweep *sw, const struct job *job, int n)
+sweep_insert(struct sweep *sw, struct job *job)
 {
-	if (job->job_entry == NULL)
-		return;
-	if (job->job_kind == JOB_NEW) {
-		job->job_entry->sc_news += (unsigned)n;
-		return;
-	}
-	job->job_entry->sc_longs += (unsigned)n;
-	sw->sw_longs += (unsigned)n;
-}
+	struct job *next;
 
-bool
-sweep_account(struct sweep *sw, struct job *job, unsigned most)
-{
-	struct sweep_client *sc;
-
-	if (job->job_client == 0 || job->job_kind > JOB_NEW)
-		return true;
-	sc = sweep_client(sw, job->job_client);
-	if (job->job_kind == JOB_NEW && sweep_defers(sw, sc)) {
-		if (sc->sc_deferred >= most)
-			return false;
-		job->job_kind = JOB_LONG;
-		job->job_deferred = true;
-		job->job_entry = sc;
-		return true;
-	}
-	job->job_entry = sc;
-	sweep_count(sw, job, 1);
-	return true;
-}
-
-/* Begins a sweep behind all queued jobs if the last sweep has begun or is full. */
-static void
-sweep_open(struct sweep *sw, struct jobs *jobs)
-{
-	if (!sw->sw_begun && sw->sw_jobs < SWEEP_JOBS && !STAILQ_EMPTY(jobs))
-		return;
-	sw->sw_before = sw->sw_last;
-	sw->sw_jobs = 0;
-	sw->sw_begun = false;
-}
-
-static void
-sweep_insert_by_place(struct sweep *sw, struct jobs *jobs, struct job *job)
-{
-	struct job *before, *next;
-
-	sweep_open(sw, jobs);
-	sw->sw_jobs++;
-	before = sw->sw_before;
-	next =
-	    before == NULL ? STAILQ_FIRST(jobs) : STAILQ_NEXT(before, job_next);
-	for (; next != NULL && next->job_place <= job->job_place;
-	     next = STAILQ_NEXT(next, job_next))
-		before = next;
-	if (before == NULL)
-		STAILQ_INSERT_HEAD(jobs, job, job_next);
-	else
-		STAILQ_INSERT_AFTER(jobs, before, job, job_next);
+	TAILQ_FOREACH(next, &sw->sw_jobs, job_next)
+	if (next->job_place > job->job_place)
+		break;
 	if (next == NULL)
-		sw->sw_last = job;
+		TAILQ_INSERT_TAIL(&sw->sw_jobs, job, job_next);
+	else
+		TAILQ_INSERT_BEFORE(next, job, job_next);
+	job->job_swept = true;
 }
 
-static void
-sweep_insert_deferred(struct sweep *sw, struct job *job)
-{
-	struct sweep_client *sc = job->job_entry;
-
-	STAILQ_INSERT_TAIL(&sc->sc_jobs, job, job_next);
-	if (sc->sc_deferred++ == 0)
-		TAILQ_INSERT_TAIL(&sw->sw_deferring, sc, sc_link);
-}
-
-void
-sweep_insert(struct sweep *sw, struct jobs *jobs, struct job *job)
-{
-	if (job->job_deferred) {
-		sweep_insert_deferred(sw, job);
-		return;
-	}
-	if (sw != NULL && job->job_kind == JOB_LONG && sw->sw_slow) {
-		sweep_insert_by_place(sw, jobs, job);
-		return;
-	}
-	STAILQ_INSERT_TAIL(jobs, job, job_next);
-	if (sw != NULL && job->job_kind == JOB_LONG)
-		sw->sw_last = job;
-}
-
-/* Removes and returns the oldest deferred job of the next client. */
-static struct job *
-sweep_remove_deferred(struct sweep *sw)
-{
-	struct sweep_client *sc = TAILQ_FIRST(&sw->sw_deferring);
-	struct job *job = STAILQ_FIRST(&sc->sc_jobs);
-
-	STAILQ_REMOVE_HEAD(&sc->sc_jobs, job_next);
-	TAILQ_REMOVE(&sw->sw_deferring, sc, sc_link);
-	if (--sc->sc_deferred > 0)
-		TAILQ_INSERT_TAIL(&sw->sw_deferring, sc, sc_link);
-	return job;
-}
-
-void
-sweep_resume(struct sweep *sw, struct jobs *jobs)
+struct job *
+sweep_first(struct sweep *sw, struct shares *sh)
 {
 	struct job *job;
+	unsigned n;
 
-	while (!TAILQ_EMPTY(&sw->sw_deferring) &&
-	       sw->sw_resumed < SWEEP_RESUMED + sw->sw_longs / 4) {
-		job = sweep_remove_deferred(sw);
-		job->job_deferred = false;
-		job->job_resumed = true;
-		job->job_entry = NULL;
-		/* The time before is no latency of the device. */
-		job->job_since = clock_now();
-		sweep_insert_by_place(sw, jobs, job);
-		sw->sw_resumed++;
+	if (!TAILQ_EMPTY(&sw->sw_jobs) || !sw->sw_slow)
+		return TAILQ_FIRST(&sw->sw_jobs);
+	for (n = 0; n < SWEEP_JOBS; n++) {
+		job = shares_first(sh, JOB_LONG);
+		if (job == NULL)
+			break;
+		shares_take(sh, job);
+		sweep_insert(sw, job);
 	}
+	return TAILQ_FIRST(&sw->sw_jobs);
+}
+
+static bool
+sweep_is_window(const struct job *job)
+{
+	return job->job_kind <= JOB_NEW || job->job_kind == JOB_CROWD_NEW;
 }
 
 void
 sweep_begin(struct sweep *sw, struct job *job, uint64_t now_us)
 {
-	if (job->job_kind > JOB_NEW)
+	if (job->job_swept)
+		TAILQ_REMOVE(&sw->sw_jobs, job, job_next);
+	job->job_swept = false;
+	if (!sweep_is_window(job))
 		return;
-	sw->sw_resumed -= job->job_resumed;
-	job->job_resumed = false;
 	if (sw->sw_running++ == 0)
 		sw->sw_since = now_us;
-	if (job->job_kind == JOB_NEW) {
-		STAILQ_INSERT_TAIL(&sw->sw_news, job, job_next);
-		return;
-	}
-	if (sw->sw_last == job)
-		sw->sw_last = NULL;
-	if (sw->sw_before == NULL)
-		sw->sw_begun = true;
-	else if (sw->sw_before == job)
-		sw->sw_before = NULL;
+	if (job->job_kind == JOB_NEW)
+		TAILQ_INSERT_TAIL(&sw->sw_news, job, job_next);
 }
 
 /* Updates sw_slow by the rate at which the disk reads while it has a job. */
@@ -227,9 +102,9 @@ sweep_remove_new(struct sweep *sw, const struct job *job)
 {
 	struct job *other;
 
-	STAILQ_FOREACH(other, &sw->sw_news, job_next)
+	TAILQ_FOREACH(other, &sw->sw_news, job_next)
 	if (other == job) {
-		STAILQ_REMOVE(&sw->sw_news, other, job, job_next);
+		TAILQ_REMOVE(&sw->sw_news, other, job_next);
 		return;
 	}
 }
@@ -237,9 +112,8 @@ sweep_remove_new(struct sweep *sw, const struct job *job)
 void
 sweep_end(struct sweep *sw, const struct job *job, uint64_t now_us)
 {
-	if (job->job_kind > JOB_NEW)
+	if (!sweep_is_window(job))
 		return;
-	sweep_count(sw, job, -1);
 	if (job->job_kind == JOB_NEW)
 		sweep_remove_new(sw, job);
 	if (sw->sw_running > 0) {
@@ -251,7 +125,7 @@ sweep_end(struct sweep *sw, const struct job *job, uint64_t now_us)
 size_t
 sweep_long(const struct sweep *sw, bool waits)
 {
-	const struct job *job = waits ? STAILQ_FIRST(&sw->sw_news) : NULL;
+	const struct job *job = waits ? TAILQ_FIRST(&sw->sw_news) : NULL;
 	uint64_t age = job == NULL ? 0 : clock_now() - job->job_since;
 
 	return age > SWEEP_LATE && age < SWEEP_STUCK ? 0 : SWEEP_LONG;

@@ -25,7 +25,8 @@ struct adoption {
 	struct stat ad_stat; /* the caller's stat of the file */
 	const char *ad_attribute;
 	struct found ad_found;
-	struct opens ad_opens; /* the caller's open, unless it was cancelled */
+	struct awaited
+	    ad_opens; /* the caller's open, unless it was cancelled */
 };
 
 struct adopt_job {
@@ -99,7 +100,7 @@ static void
 adopt_done(struct pw_waiter *w)
 {
 	struct adoption *ad = (struct adoption *)w;
-	struct pw_open *op = TAILQ_FIRST(&ad->ad_opens);
+	struct pw_open *op = TAILQ_FIRST(&ad->ad_opens.aw_opens);
 	struct pw_file *file = NULL;
 	int error = w->wt_error;
 
@@ -146,6 +147,7 @@ adopt_later(struct pw_loop *lp, struct pw_device *dv, int fd,
 	if (ad == NULL)
 		return -ENOMEM;
 	ad->ad_waiter.wt_done = adopt_done;
+	ad->ad_waiter.wt_client = op->op_waiter.wt_client;
 	ad->ad_loop = lp;
 	ad->ad_device = dv;
 	ad->ad_expects = st != NULL;
@@ -153,11 +155,11 @@ adopt_later(struct pw_loop *lp, struct pw_device *dv, int fd,
 		ad->ad_stat = *st;
 	if (op->op_attribute)
 		ad->ad_attribute = lp->lp_conf.plc_attribute;
-	TAILQ_INIT(&ad->ad_opens);
+	TAILQ_INIT(&ad->ad_opens.aw_opens);
 	ad->ad_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	error = ad->ad_fd == -1 ? -errno : adopt_submit(ad);
 	if (error == 0) {
-		TAILQ_INSERT_TAIL(&ad->ad_opens, op, op_link);
+		TAILQ_INSERT_TAIL(&ad->ad_opens.aw_opens, op, op_link);
 		op->op_others = &ad->ad_opens;
 		return -EINPROGRESS;
 	}

@@ -33,6 +33,13 @@ void file_root_unref(struct pw_loop *, struct pw_root **);
 /* List of open operations that wait for the result of one lookup; op_others points to the list. */
 TAILQ_HEAD(opens, pw_open);
 
+/* Opens that wait for one disk thread.  op_others points to it, so that pw_open_cancel finds the waiter. */
+struct awaited {
+	struct opens aw_opens;
+	/* waiter of a job that need not run if all opens are cancelled, or NULL */
+	struct pw_waiter *aw_waiter;
+};
+
 /* Result of a lookup, from which file_create makes a struct pw_file. */
 struct found {
 	int fnd_fd;    /* descriptor if a regular file was opened, else -1 */

@@ -34,7 +34,7 @@ struct entry {
 	bool en_attribute;	    /* true if lookups read the attribute */
 	/* true while a lookup is pending; then the entry is not on fc_lru */
 	bool en_opening;
-	struct opens en_opens;
+	struct awaited en_opens;
 	char en_path[];
 };
 
@@ -60,6 +60,7 @@ struct opening {
 	struct entry *og_entry;
 	bool og_attribute;     /* true if the lookup reads the attribute */
 	bool og_had;	       /* true if og_old is set */
+	unsigned og_client;    /* wt_client of the first open */
 	struct pw_file og_old; /* copy of *en_file; owns nothing */
 	uint64_t og_began;
 	struct found og_found;
@@ -184,7 +185,7 @@ open_cache_entry_add(struct pw_loop *lp, struct pw_root *rt, const char *path)
 	en->en_root = rt;
 	file_root_ref(rt);
 	memcpy(en->en_path, path, len);
-	TAILQ_INIT(&en->en_opens);
+	TAILQ_INIT(&en->en_opens.aw_opens);
 	LIST_INSERT_HEAD(open_cache_bucket(fc, rt, path), en, en_hash);
 	en->en_resolve = OS_ONE_MOUNT;
 	open_cache_entry_list(fc, en);
@@ -291,23 +292,25 @@ open_cache_open_run(struct job *job)
 static void
 open_cache_opening_deliver(struct pw_loop *lp, struct entry *en, int error)
 {
-	struct opens opens = TAILQ_HEAD_INITIALIZER(opens);
+	struct awaited aw = {.aw_opens = TAILQ_HEAD_INITIALIZER(aw.aw_opens)};
+	struct opens *opens = &aw.aw_opens;
 	struct pw_open *op;
 
 	en->en_opening = false;
+	en->en_opens.aw_waiter = NULL;
 	open_cache_entry_list(lp->lp_files, en);
-	TAILQ_CONCAT(&opens, &en->en_opens, op_link);
-	TAILQ_FOREACH(op, &opens, op_link)
+	TAILQ_CONCAT(opens, &en->en_opens.aw_opens, op_link);
+	TAILQ_FOREACH(op, opens, op_link)
 	{
-		op->op_others = &opens;
+		op->op_others = &aw;
 		op->op_file = error == 0 ? en->en_file : NULL;
 		if (error == 0)
 			pw_file_ref(en->en_file);
 	}
 	if (error != 0)
 		open_cache_entry_remove(lp->lp_files, en);
-	while ((op = TAILQ_FIRST(&opens)) != NULL) {
-		TAILQ_REMOVE(&opens, op, op_link);
+	while ((op = TAILQ_FIRST(opens)) != NULL) {
+		TAILQ_REMOVE(opens, op, op_link);
 		op->op_others = NULL;
 		op->op_waiter.wt_error = error;
 		op->op_waiter.wt_done(&op->op_waiter);
@@ -331,6 +334,7 @@ open_cache_opening_submit(struct opening *og)
 		return -ENOMEM;
 	oj->oj_job.job_run = open_cache_open_run;
 	oj->oj_opening = og;
+	og->og_waiter.wt_client = og->og_client;
 	oj->oj_job.job_kind =
 	    og->og_entry->en_file != NULL ? JOB_AGAIN : JOB_OPEN;
 	error = pool_submit(
@@ -367,6 +371,13 @@ open_cache_opening_done(struct pw_waiter *w)
 	struct opening *og = (struct opening *)w;
 	int error = w->wt_error;
 
+	/* An open came after all others were cancelled. */
+	if (error == -ECANCELED &&
+	    !TAILQ_EMPTY(&og->og_entry->en_opens.aw_opens)) {
+		error = open_cache_opening_submit(og);
+		if (error == 0)
+			return;
+	}
 	if (error == -EXDEV && og->og_entry->en_resolve == OS_ONE_MOUNT) {
 		og->og_entry->en_resolve = OS_ANY_MOUNT;
 		error = open_cache_opening_submit(og);
@@ -388,7 +399,7 @@ open_cache_opening_done(struct pw_waiter *w)
 }
 
 static int
-open_cache_opening_start(struct pw_loop *lp, struct entry *en)
+open_cache_opening_start(struct pw_loop *lp, struct entry *en, unsigned client)
 {
 	struct opening *og = calloc(1, sizeof(*og));
 	int error;
@@ -398,6 +409,7 @@ open_cache_opening_start(struct pw_loop *lp, struct entry *en)
 	og->og_waiter.wt_done = open_cache_opening_done;
 	og->og_loop = lp;
 	og->og_entry = en;
+	og->og_client = client;
 	og->og_attribute = en->en_attribute;
 	og->og_had = en->en_file != NULL && open_cache_entry_is_whole(en);
 	if (og->og_had)
@@ -408,6 +420,7 @@ open_cache_opening_start(struct pw_loop *lp, struct entry *en)
 		return error;
 	}
 	en->en_opening = true;
+	en->en_opens.aw_waiter = &og->og_waiter;
 	open_cache_entry_unlist(lp->lp_files, en);
 	return 0;
 }
@@ -415,7 +428,7 @@ open_cache_opening_start(struct pw_loop *lp, struct entry *en)
 static int
 open_cache_open_wait(struct entry *en, struct pw_open *op)
 {
-	TAILQ_INSERT_TAIL(&en->en_opens, op, op_link);
+	TAILQ_INSERT_TAIL(&en->en_opens.aw_opens, op, op_link);
 	op->op_others = &en->en_opens;
 	return -EINPROGRESS;
 }
@@ -424,14 +437,26 @@ open_cache_open_wait(struct entry *en, struct pw_open *op)
 int
 pw_open_cancel(struct pw_open *op)
 {
-	struct opens *others = op->op_others;
+	struct awaited *aw = op->op_others;
 
-	if (others == NULL)
+	if (aw == NULL)
 		return -EINVAL;
-	TAILQ_REMOVE(others, op, op_link);
+	TAILQ_REMOVE(&aw->aw_opens, op, op_link);
 	op->op_others = NULL;
+	if (TAILQ_EMPTY(&aw->aw_opens) && aw->aw_waiter != NULL)
+		pool_leave(aw->aw_waiter);
 	pw_file_unref(&op->op_file);
 	return 0;
+}
+
+void
+pw_open_defer(struct pw_open *op)
+{
+	struct awaited *aw = op->op_others;
+
+	if (aw != NULL && aw->aw_waiter != NULL &&
+	    TAILQ_FIRST(&aw->aw_opens) == op && TAILQ_NEXT(op, op_link) == NULL)
+		pool_defer(aw->aw_waiter);
 }
 
 static int
@@ -481,7 +506,7 @@ open_cache_open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 /* Has the pool open the path, or returns the error that the negative cache has.  Returns 0 or -errno. */
 static int
 open_cache_open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
-    uint64_t now_us, bool attribute, struct entry **enp)
+    uint64_t now_us, const struct pw_open *op, struct entry **enp)
 {
 	int error = 0;
 
@@ -495,8 +520,8 @@ open_cache_open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	if (*enp == NULL)
 		return -ENOMEM;
 	(*enp)->en_used = now_us;
-	(*enp)->en_attribute |= attribute;
-	return open_cache_opening_start(lp, *enp);
+	(*enp)->en_attribute |= op->op_attribute;
+	return open_cache_opening_start(lp, *enp, op->op_waiter.wt_client);
 }
 
 int
@@ -525,8 +550,7 @@ pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	if (error == 0)
 		return open_cache_open_give(en, op);
 	if (error == -EAGAIN || error == -EXDEV) {
-		error = open_cache_open_later(
-		    lp, rt, path, now_us, op->op_attribute, &en);
+		error = open_cache_open_later(lp, rt, path, now_us, op, &en);
 		if (error == 0)
 			return open_cache_open_wait(en, op);
 	}

@@ -228,6 +228,12 @@ void ngx_http_pagewise_send_close(ngx_http_pagewise_ctx_t *ctx);
 unsigned ngx_http_pagewise_client(void *arg, const struct pw_send *send);
 
 /*
+ * returns the number of a connection for the library: the upper 20 bits are
+ * those of the IPv4 address, or of the IPv6 network of 64 bits
+ */
+unsigned ngx_http_pagewise_client_number(ngx_connection_t *c);
+
+/*
  * lets the next filters send their buffered bytes while a window is being
  * fetched; returns NGX_AGAIN or NGX_ERROR
  */

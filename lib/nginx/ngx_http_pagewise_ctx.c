@@ -71,6 +71,8 @@ ngx_http_pagewise_create_ctx(ngx_http_request_t *r)
     ctx->refused = NGX_INVALID_FILE;
     ctx->wait = before != NULL ? before->wait : 0;
     ctx->open.data = ctx;
+    ctx->open.open.op_waiter.wt_client =
+        ngx_http_pagewise_client_number(r->connection);
     ctx->open.handler = ngx_http_pagewise_open_handler;
     ctx->timer.data = ctx;
     ctx->timer.handler = ngx_http_pagewise_timer_handler;

@@ -175,21 +175,10 @@ ngx_http_pagewise_queues_files(ngx_http_request_t *r)
 }
 
 
-/*
- * returns the number by which the library counts the transmissions of a client:
- * of its IPv4 address, or of its IPv6 network of 64 bits
- */
-
 unsigned
 ngx_http_pagewise_client(void *arg, const struct pw_send *send)
 {
-    u_char                    *p;
-    size_t                     len;
-    struct sockaddr           *sa;
     ngx_http_pagewise_send_t  *s;
-#if (NGX_HAVE_INET6)
-    struct sockaddr_in6       *sin6;
-#endif
 
     s = ngx_http_pagewise_send_of(send);
 
@@ -197,7 +186,21 @@ ngx_http_pagewise_client(void *arg, const struct pw_send *send)
         return 0;
     }
 
-    sa = s->ctx->request->connection->sockaddr;
+    return ngx_http_pagewise_client_number(s->ctx->request->connection);
+}
+
+
+unsigned
+ngx_http_pagewise_client_number(ngx_connection_t *c)
+{
+    u_char               *p;
+    size_t                len;
+    struct sockaddr      *sa;
+#if (NGX_HAVE_INET6)
+    struct sockaddr_in6  *sin6;
+#endif
+
+    sa = c->sockaddr;
 
     switch (sa->sa_family) {
 
@@ -226,7 +229,9 @@ ngx_http_pagewise_client(void *arg, const struct pw_send *send)
         return 0;
     }
 
-    return ngx_crc32_short(p, len);
+    /* a stream of HTTP/2 has the number of its connection */
+
+    return (ngx_crc32_short(p, len) & ~0xfffU) | (c->number & 0xfff);
 }
 
 

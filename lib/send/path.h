@@ -127,12 +127,14 @@ bool send_check_spoils(const struct pw_send *);
  * send_ahead fetches the next windows if that is due; call it after a step.  send_ahead_comes returns
  * true if the window of snd_off is in flight.  send_ahead_wait makes the transmission pending until that
  * window arrives, or returns false if none is in flight.  send_ahead_forget detaches the fetches from the
- * transmission; call it when the transmission ends.
+ * transmission; call it when the transmission ends.  send_ahead_leave lets fetches that no other transmission
+ * waits for not begin; call it when the transmission is cancelled.
  */
 void send_ahead(struct pw_send *);
 bool send_ahead_comes(const struct pw_send *);
 bool send_ahead_wait(struct pw_send *);
 void send_ahead_forget(struct pw_send *);
+void send_ahead_leave(struct pw_send *);
 
 /*
  * Prefetches the index at the end of an MP4 file (index_ahead.c).  Call when the window of the file's first
@@ -157,7 +159,7 @@ int send_fetch(
 size_t send_fetch_room(struct pw_send *, off_t off, size_t len);
 bool send_takes_tier(struct pw_send *);
 
-/* Returns the number of the client if the disk seeks, or else 0: see wt_client. */
+/* Returns the number of the client, or 0 if it is unknown: see wt_client. */
 unsigned send_client(const struct pw_send *);
 
 /*

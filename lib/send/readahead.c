@@ -279,6 +279,16 @@ send_ahead_wait(struct pw_send *s)
 }
 
 void
+send_ahead_leave(struct pw_send *s)
+{
+	struct ahead *ah;
+
+	for (ah = send_priv(s)->ss_ahead; ah != NULL; ah = ah->ah_next)
+		if (!ah->ah_arrived)
+			pool_leave(&ah->ah_waiter);
+}
+
+void
 send_ahead_forget(struct pw_send *s)
 {
 	struct ahead *ah, *next;
@@ -289,6 +299,8 @@ send_ahead_forget(struct pw_send *s)
 		ah->ah_drops = send_drops(s);
 		if (ah->ah_arrived)
 			readahead_abandon(ah);
+		else
+			pool_leave(&ah->ah_waiter);
 	}
 	send_priv(s)->ss_ahead = NULL;
 }

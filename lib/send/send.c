@@ -239,11 +239,25 @@ pw_awaits_disk(int sock)
 	return os_awaits_disk(sock);
 }
 
-/* Does not interrupt a disk thread that is sending (path pool). */
+/*
+ * Does not interrupt a disk thread that is sending (path pool).  A fetch that has not begun does not begin if
+ * no other transmission waits for it.
+ */
 void
 pw_send_cancel(struct pw_send *s)
 {
 	s->snd_error = -ECANCELED;
+	if (!s->snd_pending)
+		return;
+	pool_leave(&send_priv(s)->ss_waiter);
+	send_ahead_leave(s);
+}
+
+void
+pw_send_defer(struct pw_send *s)
+{
+	if (s->snd_pending)
+		pool_defer(&send_priv(s)->ss_waiter);
 }
 
 void

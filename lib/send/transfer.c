@@ -95,6 +95,16 @@ transfer_kind(const struct pw_send *s, enum job_kind kind)
 		   : kind;
 }
 
+unsigned
+send_client(const struct pw_send *s)
+{
+	const struct pw_loop_conf *conf = &s->snd_loop->lp_conf;
+
+	if (conf->plc_client == NULL || s->snd_error != 0)
+		return 0;
+	return conf->plc_client(conf->plc_arg, s);
+}
+
 struct send_job {
 	struct job sj_job; /* first member, as free(job) frees this struct */
 	struct pw_send *sj_send;
@@ -120,6 +130,8 @@ send_on_pool(
 		return -ENOMEM;
 	sj->sj_job.job_run = transfer_job_run;
 	sj->sj_job.job_kind = transfer_kind(s, kind);
+	sj->sj_job.job_stays = true;
+	send_priv(s)->ss_waiter.wt_client = send_client(s);
 	sj->sj_send = s;
 	sj->sj_run = run;
 	error = pool_submit(file_priv(s->snd_file)->fp_device, &sj->sj_job,
@@ -127,17 +139,6 @@ send_on_pool(
 	if (error != 0)
 		free(sj);
 	return error;
-}
-
-unsigned
-send_client(const struct pw_send *s)
-{
-	const struct pw_loop_conf *conf = &s->snd_loop->lp_conf;
-
-	if (conf->plc_client == NULL || s->snd_error != 0 ||
-	    !device_seeks(file_priv(s->snd_file)->fp_device))
-		return 0;
-	return conf->plc_client(conf->plc_arg, s);
 }
 
 int
@@ -174,6 +175,7 @@ send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 int
 send_map_by_pool(struct pw_send *s, off_t off)
 {
+	send_priv(s)->ss_waiter.wt_client = send_client(s);
 	return pool_fetch(s->snd_file, off, 1, FETCH_MAP, transfer_admit(s),
 	    &send_priv(s)->ss_waiter);
 }

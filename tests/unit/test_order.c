@@ -6,6 +6,20 @@
 
 #include "lib/disk/pool_priv.h"
 
+/* Time passes only while a job of the test runs, unless it is 0. */
+static atomic_ullong now;
+
+uint64_t __real_clock_now(void);
+uint64_t __wrap_clock_now(void);
+
+uint64_t
+__wrap_clock_now(void)
+{
+	uint64_t us = atomic_load(&now);
+
+	return us == 0 ? __real_clock_now() : us;
+}
+
 #define DEVICE ((dev_t)4711)
 #define MOST   16
 #define LONG   ((size_t)16 << 20) /* bytes of downloads at a time */
@@ -22,6 +36,8 @@ static size_t nran;
 static int
 run(struct job *job)
 {
+	if (atomic_load(&now) != 0)
+		atomic_fetch_add(&now, 1000);
 	ran[nran++] = ((struct named_job *)job)->nj_name;
 	return 0;
 }
@@ -38,9 +54,9 @@ submit_to(struct fixture *fx, struct pw_device *dv, unsigned client,
 	nj->nj_job.job_kind = kind;
 	nj->nj_job.job_len = len;
 	nj->nj_job.job_place = place;
-	nj->nj_job.job_client = client;
 	nj->nj_name = name;
 	w->wt_done = nothing_done;
+	w->wt_client = client;
 	assert_int_equal(
 	    pool_submit(dv, &nj->nj_job, ADMIT_BEGUN, fx->fx_loop, w), 0);
 }
@@ -72,6 +88,7 @@ setup_empty(void **state)
 {
 	nran = 0;
 	memset(ran, 0, sizeof(ran));
+	atomic_store(&now, __real_clock_now());
 	return setup_with(state, 1, 0, 0);
 }
 
@@ -80,11 +97,19 @@ setup_two(void **state)
 {
 	nran = 0;
 	memset(ran, 0, sizeof(ran));
+	atomic_store(&now, __real_clock_now());
 	return setup_with(state, 2, 0, 0);
 }
 
+static int
+teardown_clock(void **state)
+{
+	atomic_store(&now, 0);
+	return teardown(state);
+}
+
 static void
-short_jobs_run_first_then_new_and_sometimes_long_ones(void **state)
+kinds_share_the_time_of_the_thread(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter waiters[MOST];
@@ -102,7 +127,7 @@ short_jobs_run_first_then_new_and_sometimes_long_ones(void **state)
 		submit(fx, JOB_SHORT, name, 1, &waiters[n++]);
 	latch_open(&la);
 	settle(fx->fx_loop);
-	assert_string_equal(ran, "01ABCDaEFb");
+	assert_string_equal(ran, "0Aa1BbCDEF");
 }
 
 /* Two threads: a gate that counts as a download of LONG bytes holds one. */
@@ -210,10 +235,10 @@ next_windows_of_a_disk_that_seeks_run_by_place(void **state)
 		    &waiters[COUNT(places) + i]);
 	latch_open(&la);
 	settle(fx->fx_loop);
-	assert_string_equal(ran, "ABCDbdac");
+	assert_string_equal(ran, "AbBdCaDc");
 }
 
-/* Without clients the third download would wait for four more first windows. */
+/* The first windows of the crowd run when it has had less than a part of the time. */
 static void
 first_windows_of_one_client_wait_for_the_downloads_of_another(void **state)
 {
@@ -224,13 +249,63 @@ first_windows_of_one_client_wait_for_the_downloads_of_another(void **state)
 	char name;
 
 	latch_shut(&la, slow_disk(fx), fx->fx_loop);
-	for (name = 'a'; name <= 'c'; name++)
-		submit_of(fx, 1, JOB_LONG, name, 1, 1, &waiters[n++]);
-	for (name = 'A'; name <= 'L'; name++)
-		submit_of(fx, 2, JOB_NEW, name, 1, 2, &waiters[n++]);
+	for (name = 'a'; name <= 'e'; name++)
+		submit_of(fx, 1 << SHARES_CONNECTION, JOB_LONG, name, 1, 1,
+		    &waiters[n++]);
+	for (name = 'A'; name <= 'J'; name++)
+		submit_of(fx, 2 << SHARES_CONNECTION, JOB_NEW, name, 1, 2,
+		    &waiters[n++]);
 	latch_open(&la);
 	settle(fx->fx_loop);
-	assert_string_equal(ran, "ABCDaEFGHbcIJKL");
+	assert_string_equal(ran, "AaEBbCcDdeFGHIJ");
+}
+
+/* A job whose waiters all left must not read for nobody. */
+static void
+a_job_whose_waiters_left_does_not_run(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
+	struct pw_waiter waiters[3];
+	struct latch la;
+	unsigned long ended;
+
+	latch_shut(&la, dv, fx->fx_loop);
+	submit(fx, JOB_LONG, 'a', 1, &waiters[0]);
+	submit(fx, JOB_LONG, 'b', 1, &waiters[1]);
+	submit(fx, JOB_LONG, 'c', 1, &waiters[2]);
+	pool_leave(&waiters[1]);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	ended = device_ended(dv);
+	assert_string_equal(ran, "ac");
+	assert_int_equal(waiters[1].wt_error, -ECANCELED);
+	assert_int_equal(waiters[2].wt_error, 0);
+	/* Its end is no sign that the disk works. */
+	assert_int_equal(ended, 3);
+}
+
+/* It may not read the response. */
+static void
+a_job_whose_client_closed_its_side_waits_for_others(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
+	struct pw_waiter waiters[4];
+	struct latch la;
+	char name;
+
+	latch_shut(&la, dv, fx->fx_loop);
+	for (name = 'a'; name <= 'd'; name++)
+		submit_of(fx, (unsigned)name << SHARES_CONNECTION, JOB_NEW,
+		    name, 1, 1, &waiters[name - 'a']);
+	pool_defer(&waiters[0]);
+	pool_defer(&waiters[2]);
+	pool_leave(&waiters[2]);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_string_equal(ran, "bad");
+	assert_int_equal(waiters[0].wt_error, 0);
 }
 
 static void
@@ -243,34 +318,69 @@ fetch_page(
 	    pool_fetch(file, page * 4096, 4096, FETCH_PAGES, ADMIT_NEW, w), 0);
 }
 
-/* Only its own client joins a window that waits behind downloads. */
+static enum job_kind
+kind_of_window(struct pw_device *dv, off_t page)
+{
+	struct window *win;
+	size_t i;
+
+	for (i = 0; i < DEVICE_HASH; i++)
+		for (win = dv->dv_windows[i]; win != NULL; win = win->win_next)
+			if (win->win_off == page * 4096)
+				return win->win_job.job_kind;
+	fail();
+	return JOB_KINDS;
+}
+
+/* Otherwise a client would wait behind the crowd for a window that it requests, too. */
 static void
-others_do_not_join_the_deferred_window_of_a_client(void **state)
+a_window_that_another_client_requests_leaves_the_crowd(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)MOST * 4096);
 	struct pw_device *dv = file_priv(file)->fp_device;
 	struct pw_waiter waiters[MOST + 4] = {{0}};
 	struct latch la;
-	unsigned queued;
 	off_t page;
 
-	rotate(dv);
 	latch_shut(&la, dv, fx->fx_loop);
-	submit_to(fx, dv, 1, JOB_LONG, 'a', 1, 1, &waiters[0]);
-	for (page = 1; page <= SWEEP_FREE + 1; page++)
-		fetch_page(file, page, 2, &waiters[page]);
-	queued = dv->dv_queued;
-	assert_int_equal(queued, SWEEP_FREE + 2);
-	page = SWEEP_FREE + 1;
-	fetch_page(file, page, 2, &waiters[MOST]);
-	assert_int_equal(dv->dv_queued, queued);
-	fetch_page(file, page, 3, &waiters[MOST + 1]);
-	assert_int_equal(dv->dv_queued, queued + 1);
-	fetch_page(file, page, 4, &waiters[MOST + 2]);
-	assert_int_equal(dv->dv_queued, queued + 1);
+	for (page = 1; page <= SHARES_JOBS + 1; page++)
+		fetch_page(file, page, 2 << SHARES_CONNECTION, &waiters[page]);
+	page = SHARES_JOBS + 1;
+	assert_int_equal(kind_of_window(dv, page), JOB_CROWD_NEW);
+	fetch_page(file, page, 2 << SHARES_CONNECTION, &waiters[MOST]);
+	assert_int_equal(kind_of_window(dv, page), JOB_CROWD_NEW);
+	fetch_page(file, page, 3 << SHARES_CONNECTION, &waiters[MOST + 1]);
+	assert_int_equal(kind_of_window(dv, page), JOB_NEW);
 	latch_open(&la);
 	settle(fx->fx_loop);
+	pw_file_unref(&file);
+}
+
+static void
+a_window_that_all_left_is_fetched_for_the_next_request(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", 2 * 4096);
+	struct pw_device *dv = file_priv(file)->fp_device;
+	struct pw_waiter waiters[3] = {{0}};
+	struct latch la;
+
+	latch_shut(&la, dv, fx->fx_loop);
+	fetch_page(file, 0, 0, &waiters[0]);
+	pool_leave(&waiters[0]);
+	fetch_page(file, 0, 0, &waiters[1]); /* joins */
+	fetch_page(file, 1, 0, &waiters[2]);
+	pool_leave(&waiters[2]);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_int_equal(waiters[0].wt_error, 0);
+	assert_int_equal(waiters[1].wt_error, 0);
+	assert_int_equal(waiters[2].wt_error, -ECANCELED);
+	assert_false(pool_fetching(file, 0, 2 * 4096));
+	fetch_page(file, 1, 0, &waiters[2]);
+	settle(fx->fx_loop);
+	assert_int_equal(waiters[2].wt_error, 0);
 	pw_file_unref(&file);
 }
 
@@ -346,15 +456,15 @@ hold_by_a_late_window(struct fixture *fx, struct latch *la, struct pw_waiter *w)
 
 	latch_shut_kind(la, JOB_NEW, dv, fx->fx_loop);
 	pthread_mutex_lock(&dv->dv_lock);
-	STAILQ_FIRST(&dv->dv_sweep->sw_news)->job_since -= 200000;
+	TAILQ_FIRST(&dv->dv_sweep->sw_news)->job_since -= 200000;
 	pthread_mutex_unlock(&dv->dv_lock);
 	submit_at(fx, JOB_LONG, 'a', 1, 1, w);
 	return dv;
 }
 
-/* The other thread sleeps after each first window, since no job may begin. */
+/* First windows have had more of the disk then. */
 static void
-a_held_next_window_begins_after_four_first_ones(void **state)
+a_held_next_window_begins_after_some_first_ones(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter waiters[MOST];
@@ -364,11 +474,12 @@ a_held_next_window_begins_after_four_first_ones(void **state)
 	char name;
 
 	dv = hold_by_a_late_window(fx, &la, &waiters[n++]);
-	for (name = 'A'; name <= 'E'; name++) {
-		await_sleeper(dv);
-		submit(fx, JOB_NEW, name, 1, &waiters[n++]);
-	}
 	await_sleeper(dv);
+	assert_null(strchr(ran, 'a'));
+	for (name = 'A'; name <= 'B'; name++) {
+		submit(fx, JOB_NEW, name, 1, &waiters[n++]);
+		await_sleeper(dv);
+	}
 	assert_non_null(strchr(ran, 'a'));
 	latch_open(&la);
 	settle(fx->fx_loop);
@@ -383,6 +494,7 @@ a_held_next_window_begins_when_the_first_one_is_stuck(void **state)
 	struct latch la;
 
 	await_sleeper(hold_by_a_late_window(fx, &la, &waiter));
+	atomic_store(&now, 0);
 	settle_to(fx->fx_loop, 1);
 	assert_string_equal(ran, "a");
 	latch_open(&la);
@@ -442,11 +554,11 @@ tasks_that_rarely_read_do_not_wait_for_others(void **state)
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_TASKS);
 	struct pw_task tasks[2] = {0};
-	struct latch reads[2];
+	struct latch read;
 	size_t i;
 
-	latch_shut(&reads[0], dv, fx->fx_loop);
-	latch_shut(&reads[1], dv, fx->fx_loop);
+	/* Tasks have a quarter of the threads, at least one. */
+	latch_shut(&read, dv, fx->fx_loop);
 	for (i = 0; i < 2; i++) {
 		tasks[i].tk_waiter.wt_done = nothing_done;
 		tasks[i].tk_work = run_task;
@@ -454,12 +566,11 @@ tasks_that_rarely_read_do_not_wait_for_others(void **state)
 		assert_int_equal(
 		    pw_task_run(fx->fx_loop, DEVICE, &tasks[i]), 0);
 	}
-	while (pw_loop_pending(fx->fx_loop) > 3)
+	while (pw_loop_pending(fx->fx_loop) > 2)
 		pw_loop_drain(fx->fx_loop);
 	assert_int_equal(tasks[0].tk_waiter.wt_error, 0);
 	assert_int_equal(tasks[1].tk_waiter.wt_error, 4711);
-	latch_open(&reads[0]);
-	latch_open(&reads[1]);
+	latch_open(&read);
 	settle(fx->fx_loop);
 	assert_int_equal(tasks[0].tk_waiter.wt_error, 4711);
 }
@@ -468,39 +579,49 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(kinds_share_the_time_of_the_thread,
+		setup_empty, teardown_clock),
 	    cmocka_unit_test_setup_teardown(
-		short_jobs_run_first_then_new_and_sometimes_long_ones,
-		setup_empty, teardown),
+		bytes_of_downloads_in_flight_are_bounded, setup_two,
+		teardown_clock),
+	    cmocka_unit_test_setup_teardown(a_disk_that_seeks_is_announced_once,
+		setup_empty, teardown_clock),
 	    cmocka_unit_test_setup_teardown(
-		bytes_of_downloads_in_flight_are_bounded, setup_two, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_disk_that_seeks_is_announced_once, setup_empty, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_disk_is_not_announced_before_it_seeks, setup_empty, teardown),
+		a_disk_is_not_announced_before_it_seeks, setup_empty,
+		teardown_clock),
 	    cmocka_unit_test_setup_teardown(
 		next_windows_of_a_disk_that_seeks_run_by_place, setup_empty,
-		teardown),
+		teardown_clock),
 	    cmocka_unit_test_setup_teardown(
 		first_windows_of_one_client_wait_for_the_downloads_of_another,
-		setup_empty, teardown),
+		setup_empty, teardown_clock),
 	    cmocka_unit_test_setup_teardown(
-		others_do_not_join_the_deferred_window_of_a_client, setup_empty,
-		teardown),
+		a_window_that_another_client_requests_leaves_the_crowd,
+		setup_empty, teardown_clock),
+	    cmocka_unit_test_setup_teardown(
+		a_window_that_all_left_is_fetched_for_the_next_request,
+		setup_empty, teardown_clock),
+	    cmocka_unit_test_setup_teardown(
+		a_job_whose_client_closed_its_side_waits_for_others,
+		setup_empty, teardown_clock),
+	    cmocka_unit_test_setup_teardown(
+		a_job_whose_waiters_left_does_not_run, setup_empty,
+		teardown_clock),
 	    cmocka_unit_test_setup_teardown(
 		a_disk_that_seeks_has_fewer_bytes_in_flight, setup_two,
-		teardown),
+		teardown_clock),
 	    cmocka_unit_test_setup_teardown(
-		a_held_next_window_begins_after_four_first_ones, setup_two,
-		teardown),
+		a_held_next_window_begins_after_some_first_ones, setup_two,
+		teardown_clock),
 	    cmocka_unit_test_setup_teardown(
 		a_held_next_window_begins_when_the_first_one_is_stuck,
-		setup_two, teardown),
+		setup_two, teardown_clock),
 	    cmocka_unit_test_setup_teardown(
 		lookups_have_threads_that_reads_never_take, setup_two,
-		teardown),
+		teardown_clock),
 	    cmocka_unit_test_setup_teardown(
 		tasks_that_rarely_read_do_not_wait_for_others, setup_two,
-		teardown),
+		teardown_clock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,122 @@
+/*
+ * shares: the order in which the jobs of a device begin.
+ *
+ * What clients share is the time of the device's threads.  Three rules divide it:
+ *
+ * Kinds: the kind begins next whose jobs used the least time.  So lookups that read nothing begin at
+ * once, and lookups of uncached directories cannot keep windows from the disk.  A kind without queued
+ * jobs gains no credit (start-time fair queueing).
+ *
+ * Clients: within a kind clients take turns, and so do the connections of a client.
+ *
+ * Crowds: a connection that has SHARES_JOBS lookups and first windows, or a client that has
+ * SHARES_CLIENT of them, joins the crowd with its further ones.  The crowd has kinds of its own, whose
+ * time counts SHARES_COST times.  While others have jobs, or had one lately, the crowd occupies
+ * 1/SHARES_THREADS of the threads, since each read of a disk waits for all reads that were submitted
+ * before; else three quarters, which leaves threads for others.  A connection stays in the crowd until
+ * it has no job there, so its requests keep their order.  Jobs of clients that have closed their side
+ * (POOL_LAST) are in the crowd as those of one client.
+ *
+ * Jobs of client 0 take turns as one client, which never joins the crowd.  The device's lock guards
+ * struct shares.
+ */
+#ifndef LIB_DISK_SHARES_H
+#define LIB_DISK_SHARES_H
+
+#include <sys/queue.h>
+
+#include "lib/disk/pool.h"
+
+#define SHARES_JOBS    4
+#define SHARES_CLIENT  8 /* a browser has six connections */
+#define SHARES_COST    4
+#define SHARES_THREADS 16
+#define SHARES_LATELY \
+	1000000 /* others "have jobs" for this long after their last one, us */
+#define SHARES_LONGEST 1000000 /* a job counts for at most this time, us */
+#define SHARES_QUEUE   8 /* 1/SHARES_QUEUE of the queue is for one client */
+#define SHARES_CHAINS  256
+#define SHARES_CONNECTION \
+	12 /* low bits of a client's number, which tell its connections apart */
+
+TAILQ_HEAD(jobs, job);
+TAILQ_HEAD(share_ring, share);
+
+/* A client or one of its connections; freed with its last job. */
+struct share {
+	LIST_ENTRY(share) shr_next;
+	struct share *shr_client; /* client of a connection, or NULL */
+	unsigned shr_number;
+	unsigned shr_jobs; /* queued and running jobs */
+	unsigned shr_queued;
+	unsigned shr_light; /* lookups and first windows outside the crowd */
+	unsigned shr_crowd; /* jobs in the crowd */
+	struct {
+		TAILQ_ENTRY(share)
+		li_next; /* in the ring of the client or the device */
+		struct share_ring
+		    li_ring;	     /* connections with jobs, of a client */
+		struct jobs li_jobs; /* queued jobs, of a connection */
+	} shr_lines[JOB_KINDS];
+};
+
+struct shares {
+	struct share_ring sh_rings
+	    [JOB_KINDS]; /* clients with queued jobs; the first is next */
+	uint64_t sh_used
+	    [JOB_KINDS]; /* time of threads, with the cost of running jobs, us */
+	uint64_t sh_cost[JOB_KINDS]; /* moving average of a job's time, us */
+	uint64_t
+	    sh_now; /* sh_used of the kind that began last, before its job */
+	uint64_t sh_others_at; /* time at which others last had jobs, us */
+	unsigned
+	    sh_others; /* queued and running jobs of connections outside the crowd */
+	unsigned sh_last;  /* queued jobs of POOL_LAST */
+	unsigned sh_crowd; /* running jobs of the crowd */
+	LIST_HEAD(, share) sh_chains[SHARES_CHAINS];
+};
+
+void shares_init(struct shares *);
+
+/*
+ * Queues a job, and changes its kind if it joins the crowd.  Returns 0, -EAGAIN if its client has `most`
+ * queued jobs, or -ENOMEM.
+ */
+int shares_add(struct shares *, struct job *, unsigned most);
+
+/*
+ * Moves a job that waits in the crowd to another client, unless that one would crowd, too.  Call when
+ * the client waits for the job as well.
+ */
+void shares_join(
+    struct shares *, struct job *, unsigned client, uint64_t now_us);
+
+/* Moves a queued job to the crowd, as one of POOL_LAST. */
+void shares_defer(struct shares *, struct job *, uint64_t now_us);
+
+/* Returns the next job of the kind, or NULL. */
+struct job *shares_first(const struct shares *, enum job_kind);
+
+/* Returns true if a job of the crowd may begin on a device with this many threads. */
+bool shares_crowd_may(const struct shares *, unsigned threads, uint64_t now_us);
+
+/* Returns true if `a` begins before `b`, where both have jobs. */
+bool shares_before(const struct shares *, enum job_kind a, enum job_kind b);
+
+/*
+ * shares_take removes a job from the queue, after which the next client and connection have their turn.
+ * shares_begin counts the job as running.
+ */
+void shares_take(struct shares *, struct job *);
+void shares_begin(struct shares *, struct job *, uint64_t now_us);
+
+/* Ends a running job. */
+void shares_end(struct shares *, struct job *, uint64_t now_us);
+
+static inline bool
+shares_is_crowd(enum job_kind kind)
+{
+	return kind == JOB_CROWD_OPEN || kind == JOB_CROWD_NEW;
+}
+
+#endif
