@@ -12,10 +12,24 @@ conn_abort_close_socket(struct conn *c)
 	transport_close(&c->cn_transport);
 }
 
+/*
+ * Returns true if no other thread, nor io_uring, uses the socket, so that it can be closed before the
+ * completion.
+ */
+static bool
+conn_abort_owns_socket(struct conn *c)
+{
+	return c->cn_h2 != NULL ||
+	       (c->cn_ex != NULL &&
+		   pw_send_take_back(&c->cn_ex->ex_response.rs_send));
+}
+
 /* Leaves the memory to the pending completion, which may never arrive. */
 void
 conn_abort(struct conn *c)
 {
+	bool ours = conn_abort_owns_socket(c);
+
 	c->cn_dying = true;
 	if (c->cn_ex != NULL)
 		exchange_cancel(c->cn_ex);
@@ -24,23 +38,23 @@ conn_abort(struct conn *c)
 	/* While a disk hangs, the connection occupies memory, but no slot. */
 	limits_leave(c->cn_worker->wk_clients, c->cn_client);
 	transport_cut(&c->cn_transport);
-	/* For HTTP/2, no disk thread uses the socket, so it can be closed now. */
-	if (c->cn_h2 != NULL)
+	if (ours)
 		conn_abort_close_socket(c);
 }
 
 /*
- * Avoids hashing a password for a client that has reset the connection.  A client that has only
- * closed its side may still read the response, so its password is verified last.
+ * Does no work for a client that has reset the connection.  A client that has only closed its side may still
+ * read the response, so its work is done last.
  */
 bool
 conn_client_stays(struct conn *c)
 {
 	if (transport_is_broken(&c->cn_transport))
 		return false;
-	if (c->cn_hup)
-		verifier_put_last(
-		    c->cn_ex->ex_service->svc_verifier, &c->cn_ex->ex_verify);
+	if (c->cn_hup) {
+		exchange_defer(c->cn_ex);
+		conn_timer(c, TIMER_CLOSED);
+	}
 	return true;
 }
 
@@ -72,7 +86,7 @@ conn_give_up(struct conn *c)
 	bool ours;
 
 	if (exchange_has_patience(c->cn_ex)) {
-		conn_timer(c, TIMER_DISK);
+		conn_timer(c, c->cn_hup ? TIMER_CLOSED : TIMER_DISK);
 		return;
 	}
 	exchange_disk_late(c->cn_ex);
@@ -83,6 +97,4 @@ conn_give_up(struct conn *c)
 	if (ours)
 		conn_abort_forget_input(c);
 	conn_abort(c);
-	if (ours)
-		conn_abort_close_socket(c);
 }

@@ -277,7 +277,7 @@ conn_on_event(evutil_socket_t fd, short what, void *arg)
 	conn_handshake_take_back(c);
 	if (conn_waits(c) || c->cn_item.it_queued) {
 		if ((what & (EV_READ | EV_CLOSED)) && c->cn_ex != NULL &&
-		    exchange_verifies(c->cn_ex) && !conn_client_stays(c))
+		    c->cn_ex->ex_pending && !conn_client_stays(c))
 			conn_close(c);
 		return;
 	}

@@ -144,9 +144,8 @@ enum next conn_send(struct conn *);
 void conn_abort(struct conn *);
 
 /*
- * If the client has closed its side, moves its pending password check to the end of the queue.
- * Returns false if the client has reset the connection; the caller must then close.  Call on input
- * or a close, while exchange_verifies is true.
+ * If the client has closed its side, lets other clients go first.  Returns false if the client has reset the
+ * connection; the caller must then close.  Call on input or a close, while the exchange is pending.
  */
 bool conn_client_stays(struct conn *);
 

@@ -30,6 +30,7 @@ static const char *const timers[TIMERS] = {[TIMER_NONE] = "none",
     [TIMER_REST] = "rest",
     [TIMER_SEND] = "send",
     [TIMER_DISK] = "disk",
+    [TIMER_CLOSED] = "closed",
     [TIMER_LINGER] = "linger",
     [TIMER_PAUSE] = "pause",
     [TIMER_GRACE] = "grace"};
@@ -99,7 +100,8 @@ conn_invariants_check_waiting(const struct conn *c)
 		RULE(c, !c->cn_ex->ex_open);
 		return;
 	}
-	RULE(c, c->cn_item.it_timer == TIMER_DISK);
+	RULE(c, c->cn_item.it_timer == TIMER_DISK ||
+		    c->cn_item.it_timer == TIMER_CLOSED);
 	RULE(c, c->cn_ex->ex_open);
 }
 

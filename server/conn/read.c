@@ -124,9 +124,7 @@ conn_read_looked_up(struct conn *c, bool ready)
 	if (ready)
 		return NEXT_GO;
 	conn_await_disk(c);
-	if (c->cn_hup && exchange_verifies(c->cn_ex) && !conn_client_stays(c))
-		return NEXT_CLOSE;
-	return NEXT_WAIT;
+	return c->cn_hup && !conn_client_stays(c) ? NEXT_CLOSE : NEXT_WAIT;
 }
 
 enum next

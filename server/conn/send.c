@@ -129,7 +129,8 @@ conn_send(struct conn *c)
 					      : conn_send_pause_begun(c);
 	case PW_SEND_PENDING:
 		conn_await_disk(c);
-		return NEXT_WAIT;
+		return c->cn_hup && !conn_client_stays(c) ? NEXT_CLOSE
+							  : NEXT_WAIT;
 	case PW_SEND_ERROR:
 		break;
 	}

@@ -110,8 +110,15 @@ access_cancel(struct exchange *ex)
 	verifier_cancel(ex->ex_service->svc_verifier, &ex->ex_verify);
 }
 
+static void
+access_defer(struct exchange *ex)
+{
+	verifier_put_last(ex->ex_service->svc_verifier, &ex->ex_verify);
+}
+
 const struct pending access_pending = {
     .resume = access_resume,
+    .defer = access_defer,
     .cancel = access_cancel,
     .name = "the password threads",
     .cure = "use cheaper hashes",

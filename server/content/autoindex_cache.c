@@ -2,6 +2,7 @@
  * autoindex_cache: see autoindex_cache.h.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ struct entry {
 	struct buf en_buf;
 	bool en_same;
 	struct waiting en_waiting;
+	atomic_uint en_wanted; /* waiting requests that were not cancelled */
 
 	char en_title[];
 };
@@ -239,6 +241,8 @@ autoindex_cache_make(struct pw_task *tk)
 	char *data;
 	int error;
 
+	if (atomic_load(&en->en_wanted) == 0)
+		return -ECANCELED;
 	error = autoindex_read_whole(
 	    en->en_from, b, &en->en_same, &en->en_validator);
 	data = error == 0 ? realloc(b->b_data, b->b_len) : NULL;
@@ -300,6 +304,10 @@ autoindex_cache_made(struct pw_waiter *w)
 	struct waiting waiting = STAILQ_HEAD_INITIALIZER(waiting);
 	struct listing *li;
 
+	/* A request came after all others were cancelled. */
+	if (w->wt_error == -ECANCELED && atomic_load(&en->en_wanted) > 0 &&
+	    pw_task_run(w->wt_loop, en->en_place.pl_dev, &en->en_task) == 0)
+		return;
 	en->en_making = false;
 	en->en_error =
 	    w->wt_error == 0 ? autoindex_cache_take_text(en) : w->wt_error;
@@ -322,6 +330,21 @@ autoindex_cache_made(struct pw_waiter *w)
 }
 
 static int
+autoindex_cache_await(struct entry *en, struct listing *li)
+{
+	STAILQ_INSERT_TAIL(&en->en_waiting, li, li_link);
+	li->li_entry = en;
+	atomic_fetch_add(&en->en_wanted, 1);
+	return -EINPROGRESS;
+}
+
+void
+autoindex_cache_leave(struct listing *li)
+{
+	atomic_fetch_sub(&li->li_entry->en_wanted, 1);
+}
+
+static int
 autoindex_cache_begin(struct autoindex_cache *ls, struct pw_loop *lp,
     struct listing *li, uint64_t now_us)
 {
@@ -335,12 +358,13 @@ autoindex_cache_begin(struct autoindex_cache *ls, struct pw_loop *lp,
 	en->en_from = &li->li_place;
 	en->en_task.tk_work = autoindex_cache_make;
 	en->en_task.tk_waiter.wt_done = autoindex_cache_made;
+	en->en_task.tk_waiter.wt_client = li->li_client;
+	autoindex_cache_await(en, li); /* before the thread may begin */
 	error = pw_task_run(lp, li->li_place.pl_dev, &en->en_task);
 	if (error != 0) {
 		autoindex_cache_entry_free(en);
 		return error;
 	}
-	STAILQ_INSERT_TAIL(&en->en_waiting, li, li_link);
 	return -EINPROGRESS;
 }
 
@@ -354,10 +378,8 @@ autoindex_cache_get(struct autoindex_cache *ls, struct pw_loop *lp,
 	li->li_text = NULL;
 	if (en == NULL)
 		return autoindex_cache_begin(ls, lp, li, now_us);
-	if (en->en_making) {
-		STAILQ_INSERT_TAIL(&en->en_waiting, li, li_link);
-		return -EINPROGRESS;
-	}
+	if (en->en_making)
+		return autoindex_cache_await(en, li);
 	if (autoindex_cache_too_old(en, now_us)) {
 		autoindex_cache_forget(ls, en);
 		return autoindex_cache_begin(ls, lp, li, now_us);

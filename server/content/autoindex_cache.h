@@ -41,18 +41,21 @@ void autoindex_cache_unref(struct text **);
 
 struct listing {
 	/*
-	 * The caller sets li_place and li_done.  The strings and the root of li_place must stay
+	 * The caller sets li_place, li_done and li_client, the client's number for the library
+	 * (wt_client).  The strings and the root of li_place must stay
 	 * valid until the worker calls li_done.
 	 */
 	struct place li_place;
 	void (*li_done)(struct listing *);
+	unsigned li_client;
 	/* 0 or -errno; -E2BIG if the listing needs a stream */
 	int li_error;
 	struct text *li_text; /* page, one reference for the caller; or NULL */
 	/* validators of the page; valid if li_error is 0 or -E2BIG */
 	struct listing_validator li_validator;
-	/* link in the cache's list of waiting requests; private */
+	/* link in the cache's list of waiting requests, and the list's owner; private */
 	STAILQ_ENTRY(listing) li_link;
+	struct entry *li_entry;
 };
 
 /*
@@ -70,5 +73,11 @@ void autoindex_cache_destroy(struct autoindex_cache **);
  */
 int autoindex_cache_get(struct autoindex_cache *, struct pw_loop *,
     struct listing *, uint64_t now_us);
+
+/*
+ * Cancels a pending request, whose li_done is called nevertheless.  A page that no other request waits for
+ * is not made if no disk thread has begun it.
+ */
+void autoindex_cache_leave(struct listing *);
 
 #endif

@@ -32,6 +32,7 @@
 #include "server/content/trace.h"
 #include "server/content/verifier.h"
 #include "server/http/request.h"
+#include "server/util/client_key.h"
 #include "server/util/sockaddr_text.h"
 
 struct sockaddr;
@@ -87,6 +88,9 @@ struct pending {
 	 * if the wait cannot be cancelled.
 	 */
 	void (*cancel)(struct exchange *);
+
+	/* Lets other clients go first, since this one has closed its side.  May be NULL. */
+	void (*defer)(struct exchange *);
 
 	/* Returns true if the disk is slow but makes progress.  NULL if this is unknown. */
 	bool (*slow)(struct exchange *);
@@ -246,6 +250,17 @@ exchange_client(const struct exchange *ex)
 	return ex->ex_peer;
 }
 
+/* Returns the number of the connection and its client for the library: see plc_client. */
+static inline unsigned
+exchange_client_number(const struct exchange *ex)
+{
+	unsigned client = client_number(client_key(exchange_client(ex)));
+
+	/* Each connection has a bucket. */
+	return (client & ~0xfffU) |
+	       client_number((uintptr_t)ex->ex_bucket) >> 20;
+}
+
 /* Registers the kind of a wait.  Always returns false, so that callers can return the result. */
 static inline bool
 exchange_pend(struct exchange *ex, const struct pending *pn)
@@ -289,6 +304,14 @@ exchange_verifies(const struct exchange *ex)
  * once.
  */
 void exchange_cancel(struct exchange *);
+
+/* Lets other clients go first, if the exchange is pending.  Call when the client has closed its side. */
+static inline void
+exchange_defer(struct exchange *ex)
+{
+	if (ex->ex_pending && ex->ex_pending_on->defer != NULL)
+		ex->ex_pending_on->defer(ex);
+}
 
 /*
  * Returns true if the exchange may wait for another 1/DISK_LOOKS of disk_timeout: disk_timeout has

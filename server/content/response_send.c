@@ -12,7 +12,6 @@
 #include "server/content/multipart.h"
 #include "server/content/pace.h"
 #include "server/content/response_priv.h"
-#include "server/util/client_key.h"
 
 #define PIECES_PER_SLICE 8
 
@@ -34,13 +33,19 @@ response_client(void *arg, const struct pw_send *s)
 			   offsetof(struct exchange, ex_response.rs_send));
 
 	(void)arg;
-	return client_number(client_key(exchange_client(ex)));
+	return exchange_client_number(ex);
 }
 
 static void
 response_send_cancel(struct exchange *ex)
 {
 	pw_send_cancel(&ex->ex_response.rs_send);
+}
+
+static void
+response_send_defer(struct exchange *ex)
+{
+	pw_send_defer(&ex->ex_response.rs_send);
 }
 
 static bool
@@ -51,6 +56,7 @@ response_send_is_slow(struct exchange *ex)
 
 static const struct pending response_send_pending = {
     .cancel = response_send_cancel,
+    .defer = response_send_defer,
     .slow = response_send_is_slow,
     PENDING_DISK,
 };

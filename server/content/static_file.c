@@ -273,8 +273,28 @@ static_file_opened(struct exchange *ex)
 						: static_file_look(ex, error);
 }
 
+/* The completion arrives nevertheless, since the exchange waits for it. */
+static void
+static_file_cancel_open(struct exchange *ex)
+{
+	struct pw_open *op = &ex->ex_lookup.lk_open;
+
+	if (pw_open_cancel(op) != 0)
+		return;
+	pw_wait_begin(ex->ex_service->svc_loop, &op->op_waiter);
+	pw_wait_end(&op->op_waiter, -ECANCELED);
+}
+
+static void
+static_file_defer_open(struct exchange *ex)
+{
+	pw_open_defer(&ex->ex_lookup.lk_open);
+}
+
 static const struct pending static_file_open_pending = {
+    .defer = static_file_defer_open,
     .resume = static_file_opened,
+    .cancel = static_file_cancel_open,
     PENDING_DISK,
 };
 
@@ -289,6 +309,7 @@ static_file_find(struct exchange *ex)
 	if (lk->lk_site->site_closed && static_file_is_closed(ex))
 		return static_file_not_found(ex, -ENOENT);
 	lk->lk_open.op_waiter.wt_done = static_file_on_open;
+	lk->lk_open.op_waiter.wt_client = exchange_client_number(ex);
 	do
 		error = pw_file_open(ex->ex_service->svc_loop, lk->lk_root,
 		    lk->lk_path.b_data, clock_now(), &lk->lk_open);

@@ -71,6 +71,7 @@ static_listing_stream(struct exchange *ex)
 	st->st_loop = ex->ex_service->svc_loop;
 	st->st_chunked = !ex->ex_request.rq_http10 && !ex->ex_request.rq_framed;
 	st->st_done = static_listing_on_block;
+	st->st_task.tk_waiter.wt_client = exchange_client_number(ex);
 	st->st_arg = ex;
 	error = autoindex_stream_next(st);
 	return error == 0 ? exchange_pend(ex, &static_listing_block_pending)
@@ -111,8 +112,15 @@ static_listing_resume(struct exchange *ex)
 	return static_listing_handle(ex, ex->ex_lookup.lk_listing.li_error);
 }
 
+static void
+static_listing_leave(struct exchange *ex)
+{
+	autoindex_cache_leave(&ex->ex_lookup.lk_listing);
+}
+
 static const struct pending static_listing_pending = {
     .resume = static_listing_resume,
+    .cancel = static_listing_leave,
     PENDING_DISK,
 };
 
@@ -152,6 +160,7 @@ static_listing_begin(struct exchange *ex, struct place place)
 	    ex->ex_service->svc_conf->conf_disk_timeout * SECOND_US / 2;
 	li->li_place = place;
 	li->li_done = static_listing_on_done;
+	li->li_client = exchange_client_number(ex);
 	error = autoindex_cache_get(ex->ex_service->svc_listings,
 	    ex->ex_service->svc_loop, li, clock_now());
 	if (error == -EINPROGRESS)

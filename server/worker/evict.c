@@ -211,9 +211,12 @@ evict_tell(struct worker *wk, const struct sched_item *it, unsigned most)
 static struct victim
 evict_choose(struct worker *wk, bool at_once)
 {
-	struct victim vi = {evict_longest_lingering(wk), RANK_IDLE, 0};
+	struct victim vi = {
+	    TAILQ_FIRST(&wk->wk_sched.sc_timers[TIMER_CLOSED]), RANK_IDLE, 0};
 	uint64_t due = 0;
 
+	if (vi.vi_item == NULL)
+		vi.vi_item = evict_longest_lingering(wk);
 	if (vi.vi_item == NULL)
 		vi.vi_item = evict_longest_idle(wk, at_once, &due);
 	if (vi.vi_item == NULL)
@@ -299,6 +302,20 @@ evict_for_memory(struct worker *wk)
 
 	if (vi.vi_item != NULL)
 		evict_end(wk, &vi);
+}
+
+void
+evict_closed(struct worker *wk)
+{
+	struct sched_item *it;
+	int n;
+
+	for (n = 0; n < GIVES; n++) {
+		it = TAILQ_FIRST(&wk->wk_sched.sc_timers[TIMER_CLOSED]);
+		if (it == NULL)
+			break;
+		it->it_ops->reclaim(it);
+	}
 }
 
 void

@@ -3,10 +3,11 @@
  * thread.
  *
  * evict closes connections in this order:
- * 1. a lingering connection whose client has acknowledged the last response (sched_ops.unacked);
- * 2. an idle connection whose client has acknowledged the last response, or that has been idle for
+ * 1. a connection that waits for the disk, whose client has closed its side and may have left;
+ * 2. a lingering connection whose client has acknowledged the last response (sched_ops.unacked);
+ * 3. an idle connection whose client has acknowledged the last response, or that has been idle for
  *    EVICT_LAST_US and has at most 64 KiB in flight;
- * 3. a connection whose client has not completed a request, or after the response the body of the
+ * 4. a connection whose client has not completed a request, or after the response the body of the
  *    request, within EVICT_GRACE_US, unless the socket has unread bytes (hoard.h).
  *
  * Each worker closes only its own connections.  If a worker has no victim, or its victim is alone
@@ -49,6 +50,9 @@ bool evict_at_once(struct worker *);
  * was accepted.
  */
 void evict_for_memory(struct worker *);
+
+/* Closes some connections that wait for the disk, whose clients have closed their sides. */
+void evict_closed(struct worker *);
 
 /*
  * Handles COMMAND_WISH: closes connections for other workers, or replies that no connection of this

@@ -224,6 +224,8 @@ worker_look_at_heap(struct worker *wk, uint64_t now)
 	if (heap_limit_look(wk->wk_heap, now))
 		worker_report_short(wk);
 	wk->wk_short = heap_limit_is_short(wk->wk_heap);
+	if (wk->wk_high)
+		evict_closed(wk);
 	if (wk->wk_high != heap_limit_is_high(wk->wk_heap)) {
 		wk->wk_high = !wk->wk_high;
 		worker_bound_loop(wk);

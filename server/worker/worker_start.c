@@ -92,8 +92,9 @@ worker_start_set_timeouts(struct worker *wk)
 	    conf->conf_send_timeout * SECOND_US;
 	wk->wk_sched.sc_timeouts[TIMER_SEND] =
 	    conf->conf_send_timeout * SECOND_US;
-	wk->wk_sched.sc_timeouts[TIMER_DISK] =
-	    conf->conf_disk_timeout * SECOND_US / DISK_LOOKS;
+	wk->wk_sched.sc_timeouts[TIMER_CLOSED] =
+	    wk->wk_sched.sc_timeouts[TIMER_DISK] =
+		conf->conf_disk_timeout * SECOND_US / DISK_LOOKS;
 	wk->wk_sched.sc_timeouts[TIMER_LINGER] = LINGER_US;
 	wk->wk_sched.sc_timeouts[TIMER_GRACE] = GRACE_US;
 }
