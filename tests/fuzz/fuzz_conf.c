@@ -178,6 +178,15 @@ check_shifted_line(const char **earlier, const char **later)
 	*later = q;
 }
 
+/* A byte order mark is none behind other lines: it is left out there. */
+static struct str
+without_mark(struct str in)
+{
+	if (in.s_len >= 3 && memcmp(in.s_ptr, "\xef\xbb\xbf", 3) == 0)
+		return (struct str){in.s_ptr + 3, in.s_len - 3};
+	return in;
+}
+
 /* Three lines later everything is the same, three lines later. */
 static void
 check_shifted(struct str in, enum conf_action action, const char *message)
@@ -188,6 +197,7 @@ check_shifted(struct str in, enum conf_action action, const char *message)
 	struct conf *conf;
 
 	CHECK(text != NULL);
+	in = without_mark(in);
 	p = stpcpy(text, before);
 	p = mempcpy(p, in.s_ptr, in.s_len);
 	write_file((struct str){text, (size_t)(p - text)});

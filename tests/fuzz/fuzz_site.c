@@ -92,10 +92,11 @@ naive_location(const struct known *kn, const char *path)
 
 	for (i = kn->kn_count; i-- > 0;) {
 		text = kn->kn_texts[i];
-		if (text[0] == '=' &&
-		    strcmp(text + 1 + strspn(text + 1, " \t"), path) == 0)
-			return (int)i;
-		if (strpbrk(text, "*?") != NULL && text[0] != '=') {
+		if (text[0] == '=') {
+			if (strcmp(text + 1 + strspn(text + 1, " \t"), path) ==
+			    0)
+				return (int)i;
+		} else if (strpbrk(text, "*?") != NULL) {
 			if (naive_glob(text, path))
 				found = (int)i;
 		} else if (strncmp(text, path, strlen(text)) == 0 &&
