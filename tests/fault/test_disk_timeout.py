@@ -6,11 +6,13 @@ import time
 import pytest
 
 import http2
+import limits
 import tree as t
 from harness import request, wait_until
 from hung_disk import HOT, LATE, MANY, SIZE, disk, disk_image  # fixtures
 from test_pending import WAITING, answers, ask, descriptors, hangs, hot_requests, serve_disk
 from test_slowfs import ask_slow, fast, serve_slow, slow  # fixtures
+from test_tcp_memory import group  # fixture
 
 GAVE_UP = r'pagewise: request "[^\n]*" aborted: the disk did not respond within 1 s \(disk_timeout\); look for disk errors \(dmesg\), or at the server or program of a network or FUSE file system\n(pagewise: [^\n]*more requests[^\n]*\n)?'
 
@@ -60,6 +62,26 @@ def test_clients_of_a_hung_disk_do_not_use_up_connections(serve_disk, disk, path
     disk.slow.release()
     for other in others:
         other.finish()
+    answers(server, 1)
+    server.stop(messages=GAVE_UP)
+
+
+def test_closed_socket_is_not_counted_until_the_disk_responds(group, serve_disk, disk, tmp_path):
+    """Its descriptor is another client's by then, whose bytes would count twice."""
+    server = serve_disk("nodiskio", disk_timeout=1, admin=str(tmp_path / "admin"),
+                        becomes=("sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group))
+    server.admin = str(tmp_path / "admin")
+    c = server.connect()
+    assert c.ask("/hot.bin", host="disk").body == t.content(9, HOT)
+    wait_until(lambda: limits.figure(server, "pagewise_unacked_bytes") >= HOT, "the bytes to be counted")
+    disk.cold(1)
+    disk.hang()
+    c.send(request("/cold-1.bin", host="disk"))
+    disk.slow.wait_held("read")
+    is_refused(c)
+    wait_until(lambda: limits.figure(server, "pagewise_unacked_bytes") == 0, "nothing to be counted")
+    assert disk.slow.held("read") >= 1
+    disk.slow.release()
     answers(server, 1)
     server.stop(messages=GAVE_UP)
 

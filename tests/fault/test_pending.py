@@ -26,13 +26,14 @@ def serve_disk(disk, fast, serve_conf):
     Torn down in this order: the gates, the server, the mount.
     """
 
-    def start(send_path, **top):
+    def start(send_path, becomes=(), **top):
         return serve_conf(
             {"workers": 1, "send_path": send_path, "shutdown_timeout": 20, **TIMEOUTS, **top},
             [
                 ("disk", {"names": ["disk"], "root": disk.dir}, {}),
                 ("fast", {"names": ["fast"], "root": fast}, {}),
             ],
+            becomes=becomes,
         )
 
     try:

@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+import h2_raw as raw
 import harness
 import mounts
 import strace
@@ -105,6 +106,30 @@ def test_opening_a_file_evicts_an_idle_connection(server):
         c.finish()
     assert any(is_open(c) for c in old)
     server.stop(messages="(" + RECLAIM + ")?")
+
+
+def streaming(server):
+    """A connection of HTTP/2 with a response that waits for its window."""
+    c = raw.Client(server.address, window=0)
+    c.send(raw.get(1, b"/big"))
+    c.until(raw.HEADERS, stream=1)
+    return c
+
+
+def test_opening_a_file_closes_no_connection_with_another_stream(server):
+    """Not even the one that the file is for, of whose next request only a part has come."""
+    with streaming(server) as c, streaming(server) as other, contextlib.ExitStack() as full:
+        no_more_descriptors(server)
+        while "pausing" not in server.messages:
+            full.enter_context(server.connect(rcvbuf=4096)).send(request("/big"))
+        c.send(raw.get(3, b"/1", flags=raw.END_STREAM))
+        other.send(raw.frame(raw.PING, payload=bytes(8)))
+        other.until(raw.PING)
+        c.send(raw.frame(raw.CONTINUATION, raw.END_HEADERS, 3) + raw.get(5, b"/big", flags=raw.END_STREAM))
+        c.until(raw.HEADERS, stream=3)
+        c.send(raw.frame(raw.CONTINUATION, raw.END_HEADERS, 5) + raw.update(3, 1 << 20))
+        assert b"503" in c.body(3)
+    server.stop(messages="(%s)?%s%s" % (RECLAIM, PAUSE, r"pagewise: 1: Too many open files[^\n]*\n"))
 
 
 @pytest.mark.slow

@@ -288,9 +288,15 @@ def test_link_of_another_user_is_not_followed(tmp_path, command):
     everybodys.mkdir()
     everybodys.chmod(0o1777)
     (everybodys / "link").symlink_to(secret)
+    groups = tmp_path / "groups"
+    groups.mkdir()
+    os.chown(groups, 0, 12345)
+    groups.chmod(0o2775)
+    (groups / "link").symlink_to(secret)
     (tmp_path / "over").symlink_to(theirs / "link")
     (tmp_path / "ours").symlink_to("secret")
-    for given in theirs / "link", theirs / "link/in", str(theirs / "link") + "/", everybodys / "link", tmp_path / "over":
+    for given in (theirs / "link", theirs / "link/in", str(theirs / "link") + "/", everybodys / "link",
+                  groups / "link", tmp_path / "over"):
         done = Finished(command, given)
         assert done.code == 1
         assert done.err == (
@@ -299,3 +305,6 @@ def test_link_of_another_user_is_not_followed(tmp_path, command):
     assert os.listdir(secret / "in") == ["page.html"]
     for given in tmp_path / "ours/in", tmp_path / "ours":
         assert Finished(command, given).code == 0
+    # The group of root is root's alone.
+    os.chown(groups, 0, 0)
+    assert Finished(command, groups / "link").code == 0

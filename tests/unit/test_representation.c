@@ -51,6 +51,16 @@ teardown(void **state)
 	return 0;
 }
 
+void *__real_calloc(size_t, size_t);
+void *__wrap_calloc(size_t, size_t);
+static bool short_of_memory;
+
+void *
+__wrap_calloc(size_t n, size_t size)
+{
+	return short_of_memory ? NULL : __real_calloc(n, size);
+}
+
 static const struct representation *
 at(struct fixture *fx, time_t now)
 {
@@ -153,6 +163,20 @@ rule_of_the_configuration_replaces_the_validator(void **state)
 	assert_tag(rp, "W/\"v1-br\"");
 }
 
+/* As a file is closed: fil_user_free is called with whatever fil_user is. */
+static void
+file_without_memory_for_its_representation_is_closed(void **state)
+{
+	struct fixture *fx = *state;
+
+	short_of_memory = true;
+	assert_null(representation_of(&fx->fx_file, &fx->fx_conf, &fx->fx_set,
+	    "f.txt", CODING_NONE, MTIME));
+	short_of_memory = false;
+	assert_null(fx->fx_file.fil_user);
+	fx->fx_file.fil_user_free(fx->fx_file.fil_user);
+}
+
 int
 main(void)
 {
@@ -163,6 +187,9 @@ main(void)
 		time_of_a_reproducible_build_is_not_announced, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		rule_of_the_configuration_replaces_the_validator, setup,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		file_without_memory_for_its_representation_is_closed, setup,
 		teardown),
 	};
 
