@@ -22,7 +22,7 @@ drop_lock_announce(struct drop_lock *dl)
 	atomic_fetch_add(&dl->dl_drops, 1);
 }
 
-unsigned
+uint64_t
 drop_lock_drops(struct drop_lock *dl)
 {
 	return atomic_load_explicit(&dl->dl_drops, memory_order_relaxed);

@@ -27,7 +27,7 @@
 struct drop_lock {
 	/* held for reading while a loop sends, for writing while a disk thread drops */
 	alignas(CACHE_LINE) pthread_rwlock_t dl_lock;
-	atomic_uint dl_drops; /* number of calls of drop_lock_announce */
+	_Atomic uint64_t dl_drops; /* number of calls of drop_lock_announce */
 	/* time of the first drop_lock_enter_drop, microseconds, or 0 */
 	_Atomic uint64_t dl_since;
 };
@@ -40,7 +40,7 @@ void drop_lock_destroy(struct drop_lock *);
  * dropped, with the lock held.  drop_lock_drops returns the number of calls.  Any thread.
  */
 void drop_lock_announce(struct drop_lock *);
-unsigned drop_lock_drops(struct drop_lock *);
+uint64_t drop_lock_drops(struct drop_lock *);
 
 /*
  * drop_lock_enter_send acquires the lock for a send, drop_lock_enter_drop for a drop.  Both return false,

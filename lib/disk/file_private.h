@@ -30,7 +30,7 @@ struct file_private {
 	/* true if mincore(2) is used, since cachestat(2) is not permitted */
 	bool fp_mincore;
 	unsigned fp_drops;   /* pending drops of pages of the file */
-	unsigned fp_dropped; /* dl_drops at the last residency check */
+	uint64_t fp_dropped; /* dl_drops at the last residency check */
 	/* true if the file may have a hole of FILE_HOLE bytes, and is local */
 	bool fp_sparse;
 	bool fp_random;	    /* true if kernel read-ahead is off for fil_fd */

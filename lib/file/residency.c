@@ -395,7 +395,7 @@ pw_resident(struct pw_file *file, off_t off, size_t len)
 void
 residency_dropped(struct pw_file *file)
 {
-	unsigned drops = drop_lock_drops(file_priv(file)->fp_drop_lock);
+	uint64_t drops = drop_lock_drops(file_priv(file)->fp_drop_lock);
 
 	if (drops == file_priv(file)->fp_dropped)
 		return;

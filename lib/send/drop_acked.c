@@ -99,8 +99,8 @@ send_fetch_begin(struct pw_send *s, off_t end)
 {
 	send_drop_acknowledged(s);
 	if (!send_priv(s)->ss_brings && send_drops(s))
-		send_priv(s)->ss_brings =
-		    !residency_ask(s->snd_file, s->snd_off, end - s->snd_off);
+		send_priv(s)->ss_brings = !residency_ask_alone(
+		    s->snd_file, s->snd_off, end - s->snd_off);
 }
 
 void

@@ -46,13 +46,14 @@ prepare(struct fixture *fx)
 
 /* Sends the whole file; everything has been read at the far end. */
 static void
-send_whole(struct fixture *fx, struct pw_file *file, enum pw_cache cache)
+send_whole_by(const char *path, struct fixture *fx, struct pw_file *file,
+    enum pw_cache cache)
 {
 	struct wire wr;
 	struct xfer xf;
 
 	wire_narrow(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, path, fx, &wr, file);
 	xf.xf_send.snd_readahead = (uint64_t)WINDOW;
 	xf.xf_send.snd_len = SIZE;
 	xf.xf_send.snd_cache = cache;
@@ -62,6 +63,12 @@ send_whole(struct fixture *fx, struct pw_file *file, enum pw_cache cache)
 	pw_send_finish(&xf.xf_send);
 	wire_close(&wr);
 	settle(fx->fx_loop);
+}
+
+static void
+send_whole(struct fixture *fx, struct pw_file *file, enum pw_cache cache)
+{
+	send_whole_by("nodiskio", fx, file, cache);
 }
 
 static bool
@@ -429,6 +436,39 @@ a_file_in_transmission_is_dropped_later(void **state)
 	assert_true(holds_in_one_of(TRIES, drop_is_put_off, *state));
 }
 
+/* By a path that checks nothing before it sends. */
+static void
+what_another_loop_dropped_is_known_to_be_fetched(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	off_t n;
+
+	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
+	file = new_file(fx, "f", (size_t)SIZE);
+	residency_note(file, 0, SIZE, clock_now() + MINUTE);
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	drop_lock_announce(file_priv(file)->fp_drop_lock);
+	send_whole_by("aio", fx, file, PW_CACHE_DROP);
+	tick(fx, clock_now() + MINUTE);
+	for (n = 0; n < SIZE / WINDOW; n++)
+		assert_int_equal(in_window(file, n), 0);
+	pw_file_unref(&file);
+}
+
+static void
+numbers_of_drops_do_not_wrap(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct drop_lock *dl = file_priv(file)->fp_drop_lock;
+
+	atomic_store(&dl->dl_drops, UINT32_MAX);
+	drop_lock_announce(dl);
+	assert_true(residency_may_drop(file));
+	pw_file_unref(&file);
+}
+
 static bool
 first_drop_is_put_off(struct fixture *fx)
 {
@@ -590,6 +630,8 @@ main(void)
 	    TEST(a_file_in_permanent_transmission_stays, setup),
 	    TEST(the_loop_does_not_send_pages_that_are_being_dropped, setup),
 	    TEST(a_drop_by_another_loop_is_noticed, setup),
+	    TEST(what_another_loop_dropped_is_known_to_be_fetched, setup),
+	    TEST(numbers_of_drops_do_not_wrap, setup),
 	    /* The same into a sink. */
 	    TEST(only_fetched_pages_are_dropped, setup_sinks),
 	    TEST(the_end_is_dropped_at_a_later_tick, setup_sinks),
