@@ -581,8 +581,9 @@ struct pw_sink_ops {
 	 * again.
 	 *
 	 * The library calls take instead for the last bytes, at most 16 KiB, and if residency
-	 * cannot be checked or the window is evicted again and again; the library may then offer
-	 * bytes that it offered to take_range before.  take_range may be NULL.
+	 * cannot be checked or the window is evicted again and again.  It then offers to take all
+	 * that is left of the range: the sink must not send that from the file, which may wait for
+	 * the disk.  take_range may be NULL.
 	 */
 	int (*take_range)(
 	    struct pw_sink *, off_t, size_t len, bool more, size_t *taken);

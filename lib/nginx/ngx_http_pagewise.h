@@ -130,6 +130,7 @@ struct ngx_http_pagewise_ctx_s {
     ngx_chain_t                *in;         /* buffers not passed on yet */
     ngx_chain_t                *head;       /* buffers before the next window */
     ngx_buf_t                  *window;     /* window not consumed yet */
+    ngx_buf_t                  *evicted;    /* last window that was evicted */
     ngx_buf_t                  *copy;       /* buffer for bytes of take() */
     ngx_http_pagewise_copy_t   *body;       /* response body, or NULL */
     ngx_int_t                   rc;         /* result of the next filter */
@@ -138,7 +139,7 @@ struct ngx_http_pagewise_ctx_s {
     unsigned                    hold:1;     /* 1 until the header is sent */
     unsigned                    passed:1;   /* 1 if the window is consumed */
     unsigned                    busy:1;     /* 1 while the next filters run */
-    unsigned                    closed:1;   /* 1 if the request has ended */
+    unsigned                    closed:1;   /* 1 if nothing may be sent */
 };
 
 
@@ -213,6 +214,8 @@ void ngx_http_pagewise_copy_unref(ngx_http_pagewise_copy_t *copy);
  */
 ngx_int_t ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t *err);
+void ngx_http_pagewise_send_release(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
 
 /* starts the transmission of a range of ctx->file */
 ngx_int_t ngx_http_pagewise_send_start(ngx_http_request_t *r,

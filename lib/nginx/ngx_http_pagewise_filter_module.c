@@ -21,6 +21,8 @@ static ngx_int_t ngx_http_pagewise_take_on(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_buf_t *b);
 static ngx_int_t ngx_http_pagewise_take_file(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_buf_t *b);
+static ngx_int_t ngx_http_pagewise_refuse(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_fd_t fd, ngx_err_t err);
 static void ngx_http_pagewise_taken_on(void *data, ngx_err_t err);
 static void ngx_http_pagewise_free_file(void *data);
 static ngx_int_t ngx_http_pagewise_flush(ngx_http_request_t *r,
@@ -250,7 +252,7 @@ ngx_http_pagewise_next_range(ngx_http_request_t *r,
          * whole file; a filter may have chosen a range since
          */
 
-        ctx->hold = 0;
+        ngx_http_pagewise_send_release(r, ctx);
 
         if (ctx->send->send.snd_file == ctx->file
             && ctx->send->send.snd_off == from && ctx->end == end)
@@ -301,9 +303,30 @@ ngx_http_pagewise_take_on(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
         return ngx_http_pagewise_take_file(r, ctx, b);
     }
 
-    ctx->refused = b->file->fd;
+    return ngx_http_pagewise_refuse(r, ctx, b->file->fd, err);
+}
 
-    return NGX_DECLINED;
+
+/*
+ * lets nginx send a file that the library cannot send, unless the queue of its
+ * disk is full: nginx would wait for that disk
+ */
+
+static ngx_int_t
+ngx_http_pagewise_refuse(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
+    ngx_fd_t fd, ngx_err_t err)
+{
+    if (err != NGX_EAGAIN) {
+        ctx->refused = fd;
+        return NGX_DECLINED;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                  "\"%V\": the queue of its disk is full", &r->uri);
+
+    ctx->closed = 1;
+
+    return NGX_ERROR;
 }
 
 
@@ -321,7 +344,7 @@ ngx_http_pagewise_taken_on(void *data, ngx_err_t err)
     ctx->open.since = 0;
 
     if (err != 0) {
-        ctx->refused = ctx->in->buf->file->fd;
+        (void) ngx_http_pagewise_refuse(r, ctx, ctx->in->buf->file->fd, err);
     }
 
     ngx_http_set_log_request(c->log, r);

@@ -34,8 +34,8 @@ struct ngx_http_pagewise_mount_s {
 };
 
 
-static ngx_int_t ngx_http_pagewise_add_mount(ngx_cycle_t *cycle,
-    ngx_array_t *mounts, u_char *path);
+static ngx_int_t ngx_http_pagewise_add_mount(ngx_array_t *mounts,
+    u_char *path);
 static int ngx_libc_cdecl ngx_http_pagewise_cmp_mounts(const void *one,
     const void *two);
 static ngx_http_pagewise_mount_t *ngx_http_pagewise_mount(ngx_str_t *path);
@@ -48,6 +48,9 @@ static void ngx_http_pagewise_mount_done(struct pw_waiter *w);
 
 static ngx_http_pagewise_mount_t  *ngx_http_pagewise_mounts; /* longest first */
 static ngx_uint_t                  ngx_http_pagewise_nmounts;
+
+/* has the mounts and their paths, which a disk thread may use at exit */
+static ngx_pool_t                 *ngx_http_pagewise_mount_pool;
 
 
 /*
@@ -62,15 +65,22 @@ ngx_http_pagewise_read_mounts(ngx_cycle_t *cycle)
     char          line[2 * NGX_MAX_PATH], path[NGX_MAX_PATH];
     FILE         *f;
     ngx_int_t     rc;
+    ngx_pool_t   *pool;
     ngx_array_t  *mounts;
 
-    mounts = ngx_array_create(cycle->pool, 32,
-                              sizeof(ngx_http_pagewise_mount_t));
+    pool = ngx_create_pool(NGX_DEFAULT_POOL_SIZE, cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_pagewise_mount_pool = pool;
+
+    mounts = ngx_array_create(pool, 32, sizeof(ngx_http_pagewise_mount_t));
     if (mounts == NULL) {
         return NGX_ERROR;
     }
 
-    rc = ngx_http_pagewise_add_mount(cycle, mounts, (u_char *) "/");
+    rc = ngx_http_pagewise_add_mount(mounts, (u_char *) "/");
 
     f = fopen("/proc/self/mountinfo", "re");
 
@@ -79,7 +89,7 @@ ngx_http_pagewise_read_mounts(ngx_cycle_t *cycle)
         /* "36 35 98:0 /root /mount/point options ..." */
 
         if (sscanf(line, "%*s %*s %*s %*s %4095s", path) == 1) {
-            rc = ngx_http_pagewise_add_mount(cycle, mounts, (u_char *) path);
+            rc = ngx_http_pagewise_add_mount(mounts, (u_char *) path);
         }
     }
 
@@ -103,8 +113,7 @@ ngx_http_pagewise_read_mounts(ngx_cycle_t *cycle)
  */
 
 static ngx_int_t
-ngx_http_pagewise_add_mount(ngx_cycle_t *cycle, ngx_array_t *mounts,
-    u_char *path)
+ngx_http_pagewise_add_mount(ngx_array_t *mounts, u_char *path)
 {
     u_char                     *p, *s;
     ngx_http_pagewise_mount_t  *m;
@@ -116,7 +125,7 @@ ngx_http_pagewise_add_mount(ngx_cycle_t *cycle, ngx_array_t *mounts,
 
     ngx_memzero(m, sizeof(ngx_http_pagewise_mount_t));
 
-    m->path.data = ngx_pnalloc(cycle->pool, ngx_strlen(path) + 2);
+    m->path.data = ngx_pnalloc(mounts->pool, ngx_strlen(path) + 2);
     if (m->path.data == NULL) {
         return NGX_ERROR;
     }
@@ -168,6 +177,8 @@ ngx_http_pagewise_close_mounts(void)
         pw_root_close(&m[i].root);
         pw_root_close(&m[i].no_links);
     }
+
+    ngx_destroy_pool(ngx_http_pagewise_mount_pool);
 }
 
 

@@ -26,6 +26,7 @@ static ngx_int_t ngx_http_pagewise_send_error(ngx_http_request_t *r,
 static ngx_int_t ngx_http_pagewise_sent(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static ngx_uint_t ngx_http_pagewise_queues_files(ngx_http_request_t *r);
+static const struct pw_sink_ops *ngx_http_pagewise_sink(ngx_http_request_t *r);
 static ngx_int_t ngx_http_pagewise_again(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static void ngx_http_pagewise_send_finish(ngx_http_pagewise_ctx_t *ctx);
@@ -162,16 +163,38 @@ ngx_http_pagewise_again(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 
 /*
  * returns 1 if nginx would keep windows in the queue of an HTTP/2 connection,
- * and send them by sendfile() whenever the socket is writable, without this
- * filter, so also when the kernel has evicted their pages
+ * or parts of them behind a filter that reads them, such as SSI, and send them
+ * by sendfile() whenever the socket is writable, without this filter, so also
+ * when the kernel has evicted their pages
  */
 
 static ngx_uint_t
 ngx_http_pagewise_queues_files(ngx_http_request_t *r)
 {
-    return r->http_version >= NGX_HTTP_VERSION_20
-           && r->connection->sendfile
-           && !r->main_filter_need_in_memory;
+    return r->connection->sendfile
+           && (r->filter_need_in_memory
+               || (r->http_version >= NGX_HTTP_VERSION_20
+                   && !r->main_filter_need_in_memory));
+}
+
+
+static const struct pw_sink_ops *
+ngx_http_pagewise_sink(ngx_http_request_t *r)
+{
+    return ngx_http_pagewise_queues_files(r)
+               ? &ngx_http_pagewise_memory_sink_ops
+               : &ngx_http_pagewise_sink_ops;
+}
+
+
+/* ends the hold; the header filters have decided what needs memory */
+
+void
+ngx_http_pagewise_send_release(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx)
+{
+    ctx->hold = 0;
+    ctx->send->sink.sk_ops = ngx_http_pagewise_sink(r);
 }
 
 
@@ -253,9 +276,7 @@ ngx_http_pagewise_send_start(ngx_http_request_t *r,
     }
 
     s->ctx = ctx;
-    s->sink.sk_ops = ngx_http_pagewise_queues_files(r)
-                         ? &ngx_http_pagewise_memory_sink_ops
-                         : &ngx_http_pagewise_sink_ops;
+    s->sink.sk_ops = ngx_http_pagewise_sink(r);
 
     send = &s->send;
     send->snd_path = ngx_http_pagewise_path();

@@ -16,6 +16,10 @@ static int ngx_http_pagewise_take_range(struct pw_sink *sink, off_t off,
     size_t len, bool more, size_t *taken);
 static int ngx_http_pagewise_take_window(ngx_http_pagewise_ctx_t *ctx,
     off_t off, size_t len, size_t *taken);
+static int ngx_http_pagewise_take_evicted(ngx_http_pagewise_ctx_t *ctx,
+    off_t off, const char *data, size_t len, size_t *taken);
+static ngx_int_t ngx_http_pagewise_evicted(ngx_http_pagewise_ctx_t *ctx,
+    off_t off);
 static int ngx_http_pagewise_taken(ngx_http_pagewise_ctx_t *ctx, off_t off,
     size_t len, size_t *taken);
 static off_t ngx_http_pagewise_pos(ngx_http_pagewise_ctx_t *ctx);
@@ -105,6 +109,95 @@ ngx_http_pagewise_take_window(ngx_http_pagewise_ctx_t *ctx, off_t off,
     }
 
     return ngx_http_pagewise_taken(ctx, off, len, taken);
+}
+
+
+/*
+ * Accepts bytes of the window's rest, which the kernel has evicted, so the next
+ * filters must not send it from the file.  The bytes replace the rest only when
+ * they are complete, since a filter may have announced the length of the whole
+ * window, as of a chunk.  With "aio threads" a thread of nginx may be sending
+ * the rest, and waits for the disk.
+ */
+
+static int
+ngx_http_pagewise_take_evicted(ngx_http_pagewise_ctx_t *ctx, off_t off,
+    const char *data, size_t len, size_t *taken)
+{
+    ngx_buf_t  *b;
+
+    b = ctx->window;
+
+#if (NGX_THREADS || NGX_COMPAT)
+
+    if (b->file->thread_handler != NULL) {
+        return ngx_http_pagewise_take_window(ctx, off, len, taken);
+    }
+
+#endif
+
+    if (b->start == NULL) {
+
+        if (ngx_http_pagewise_pos(ctx) != off) {
+            (void) ngx_http_pagewise_taken(ctx, off, len, taken);
+            return 0;
+        }
+
+        if (ngx_http_pagewise_evicted(ctx, off) != NGX_OK) {
+            return -ENOMEM;
+        }
+    }
+
+    *taken = ngx_min(len, (size_t) (b->end - b->last));
+    b->last = ngx_cpymem(b->last, data, *taken);
+
+    if (b->last < b->end) {
+        return 0;
+    }
+
+    b->in_file = 0;
+    b->temporary = 1;
+
+    ctx->window = NULL;
+
+    return ngx_http_pagewise_hand_on(ctx, NULL) == NGX_ERROR ? -EPIPE : 0;
+}
+
+
+/*
+ * allocates memory for the window's rest, and frees the memory of an earlier
+ * window if the next filters have consumed it
+ */
+
+static ngx_int_t
+ngx_http_pagewise_evicted(ngx_http_pagewise_ctx_t *ctx, off_t off)
+{
+    size_t       size;
+    ngx_buf_t   *b;
+    ngx_pool_t  *pool;
+
+    b = ctx->evicted;
+    pool = ctx->request->pool;
+
+    if (b != NULL && b->pos == b->last) {
+        (void) ngx_pfree(pool, b->start);
+    }
+
+    b = ctx->window;
+    size = b->file_last - off;
+
+    b->start = ngx_palloc(pool, size);
+    if (b->start == NULL) {
+        return NGX_ERROR;
+    }
+
+    b->pos = b->start;
+    b->last = b->start;
+    b->end = b->start + size;
+
+    ctx->evicted = b;
+
+    return NGX_OK;
 }
 
 
@@ -310,7 +403,7 @@ ngx_http_pagewise_take(struct pw_sink *sink, const char *data, size_t len,
     }
 
     if (ctx->window != NULL) {
-        return ngx_http_pagewise_take_window(ctx, off, len, taken);
+        return ngx_http_pagewise_take_evicted(ctx, off, data, len, taken);
     }
 
     if (ctx->rc == NGX_ERROR) {

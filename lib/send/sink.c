@@ -78,7 +78,7 @@ sink_step(struct pw_send *s)
 	send_priv(s)->ss_joins = false;
 	status = send_aio.path_step(s);
 	if (!s->snd_pending && s->snd_off > off && !sink_is_read_apart(s) &&
-	    aio_is_empty(s)) {
+	    aio_is_empty(s) && s->snd_off >= send_priv(s)->ss_offered) {
 		sink_finish(s);
 		send_priv(s)->ss_fetches = 0;
 		send_priv(s)->ss_backed_off = false;

@@ -3,6 +3,9 @@
  * names leave memory at the worst moments: a socket takes TAKEN bytes and is full then, and
  * whenever it is the file goes.  What is missing is fetched only after the client has taken all
  * that was sent: so the socket is writable again before.
+ *
+ * With EVICT_AGAIN it also goes before each event, and the event comes after the library has
+ * forgotten that it was there.
  */
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -18,6 +21,7 @@
 #include <unistd.h>
 
 #define TAKEN ((size_t)192 << 10)
+#define HOLDS 110000 /* more than RESIDENCY_HOLDS_QUIET, microseconds */
 
 #define NEXT(name) ((__typeof__(&(name)))(uintptr_t)dlsym(RTLD_NEXT, #name))
 
@@ -26,6 +30,7 @@ ssize_t sendfile(int out, int in, off_t *off, size_t len);
 ssize_t sendfile64(int out, int in, off64_t *off, size_t len);
 
 static int evicted = -1;
+static int again;	     /* true with EVICT_AGAIN */
 static int taking = -1;	     /* a socket: since the last wait for events */
 static atomic_int full = -1; /* the one that was full last */
 
@@ -36,6 +41,7 @@ begin(void)
 
 	if (path != NULL)
 		evicted = open(path, O_RDONLY | O_CLOEXEC);
+	again = getenv("EVICT_AGAIN") != NULL;
 }
 
 static ssize_t
@@ -98,8 +104,15 @@ writev(int sock, const struct iovec *iov, int n)
 int
 epoll_wait(int ep, struct epoll_event *events, int n, int timeout)
 {
+	int got;
+
 	taking = -1;
-	return NEXT(epoll_wait)(ep, events, n, timeout);
+	got = NEXT(epoll_wait)(ep, events, n, timeout);
+	if (again) {
+		posix_fadvise(evicted, 0, 0, POSIX_FADV_DONTNEED);
+		usleep(HOLDS);
+	}
+	return got;
 }
 
 /* The library's, not nginx' own: the end of a fetch, on a thread. */

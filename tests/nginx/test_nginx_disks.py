@@ -250,23 +250,39 @@ def test_an_upgrade_of_the_program_keeps_what_is_under_way(serve, slow):  # noqa
     assert "open socket" not in server.output()
 
 
-def test_a_full_queue_is_503(serve, slow):  # noqa: F811
-    """A thread and 4096 places: of other files, since one file is looked up once."""
-    server = serve(main="pagewise_threads 1;", connections=9000)
-    slow.hang("lookup", "many")
-    wanted = 4096 + 200
+@contextlib.contextmanager
+def full_queue(server, slow, targets):  # noqa: F811
+    """A thread and 4096 places."""
     held = []
     try:
-        for n in range(wanted):
-            held.append(server.send("on", "/slow/many/%d" % n))
+        for target in targets:
+            held.append(server.send("on", target))
         wait_until(lambda: "queue of its disk is full" in server.output(), "a refusal")
         hot(server)
-        refused = held[-1]
-        assert receive(refused).status == 503
+        yield held
     finally:
         slow.release()
         for s in held:
             s.close()
+
+
+def test_a_full_queue_is_503(serve, slow):  # noqa: F811
+    """Of other files, since one file is looked up once."""
+    server = serve(main="pagewise_threads 1;", connections=9000)
+    slow.hang("lookup", "many")
+    with full_queue(server, slow, ["/slow/many/%d" % n for n in range(4096 + 200)]) as held:
+        assert receive(held[-1]).status == 503
+
+
+def test_a_full_queue_ends_the_response_of_another_module(serve, slow):  # noqa: F811
+    """nginx has the file open, and would wait for its disk."""
+    names = ["a%d" % n for n in range(4096 + 200)]
+    for name in names:
+        slow.add(name + ".gz", t.content(4, 1000))
+    server = serve(main="pagewise_threads 1;", more="gzip_static always;", connections=9000)
+    slow.hang("read", "a")
+    with full_queue(server, slow, ["/slow/" + name for name in names]) as held:
+        assert t.content(4, 100) not in everything(held[-1])
 
 
 def test_a_truncated_file_ends_the_connection_and_is_never_padded(serve, fast):
@@ -376,7 +392,7 @@ def test_a_small_file_that_does_not_go_at_once_comes_whole(nginx, tmp_path, more
 @pytest.fixture
 def evicting(nginx, tmp_path):
     """Starts nginx, which has one file that is evicted whenever its client is slow."""
-    def start(text):
+    def start(text, **env):
         if not os.access(nginx_server.EVICT, os.R_OK):
             pytest.skip("no " + nginx_server.EVICT)
         path = tmp_path / "f"
@@ -384,7 +400,7 @@ def evicting(nginx, tmp_path):
         mounts.drop(path)
         preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), nginx_server.EVICT]))
         return path, nginx("server { root %s; pagewise on; %s }" % (tmp_path, text),
-                           env={"LD_PRELOAD": preload, "EVICT": path})
+                           env={"LD_PRELOAD": preload, "EVICT": path, **env})
     return start
 
 
@@ -400,6 +416,16 @@ def test_a_file_that_is_evicted_whenever_its_client_is_slow_comes_whole(evicting
         assert server.get("on", "/f", fields=("Range: bytes=0-",)).body == content
 
 
+@pytest.mark.parametrize("more, end", [
+    ("", b""), ("sendfile off; output_buffers 1 256k;", b""), ("ssi on; ssi_types *;", b""),
+    ("add_after_body /end; location = /end { return 200 end; }", b"end")])
+def test_a_window_that_is_evicted_again_and_again_is_sent_from_memory(evicting, more, end):
+    """nginx has a part of it in its queue, and must not send that from the file; a chunk is as long as was said."""
+    path, server = evicting("listen unix:@on@; default_type text/html;" + more, EVICT_AGAIN="1")
+    assert server.get("on", "/f").body == path.read_bytes() + end
+    assert "a page is missing" not in server.output()
+
+
 def test_a_file_that_is_evicted_behind_http2_is_fetched_again(evicting, curl):
     """nginx sends its queue of frames without the filters, so the queue must not refer to the file."""
     path, server = evicting("listen unix:@on@; listen unix:@h2@ http2;")
@@ -407,7 +433,7 @@ def test_a_file_that_is_evicted_behind_http2_is_fetched_again(evicting, curl):
     for _ in range(3):
         assert curl(server, "/f").communicate()[0] == content
         mounts.drop(path)
-    assert "a page is missing" not in server.output()
+    assert "a page is missing" not in server.output(), server.output()
 
 
 def test_a_client_of_http2_that_leaves_leaves_nothing_behind(slow, fast, nginx, curl):  # noqa: F811
