@@ -34,6 +34,7 @@ struct kernel {
 	struct file_private *ke_files;
 	enum admission_verdict ke_verdict; /* of this request */
 	uint32_t ke_file;
+	off_t ke_asked;	      /* bytes of this request */
 	uint32_t *ke_brought; /* items of it */
 	uint32_t ke_nbrought;
 	unsigned ke_told;
@@ -145,8 +146,8 @@ static void
 auto_brought(struct kernel *ke, uint32_t item)
 {
 	if (ke->ke_nbrought == 0)
-		ke->ke_verdict = admission_judge(
-		    ke->ke_admission, &ke->ke_files[ke->ke_file].fp_file);
+		ke->ke_verdict = admission_judge(ke->ke_admission,
+		    &ke->ke_files[ke->ke_file].fp_file, ke->ke_asked);
 	ke->ke_uses = ke->ke_verdict == ADMISSION_TRIAL ? 1 : 2;
 	ke->ke_brought[ke->ke_nbrought++] = item;
 }
@@ -202,10 +203,7 @@ auto_begin(void *p, uint32_t file, uint32_t pages)
 
 	ke->ke_nbrought = 0;
 	ke->ke_file = file;
-	admission_asked(ke->ke_admission, &ke->ke_noted,
-	    &ke->ke_files[file].fp_file, (off_t)pages * SIM_PAGE);
-	if (++ke->ke_told % TELL_EVERY == 0)
-		admission_tell(ke->ke_admission, &ke->ke_noted);
+	ke->ke_asked = (off_t)pages * SIM_PAGE;
 }
 
 /* What the request has brought in goes. */
@@ -216,7 +214,10 @@ auto_end(void *p, uint32_t file)
 	struct cache *ch = &ke->ke_cache;
 	uint32_t i;
 
-	(void)file;
+	admission_sent(ke->ke_admission, &ke->ke_noted,
+	    &ke->ke_files[file].fp_file, ke->ke_asked);
+	if (++ke->ke_told % TELL_EVERY == 0)
+		admission_tell(ke->ke_admission, &ke->ke_noted);
 	if (ke->ke_nbrought == 0 || ke->ke_verdict != ADMISSION_GOES)
 		return;
 	for (i = 0; i < ke->ke_nbrought; i++)

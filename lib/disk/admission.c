@@ -22,7 +22,7 @@ struct admission {
 	pthread_mutex_t pp_lock; /* guards all fields below */
 	/* sum of the sizes of files with each count, bytes */
 	uint64_t pp_bytes[ADMISSION_MOST + 1];
-	uint64_t pp_asked; /* bytes requested since the counts were halved */
+	uint64_t pp_sent;  /* bytes sent since the counts were halved */
 	size_t pp_counted; /* requests since the counts were halved */
 	uint8_t pp_counters[ADMISSION_ROWS][ADMISSION_COLUMNS];
 };
@@ -123,7 +123,7 @@ admission_age(struct admission *pp)
 	for (i = 0; i < ADMISSION_ROWS * ADMISSION_COLUMNS; i++)
 		counters[i] >>= 1;
 	admission_age_bytes(pp);
-	pp->pp_asked = 0;
+	pp->pp_sent = 0;
 	pp->pp_counted = 0;
 }
 
@@ -178,13 +178,13 @@ admission_count_request(struct admission *pp, uint64_t size,
 {
 	unsigned n = admission_minimum(counters);
 
-	pp->pp_asked += size;
+	pp->pp_sent += size;
 	pp->pp_counted++;
 	if (n < ADMISSION_MOST) {
 		admission_count_up(counters, n);
 		admission_move_bytes(pp, size, n);
 	}
-	if (pp->pp_asked >= ADMISSION_SAMPLE * pp->pp_room ||
+	if (pp->pp_sent >= ADMISSION_SAMPLE * pp->pp_room ||
 	    pp->pp_counted >= 4 * ADMISSION_COLUMNS)
 		admission_age(pp);
 }
@@ -197,19 +197,19 @@ admission_count_locked(struct admission *pp, struct pw_file *file)
 	uint8_t *counters[ADMISSION_ROWS];
 
 	admission_counters(pp, admission_hash(file), counters);
-	for (; file_priv(file)->fp_asked >= size && size > 0;
-	     file_priv(file)->fp_asked -= size)
+	for (; file_priv(file)->fp_sent >= size && size > 0;
+	     file_priv(file)->fp_sent -= size)
 		admission_count_request(pp, size, counters);
 	return admission_minimum(counters);
 }
 
 void
-admission_asked(
+admission_sent(
     struct admission *pp, struct noted *nt, struct pw_file *file, off_t len)
 {
 	if (len == 0 || admission_is_larger(pp, (uint64_t)file->fil_size))
 		return;
-	file_priv(file)->fp_asked += (uint64_t)len;
+	file_priv(file)->fp_sent += (uint64_t)len;
 	if (!file_priv(file)->fp_noted) {
 		file_priv(file)->fp_noted = true;
 		file_priv(file)->fp_next = nt->nt_first;
@@ -217,7 +217,7 @@ admission_asked(
 		nt->nt_files++;
 	}
 	if (nt->nt_files >= ADMISSION_NOTED ||
-	    file_priv(file)->fp_asked >=
+	    file_priv(file)->fp_sent >=
 		ADMISSION_MOST * (uint64_t)file->fil_size)
 		admission_tell(pp, nt);
 }
@@ -239,12 +239,15 @@ admission_tell(struct admission *pp, struct noted *nt)
 	*nt = (struct noted){0};
 }
 
-/* Decides about a file of `size` bytes with the count n.  The lock is held. */
+/*
+ * Decides about a file of `size` bytes with the count n.  `more` is the size if the bytes of count n lack it.
+ * The lock is held.
+ */
 static enum admission_verdict
-admission_judge_locked(
-    struct admission *pp, unsigned n, uint64_t size, uint64_t hash)
+admission_judge_locked(struct admission *pp, unsigned n, uint64_t more,
+    uint64_t size, uint64_t hash)
 {
-	if (admission_is_earned(pp, n, 0, hash))
+	if (admission_is_earned(pp, n, more, hash))
 		return n > 1 ? ADMISSION_STAYS : ADMISSION_TRIAL;
 	if (n > 0 && n < ADMISSION_MOST &&
 	    admission_is_earned(pp, n + 1, size, hash))
@@ -253,17 +256,21 @@ admission_judge_locked(
 }
 
 enum admission_verdict
-admission_judge(struct admission *pp, struct pw_file *file)
+admission_judge(struct admission *pp, struct pw_file *file, off_t len)
 {
+	uint64_t size = (uint64_t)file->fil_size;
 	enum admission_verdict verdict;
+	bool counts;
 	unsigned n;
 
-	if (admission_is_larger(pp, (uint64_t)file->fil_size))
+	if (admission_is_larger(pp, size))
 		return ADMISSION_GOES;
 	meter_lock(&pp->pp_lock);
 	n = admission_count_locked(pp, file);
+	counts = n < ADMISSION_MOST && size > 0 &&
+		 file_priv(file)->fp_sent + (uint64_t)len >= size;
 	verdict = admission_judge_locked(
-	    pp, n, (uint64_t)file->fil_size, admission_hash(file));
+	    pp, n + counts, counts ? size : 0, size, admission_hash(file));
 	pthread_mutex_unlock(&pp->pp_lock);
 	return verdict;
 }

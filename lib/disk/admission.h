@@ -5,7 +5,7 @@
  * (Einziger, Friedman, Manes: "TinyLFU: A Highly Efficient Cache Admission
  * Policy", ACM Transactions on Storage 13, 2017): ADMISSION_ROWS rows of
  * ADMISSION_COLUMNS counters, 256 KiB in all.  Counts age: all counters are halved
- * when ADMISSION_SAMPLE times as many bytes were requested as memory may hold,
+ * when ADMISSION_SAMPLE times as many bytes were sent as memory may hold,
  * or after 4 times as many requests as there are columns.  The factor ADMISSION_SAMPLE is
  * twice that of the paper: with the paper's 16, a file that is just admitted has a count
  * of two or three, and such small counts are largely random.
@@ -51,10 +51,10 @@ struct noted {
 };
 
 /*
- * Notes that `len` bytes of the file were requested.  admission_tell counts them later, as one request
+ * Notes that `len` bytes of the file were sent.  admission_tell counts them later, as one request
  * for each full length of the file.
  */
-void admission_asked(
+void admission_sent(
     struct admission *, struct noted *, struct pw_file *, off_t len);
 
 /* Counts the requests of all noted files.  Call before one of them is freed. */
@@ -69,9 +69,10 @@ enum admission_verdict {
 
 /*
  * Counts the noted requests of the file, and decides whether pages that are fetched of it may stay in the
- * page cache.  Returns ADMISSION_GOES for every file of more than a quarter of the `room` of
- * admission_create.
+ * page cache, once `len` more bytes, which are not noted, are sent.  Returns ADMISSION_GOES for every file of
+ * more than a quarter of the `room` of admission_create.
  */
-enum admission_verdict admission_judge(struct admission *, struct pw_file *);
+enum admission_verdict admission_judge(
+    struct admission *, struct pw_file *, off_t len);
 
 #endif

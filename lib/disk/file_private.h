@@ -35,8 +35,8 @@ struct file_private {
 	bool fp_sparse;
 	bool fp_random;	    /* true if kernel read-ahead is off for fil_fd */
 	uint32_t fp_number; /* key of the file in verified.h */
-	/* requested bytes that admission.h has not counted yet */
-	uint64_t fp_asked;
+	/* sent bytes that admission.h has not counted yet */
+	uint64_t fp_sent;
 	struct pw_file *fp_next; /* next file of lp_noted */
 	bool fp_noted;		 /* true if the file is in lp_noted */
 	void *fp_map; /* mapping of the whole file for mincore(2), or NULL */

@@ -3,7 +3,25 @@
  */
 #include <errno.h>
 
+#include "lib/disk/admission.h"
+#include "lib/disk/completion.h"
+#include "lib/disk/file_private.h"
+#include "lib/disk/pool.h"
 #include "lib/send/account.h"
+#include "lib/send/send_private.h"
+
+/* Counts bytes when they are sent: a request that is cancelled before its first byte is no use of the file. */
+static void
+account_use(const struct pw_send *s, off_t bytes)
+{
+	struct pw_loop *lp;
+
+	if (!send_priv(s)->ss_counts)
+		return;
+	lp = file_priv(s->snd_file)->fp_loop;
+	admission_sent(
+	    pool_admission(lp->lp_pool), &lp->lp_noted, s->snd_file, bytes);
+}
 
 static void
 account_advance(struct pw_send *s, uint64_t sent)
@@ -16,6 +34,8 @@ account_advance(struct pw_send *s, uint64_t sent)
 	s->snd_mem_len -= mem;
 	s->snd_off += (off_t)(sent - mem);
 	s->snd_len -= (off_t)(sent - mem);
+	if (sent > mem)
+		account_use(s, (off_t)(sent - mem));
 }
 
 /* Keeps an earlier error: a transmission may have been cancelled while a disk thread sent for it. */

@@ -26,9 +26,8 @@ send_drop_start(struct pw_send *s)
 	send_priv(s)->ss_trial = send_priv(s)->ss_tier = false;
 	send_priv(s)->ss_tier_use = TIER_UNDECIDED;
 	send_priv(s)->ss_decided = !judges || s->snd_path->path_keeps;
-	if (!send_priv(s)->ss_decided && s->snd_cache == PW_CACHE_AUTO)
-		admission_asked(pool_admission(lp->lp_pool), &lp->lp_noted,
-		    s->snd_file, s->snd_len);
+	send_priv(s)->ss_counts =
+	    !send_priv(s)->ss_decided && s->snd_cache == PW_CACHE_AUTO;
 }
 
 static void
@@ -40,9 +39,10 @@ drop_acked_decide(struct pw_send *s)
 	if (send_priv(s)->ss_decided)
 		return;
 	pl = file_priv(s->snd_file)->fp_loop->lp_pool;
-	verdict = s->snd_cache == PW_CACHE_DROP
-		      ? ADMISSION_GOES
-		      : admission_judge(pool_admission(pl), s->snd_file);
+	verdict =
+	    s->snd_cache == PW_CACHE_DROP
+		? ADMISSION_GOES
+		: admission_judge(pool_admission(pl), s->snd_file, s->snd_len);
 	send_priv(s)->ss_decided = true;
 	send_priv(s)->ss_drops = verdict == ADMISSION_GOES;
 	send_priv(s)->ss_trial = verdict == ADMISSION_TRIAL;

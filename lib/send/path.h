@@ -226,8 +226,7 @@ send_hole_end(const struct pw_send *s)
 
 /*
  * Decides whether pages are dropped.  With PW_CACHE_AUTO, and with PW_CACHE_DROP if the pool has a tier,
- * only notes the request (admission_asked), and leaves the decision to the first send_drops.  Call after
- * snd_file is set.
+ * leaves the decision to the first send_drops.  Call after snd_file is set.
  */
 void send_drop_start(struct pw_send *);
 

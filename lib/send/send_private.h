@@ -58,6 +58,7 @@ struct send_private {
 	/* true if windows may come from the tier (tier_fetch.h) */
 	bool ss_tier : 1;
 	bool ss_decided : 1; /* true if ss_drops and the fields above are set */
+	bool ss_counts : 1;  /* true if account_sent counts for admission.h */
 	unsigned char ss_tier_use; /* for ss_tier, an enum tier_use */
 	/* fetches since bytes were sent, FETCHES at most */
 	unsigned char ss_fetches;

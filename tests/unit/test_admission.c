@@ -46,14 +46,14 @@ crowd_destroy(struct crowd *cr)
 static void
 note(struct crowd *cr, size_t i, off_t len)
 {
-	admission_asked(
+	admission_sent(
 	    cr->cr_popular, &cr->cr_noted, &cr->cr_files[i].fp_file, len);
 }
 
 static enum admission_verdict
 judge(struct crowd *cr, size_t i)
 {
-	return admission_judge(cr->cr_popular, &cr->cr_files[i].fp_file);
+	return admission_judge(cr->cr_popular, &cr->cr_files[i].fp_file, 0);
 }
 
 static bool
@@ -238,10 +238,10 @@ noted_requests_count_when_the_loop_passes_them_on(void **state)
 	for (i = 0; i < 3 * (size_t)FITS / 2; i++)
 		note(cr, i % (FITS / 2), SIZE);
 	assert_int_equal(cr->cr_noted.nt_files, FITS / 2);
-	assert_int_equal(cr->cr_files[0].fp_asked, 3 * SIZE);
+	assert_int_equal(cr->cr_files[0].fp_sent, 3 * SIZE);
 	admission_tell(cr->cr_popular, &cr->cr_noted);
 	assert_int_equal(cr->cr_noted.nt_files, 0);
-	assert_int_equal(cr->cr_files[0].fp_asked, 0);
+	assert_int_equal(cr->cr_files[0].fp_sent, 0);
 	for (i = 0; i < FITS; i++)
 		assert_true(stays(cr, i));
 	for (i = FITS; i < FILES; i++)
@@ -261,7 +261,7 @@ requests_for_very_popular_files_are_passed_on_at_once(void **state)
 	assert_int_equal(cr->cr_noted.nt_files, 1);
 	note(cr, 0, SIZE);
 	assert_int_equal(cr->cr_noted.nt_files, 0);
-	assert_int_equal(cr->cr_files[0].fp_asked, 0);
+	assert_int_equal(cr->cr_files[0].fp_sent, 0);
 	crowd_destroy(cr);
 }
 
