@@ -103,7 +103,8 @@ begin(struct stream *sm)
 {
 	static const struct pw_sink_ops sinks = {
 	    .take = take, .unacked = unacked};
-	static const struct exchange_ops ops = {resumed, last, send_now, NULL};
+	static const struct exchange_ops ops = {
+	    .resumed = resumed, .last = last, .send_now = send_now};
 	const char *head = asked[sm->sm_kind].head;
 	struct exchange *ex = exchange_create(&many->my_service, &ops, sm);
 

@@ -140,44 +140,17 @@ send_uncached(struct fixture *fx, struct pw_file *file)
 	send_range(fx, "nodiskio", file, 0, 0, SIZE, false);
 }
 
-/* Returns true if the sweep has an entry for the client. */
-static bool
-has_client(const struct sweep *sw, unsigned client)
-{
-	size_t i;
-
-	for (i = 0; i < COUNT(sw->sw_clients); i++)
-		if (sw->sw_clients[i].sc_client == client)
-			return true;
-	return false;
-}
-
 static void
-only_reads_of_a_disk_that_seeks_need_the_client(void **state)
+only_reads_of_a_disk_need_the_client(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
-	struct pw_device *dv;
-	struct sweep *sw;
 
 	skip_unless(fx, NEED_EVICTION);
 	file = new_file(fx, "f", (size_t)SIZE);
-	dv = file_priv(file)->fp_device;
 	fx->fx_loop->lp_conf.plc_client = number_of_client;
 	send_uncached(fx, file);
-	assert_null(numbered);
-	pthread_mutex_lock(&dv->dv_lock);
-	dv->dv_asked_sweep = true;
-	sw = dv->dv_sweep;
-	if (sw == NULL)
-		sw = dv->dv_sweep = sweep_create();
-	pthread_mutex_unlock(&dv->dv_lock);
-	assert_non_null(sw);
-	sw->sw_slow = true;
-	send_uncached(fx, file);
 	assert_non_null(numbered);
-	assert_true(has_client(sw, 4711));
-	assert_int_equal(sw->sw_longs, 0);
 	numbered = NULL;
 	send_range(fx, "nodiskio", file, 0, 0, SIZE, false);
 	assert_null(numbered);
@@ -498,7 +471,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(every_path_sends_exactly_memory_and_range, setup),
 	    TEST(every_path_sends_the_same_from_the_disk, setup),
-	    TEST(only_reads_of_a_disk_that_seeks_need_the_client, setup),
+	    TEST(only_reads_of_a_disk_need_the_client, setup),
 	    TEST(a_file_is_not_needed, setup),
 	    cmocka_unit_test(
 		nodiskio_is_the_default_and_an_unknown_name_is_no_path),
