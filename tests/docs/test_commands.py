@@ -18,6 +18,7 @@ Guides for other systems are not run.
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -34,13 +35,23 @@ CONF = ("conf", "conf top", "conf site")
 SHELL = ("sh", "console")
 OTHER_SYSTEMS = ["docs/guides/freebsd.md"]
 PAGES = [TREE / "README.md", *sorted(TREE.glob("docs/**/*.md")), TREE / "lib/nginx/README.md"]
-# Their blocks of `conf` and `conf top` become the file of the service, as the reader goes on.
-CONFIGURED = ["docs/guides/lets-encrypt.md"]
+START = TREE / "docs/start.md"
+# The guides that README names beside start.md, in its order.
+FOLLOWING = [TREE / page for page in re.findall(r"\]\((docs/guides/[\w-]+\.md)\)", (TREE / "README.md").read_text())
+             if page not in OTHER_SYSTEMS]
 UNSHARE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 def blocks(path, kinds):
     return [{"line": one.line, "info": one.info, "text": one.text} for one in Page(path.read_text()).blocks if one.info in kinds]
+
+
+def without_tls(path, kinds):
+    """Its blocks, as a reader has them who has no certificate yet."""
+    found = blocks(path, kinds)
+    for one in found:
+        one["text"] = re.sub(r'^(certificate|certificate_key|redirect_https) = .*\n|, "\*:443 tls"', "", one["text"], flags=re.M)
+    return found
 
 
 def name(path):
@@ -85,9 +96,22 @@ def do():
 @pytest.mark.parametrize("path", with_any(COMMANDS, SHELL))
 def test_commands_of_a_page(built, do, path):
     before = TREE / "tests/docs/before" / (path.stem + ".sh")
-    kinds = (*SHELL, "text output", *(CONF[:2] if name(path) in CONFIGURED else ()))
-    failures = do("page", blocks(path, kinds), before=before.read_text() if before.exists() else "")
+    configured = without_tls(START, ("conf",)) if path in FOLLOWING else []
+    failures = do("page", configured + blocks(path, (*SHELL, "text output")), before=before.read_text() if before.exists() else "")
     assert not failures, "%s: %s" % (name(path), "\n".join(failures))
+
+
+def test_guides_in_the_order_of_readme_keep_the_configuration(built, do):
+    """In one root.  The last configuration has all that the first one has, but for its addresses."""
+    assert [path.stem for path in FOLLOWING] == ["lets-encrypt", "from-nginx"]
+    dump = "pagewise -T -c /etc/pagewise/pagewise.conf >/srv/%s\n"
+    steps = [*without_tls(START, ("console", "conf")), sh(dump % "first")]
+    for path in FOLLOWING:
+        steps += blocks(path, SHELL)
+    steps.append(sh(dump % "last" + "grep -q 'site \"static\"' /srv/last && grep -q '^redirect_https = true' /srv/last\n"
+                    "! grep -vxFf /srv/last /srv/first | grep -Ev '^(#|(listen|redirect_https) =)'\n"))
+    failures = do("page", steps, seconds=3 * SECONDS)
+    assert not failures, "\n".join(failures)
 
 
 @pytest.mark.parametrize("path", with_any(PAGES, CONF))
