@@ -58,7 +58,8 @@
 ##   deb          Debian's packages of that: build/deb (conf/debian)
 ##   test-deb     installs, upgrades under load and removes them in fresh roots, and with systemd;
 ##                SUITES="bookworm trixie" ARGS="--tests 'tests/http tests/fault'": these instead
-##   test-fresh   make run and make test in bare roots of Debian 12 and 13: before a release (2 hours)
+##   test-fresh   make run, make check and make test in bare roots of Debian 12 and 13: before a
+##                release (2 hours)
 ##   image        an image for containers, built and tried without a registry: build/image/pagewise.tar
 ##   install, uninstall, clean, deps (only install what the build needs)
 ##   examples     build/obj/examples: servers on other event loops, as lib/examples has them
@@ -352,9 +353,9 @@ help:
 
 .PHONY: check release dist html deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all freebsd-tests test-freebsd deps run test test-kernels test-all test-clients h2spec scan-tls judges soak lossless fuzz bench demo results bench-full bench-storm bench-hot bench-thesis bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-calls bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-commits lint-rooms lint-messages lint-keys lint-man lint-abi lint-docs keys man metrics abi examples install uninstall clean help
+    lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-commits lint-programs lint-rooms lint-messages lint-keys lint-man lint-abi lint-docs keys man metrics abi examples install uninstall clean help
 .DELETE_ON_ERROR:
 
 # There, other trees and whole systems stand.
-OTHER_TREES = -path build/deb -o -path build/packages -o -path build/image
+OTHER_TREES = -path build/deb -o -path build/packages -o -path build/image -o -path build/roots
 -include $(shell find build \( $(OTHER_TREES) \) -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -6,6 +6,8 @@
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
+# tests/programs.py reads the table. Nothing installs the set `found`: its tests
+# run where the programs are.
 
 set -u
 PATH=$PATH:/usr/local/bin:/usr/local/sbin:/usr/sbin:/sbin
@@ -41,11 +43,11 @@ needs()
 	test	lib fuse3			libfuse3-dev		fusefs-libs3
 	test	linux cmd fusermount3		fuse3			-
 	check	cmd git				git			git
-	test	cmd bash			bash			bash
+	check	cmd bash			bash			bash
 	test	cmd zsh				zsh			zsh
 	test	cmd fish			fish			fish
 	test	linux cmd strace		strace			-
-	test	linux cmd mkfs.ext4		e2fsprogs		-
+	check	linux cmd mkfs.ext4		e2fsprogs		-
 	test	linux cmd mkfs.xfs		xfsprogs		-
 	test	linux cmd mkfs.btrfs		btrfs-progs		-
 	check	cmd curl			curl			curl
@@ -64,25 +66,31 @@ needs()
 	test	linux cmd dehydrated		dehydrated		-
 	test	linux cmd slowhttptest		slowhttptest		-
 	test	linux cmd h2load		nghttp2-client		-
+	test	linux cmd nghttp		nghttp2-client		-
 	test	linux cmd haproxy		haproxy			-
 	test	linux cmd promtool		prometheus		-
+	test	linux cmd prometheus		prometheus		-
+	test	linux cmd ss			iproute2		-
+	test	linux cmd ps			procps			-
 	test	linux pymod matplotlib		python3-matplotlib	-
 	test	linux pymod rich		python3-rich		-
 	test	cmd mandoc			mandoc			-
 	kernels	apt cmd qemu-system-x86_64	qemu-system-x86		-
 	kernels	apt static /bin/busybox		busybox-static		-
+	kernels	apt cmd busybox			busybox-static		-
 	kernels	apt cmd cpio			cpio			-
 	kernels	apt cmd mkfs.ext4		e2fsprogs		-
 	freebsd	apt cmd qemu-system-x86_64	qemu-system-x86		-
 	freebsd	apt cmd makefs			makefs			-
 	freebsd	cmd openssl			openssl			-
-	clients	cmd javac			default-jdk-headless	openjdk17
+	clients	cmd java			default-jdk-headless	openjdk17
 	clients	cmd go				golang-go		go
 	clients	linux cmd chromium		chromium		-
 	clients	cmd ffmpeg			ffmpeg			-
 	clients	linux pymod zarr		python3-zarr		-
 	clients	linux pymod osgeo		python3-gdal		-
 	clients	linux cmd gdalinfo		gdal-bin		-
+	clients	linux cmd gdal_create		gdal-bin		-
 	h2spec	cmd go				golang-go		go
 	scan	python				python3			python3
 	scan	testssl				testssl.sh		testssl.sh
@@ -106,6 +114,7 @@ needs()
 	deb	pymod markdown_it		python3-markdown-it	-
 	roots	python				python3			-
 	roots	cmd mmdebstrap			mmdebstrap		-
+	roots	cmd ip				iproute2		-
 	image	cmd mmdebstrap			mmdebstrap		-
 	image	cmd buildah			buildah			-
 	image	cmd runc			runc			-
@@ -149,6 +158,9 @@ needs()
 	peers	linux mod_openssl		lighttpd-mod-openssl	-
 	peers	cmd apache2			apache2			-
 	peers	cmd caddy			caddy			caddy
+	found	cmd cargo			-			-
+	found	cmd systemd-analyze		-			-
+	found	cmd systemd-socket-activate	-			-
 	END
 }
 

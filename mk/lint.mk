@@ -6,7 +6,7 @@ C_ALL = $(C_PRODUCT) $(C_EXAMPLES) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
 	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
-	    lint-guards lint-header lint-names lint-comments lint-commits lint-rooms lint-messages lint-keys lint-man lint-abi lint-docs
+	    lint-guards lint-header lint-names lint-comments lint-commits lint-programs lint-rooms lint-messages lint-keys lint-man lint-abi lint-docs
 
 # Which system it is, only the files of one system know: no conditions, no headers of one.
 SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
@@ -40,6 +40,10 @@ lint-comments:
 # A commit's subject is `area: verb object`, and its body says why.
 lint-commits:
 	@$(PYTHON) tests/lint_commits
+
+# A test names what it calls beyond the programs that its set installs.
+lint-programs:
+	@$(PYTHON) tests/lint_programs
 
 # Which room may use which, and that nothing goes in a circle: docs/design.md has the order.
 lint-rooms: all

@@ -41,7 +41,7 @@ test test-all:
 # The first build alone, and what a patch breaks most often: minutes, without root.
 check:
 	@sh conf/install-deps.sh build check
-	@+$(SUBMAKE) WERROR=1 SANITIZERS=asan asan unit lint-clang-format lint-names lint-messages
+	@+$(SUBMAKE) WERROR=1 SANITIZERS=asan asan unit lint-clang-format lint-names lint-messages lint-programs
 	@$(PYTHON) tests/rooms build/asan
 	@$(PYTHON) tests/run --check $(filter build/asan/%,$(UNIT) $(FUZZ)) -- $(PYTEST_ARGS)
 

@@ -17,12 +17,13 @@ import forked
 import harness
 import http2
 import processes
+import programs
 import scratch
 import send_paths
 import tls
 import tree as tree_module
 from flaky import pytest_runtest_logreport  # noqa: F401: a hook
-from forked import pytest_addoption, pytest_runtestloop  # noqa: F401: hooks
+from forked import pytest_runtestloop  # noqa: F401: a hook
 
 
 # About Linux: its /proc, cgroups, strace, loop devices, systemd, or what was measured there.
@@ -61,6 +62,9 @@ MARKERS = [
     " fault binary, a load generator, the laboratory), or about the tests themselves: the"
     " second sanitizer would see nothing else.",
     "slow: is not run by `make check`: it takes seconds.",
+    "needs(name, ...): programs and modules of conf/install-deps.sh, beyond those of `make check`, which"
+    " leaves the test out. Elsewhere it is skipped where one is missing.",
+    "clients: is run by `make test-clients` alone.",
     "waits: the second build runs it in `make test-all` alone: it takes seconds, and its threads"
     " are those of other tests.",
     "xdist_group: tests of a group run one after the other, in one process: they"
@@ -69,6 +73,11 @@ MARKERS = [
     "plain(reason): is not run with PAGEWISE_TLS.",
     "http1(reason): is not run with PAGEWISE_HTTP2.",
 ]
+
+
+def pytest_addoption(parser):
+    forked.pytest_addoption(parser)
+    parser.addoption("--check", action="store_true", help="leave out what `make check` neither installs nor builds")
 
 
 def pytest_configure(config):
@@ -93,19 +102,38 @@ def pytest_configure(config):
             setattr(harness, name, copy)
 
 
+def needed(item):
+    return {name for mark in item.iter_markers("needs") for name in mark.args}
+
+
+OTHER_BUILDS = {"release", "debug"}  # fixtures
+
+
+def is_checked(item):
+    """`make check` has a test's programs and builds."""
+    return needed(item) <= programs.installed_by(programs.CHECK) and not OTHER_BUILDS & set(item.fixturenames)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     kept = send_paths.chosen(
         [(item.nodeid, item.callspec.params if hasattr(item, "callspec") else {}) for item in items],
         send_paths.mode(), {item.nodeid for item in items if item.get_closest_marker("every_path")})
+    if config.getoption("check"):
+        kept = {item.nodeid for item in items if item.nodeid in kept and is_checked(item)}
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
     items[:] = [item for item in items if item.nodeid in kept]
     for item in items:
+        missing = [name for name in sorted(needed(item)) if not programs.is_here(name)]
+        if missing:
+            item.add_marker(pytest.mark.skip(reason="no %s: conf/install-deps.sh" % ", ".join(missing)))
+        if item.get_closest_marker("clients") and "CLIENTS_ALL" not in os.environ:
+            item.add_marker(pytest.mark.skip(reason="make test-clients"))
         for mark in item.iter_markers("plain") if tls.ON else ():
             item.add_marker(pytest.mark.skip(reason="plain: " + mark.args[0]))
         for mark in item.iter_markers("http1") if http2.ON else ():
             item.add_marker(pytest.mark.skip(reason="HTTP/1: " + mark.args[0]))
-        if item.path.parent.name == "bench" or {"release", "debug"} & set(item.fixturenames):
+        if item.path.parent.name == "bench" or OTHER_BUILDS & set(item.fixturenames):
             item.add_marker("once")
 
 

@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import json
 import re
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -18,7 +17,7 @@ from laboratory.fleet import balancer
 from laboratory.undo import Undo
 
 pytestmark = [
-    pytest.mark.skipif(not shutil.which("haproxy"), reason="no haproxy: conf/install-deps.sh test"),
+    pytest.mark.needs("haproxy"),
     pytest.mark.plain("HAProxy asks the nodes without TLS"),
     pytest.mark.http1("HAProxy asks the nodes by HTTP/1"),
     pytest.mark.once,

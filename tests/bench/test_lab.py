@@ -73,6 +73,7 @@ def test_storm_and_herd_in_miniature(data, tmp_path):
     assert os.path.getsize(tmp_path / "out" / "report.html") > 10_000
 
 
+@pytest.mark.needs("fio")
 def test_cold_in_miniature_with_fio_beside_it(data, tmp_path):
     lab.needs("wrk", "fio", "limits")
     status, out, err = lab.run(

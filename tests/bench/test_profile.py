@@ -83,9 +83,6 @@ def test_calls_in_straces_table():
 @pytest.fixture
 def bench(base, tmp_path):
     here = host.Host(base)
-    for name in ("strace", "valgrind"):
-        if not host.tool(name):
-            pytest.skip(f"no {name}")
     lab.needs("limit", "limits")
     case = hot.CASES["1K"]
     (tmp_path / case.names()[0]).write_bytes(b"x" * case.size)
@@ -100,6 +97,7 @@ def bench(base, tmp_path):
     return Bench(here, None, 1, 1, str(tmp_path))
 
 
+@pytest.mark.needs("strace", "valgrind")
 def test_the_limit_does_three_system_calls_and_allocates_nothing(bench):
     case = hot.CASES["1K"]
     seen = profile.of(bench, hot.bare(bench, "send", case), case)

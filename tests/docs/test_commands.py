@@ -19,7 +19,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 

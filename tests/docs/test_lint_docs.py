@@ -1,7 +1,6 @@
 """tests/lint_docs, which `make lint` runs: what it says of pages that are not as they should be."""
 
 import os
-import shutil
 import subprocess
 import sys
 
@@ -10,7 +9,7 @@ import pytest
 import harness
 from pages import Page
 
-pytestmark = [pytest.mark.once, pytest.mark.skipif(not shutil.which("codespell"), reason="no codespell")]
+pytestmark = [pytest.mark.once, pytest.mark.needs("codespell")]
 README = "# Name\n\nFor readers. [Start](docs/start.md)\n"
 START = "# Start\n\nA page.\n\n## The first one\n\n## The first one\n\n## `-t`, *and* [a link](x): so_on 2.0\n"
 

@@ -89,8 +89,7 @@ class Disk:
             with contextlib.suppress(OSError):
                 lines.append(" ".join((task / name).read_text().strip() for name in ("comm", "wchan", "syscall")))
                 lines.append((task / "stack").read_text())
-        if shutil.which("ss"):
-            lines.append(mounts.run("ss", "-tnmio", "sport", "= :%d" % server.address[1]))
+        lines.append(mounts.run("ss", "-tnmio", "sport", "= :%d" % server.address[1]))
         return "\n".join(lines)
 
     @contextlib.contextmanager

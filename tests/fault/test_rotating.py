@@ -8,7 +8,7 @@ import pytest
 
 import harness
 import mounts
-from browser import CHROMIUM, Browser
+from browser import Browser
 from harness import wait_until
 from laboratory import spindle
 from test_admin import Admin
@@ -63,7 +63,7 @@ def test_a_disk_with_a_head_is_found_by_its_rate(serve, disk):
     assert admin.value(SEEKS) == 1
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+@pytest.mark.needs("chromium")
 def test_the_live_page_shows_the_rate_of_a_disk_with_a_head(serve, disk):
     server = serve("--root", disk.dir, "--admin", "127.0.0.1:0")
     shown = ("[...document.querySelectorAll('#devices tr')].filter(r => r.cells[0]"

@@ -7,7 +7,6 @@ Pebble, which offers challenges that older ones lack; without it the system's is
 
 import json
 import os
-import shutil
 import ssl
 import subprocess
 import urllib.request
@@ -18,7 +17,6 @@ from harness import PATIENCE, wait_until
 BUILT = os.path.join(os.path.dirname(__file__), "../../build/pebble/pebble")
 PEBBLE = BUILT if os.access(BUILT, os.X_OK) else "pebble"
 RESOLVER = "pebble-challtestsrv"
-PROGRAMS = (PEBBLE, RESOLVER, "dehydrated")
 
 # Answers as soon as it can, and asks for a new proof each time; but Pebble takes an old one where
 # rand.Intn(100) is 0 as well, so for one order in a hundred.
@@ -29,14 +27,6 @@ def own_address():
     """That no other test has, so that ports can be chosen."""
     number = os.getpid() & 0xFFFFFF
     return "127.%d.%d.%d" % (number >> 16 & 63 | 64, number >> 8 & 255, number & 255)
-
-
-def missing():
-    """Returns why there is no ACME here, or None."""
-    for program in PROGRAMS:
-        if shutil.which(program) is None:
-            return "no " + program
-    return None
 
 
 def dns_option():

@@ -13,8 +13,6 @@ import time
 
 from harness import PATIENCE, wait_until
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
 
 def pipe():
     """Its descriptors are not 3 and 4, which the browser wants."""
@@ -33,7 +31,7 @@ class Browser:
         theirs_in, self.write = pipe()
         self.read, theirs_out = pipe()
         self.process = subprocess.Popen(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
              "--remote-debugging-pipe", "--user-data-dir=" + self.dir, *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             preexec_fn=lambda: (os.dup2(theirs_in, 3), os.dup2(theirs_out, 4)),

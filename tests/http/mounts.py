@@ -19,6 +19,11 @@ MKFS = {
     "xfs": ["mkfs.xfs", "-q", "-f"],
     "btrfs": ["mkfs.btrfs", "-q", "-f"],
 }
+NEEDS = {
+    "ext4": pytest.mark.needs("mkfs.ext4"),
+    "xfs": pytest.mark.needs("mkfs.xfs"),
+    "btrfs": pytest.mark.needs("mkfs.btrfs"),
+}
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 KINDS = [*MKFS, "overlay", "tmpfs"]
 
@@ -42,15 +47,17 @@ def why_not(kind):
     with open("/proc/filesystems") as f:
         if kind not in f.read().split():
             return "the kernel has no " + kind
-    mkfs = MKFS[base_of(kind)][0]
-    if not shutil.which(mkfs, path=PATH):
-        return "there is no " + mkfs
     return None
+
+
+def needs(kind):
+    """Returns the marks of a test that mounts this kind."""
+    return [NEEDS[base_of(kind)]] if base_of(kind) in NEEDS else []
 
 
 def params(kinds):
     """A module's parameters: each kind is made once."""
-    return [pytest.param(kind, marks=pytest.mark.xdist_group(kind)) for kind in kinds]
+    return [pytest.param(kind, marks=[pytest.mark.xdist_group(kind), *needs(kind)]) for kind in kinds]
 
 
 BUSY = 20  # s that a mount may stay busy without anybody's fault

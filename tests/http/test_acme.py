@@ -70,13 +70,8 @@ def reloads(server):
     return (server.output + server.messages).count("pagewise: reloaded\n")
 
 
-@pytest.fixture(autouse=True)
-def acme_is_here():
-    if cause := acme.missing():
-        pytest.skip(cause)
-
-
 @pytest.mark.slow
+@pytest.mark.needs("pebble-challtestsrv", "dehydrated")
 def test_certificate_is_issued_and_renewed_under_load(serve, base, tmp_path):
     site = Site(base, tmp_path)
     site.write(with_tls=False)

@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from browser import CHROMIUM, Browser
+from browser import Browser
 from harness import wait_until
 from test_admin import Admin
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+pytestmark = pytest.mark.needs("chromium")
 
 CHARTS = ["traffic", "sources", "requests", "memory", "disk", "loop", "connections"]
 

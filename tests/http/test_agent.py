@@ -2,7 +2,6 @@
 
 import pathlib
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -244,7 +243,7 @@ backend nodes
         self.log.close()
 
 
-@pytest.mark.skipif(shutil.which("haproxy") is None, reason="there is no haproxy")
+@pytest.mark.needs("haproxy")
 def test_haproxy_follows(controlled, tmp_path):
     server, order = controlled()
     haproxy = Haproxy(tmp_path, server.address, address(server))

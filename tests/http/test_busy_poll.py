@@ -69,6 +69,7 @@ def test_an_idle_server_sleeps(start, us):
 
 
 @pytest.mark.parametrize("us, polls", [(0, False), (10000, True)])
+@pytest.mark.needs("strace")
 def test_polling_needs_the_key(start, release, tmp_path, us, polls):
     reason = strace.why_not()
     if reason:

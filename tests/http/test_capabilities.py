@@ -3,7 +3,6 @@ than to ask which pages of a file are in memory, else none."""
 
 import os
 import re
-import shutil
 import signal
 
 import pytest
@@ -40,8 +39,6 @@ def own():
 
 
 def setpriv(*args):
-    if not shutil.which("setpriv"):
-        pytest.skip("no setpriv")
     return ["setpriv", *args]
 
 
@@ -190,6 +187,7 @@ def test_the_filter_refuses_all_uses_except_residency_checks(inside, sandbox):
 
 @pytest.mark.skipif(ASKED_BY_NOBODY != "EPERM", reason="no cachestat, or one for everybody")
 @pytest.mark.parametrize("keep, answer", [(True, "0"), (False, "-1 EPERM")])
+@pytest.mark.needs("strace")
 def test_user_nobody_can_check_files_of_root(serve_conf, release, public, tmp_path, keep, answer):
     if strace.why_not():
         pytest.skip(strace.why_not())

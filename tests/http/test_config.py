@@ -347,6 +347,7 @@ def test_two_servers_cannot_share_a_port(serve, site):
 
 
 @pytest.mark.skipif(not processes.PROC, reason="a bound socket cannot begin to share its port there")
+@pytest.mark.needs("strace")
 def test_servers_that_start_together_cannot_share_a_port(site, release):
     """Each takes its time between the calls of its sockets."""
     if strace.why_not():

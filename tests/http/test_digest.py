@@ -277,6 +277,7 @@ def test_digests_pass_the_sandbox(serve_conf, root, debug):
 
 
 @pytest.mark.parametrize("on", [True, False])
+@pytest.mark.needs("strace")
 def test_attribute_is_read_by_the_pool_and_only_with_the_key(traced, root, tmp_path, on):  # noqa: F811
     conf = tmp_path / "p.conf"
     conf.write_text(harness.configuration({}, [("s", {"root": root, "digest": on}, {})]))

@@ -5,14 +5,13 @@ import json
 import os
 import random
 import re
-import shutil
 import subprocess
 import urllib.request
 
 import pytest
 
 import tls
-from browser import CHROMIUM, Browser
+from browser import Browser
 from harness import PATIENCE
 
 pytestmark = pytest.mark.once
@@ -45,18 +44,10 @@ def url(request, serve_conf, site, hashes):
     return "%s://localhost:%d/" % (request.param, server.address[1])
 
 
-def needs(program, others=False):
-    """others: one that `make test` does not install."""
-    if others and "CLIENTS_ALL" not in os.environ:
-        return pytest.mark.skip(reason="make test-clients")
-    return pytest.mark.skipif(not shutil.which(program), reason="no " + program)
-
-
 def hashes_of(where, names):
     return {name: hashlib.sha256((where / name).read_bytes()).hexdigest() for name in names}
 
 
-@needs("curl")
 def test_curl(url, hashes, tmp_path):
     if b"HTTP2" not in run("curl", "--version"):
         pytest.skip("a curl without HTTP/2")
@@ -74,7 +65,7 @@ def test_curl(url, hashes, tmp_path):
 
 
 @pytest.mark.slow
-@needs("nghttp")
+@pytest.mark.needs("nghttp")
 @pytest.mark.parametrize("more", [(), ("-w", "10"), ("-W", "12", "-c", "0"), ("-p", "256")])
 def test_nghttp(url, hashes, more):
     """All at once; with small windows, without a table of fields, with a priority."""
@@ -105,7 +96,8 @@ def secure(serve_conf, site, tmp_path):
     return server, "https://localhost:%d" % server.address[1], logged
 
 
-@needs("go", others=True)
+@pytest.mark.clients
+@pytest.mark.needs("go")
 def test_go(secure, site, hashes):
     """Hundreds at once: whole files, parts of them, and one of 64 MiB."""
     _, url, _ = secure
@@ -141,7 +133,8 @@ def connections(server):
     return int(re.search(r"^pagewise_http2_connections_total (\d+)", text, re.M).group(1))
 
 
-@needs(CHROMIUM or "chromium", others=True)
+@pytest.mark.clients
+@pytest.mark.needs("chromium")
 def test_chromium_loads_a_page_of_200_files_on_one_connection(secure, site):
     server, url, _ = secure
     (site / "small").mkdir()
@@ -177,8 +170,8 @@ SEEK = """(async () => {
 })()"""
 
 
-@needs("ffmpeg", others=True)
-@pytest.mark.skipif(not CHROMIUM, reason="no chromium")
+@pytest.mark.clients
+@pytest.mark.needs("ffmpeg", "chromium")
 def test_chromium_seeks_in_a_video(secure, site):
     _, url, logged = secure
     # Noise, so that it is too large to be fetched at once.

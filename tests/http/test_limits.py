@@ -213,7 +213,8 @@ def call_fails(server, call, error):
     assert b"(INJECTED)" in told, told
 
 
-@pytest.mark.skipif(bool(strace.why_not()), reason="strace is needed")
+@pytest.mark.needs("strace")
+@pytest.mark.skipif(bool(strace.why_not()), reason="nothing can be traced")
 @pytest.mark.parametrize(
     "error, text",
     [
@@ -240,7 +241,8 @@ def test_accept_is_repeated_after_a_lack_of_resources(server, error, text):
         line % re.escape("closing idle connections"), line % "pausing"))
 
 
-@pytest.mark.skipif(bool(strace.why_not()), reason="strace is needed")
+@pytest.mark.needs("strace")
+@pytest.mark.skipif(bool(strace.why_not()), reason="nothing can be traced")
 @pytest.mark.parametrize("error", ["ECONNABORTED", "EPROTO", "EINTR", "EPERM"])
 def test_failed_accept_of_one_client_is_ignored(server, error):
     """accept(2): errors of the new connection itself, or of a firewall."""

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import socket
 import stat
@@ -521,7 +520,6 @@ def test_check_creates_no_socket(site, path):
 # ------------------------------------------------------------------- other programs
 
 
-@pytest.mark.skipif(not shutil.which("curl"), reason="no curl")
 def test_curl_fetches_from_it(start, path):
     start()
     text = subprocess.run(["curl", "-s", "--unix-socket", path, "http://localhost/name"],

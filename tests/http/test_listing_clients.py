@@ -1,10 +1,8 @@
 """Programs that read listings as a file system: each name, none twice, nothing from elsewhere."""
 
-import importlib.util
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 
@@ -31,20 +29,6 @@ def run(*command, cwd=None, home=None, ok=(0,)):
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode in ok, (command, (done.stderr + done.stdout)[-3000:].decode(errors="replace"))
     return done
-
-
-def needs(program, others=False):
-    """others: one that `make test` does not install."""
-    if others and "CLIENTS_ALL" not in os.environ:
-        return pytest.mark.skip(reason="make test-clients")
-    return pytest.mark.skipif(not shutil.which(program), reason="no " + program)
-
-
-def needs_module(*names, others=False):
-    if others and "CLIENTS_ALL" not in os.environ:
-        return pytest.mark.skip(reason="make test-clients")
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
-    return pytest.mark.skipif(bool(missing), reason="no " + ", ".join(missing))
 
 
 class Data:
@@ -102,7 +86,7 @@ def mirrored(where, data, pages=False, lost=()):
     assert found == expected
 
 
-@needs("rclone")
+@pytest.mark.needs("rclone")
 def test_rclone(data, tmp_path):
     how = ("--config", "/dev/null", "--http-url", data.url, "--ca-cert", data.ca, "--retries", 1, "--low-level-retries", 1)
     run("rclone", "copy", ":http:", tmp_path / "copy", *how, home=data.home)
@@ -111,7 +95,7 @@ def test_rclone(data, tmp_path):
     data.check_requests()
 
 
-@needs("lftp")
+@pytest.mark.needs("lftp")
 def test_lftp(data, tmp_path):
     script = "set net:max-retries 1; set ssl:ca-file %s; open %s; " % (data.ca, data.url)
     lines = run("lftp", "-c", script + "cls -l", home=data.home).stdout.decode().splitlines()
@@ -127,7 +111,7 @@ def test_lftp(data, tmp_path):
 
 
 @pytest.mark.slow
-@needs("wget")
+@pytest.mark.needs("wget")
 def test_wget(data, tmp_path):
     """A later visit costs a 304 for each page and each file, once no change is too young for that."""
     how = ("wget", "-S", "-r", "-N", "-np", "-nH", "--ca-certificate", data.ca, "--tries", 1, data.url)
@@ -144,7 +128,7 @@ def test_wget(data, tmp_path):
     data.check_requests()
 
 
-@needs("wget2")
+@pytest.mark.needs("wget2")
 def test_wget2(data, tmp_path):
     """-4: where localhost is ::1 first, version 1.99 does not try the other one after a refusal."""
     run("wget2", "-4", "-q", "-r", "-N", "-np", "-nH", "--ca-certificate", data.ca, "--tries", 1, data.url,
@@ -153,7 +137,7 @@ def test_wget2(data, tmp_path):
     data.check_requests()
 
 
-@needs("aria2c")
+@pytest.mark.needs("aria2c")
 def test_aria2c(data, tmp_path):
     """Each name of the JSON listing, in parts; a file that was cut is continued."""
     entries = json.loads(run("curl", "-s", "--cacert", data.ca, data.url + "?format=json").stdout)
@@ -167,7 +151,6 @@ def test_aria2c(data, tmp_path):
     assert tree_of(out) == {name: body for name, body in data.files.items() if "/" not in name}
 
 
-@needs("curl")
 def test_curl_continues(data, tmp_path):
     body = data.files["x" * 200]
     (tmp_path / "f").write_bytes(body[:777])
@@ -194,7 +177,7 @@ def names(found):
 
 
 @pytest.mark.slow
-@needs_module("fsspec", "aiohttp", "requests")
+@pytest.mark.needs("fsspec", "aiohttp", "requests")
 def test_fsspec(data):
     """Its find() once climbed out of the directory until it died of recursion."""
     said = python(data, FSSPEC + """
@@ -214,7 +197,8 @@ json.dump({"glob": names(glob), "find": names(fs.find(url)), "deep": names(fs.gl
     data.check_requests()
 
 
-@needs_module("zarr", "fsspec", "aiohttp", "requests", others=True)
+@pytest.mark.clients
+@pytest.mark.needs("zarr", "fsspec", "aiohttp", "requests")
 @pytest.mark.parametrize("consolidated", [False, True])
 def test_zarr(serve_conf, site, tmp_path, consolidated):
     """Version 2 keeps what it knows of arrays in names that begin with a dot."""
@@ -235,7 +219,8 @@ def test_zarr(serve_conf, site, tmp_path, consolidated):
     assert said == b"499500 (1000,)\n"
 
 
-@needs_module("osgeo", others=True)
+@pytest.mark.clients
+@pytest.mark.needs("osgeo")
 def test_gdal(data, tmp_path):
     script = """
 from osgeo import gdal
@@ -256,7 +241,8 @@ json.dump({"names": sorted(urllib.parse.unquote(n) for n in found), "part": gdal
     data.check_requests()
 
 
-@needs("gdalinfo", others=True)
+@pytest.mark.clients
+@pytest.mark.needs("gdalinfo", "gdal_create")
 def test_gdalinfo(serve_conf, site, tmp_path):
     """It looks for files beside the one that it opens, in the listing."""
     run("gdal_create", "-of", "GTiff", "-outsize", 64, 32, "-bands", 1, "-burn", 7, site / "http image.tif")

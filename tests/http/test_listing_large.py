@@ -228,6 +228,7 @@ def test_listing_grows_large_and_small_again(serve, site):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("strace")
 def test_directory_is_read_and_closed_by_the_pool_alone(traced, large):
     """Of a listing that is read to its end, and of one whose client goes."""
     run = traced("--root", large, "--autoindex")

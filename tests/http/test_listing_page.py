@@ -10,7 +10,7 @@ import urllib.parse
 import pytest
 
 import tree as t
-from browser import CHROMIUM, Browser
+from browser import Browser
 from harness import request
 
 MTIME = 1795424531  # 2026-11-23 09:02:11 UTC
@@ -410,7 +410,7 @@ def test_header_of_a_large_listing_is_shown_as_well(headed, site):
 # ------------------------------------------------------------------- a browser
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+@pytest.mark.needs("chromium")
 @pytest.mark.parametrize("width, dark", [(1280, False), (1280, True), (390, False), (390, True)])
 def test_page_is_readable_on_a_screen_and_on_a_phone(listing, width, dark):
     with Browser() as browser:

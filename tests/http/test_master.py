@@ -198,6 +198,7 @@ class Dying:
 @pytest.mark.parametrize("ends", [True, False], ids=["ends", "hangs"])
 @pytest.mark.slow
 @pytest.mark.waits
+@pytest.mark.needs("strace")
 def test_next_one_is_not_started_before_the_killed_one_has_ended(leased, ends):
     """It has addresses that the next one needs.  One that does not end is not waited for for ever."""
     if strace.why_not():
@@ -292,7 +293,7 @@ def test_program_that_is_replaced_while_it_is_tested_is_tested_again(
     """The second one would not work: it may not get by on the test of the first."""
     (site / "name").write_text("one")
     server = serve("--root", site, "--workers", "1", binary=program)
-    go = tmp_path / "go"
+    go = tmp_path / "goes"
     script(program, 'while [ ! -e %s ]; do sleep 0.1; done\nexec %s "$@"\n'
            % (go, harness.PAGEWISE))
     server.signal(signal.SIGUSR2)
@@ -308,7 +309,7 @@ def test_upgrade_waits_for_a_start_that_is_under_way(serve, site, program, tmp_p
     """Its test ended well in the meantime."""
     (site / "name").write_text("one")
     leased = Leased(functools.partial(serve, binary=program), tmp_path / "conf", site, workers=1)
-    server, go = leased.server, tmp_path / "go"
+    server, go = leased.server, tmp_path / "goes"
     first, before = server.pid, running(server.master)
     script(program, 'if [ "$1" = -t ]; then\nwhile [ ! -e %s ]; do sleep 0.1; done\n'
            'echo configuration ok\nexit 0\nfi\nexec %s "$@"\n' % (go, harness.PAGEWISE))

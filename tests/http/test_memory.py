@@ -1,6 +1,5 @@
 """What an answer takes while it waits for its client."""
 
-import os
 import re
 import socket
 import time
@@ -61,14 +60,12 @@ def waiting(server, target, name=None):
 @pytest.mark.parametrize("name", [None, b"x-pad", b"accept", b"user-agent"],
                          ids=["small head", "head", "list", "logged head"])
 @pytest.mark.parametrize("size", [1000, 1 << 20, None], ids=["small", "large", "absent"])
-def test_a_stream_without_a_window_takes_4_kib_at_most(serve, site, size, name):
+def test_a_stream_without_a_window_takes_4_kib_at_most(serve, site, size, name, release):
     """Whatever its request took; what the log needs of that is cut."""
-    if not os.path.exists(harness.RELEASE):
-        pytest.skip("no release build")
     if size:
         (site / "file").write_bytes(b"x" * size)
     server = serve("--root", site, "--workers", "1", "--access-log", site / "log",
-                   binary=harness.RELEASE)
+                   binary=release)
     # What is kept for later is there after the first of them.
     clients = waiting(server, b"/file", name)
     before = memory(server)
@@ -94,12 +91,10 @@ def slow(server, number, fields):
 @pytest.mark.parametrize("fields", [{"User-Agent": 300 * "x"}, {"Cookie": 15000 * "x"},
                                     {"User-Agent": 14000 * "x", "Accept-Encoding": "x"}],
                          ids=["small head", "head", "logged head"])
-def test_a_slow_client_takes_5_kib_at_most(serve, site, fields):
-    if not os.path.exists(harness.RELEASE):
-        pytest.skip("no release build")
+def test_a_slow_client_takes_5_kib_at_most(serve, site, fields, release):
     (site / "file").write_bytes(b"x" * (8 << 20))
     server = serve("--root", site, "--workers", "1", "--access-log", site / "log",
-                   binary=harness.RELEASE)
+                   binary=release)
     clients = slow(server, CONNECTIONS, fields)
     before = memory(server)
     clients += slow(server, CONNECTIONS, fields)
@@ -111,13 +106,11 @@ def test_a_slow_client_takes_5_kib_at_most(serve, site, fields):
     assert 500 < taken <= MOST_1
 
 
-def test_a_head_that_is_refused_is_freed_while_its_error_waits(serve_conf, site, tmp_path):
+def test_a_head_that_is_refused_is_freed_while_its_error_waits(serve_conf, site, tmp_path, release):
     """16 KiB of a head that has no end, and an error page whose rate is low."""
-    if not os.path.exists(harness.RELEASE):
-        pytest.skip("no release build")
     (tmp_path / "page.html").write_bytes(b"x" * (256 << 10))
     server = serve_conf({"workers": 1, "access_log": tmp_path / "log", "error_page": ["431 page.html"]},
-                        [("s", {"root": site, "rate": "1K"}, {})], binary=harness.RELEASE)
+                        [("s", {"root": site, "rate": "1K"}, {})], binary=release)
     head = harness.request("/", fields={"X": 20000 * "x"})[:16 << 10]
 
     def refused():
@@ -137,12 +130,10 @@ def test_a_head_that_is_refused_is_freed_while_its_error_waits(serve_conf, site,
     assert 500 < taken <= MOST_1
 
 
-def test_an_idle_session_of_http2_keeps_no_frames(serve_conf, site):
+def test_an_idle_session_of_http2_keeps_no_frames(serve_conf, site, release):
     """Heads of 8 KB fill half of the buffer in which libnghttp2 assembles frames."""
-    if not os.path.exists(harness.RELEASE):
-        pytest.skip("no release build")
     server = serve_conf({"workers": 1}, [("s", {"root": site, "redirect": ["/old/* /new/*"]}, {})],
-                        binary=harness.RELEASE)
+                        binary=release)
     block = b"".join(raw.literal(n, v) for n, v in (
         (b":method", b"HEAD"), (b":scheme", b"http"), (b":authority", b"localhost")))
     block += b"\0\x05:path" + string(b"/old/" + 8000 * b"Z")
@@ -197,15 +188,13 @@ def secure(server):
 @pytest.mark.parametrize("client, number, least", [(unfinished, 1500, 20 << 20), (streams, 100, 20 << 20),
                                                    (secure, 700, 5 << 20)],
                          ids=["heads", "streams", "tls"])
-def test_memory_goes_back_within_10_s_when_the_clients_have_left(serve_conf, site, tmp_path, client, number, least):
-    if not os.path.exists(harness.RELEASE):
-        pytest.skip("no release build")
+def test_memory_goes_back_within_10_s_when_the_clients_have_left(serve_conf, site, tmp_path, client, number, least, release):
     (site / "file").write_bytes(b"x" * (8 << 20))
     top = {"workers": 1}
     if client is secure:
         tls.make_pair(tmp_path / "pair")
         top.update(listen=["127.0.0.1:0 tls"], certificate=[tmp_path / "pair"])
-    server = serve_conf(top, [("s", {"root": site}, {})], binary=harness.RELEASE)
+    server = serve_conf(top, [("s", {"root": site}, {})], binary=release)
     client(server).close()
     idle = resident(server)
     clients = [client(server) for _ in range(number)]

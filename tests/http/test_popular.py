@@ -1,7 +1,6 @@
 """popular: the paths that are asked for most, as a list and as a map for HAProxy."""
 
 import json
-import shutil
 import subprocess
 import time
 
@@ -132,7 +131,7 @@ def test_invalid_number_is_an_error(tmp_path, value, cause):
     assert run.code == 1 and ":1: popular: " in run.err, run.err
 
 
-@pytest.mark.skipif(shutil.which("haproxy") is None, reason="there is no haproxy")
+@pytest.mark.needs("haproxy")
 def test_haproxy_takes_the_map(counting, tmp_path):
     server, admin = counting()
     server.get("/a")

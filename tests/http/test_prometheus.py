@@ -36,11 +36,6 @@ scrape_configs:
 """
 
 
-def needs(program):
-    return pytest.mark.skipif(not shutil.which(program),
-                              reason=f"no {program}: Debian's package prometheus, conf/install-deps.sh test")
-
-
 def rules():
     """(record or alert, expression) of each rule; the file has no other blocks of text."""
     found, text = [], open(RULES, encoding="utf-8").read()
@@ -72,7 +67,7 @@ def expressions():
         yield (expr.replace("$job", ".*").replace("$instance", ".*").replace("$__rate_interval", "5m"))
 
 
-@needs("promtool")
+@pytest.mark.needs("promtool")
 def test_rules_are_valid_and_alert_as_expected(tmp_path):
     shutil.copy(RULES, tmp_path)
     shutil.copy(os.path.join(HERE, "rules.test.yml"), tmp_path)
@@ -144,9 +139,9 @@ def evict(path):
     os.close(fd)
 
 
-@needs("prometheus")
+@pytest.mark.needs("prometheus")
 @pytest.mark.slow
-def test_each_expression_has_data(serve_conf, tmp_path, prometheus):
+def test_each_expression_has_data(serve_conf, tmp_path, prometheus, release):
     site = tmp_path / "site"
     site.mkdir()
     (site / "a").write_bytes(bytes(1 << 20))
@@ -156,7 +151,7 @@ def test_each_expression_has_data(serve_conf, tmp_path, prometheus):
     servers = [serve_conf({"workers": 1, "listen": ["127.0.0.1:0", "127.0.0.1:0 tls"], "admin": "127.0.0.1:0",
                            "tier": tier, "tier_size": "64M",
                            "agent": "127.0.0.1:0", "certificate": [tls.PAIRS.for_user(None)]},
-                          [("s", {"root": site}, {})], binary=harness.RELEASE) for tier in tiers]
+                          [("s", {"root": site}, {})], binary=release) for tier in tiers]
     p = prometheus([ADMIN.search(s.output)[1].removeprefix("http://").rstrip("/") for s in servers])
     missing = list(dict.fromkeys(expressions()))
     assert len(missing) > 25

@@ -3,7 +3,6 @@
 import json
 import random
 import re
-import shutil
 import signal
 import subprocess
 import threading
@@ -380,7 +379,6 @@ def test_many_at_a_time(start):
         assert line["target"] == "/small?" + line["remote"]
 
 
-@pytest.mark.skipif(not shutil.which("curl"), reason="no curl")
 def test_curl_sends_a_header(start):
     logged = start()
     url = "http://%s:%d/small" % logged.server.address

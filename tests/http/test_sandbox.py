@@ -590,6 +590,7 @@ def test_only_root_can_use_chroot(public):
 
 
 @as_root
+@pytest.mark.needs("strace")
 def test_large_pages_are_read_as_user_nobody(serve, release, public, tmp_path):
     """os_fetch_folio opens files again by way of /proc."""
     trace = os.path.join(str(tmp_path), "trace")
@@ -607,6 +608,7 @@ def test_large_pages_are_read_as_user_nobody(serve, release, public, tmp_path):
 
 
 @as_root
+@pytest.mark.needs("strace")
 def test_server_process_ends_with_its_master_until_it_is_ready(serve, release, public, tmp_path):
     """To become another user takes that back."""
     if strace.why_not():

@@ -7,7 +7,6 @@ are then what they were.
 import os
 import re
 import resource
-import shutil
 import subprocess
 import threading
 import time
@@ -31,8 +30,7 @@ MODES = {
     "ranges": ["-R", "-a", "1", "-b", "3000"],
 }
 
-pytestmark = [pytest.mark.once, pytest.mark.skipif(
-    not shutil.which("slowhttptest"), reason="there is no slowhttptest")]
+pytestmark = [pytest.mark.once, pytest.mark.needs("slowhttptest")]
 
 
 @pytest.fixture(scope="module", autouse=True)

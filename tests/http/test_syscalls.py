@@ -19,6 +19,8 @@ import tree as t
 from harness import request, wait_until
 from hot import Hot
 
+pytestmark = pytest.mark.needs("strace")
+
 SIZE = 2 * t.MIB + 3
 TAIL = SIZE % (512 * t.KIB)  # behind the last chunk: is copied, and the file compared before it is sent
 HEAP_FILES, HEAP_SIZE = 60, 60000  # more than glibc gives a thread at first, 132 KiB
@@ -349,6 +351,7 @@ def disk():
         shutil.rmtree(base, ignore_errors=True)
 
 
+@mounts.NEEDS["ext4"]
 def test_cold_name_is_looked_up_by_another_thread(traced, disk):
     """Nothing of the file system is in memory: not even the name."""
     os.makedirs(os.path.join(disk.files, "a/b"))

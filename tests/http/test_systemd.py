@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -182,7 +181,7 @@ def test_restarts_with_a_held_socket_lose_no_request(serve, give, conf, site):
 # ------------------------------------------------------------------ systemd's own programs
 
 
-@pytest.mark.skipif(not shutil.which("systemd-socket-activate"), reason="no systemd-socket-activate")
+@pytest.mark.needs("systemd-socket-activate")
 def test_systemd_gives_the_socket_and_the_first_client_waits(conf, free_port):
     """It listens, and becomes the server when somebody connects."""
     port = free_port()
@@ -205,7 +204,7 @@ def test_systemd_gives_the_socket_and_the_first_client_waits(conf, free_port):
 
 
 @pytest.mark.once
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
+@pytest.mark.needs("systemd-analyze")
 def test_units_are_what_systemd_understands(tmp_path):
     """But for the program, which is not installed."""
     units = []

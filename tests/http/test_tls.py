@@ -426,6 +426,7 @@ def test_a_client_leaves_without_close_notify(start):
 # --------------------------------------------------------------------- others
 
 
+@pytest.mark.needs("gnutls-cli")
 def test_gnutls(start):
     server = start()
     done = subprocess.run(

@@ -8,13 +8,12 @@ import io
 import json
 import os
 import random
-import shutil
 import subprocess
 
 import pytest
 
 import harness
-from browser import CHROMIUM, Browser
+from browser import Browser
 from certificates import Authority
 from harness import PATIENCE, request, wait_until
 
@@ -109,13 +108,6 @@ def run(*command, data=None):
     return done.stdout
 
 
-def needs(program, others=False):
-    """others: one that `make test` does not install."""
-    if others and "CLIENTS_ALL" not in os.environ:
-        return pytest.mark.skip(reason="make test-clients")
-    return pytest.mark.skipif(not shutil.which(program), reason="no " + program)
-
-
 def in_parallel(of):
     """What it returns for each version."""
     with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -157,7 +149,6 @@ class Rest(io.BufferedIOBase):
         self.read, self.readline, self.readinto = stream.read, stream.readline, stream.readinto
 
 
-@needs("curl")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_curl(case, site, tmp_path, version):
     rounds = []
@@ -176,7 +167,6 @@ def test_curl(case, site, tmp_path, version):
                resumes=version == "1.3")  # of 1.2 it knows session ids alone
 
 
-@needs("openssl")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.slow
 def test_openssl(case, site, tmp_path, version):
@@ -190,7 +180,7 @@ def test_openssl(case, site, tmp_path, version):
     case.check(found, version)
 
 
-@needs("gnutls-cli")
+@pytest.mark.needs("gnutls-cli")
 @pytest.mark.slow
 def test_gnutls(case, site):
     """Its first connection asks for nothing; the second one resumes it.  It takes three seconds for
@@ -205,14 +195,16 @@ def test_gnutls(case, site):
         ("TLSv" + version, "resumed") for version in VERSIONS}
 
 
-@needs("java", others=True)
+@pytest.mark.clients
+@pytest.mark.needs("java")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_java(case, site, version):
     case.check(run("java", os.path.join(HERE, "Client.java"), case.url, site.root.path, version,
                    *site.jobs).decode().split(), version)
 
 
-@needs("go", others=True)
+@pytest.mark.clients
+@pytest.mark.needs("go")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_go(case, site, version):
     case.check(run("go", "run", os.path.join(HERE, "client.go"), case.url, site.root.path, version,
@@ -231,7 +223,8 @@ FETCH = """(async () => {
 })()"""
 
 
-@needs(CHROMIUM or "chromium", others=True)
+@pytest.mark.clients
+@pytest.mark.needs("chromium")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_chromium(serve, site, version):
     """It has several connections, each of which ends after some answers."""

@@ -2,7 +2,6 @@
 
 import random
 import re
-import shutil
 import socket
 import subprocess
 
@@ -99,7 +98,7 @@ backend nodes
         self.log.close()
 
 
-@pytest.mark.skipif(shutil.which("haproxy") is None, reason="there is no haproxy")
+@pytest.mark.needs("haproxy")
 @pytest.mark.parametrize("servers, nodes", [
     ([("a", ""), ("b", ""), ("c", ""), ("d", "")], "a,b,c,d"),
     ([("a", "weight 100"), ("b", "weight 256"), ("c", "id 9 weight 70"), ("d", "id 1048575 weight 90")], "a:100,b:256,c=9:70,d=1048575:90"),

@@ -156,6 +156,7 @@ def test_file_system_without_attributes_is_reported_once():
 
 
 @pytest.mark.slow
+@mounts.NEEDS["ext4"]
 def test_full_disk_ends_it_with_one_message():
     with mounts.full({"f%d" % i: b"%d" % i for i in range(20)}) as top:
         done = run("-j", "1", top, code=1)

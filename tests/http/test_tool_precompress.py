@@ -311,6 +311,7 @@ def test_file_that_changes_while_it_is_read_gets_no_sibling(tmp_path):
     assert undone(file, ".br", 8 << 20)[:7] == b"changed"
 
 
+@mounts.NEEDS["ext4"]
 def test_full_disk_ends_it_with_one_message_and_nothing_of_a_sibling_stays():
     data = os.urandom(20000).hex().encode()
     with mounts.full({"f%d.txt" % i: data for i in range(20)}) as top:

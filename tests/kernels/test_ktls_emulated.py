@@ -3,7 +3,6 @@
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 
@@ -12,7 +11,6 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUN = os.path.join(HERE, "run")
 UNIT = os.path.join(HERE, "..", "..", "build", "debug", "unit", "test_sink")  # the runner wants one
-TOOLS = ("qemu-system-x86_64", "busybox", "cpio", "mkfs.ext4")
 SECONDS = 900  # at most; it takes one and a half minutes
 
 pytestmark = [
@@ -20,8 +18,7 @@ pytestmark = [
     pytest.mark.plain("each server there has TLS by its own configuration"),
     pytest.mark.skipif(platform.machine() != "x86_64", reason="the kernels are for x86_64"),
     pytest.mark.skipif(os.geteuid() != 0, reason="not root: it may not read all of this machine"),
-    *(pytest.mark.skipif(shutil.which(tool) is None, reason="no %s: conf/install-deps.sh kernels" % tool)
-      for tool in TOOLS)]
+    pytest.mark.needs("qemu-system-x86_64", "busybox", "cpio", "mkfs.ext4")]
 
 
 def test_ktls():

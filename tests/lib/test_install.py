@@ -123,11 +123,12 @@ def compared(stored):
                           capture_output=True, text=True, check=False, timeout=300)
 
 
+@pytest.mark.needs("abidiff")
 def test_an_abi_change_is_detected(tmp_path):
     """lint-abi, with what a release had promised if its pw_send had been smaller."""
     stored = os.path.join(harness.TREE, f"lib/abi/libpagewise-{os.uname().machine}.abi")
-    if not shutil.which("abidiff") or not os.path.exists(stored):
-        pytest.skip("abidiff is not there (conf/install-deps.sh lint), or no interface of this processor")
+    if not os.path.exists(stored):
+        pytest.skip("no interface of this processor")
     with open(stored, encoding="utf-8") as f:
         text = f.read()
     changed, n = re.subn(r"(name='pw_send' size-in-bits=)'(\d+)'",

@@ -3,7 +3,6 @@
 import importlib.machinery
 import importlib.util
 import pathlib
-import shutil
 import subprocess
 
 import pytest
@@ -42,7 +41,6 @@ def git(tree, *args):
                           check=True, stdout=subprocess.PIPE, timeout=30).stdout.decode().strip()
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 def test_which_commits_are_checked(tmp_path):
     def commit(*paragraphs):
         git(tmp_path, "commit", "--quiet", "--allow-empty", *(w for p in paragraphs for w in ("-m", p)))

@@ -3,7 +3,6 @@ package them."""
 
 import os
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -15,7 +14,7 @@ from ports import free_port  # a fixture
 from test_examples import BIG, HOT
 from test_slowfs import Slowfs, slow  # a fixture
 
-pytestmark = [pytest.mark.once, pytest.mark.xdist_group("rust")]
+pytestmark = [pytest.mark.once, pytest.mark.needs("cargo"), pytest.mark.xdist_group("rust")]
 CRATES = os.path.join(harness.TREE, "lib/bindings/rust")
 BUILD = os.path.join(harness.TREE, "build")
 ENV = {**os.environ, "CARGO_TARGET_DIR": os.path.join(BUILD, "cargo"), "PAGEWISE_LIB_DIR": BUILD,
@@ -30,8 +29,6 @@ def cargo(*words, **options):
 @pytest.fixture(scope="module")
 def examples():
     """The directory of what cargo built, without a warning."""
-    if not shutil.which("cargo"):
-        pytest.skip("no cargo here")
     if cargo("fetch", "--locked", "--offline").returncode != 0:
         fetched = cargo("fetch", "--locked", CARGO_NET_RETRY="0", CARGO_HTTP_TIMEOUT="10")
         if fetched.returncode != 0:

@@ -5,7 +5,6 @@ import hashlib
 import itertools
 import os
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -180,7 +179,6 @@ def curl(server, name, target, *options):
     return done.stdout
 
 
-@pytest.mark.skipif(not shutil.which("curl"), reason="no curl")
 @pytest.mark.parametrize("listen,options", [
     ("h2", ["--http2-prior-knowledge"]), ("tls", ["--http2"]), ("tls", ["--http1.1"])])
 def test_the_same_comes_by_http2_and_tls(both, root, listen, options):

@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -48,8 +47,6 @@ def serve(slow, fast, nginx):  # noqa: F811
 
 @pytest.fixture
 def curl():
-    if not shutil.which("curl"):
-        pytest.skip("no curl")
     with contextlib.ExitStack() as undo:
         def start(server, target):
             child = subprocess.Popen(
