@@ -188,7 +188,7 @@ def test_access_log_needs_its_directory(tmp_path):
     where = "pagewise: %s:2: " % path
     cause = "cannot open the access log %s/none/log: its directory does not exist; create it\n" % tmp_path
     assert (run.code, run.err) == (1, where + cause)
-    run = Finished("-c", path)
+    run = Finished("-c", path, "--listen", "127.0.0.1:0")
     assert (run.code, run.err) == (1, where + cause)
     path, run = check(tmp_path, SITE, "--access-log", "none/log")
     assert run.code == 1 and run.err.startswith("pagewise: cannot open the access log none/log")

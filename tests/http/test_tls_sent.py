@@ -242,6 +242,7 @@ def test_ticket_and_response_share_a_segment(start, site):
         while not response.endswith(b"\r\n\r\nsmall"):
             came.write(sock.recv(1 << 16))
             with contextlib.suppress(ssl.SSLWantReadError):
-                response += peer.read(1 << 16)
+                while data := peer.read(1 << 16):
+                    response += data
         assert segments(sock) == before + 1
     end(server)
