@@ -44,12 +44,21 @@ def start(serve_conf, site, tmp_path, pairs):
     return start
 
 
+def served(server):
+    """A busy machine may not finish a handshake within a short head_timeout: then the client comes again."""
+    def asked():
+        try:
+            return server.get("/small").body == b"small"
+        except ConnectionResetError:
+            return False
+
+    wait_until(asked, "a response")
+
+
 def end(server):
     """No connection is left behind, and it serves."""
     wait_until(lambda: connections(server) == 0, "all connections to end")
-    with server.connect() as c:
-        assert c.ask("/small").body == b"small"
-        c.finish()
+    served(server)
 
 
 def raw(server, source=None):
