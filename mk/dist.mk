@@ -37,10 +37,12 @@ test-deb:
 	@+$(SUBMAKE) dist
 	@$(PYTHON) tests/packages/run --dist $(DIST) $(ARGS) $(SUITES)
 
-# The README's two commands where nothing is installed: tests/packages/fresh.
+# The README's two commands where nothing is installed, and every test.
 test-fresh:
-	@sh conf/install-deps.sh roots test
-	@$(PYTHON) tests/packages/fresh $(ARGS) $(SUITES)
+	@sh conf/install-deps.sh roots
+	@for suite in $(SUITES); do \
+		sh conf/bare-root.sh $$suite "make run" "make check" "make test" || exit 1; \
+	done
 
 # Built and run without a registry: tests/packages/image.
 image: deb
