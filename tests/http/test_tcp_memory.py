@@ -12,6 +12,7 @@ import pytest
 
 import h2_raw as raw
 import harness
+import hot
 import tree as t
 from harness import request, wait_until
 from limits import QUIET, figure, limited
@@ -113,7 +114,8 @@ ASKED = pytest.mark.parametrize("target, n", [
 
 def warm(server):
     """What is small is answered the short way then: once its last change is 2 s old."""
-    def hot():
+    hot.needed()
+    def is_hot():
         before = figure(server, "pagewise_hot_requests_total")
         with server.connect() as c:
             for target in ("/small", "/middle", "/big") * 2:
@@ -121,7 +123,7 @@ def warm(server):
             c.finish()
         return figure(server, "pagewise_hot_requests_total") == before + 4
 
-    wait_until(hot, "hot answers")
+    wait_until(is_hot, "hot answers")
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+import hot
 import tls
 import tls_peer
 from harness import request, wait_until
@@ -190,6 +191,8 @@ def test_a_file_that_is_rewritten_while_its_record_waits_for_the_socket(start, s
     server = start(hot_set=hot_set, ktls="off")
 
     def warm(c):
+        if hot_set:
+            hot.needed()
         wait_until(lambda: c.ask("/f").body == old and
                    (not hot_set or figure(server, "pagewise_hot_requests_total") > 0), "the file to be hot")
 
