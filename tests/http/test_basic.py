@@ -295,7 +295,7 @@ def test_many_clients_cannot_fill_the_queue_for_others(start):
 
 def test_first_try_of_a_client_goes_before_those_of_many_that_guess(start):
     """They fill the queue with a first try each, and the newest of these is verified first."""
-    server = start(workers=1)
+    server = start(workers=1, disk_timeout=120)
     guesses = [("127.0.1.%d" % i, credentials("slow", "no%d" % i)) for i in range(1, 90)]
     connections = []
     for source, fields in guesses:
