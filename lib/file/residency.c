@@ -87,16 +87,23 @@ residency_try_some(const struct pw_file *file, off_t off, off_t end)
 	return os_nowait(file->fil_fd, end - 1, 1) == 1 ? -1 : end - 1;
 }
 
+/* Maps the file for mincore, once.  Returns false if it cannot be mapped. */
+static bool
+residency_has_map(struct pw_file *file)
+{
+	if (file_priv(file)->fp_map == NULL)
+		file_priv(file)->fp_map =
+		    os_map(file->fil_fd, 0, (size_t)file->fil_size);
+	return file_priv(file)->fp_map != NULL;
+}
+
 /*
  * Checks by mincore on a mapping of the file, or switches to the pool if the file cannot be mapped.
  */
 static bool
 residency_ask_mincore(struct pw_file *file, off_t off, off_t len)
 {
-	if (file_priv(file)->fp_map == NULL)
-		file_priv(file)->fp_map =
-		    os_map(file->fil_fd, 0, (size_t)file->fil_size);
-	if (file_priv(file)->fp_map == NULL) {
+	if (!residency_has_map(file)) {
 		file_priv(file)->fp_ask = OS_ASK_FETCH;
 		return false;
 	}
@@ -140,7 +147,9 @@ residency_is_proved(const struct pw_file *file, off_t off, off_t end)
 
 /*
  * cachestat also counts pages whose read is in flight.  Any process may have begun the read, or the kernel's
- * read-ahead when this loop sent other pages.  So each page is tried until all are proved to be up to date.
+ * read-ahead when this loop sent other pages.  So each page is checked until all are proved to be up to date:
+ * by mincore where cachestat is permitted, since a page that RWF_NOWAIT reads counts as used twice when it is
+ * sent.
  */
 static bool
 residency_ask_nowait(struct pw_file *file, off_t off, off_t len)
@@ -149,11 +158,17 @@ residency_ask_nowait(struct pw_file *file, off_t off, off_t len)
 
 	if (!residency_may_use_nowait(file, off, len))
 		return false;
-	if (!file_priv(file)->fp_mincore)
+	if (file_priv(file)->fp_mincore)
+		return true;
+	if (residency_is_proved(file, off, end))
 		file_priv(file)->fp_refused =
-		    residency_is_proved(file, off, end)
-			? residency_try_some(file, off, end)
-			: residency_try_each(file, off, end);
+		    residency_try_some(file, off, end);
+	else if (file_priv(file)->fp_cachestat && residency_has_map(file))
+		return os_mincore(file_priv(file)->fp_map, off, (size_t)len) ==
+		       1;
+	else
+		file_priv(file)->fp_refused =
+		    residency_try_each(file, off, end);
 	return file_priv(file)->fp_refused < 0;
 }
 

@@ -98,6 +98,9 @@ send_now(struct exchange *ex, const char *text, size_t len)
 	return false;
 }
 
+static const union sockaddr_any client = {
+    .in = {.sin_family = AF_INET, .sin_port = 4711}};
+
 static void
 begin(struct stream *sm)
 {
@@ -109,6 +112,7 @@ begin(struct stream *sm)
 	struct exchange *ex = exchange_create(&many->my_service, &ops, sm);
 
 	assert_non_null(ex);
+	ex->ex_peer = &client.sa;
 	sm->sm_sink.sk_ops = &sinks;
 	sm->sm_ex = ex;
 	ex->ex_sock = -1;
