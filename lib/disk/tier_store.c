@@ -294,7 +294,7 @@ int
 tier_store_write(struct tier *ti, struct tier_record *tr, const void *from)
 {
 	const size_t len = tier_store_sums_len(tr);
-	struct tier_sums ts;
+	struct tier_sums ts = {0};
 	size_t i;
 	int error;
 

@@ -112,8 +112,8 @@ lend_choose(struct pw_fetch *ft)
 	if (ft->ft_cache == PW_CACHE_AUTO) {
 		admission_sent(pool_admission(lp->lp_pool), &lp->lp_noted,
 		    ft->ft_file, (off_t)ft->ft_have);
-		verdict =
-		    admission_judge(pool_admission(lp->lp_pool), ft->ft_file, 0);
+		verdict = admission_judge(
+		    pool_admission(lp->lp_pool), ft->ft_file, 0);
 	} else if (ft->ft_cache == PW_CACHE_DROP)
 		verdict = ADMISSION_GOES;
 	ld->ld_drops = verdict == ADMISSION_GOES;

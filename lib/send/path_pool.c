@@ -34,8 +34,7 @@ pool_path_take(struct pw_send *s, int state)
 bool
 pw_send_take_back(struct pw_send *s)
 {
-	int state =
-	    __atomic_load_n(&send_priv(s)->ss_lent, __ATOMIC_SEQ_CST);
+	int state = __atomic_load_n(&send_priv(s)->ss_lent, __ATOMIC_SEQ_CST);
 
 	return state == LENT_NOT || state == LENT_BACK ||
 	       pool_path_take(s, LENT_BACK);

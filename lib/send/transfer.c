@@ -19,10 +19,10 @@
 static off_t
 transfer_window(const struct pw_send *s)
 {
-	size_t size = WINDOW_LEAST;
+	size_t size = WINDOW_LEAST, window = send_priv(s)->ss_window;
 
-	if (send_priv(s)->ss_window <= send_reach(s))
-		return (off_t)send_priv(s)->ss_window;
+	if (window > 0 && window <= send_reach(s))
+		return (off_t)window;
 	while (2 * size <= send_reach(s))
 		size *= 2;
 	return (off_t)size;

@@ -252,7 +252,7 @@ def test_failed_accept_of_one_client_is_ignored(server, error):
     assert server.messages == ""
 
 
-@pytest.mark.skipif(bool(strace.why_not()), reason="strace is needed")
+@pytest.mark.needs("strace")
 def test_a_loop_that_cannot_wait_for_events_is_replaced(server):
     old = server.pid
     with call_fails(server, "epoll_wait", "EBADF:when=1"):
@@ -267,7 +267,7 @@ def test_a_loop_that_cannot_wait_for_events_is_replaced(server):
     server.discard()
 
 
-@pytest.mark.skipif(bool(strace.why_not()), reason="strace is needed")
+@pytest.mark.needs("strace")
 def test_a_signal_to_a_loop_that_fails_is_repeated(serve, site):
     """That of a disk thread, which has fetched, and that of the main thread, at the end."""
     # Leaks are not looked for under strace.
