@@ -22,11 +22,32 @@
 #define DIRECT_LEAST   ((size_t)512 << 10)
 #define DIRECT_SETTLED 2 /* minimum age of a file's times, seconds */
 
-/* Returns the chain of the file's windows. */
-static struct window **
-fetch_window_chain(struct pw_device *dv, uint64_t ino)
+#define FETCH_WIDE \
+	UINT64_MAX /* piece of windows that cross a multiple of OS_FOLIO */
+
+/* Returns the piece of OS_FOLIO bytes that contains the range, or FETCH_WIDE. */
+static uint64_t
+fetch_piece(off_t off, off_t end)
 {
-	return &dv->dv_windows[(ino * 0x9e3779b97f4a7c15U) >> 56];
+	uint64_t piece = (uint64_t)off / OS_FOLIO;
+
+	return piece == (uint64_t)(end - 1) / OS_FOLIO ? piece : FETCH_WIDE;
+}
+
+/* Returns the chain of the file's windows in this piece.  One chain for each file would have thousands. */
+static struct window **
+fetch_window_chain(struct pw_device *dv, uint64_t ino, uint64_t piece)
+{
+	return &dv->dv_windows[((ino + piece) * 0x9e3779b97f4a7c15U) >> 56];
+}
+
+static struct window **
+fetch_chain_of(const struct window *win)
+{
+	off_t end = win->win_off + (off_t)win->win_job.job_len;
+
+	return fetch_window_chain(win->win_device, win->win_key.pk_ino,
+	    fetch_piece(win->win_off, end));
 }
 
 /*
@@ -388,7 +409,7 @@ fetch_window_unlink(struct window *win)
 {
 	struct window **p;
 
-	p = fetch_window_chain(win->win_device, win->win_key.pk_ino);
+	p = fetch_chain_of(win);
 	while (*p != win)
 		p = &(*p)->win_next;
 	*p = win->win_next;
@@ -426,20 +447,34 @@ fetch_has_range(
 	return win->win_off <= off && win_end >= end;
 }
 
-/* Returns a window that covers the range as `match` requires, or NULL.  The device's lock is held. */
 static struct window *
-fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
-    off_t end, enum fetch_match match)
+fetch_window_find_in(struct pw_device *dv, const struct pw_file *file,
+    off_t off, off_t end, enum fetch_match match, uint64_t piece)
 {
 	const struct pins_key key = pins_key(file);
 	struct window *win;
 
-	win = *fetch_window_chain(dv, file->fil_ino);
+	win = *fetch_window_chain(dv, file->fil_ino, piece);
 	for (; win != NULL; win = win->win_next)
 		if (pins_same_key(&win->win_key, &key) &&
 		    fetch_has_range(win, off, end, match))
 			break;
 	return win;
+}
+
+/* Returns a window that covers the range as `match` requires, or NULL.  The device's lock is held. */
+static struct window *
+fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
+    off_t end, enum fetch_match match)
+{
+	uint64_t piece = fetch_piece(off, end);
+	struct window *win =
+	    fetch_window_find_in(dv, file, off, end, match, piece);
+
+	return win != NULL || piece == FETCH_WIDE
+		   ? win
+		   : fetch_window_find_in(
+			 dv, file, off, end, match, FETCH_WIDE);
 }
 
 static bool
@@ -489,7 +524,7 @@ fetch_window_enqueue(const struct window *like, enum admit admit,
 		free(win);
 		return error;
 	}
-	chain = fetch_window_chain(win->win_device, win->win_key.pk_ino);
+	chain = fetch_chain_of(win);
 	win->win_next = *chain;
 	*chain = win;
 	*out = win;
