@@ -20,6 +20,13 @@ h2_session_conf_of(const struct h2 *h2)
 
 /* ----------------------------------------------------------- begin and end */
 
+/*
+ * libnghttp2 1.57, and distributions' patches of older versions, have this function and a limit of resets;
+ * others have neither.
+ */
+void nghttp2_option_set_stream_reset_rate_limit(
+    nghttp2_option *, uint64_t burst, uint64_t rate) __attribute__((weak));
+
 static nghttp2_option *
 h2_session_options(void)
 {
@@ -31,7 +38,9 @@ h2_session_options(void)
 	nghttp2_option_set_no_closed_streams(op, 1);
 	nghttp2_option_set_max_outbound_ack(op, ACKS);
 	/* flood.h limits resets by their cost; libnghttp2 counts them. */
-	nghttp2_option_set_stream_reset_rate_limit(op, UINT32_MAX, UINT32_MAX);
+	if (nghttp2_option_set_stream_reset_rate_limit != NULL)
+		nghttp2_option_set_stream_reset_rate_limit(
+		    op, UINT32_MAX, UINT32_MAX);
 	nghttp2_option_set_builtin_recv_extension_type(
 	    op, NGHTTP2_PRIORITY_UPDATE);
 	return op;

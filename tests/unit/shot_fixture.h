@@ -14,7 +14,7 @@
 
 #define MIB	((size_t)1 << 20)
 #define LEN_MAX (4 * MIB)
-#define OFF_MAX (600 * KIB)
+#define OFFSET_END (600 * KIB)
 #define MANY	10000000 /* steps: it does not get anywhere */
 
 /* Where a path does two things, by what can be known of the file. */
@@ -37,7 +37,7 @@ static const struct way {
     {"copy", OS_ASK_UNKNOWN},
 };
 
-static char memory[LEN_MAX], content[OFF_MAX + LEN_MAX];
+static char memory[LEN_MAX], content[OFFSET_END + LEN_MAX];
 
 struct shot {
 	struct xfer sh_xfer;

@@ -132,7 +132,7 @@ is_sent(size_t m, size_t l, size_t most)
 static void
 each_shape(struct fixture *fx, size_t most, each_f f)
 {
-	struct pw_file *file = new_file(fx, "f", OFF_MAX + LEN_MAX);
+	struct pw_file *file = new_file(fx, "f", OFFSET_END + LEN_MAX);
 	const struct way *wy;
 	struct shot sh;
 	size_t m, l, n = 0;
@@ -302,7 +302,7 @@ random_shot(struct fixture *fx, struct shot *sh, struct pw_file *file)
 	size_t mem = random_size(), len = least(random_size(), LEN_MAX);
 
 	begin(sh, fx, &ways[below(COUNT(ways))], below(8) == 0 ? NULL : file,
-	    mem, (off_t)below(OFF_MAX), (off_t)len);
+	    mem, (off_t)below(OFFSET_END), (off_t)len);
 	sh->sh_xfer.xf_send.snd_readahead = random_window();
 	sh->sh_xfer.xf_send.snd_more = fake.fk_more = below(2) == 0;
 	sh->sh_random = true;
@@ -321,7 +321,7 @@ static void
 random_shapes_to_random_sockets(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", OFF_MAX + LEN_MAX);
+	struct pw_file *file = new_file(fx, "f", OFFSET_END + LEN_MAX);
 	unsigned i, done = 0, full = 0, waits = 0;
 	struct shot sh;
 	bool fails;
@@ -349,7 +349,7 @@ static void
 after_cancel_there_is_one_completion_and_an_error(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", OFF_MAX + LEN_MAX);
+	struct pw_file *file = new_file(fx, "f", OFFSET_END + LEN_MAX);
 	unsigned i, n, pending = 0;
 	enum pw_send_status status;
 	struct shot sh;
