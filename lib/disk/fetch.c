@@ -515,7 +515,7 @@ fetch_window_enqueue(const struct window *like, enum admit admit,
 	*win = *like;
 	win->win_job.job_run = fetch_window_run;
 	win->win_job.job_done = fetch_window_done;
-	win->win_job.job_client = w->wt_client >= POOL_LAST ? 0 : w->wt_client;
+	win->win_job.job_client = pool_client(w);
 	if (win->win_device->dv_sweep != NULL)
 		win->win_job.job_place = sweep_place(win->win_device->dv_sweep,
 		    win->win_key.pk_ino, win->win_off);

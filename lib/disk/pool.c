@@ -395,7 +395,8 @@ pool_job_finish(struct pw_device *dv, struct job *job, int error)
 		job->job_done(job, error,
 		    now - (shares_is_crowd(job->job_kind) ? job->job_began
 							  : job->job_since));
-	pw_histogram_add(&dv->dv_wait, now - job->job_since);
+	if (!job->job_left)
+		pw_histogram_add(&dv->dv_wait, now - job->job_since);
 	shares_end(&dv->dv_shares, job, now);
 	if (job->job_kind == JOB_LONG)
 		dv->dv_long -= job->job_len;
@@ -498,12 +499,14 @@ pool_job_cancel(struct job *job)
 static struct job *
 pool_choose_wanted(struct pw_device *dv, uint64_t now)
 {
+	unsigned moved = 0;
 	struct job *job;
 
 	while ((job = pool_choose(dv, now)) != NULL && job->job_queued &&
-	       job->job_client != POOL_LAST && pool_job_is(job, POOL_LAST) &&
-	       !pool_job_was_left(job))
-		shares_defer(&dv->dv_shares, job, now);
+	       moved++ < SHARES_DEFERS && job->job_client != POOL_LAST &&
+	       pool_job_is(job, POOL_LAST) && !pool_job_is(job, POOL_LEFT))
+		if (!shares_defer(&dv->dv_shares, job, now))
+			break;
 	return job;
 }
 
@@ -520,6 +523,8 @@ pool_job_next(struct pw_device *dv)
 	if (job->job_queued)
 		shares_take(&dv->dv_shares, job);
 	shares_begin(&dv->dv_shares, job, now);
+	if (job->job_ref != NULL)
+		*job->job_ref = NULL;
 	if (pool_job_was_left(job))
 		pool_job_cancel(job);
 	if (dv->dv_sweep != NULL)
@@ -620,8 +625,7 @@ pool_have_thread(struct pw_device *dv, enum job_kind kind)
 void
 pool_await(struct job *job, struct pw_loop *lp, struct pw_waiter *w)
 {
-	if (w->wt_client >= POOL_LAST)
-		w->wt_client = 0;
+	w->wt_client = pool_client(w);
 	w->wt_loop = lp;
 	w->wt_next = job->job_waiters;
 	job->job_waiters = w;
@@ -638,6 +642,26 @@ void
 pool_defer(struct pw_waiter *w)
 {
 	__atomic_store_n(&w->wt_client, POOL_LAST, __ATOMIC_RELAXED);
+}
+
+unsigned
+pool_client(const struct pw_waiter *w)
+{
+	unsigned client = __atomic_load_n(&w->wt_client, __ATOMIC_RELAXED);
+
+	return client < POOL_LAST ? client : 0;
+}
+
+void
+pool_join(struct pw_device *dv, struct job **ref, struct pw_waiter *w,
+    unsigned client)
+{
+	meter_lock(&dv->dv_lock);
+	if (*ref != NULL) {
+		__atomic_store_n(&w->wt_client, client, __ATOMIC_RELAXED);
+		shares_join(&dv->dv_shares, *ref, client, clock_now());
+	}
+	pthread_mutex_unlock(&dv->dv_lock);
 }
 
 int
@@ -669,8 +693,7 @@ pool_submit(struct pw_device *dv, struct job *job, enum admit admit,
 	int error;
 
 	job->job_waiters = NULL;
-	job->job_client =
-	    w == NULL || w->wt_client >= POOL_LAST ? 0 : w->wt_client;
+	job->job_client = w == NULL ? 0 : pool_client(w);
 	meter_lock(&dv->dv_lock);
 	error = pool_enqueue(dv, job, admit);
 	if (error == 0 && w != NULL)

@@ -56,6 +56,9 @@ struct job {
 	unsigned job_client; /* wt_client of the first waiter, or 0 */
 	/* connection that the job counts for, until the job ends */
 	struct share *job_share;
+	enum job_kind job_plain; /* job_kind outside the crowd */
+	/* the caller's pointer to the job, which becomes NULL when the job begins, or NULL */
+	struct job **job_ref;
 	uint64_t job_began;  /* time at which the job began, microseconds */
 	uint64_t job_charge; /* expected time, which shares_begin counted */
 	bool job_queued;     /* true while the job is in struct shares */
@@ -89,8 +92,18 @@ int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
  */
 void pool_leave(struct pw_waiter *);
 
-/* Lets the jobs of other clients go first, until a waiter joins that does not.  Loop's thread. */
+/* Lets the jobs of other clients go first, until another client joins.  Loop's thread. */
 void pool_defer(struct pw_waiter *);
+
+/*
+ * Notes that another client also waits for the job at *ref, by the waiter of the job.  *ref is the job_ref
+ * of the job, and guarded by the device's lock.  Does nothing if the job has begun.  Loop's thread.
+ */
+void pool_join(
+    struct pw_device *, struct job **ref, struct pw_waiter *, unsigned client);
+
+/* Returns wt_client, or 0 if pool_leave or pool_defer was called. */
+unsigned pool_client(const struct pw_waiter *);
 
 /* wt_client of waiters for which pool_leave or pool_defer was called */
 #define POOL_LEFT UINT_MAX

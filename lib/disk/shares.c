@@ -22,7 +22,7 @@ shares_init(struct shares *sh)
 static struct share *
 shares_get(struct shares *sh, struct share *of, unsigned number)
 {
-	unsigned chain = (number * 0x9e3779b1U) >> 24;
+	unsigned chain = (number * 0x9e3779b1U) >> 22;
 	struct share *shr;
 	size_t i;
 
@@ -79,7 +79,7 @@ static bool
 shares_crowds(const struct share *conn)
 {
 	return conn->shr_number != 0 &&
-	       (conn->shr_crowd > 0 || conn->shr_light >= SHARES_JOBS ||
+	       (conn->shr_crowd > 0 ||
 		   conn->shr_client->shr_light >= SHARES_CLIENT);
 }
 
@@ -97,7 +97,7 @@ shares_insert(struct shares *sh, struct share *conn, struct job *job)
 	enum job_kind kind = job->job_kind;
 	struct share *client = conn->shr_client;
 
-	if (TAILQ_EMPTY(&sh->sh_rings[kind]) && sh->sh_used[kind] < sh->sh_now)
+	if (sh->sh_waiting[kind]++ == 0 && sh->sh_used[kind] < sh->sh_now)
 		sh->sh_used[kind] = sh->sh_now;
 	if (TAILQ_EMPTY(&client->shr_lines[kind].li_ring))
 		TAILQ_INSERT_TAIL(
@@ -110,7 +110,7 @@ shares_insert(struct shares *sh, struct share *conn, struct job *job)
 	shares_count(conn, job, 1);
 	shares_count(client, job, 1);
 	client->shr_queued++;
-	job->job_other = conn->shr_number != 0 && conn->shr_crowd == 0;
+	job->job_other = conn->shr_number != 0 && client->shr_crowd == 0;
 	sh->sh_others += job->job_other;
 	sh->sh_last += conn->shr_number == POOL_LAST;
 	job->job_queued = true;
@@ -158,11 +158,19 @@ static void
 shares_move(struct shares *sh, struct job *job, struct share *conn,
     enum job_kind kind, uint64_t now_us)
 {
+	struct share *client = conn->shr_client;
+
+	/* Both may be new, and those of the job may be the same. */
+	conn->shr_jobs++;
+	client->shr_jobs++;
 	shares_take(sh, job);
+	sh->sh_waiting[job->job_kind]--;
 	shares_release(sh, job, now_us);
 	job->job_kind = kind;
 	job->job_client = conn->shr_number;
 	shares_insert(sh, conn, job);
+	conn->shr_jobs--;
+	client->shr_jobs--;
 }
 
 int
@@ -176,6 +184,7 @@ shares_add(struct shares *sh, struct job *job, unsigned most)
 		shares_put(conn);
 		return -EAGAIN;
 	}
+	job->job_plain = job->job_kind;
 	job->job_kind = shares_kind(conn, job->job_kind);
 	shares_insert(sh, conn, job);
 	return 0;
@@ -185,8 +194,7 @@ void
 shares_join(
     struct shares *sh, struct job *job, unsigned client, uint64_t now_us)
 {
-	enum job_kind kind =
-	    job->job_kind == JOB_CROWD_OPEN ? JOB_OPEN : JOB_NEW;
+	enum job_kind kind = job->job_plain;
 	struct share *conn;
 
 	if (!job->job_queued || !shares_is_crowd(job->job_kind))
@@ -201,17 +209,17 @@ shares_join(
 	shares_move(sh, job, conn, kind, now_us);
 }
 
-void
+bool
 shares_defer(struct shares *sh, struct job *job, uint64_t now_us)
 {
-	enum job_kind kind =
-	    job->job_kind == JOB_OPEN || job->job_kind == JOB_CROWD_OPEN
-		? JOB_CROWD_OPEN
-		: JOB_CROWD_NEW;
+	bool lookup = job->job_plain == JOB_OPEN || job->job_plain == JOB_AGAIN;
 	struct share *conn = shares_connection(sh, POOL_LAST);
 
-	if (conn != NULL)
-		shares_move(sh, job, conn, kind, now_us);
+	if (conn == NULL)
+		return false;
+	shares_move(
+	    sh, job, conn, lookup ? JOB_CROWD_OPEN : JOB_CROWD_NEW, now_us);
+	return true;
 }
 
 struct job *
@@ -231,7 +239,9 @@ shares_crowd_may(const struct shares *sh, unsigned threads, uint64_t now_us)
 {
 	bool others =
 	    sh->sh_others > 0 || now_us < sh->sh_others_at + SHARES_LATELY;
-	unsigned most = others ? threads / SHARES_THREADS : threads * 3 / 4;
+	unsigned most = others && sh->sh_longest > SHARES_FAST
+			    ? threads / SHARES_THREADS
+			    : threads * 3 / 4;
 
 	return sh->sh_crowd < (most > 0 ? most : 1);
 }
@@ -247,11 +257,22 @@ shares_begin(struct shares *sh, struct job *job, uint64_t now_us)
 {
 	enum job_kind kind = job->job_kind;
 
+	sh->sh_waiting[kind]--;
 	sh->sh_now = sh->sh_used[kind];
 	job->job_began = now_us;
 	job->job_charge = sh->sh_cost[kind];
 	sh->sh_used[kind] += job->job_charge;
 	sh->sh_crowd += shares_is_crowd(kind);
+}
+
+/* Follows the longest of the last times, except those of jobs that found everything in memory. */
+static void
+shares_note_time(struct shares *sh, uint64_t us)
+{
+	if (us > sh->sh_longest)
+		sh->sh_longest = us;
+	else if (us >= SHARES_READS)
+		sh->sh_longest -= sh->sh_longest / 64;
 }
 
 void
@@ -262,11 +283,14 @@ shares_end(struct shares *sh, struct job *job, uint64_t now_us)
 
 	if (took > SHARES_LONGEST)
 		took = SHARES_LONGEST;
+	if (!job->job_left && kind != JOB_LONG && kind != JOB_SHORT)
+		shares_note_time(sh, took);
 	if (shares_is_crowd(kind)) {
 		took *= SHARES_COST;
 		sh->sh_crowd--;
 	}
 	sh->sh_used[kind] += took - job->job_charge;
-	sh->sh_cost[kind] += took / 8 - sh->sh_cost[kind] / 8;
+	if (!job->job_left)
+		sh->sh_cost[kind] += took / 8 - sh->sh_cost[kind] / 8;
 	shares_release(sh, job, now_us);
 }

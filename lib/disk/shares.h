@@ -9,12 +9,12 @@
  *
  * Clients: within a kind clients take turns, and so do the connections of a client.
  *
- * Crowds: a connection that has SHARES_JOBS lookups and first windows, or a client that has
- * SHARES_CLIENT of them, joins the crowd with its further ones.  The crowd has kinds of its own, whose
- * time counts SHARES_COST times.  While others have jobs, or had one lately, the crowd occupies
- * 1/SHARES_THREADS of the threads, since each read of a disk waits for all reads that were submitted
- * before; else three quarters, which leaves threads for others.  A connection stays in the crowd until
- * it has no job there, so its requests keep their order.  Jobs of clients that have closed their side
+ * Crowds: a client that has SHARES_CLIENT lookups and first windows joins the crowd with its further
+ * ones.  The crowd has kinds of its own, whose time counts SHARES_COST times, and occupies at most three
+ * quarters of the threads, which leaves threads for others.  Where some jobs take longer than SHARES_FAST, each
+ * read waits for all reads that were submitted before; so there, while others have jobs, or had one
+ * lately, the crowd occupies 1/SHARES_THREADS of the threads.  A connection stays in the crowd until it
+ * has no job there, so its requests keep their order.  Jobs of clients that have closed their side
  * (POOL_LAST) are in the crowd as those of one client.
  *
  * Jobs of client 0 take turns as one client, which never joins the crowd.  The device's lock guards
@@ -27,20 +27,29 @@
 
 #include "lib/disk/pool.h"
 
-#define SHARES_JOBS    4
-#define SHARES_CLIENT  8 /* a browser has six connections */
-#define SHARES_COST    4
-#define SHARES_THREADS 16
-#define SHARES_LATELY \
-	1000000 /* others "have jobs" for this long after their last one, us */
-#define SHARES_LONGEST 1000000 /* a job counts for at most this time, us */
-#define SHARES_QUEUE   8 /* 1/SHARES_QUEUE of the queue is for one client */
-#define SHARES_CHAINS  256
-#define SHARES_CONNECTION \
-	12 /* low bits of a client's number, which tell its connections apart */
+/* lookups and first windows of a client outside the crowd */
+#define SHARES_CLIENT	  4
+#define SHARES_COST	  4
+#define SHARES_THREADS	  16
+#define SHARES_FAST	  5000	  /* microseconds */
+#define SHARES_READS	  50	  /* least time of a job that reads, us */
+#define SHARES_LATELY	  1000000 /* microseconds */
+#define SHARES_LONGEST	  1000000 /* a job counts for at most this time, us */
+#define SHARES_DEFERS	  16	  /* jobs that a thread defers at a time */
+#define SHARES_QUEUE	  8 /* 1/SHARES_QUEUE of the queue is for one client */
+#define SHARES_CHAINS	  1024
+/* low bits of a client's number, which tell its connections apart */
+#define SHARES_CONNECTION 12
 
 TAILQ_HEAD(jobs, job);
 TAILQ_HEAD(share_ring, share);
+
+/* Jobs of one kind of a client or a connection. */
+struct share_line {
+	TAILQ_ENTRY(share) li_next; /* link in the client's or device's ring */
+	struct share_ring li_ring; /* a client's connections with queued jobs */
+	struct jobs li_jobs;	   /* a connection's queued jobs */
+};
 
 /* A client or one of its connections; freed with its last job. */
 struct share {
@@ -51,28 +60,26 @@ struct share {
 	unsigned shr_queued;
 	unsigned shr_light; /* lookups and first windows outside the crowd */
 	unsigned shr_crowd; /* jobs in the crowd */
-	struct {
-		TAILQ_ENTRY(share)
-		li_next; /* in the ring of the client or the device */
-		struct share_ring
-		    li_ring;	     /* connections with jobs, of a client */
-		struct jobs li_jobs; /* queued jobs, of a connection */
-	} shr_lines[JOB_KINDS];
+	struct share_line shr_lines[JOB_KINDS];
 };
 
 struct shares {
-	struct share_ring sh_rings
-	    [JOB_KINDS]; /* clients with queued jobs; the first is next */
-	uint64_t sh_used
-	    [JOB_KINDS]; /* time of threads, with the cost of running jobs, us */
-	uint64_t sh_cost[JOB_KINDS]; /* moving average of a job's time, us */
-	uint64_t
-	    sh_now; /* sh_used of the kind that began last, before its job */
-	uint64_t sh_others_at; /* time at which others last had jobs, us */
-	unsigned
-	    sh_others; /* queued and running jobs of connections outside the crowd */
-	unsigned sh_last;  /* queued jobs of POOL_LAST */
-	unsigned sh_crowd; /* running jobs of the crowd */
+	/* clients with queued jobs of each kind; the first is next */
+	struct share_ring sh_rings[JOB_KINDS];
+	/* jobs that have not begun, also those in a sweep */
+	unsigned sh_waiting[JOB_KINDS];
+	/* time of threads, with the expected time of running jobs, us */
+	uint64_t sh_used[JOB_KINDS];
+	uint64_t sh_cost[JOB_KINDS]; /* average time of a job, us */
+	/* time of the longest of the last lookups and first windows, us */
+	uint64_t sh_longest;
+	/* sh_used of the kind that began last, before its job */
+	uint64_t sh_now;
+	/* queued and running jobs of clients outside the crowd */
+	unsigned sh_others;
+	uint64_t sh_others_at; /* time at which one of these last ended, us */
+	unsigned sh_last;      /* queued jobs of POOL_LAST */
+	unsigned sh_crowd;     /* running jobs of the crowd */
 	LIST_HEAD(, share) sh_chains[SHARES_CHAINS];
 };
 
@@ -91,8 +98,8 @@ int shares_add(struct shares *, struct job *, unsigned most);
 void shares_join(
     struct shares *, struct job *, unsigned client, uint64_t now_us);
 
-/* Moves a queued job to the crowd, as one of POOL_LAST. */
-void shares_defer(struct shares *, struct job *, uint64_t now_us);
+/* Moves a queued job to the crowd, as one of POOL_LAST.  Returns false if memory is short. */
+bool shares_defer(struct shares *, struct job *, uint64_t now_us);
 
 /* Returns the next job of the kind, or NULL. */
 struct job *shares_first(const struct shares *, enum job_kind);
@@ -110,7 +117,7 @@ bool shares_before(const struct shares *, enum job_kind a, enum job_kind b);
 void shares_take(struct shares *, struct job *);
 void shares_begin(struct shares *, struct job *, uint64_t now_us);
 
-/* Ends a running job. */
+/* Ends a running job.  The time of a job that did not run (job_left) is in no average. */
 void shares_end(struct shares *, struct job *, uint64_t now_us);
 
 static inline bool

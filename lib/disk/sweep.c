@@ -116,10 +116,11 @@ sweep_end(struct sweep *sw, const struct job *job, uint64_t now_us)
 		return;
 	if (job->job_kind == JOB_NEW)
 		sweep_remove_new(sw, job);
-	if (sw->sw_running > 0) {
+	if (sw->sw_running == 0)
+		return;
+	if (!job->job_left)
 		sweep_measure(sw, job->job_len, now_us);
-		sw->sw_running--;
-	}
+	sw->sw_running--;
 }
 
 size_t

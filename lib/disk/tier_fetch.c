@@ -210,7 +210,7 @@ tier_fetch_find(
 
 static int
 tier_fetch_start(struct tiered *td, const struct window *like, off_t from,
-    size_t len, struct tier_job **out)
+    size_t len, unsigned client, struct tier_job **out)
 {
 	struct tier_job *tj = calloc(1, sizeof(*tj));
 	int error;
@@ -221,6 +221,7 @@ tier_fetch_start(struct tiered *td, const struct window *like, off_t from,
 	tj->tj_job.job_done = tier_fetch_done;
 	tj->tj_job.job_kind = like->win_job.job_kind;
 	tj->tj_job.job_len = len;
+	tj->tj_job.job_client = client;
 	tj->tj_tiered = td;
 	tj->tj_from = from;
 	tj->tj_key = tier_fetch_key(like);
@@ -271,7 +272,11 @@ tier_fetch_from_tier(struct tiered *td, const struct window *like,
 	meter_lock(&dv->dv_lock);
 	tj = tier_fetch_find(td, like, from, len);
 	if (tj == NULL)
-		error = tier_fetch_start(td, like, from, len, &tj);
+		error =
+		    tier_fetch_start(td, like, from, len, pool_client(w), &tj);
+	else
+		shares_join(
+		    &dv->dv_shares, &tj->tj_job, pool_client(w), clock_now());
 	if (error == 0) {
 		tier_fetch_extend(&tj->tj_window, like);
 		pool_await(&tj->tj_job, lp, w);

@@ -32,8 +32,8 @@ struct entry {
 	uint64_t en_used;
 	enum os_resolve en_resolve; /* mode of a disk thread's lookup */
 	bool en_attribute;	    /* true if lookups read the attribute */
-	/* true while a lookup is pending; then the entry is not on fc_lru */
-	bool en_opening;
+	/* the pending lookup, or NULL; while it is pending, the entry is not on fc_lru */
+	struct opening *en_opening;
 	struct awaited en_opens;
 	char en_path[];
 };
@@ -58,9 +58,11 @@ struct opening {
 	struct pw_waiter og_waiter;
 	struct pw_loop *og_loop;
 	struct entry *og_entry;
-	bool og_attribute;     /* true if the lookup reads the attribute */
-	bool og_had;	       /* true if og_old is set */
-	unsigned og_client;    /* wt_client of the first open */
+	bool og_attribute;  /* true if the lookup reads the attribute */
+	bool og_had;	    /* true if og_old is set */
+	unsigned og_client; /* wt_client of the first open */
+	struct pw_device *og_device;
+	struct job *og_job;    /* the job until it begins (pool_join) */
 	struct pw_file og_old; /* copy of *en_file; owns nothing */
 	uint64_t og_began;
 	struct found og_found;
@@ -296,7 +298,7 @@ open_cache_opening_deliver(struct pw_loop *lp, struct entry *en, int error)
 	struct opens *opens = &aw.aw_opens;
 	struct pw_open *op;
 
-	en->en_opening = false;
+	en->en_opening = NULL;
 	en->en_opens.aw_waiter = NULL;
 	open_cache_entry_list(lp->lp_files, en);
 	TAILQ_CONCAT(opens, &en->en_opens.aw_opens, op_link);
@@ -307,7 +309,8 @@ open_cache_opening_deliver(struct pw_loop *lp, struct entry *en, int error)
 		if (error == 0)
 			pw_file_ref(en->en_file);
 	}
-	if (error != 0)
+	/* A cancelled lookup tells nothing about a file that was found before. */
+	if (error != 0 && (error != -ECANCELED || en->en_file == NULL))
 		open_cache_entry_remove(lp->lp_files, en);
 	while ((op = TAILQ_FIRST(opens)) != NULL) {
 		TAILQ_REMOVE(opens, op, op_link);
@@ -334,14 +337,19 @@ open_cache_opening_submit(struct opening *og)
 		return -ENOMEM;
 	oj->oj_job.job_run = open_cache_open_run;
 	oj->oj_opening = og;
+	oj->oj_job.job_ref = &og->og_job;
+	og->og_job = &oj->oj_job;
+	og->og_device =
+	    pool_device(lp->lp_pool, og->og_entry->en_root->rt_dev, kind);
 	og->og_waiter.wt_client = og->og_client;
 	oj->oj_job.job_kind =
 	    og->og_entry->en_file != NULL ? JOB_AGAIN : JOB_OPEN;
 	error = pool_submit(
-	    pool_device(lp->lp_pool, og->og_entry->en_root->rt_dev, kind),
-	    &oj->oj_job, ADMIT_NEW, lp, &og->og_waiter);
-	if (error != 0)
+	    og->og_device, &oj->oj_job, ADMIT_NEW, lp, &og->og_waiter);
+	if (error != 0) {
+		og->og_job = NULL;
 		free(oj);
+	}
 	return error;
 }
 
@@ -369,11 +377,12 @@ static void
 open_cache_opening_done(struct pw_waiter *w)
 {
 	struct opening *og = (struct opening *)w;
+	struct pw_open *op = TAILQ_FIRST(&og->og_entry->en_opens.aw_opens);
 	int error = w->wt_error;
 
 	/* An open came after all others were cancelled. */
-	if (error == -ECANCELED &&
-	    !TAILQ_EMPTY(&og->og_entry->en_opens.aw_opens)) {
+	if (error == -ECANCELED && op != NULL) {
+		og->og_client = op->op_waiter.wt_client;
 		error = open_cache_opening_submit(og);
 		if (error == 0)
 			return;
@@ -419,7 +428,7 @@ open_cache_opening_start(struct pw_loop *lp, struct entry *en, unsigned client)
 		free(og);
 		return error;
 	}
-	en->en_opening = true;
+	en->en_opening = og;
 	en->en_opens.aw_waiter = &og->og_waiter;
 	open_cache_entry_unlist(lp->lp_files, en);
 	return 0;
@@ -431,6 +440,15 @@ open_cache_open_wait(struct entry *en, struct pw_open *op)
 	TAILQ_INSERT_TAIL(&en->en_opens.aw_opens, op, op_link);
 	op->op_others = &en->en_opens;
 	return -EINPROGRESS;
+}
+
+/* Waits for the pending lookup, which then also belongs to this open's client. */
+static int
+open_cache_open_join(struct entry *en, struct pw_open *op)
+{
+	pool_join(en->en_opening->og_device, &en->en_opening->og_job,
+	    &en->en_opening->og_waiter, op->op_waiter.wt_client);
+	return open_cache_open_wait(en, op);
 }
 
 /* Also releases op_file: an open whose completion is being delivered has a reference already. */
@@ -540,7 +558,7 @@ pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
 		if (op->op_attribute)
 			en->en_attribute = true;
 		if (en->en_opening)
-			return open_cache_open_wait(en, op);
+			return open_cache_open_join(en, op);
 		if (now_us < en->en_file->fil_checked + PW_FRESH_US &&
 		    open_cache_entry_is_whole(en) && file_is_fresh(en->en_file))
 			return open_cache_open_give(en, op);

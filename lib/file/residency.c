@@ -25,6 +25,9 @@
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
 
+/* Bytes up to which RWF_NOWAIT tries each page, since mapping a file takes longer. */
+#define FEW_PAGES ((off_t)16 << 10)
+
 /* Maximum size of a file with fp_mapped, bytes; fp_mapped of such a file takes 8 MiB. */
 #define MAPPED_MOST ((off_t)4 << 40)
 
@@ -163,7 +166,8 @@ residency_ask_nowait(struct pw_file *file, off_t off, off_t len)
 	if (residency_is_proved(file, off, end))
 		file_priv(file)->fp_refused =
 		    residency_try_some(file, off, end);
-	else if (file_priv(file)->fp_cachestat && residency_has_map(file))
+	else if (len > FEW_PAGES && file_priv(file)->fp_cachestat &&
+		 residency_has_map(file))
 		return os_mincore(file_priv(file)->fp_map, off, (size_t)len) ==
 		       1;
 	else

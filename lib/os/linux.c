@@ -540,7 +540,11 @@ linux_give_way(int nicer)
 
 	if (attr.sa_nice > NICEST)
 		attr.sa_nice = NICEST;
-	syscall(SYS_sched_setattr, 0, &attr, 0);
+	if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0)
+		return;
+	/* A container's filter may know only these. */
+	sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
+	setpriority(PRIO_PROCESS, 0, attr.sa_nice);
 }
 
 void

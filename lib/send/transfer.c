@@ -85,7 +85,7 @@ transfer_admit(const struct pw_send *s)
 	return s->snd_begun || s->snd_sent > 0 ? ADMIT_BEGUN : ADMIT_NEW;
 }
 
-/* Returns JOB_NEW for a first window, which runs before next windows, as in pool_fetch. */
+/* Returns JOB_NEW for a first window, as in pool_fetch. */
 static enum job_kind
 transfer_kind(const struct pw_send *s, enum job_kind kind)
 {

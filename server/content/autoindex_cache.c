@@ -303,14 +303,17 @@ autoindex_cache_made(struct pw_waiter *w)
 	struct entry *en = autoindex_cache_of_task((struct pw_task *)w);
 	struct waiting waiting = STAILQ_HEAD_INITIALIZER(waiting);
 	struct listing *li;
+	int error = w->wt_error;
 
 	/* A request came after all others were cancelled. */
-	if (w->wt_error == -ECANCELED && atomic_load(&en->en_wanted) > 0 &&
-	    pw_task_run(w->wt_loop, en->en_place.pl_dev, &en->en_task) == 0)
-		return;
+	if (error == -ECANCELED && atomic_load(&en->en_wanted) > 0) {
+		error =
+		    pw_task_run(w->wt_loop, en->en_place.pl_dev, &en->en_task);
+		if (error == 0)
+			return;
+	}
 	en->en_making = false;
-	en->en_error =
-	    w->wt_error == 0 ? autoindex_cache_take_text(en) : w->wt_error;
+	en->en_error = error == 0 ? autoindex_cache_take_text(en) : error;
 	free(en->en_buf.b_data);
 	en->en_buf = (struct buf){0};
 	/* The attempt may have taken seconds, so the lifetime of its error starts now. */
@@ -318,7 +321,10 @@ autoindex_cache_made(struct pw_waiter *w)
 		en->en_at = clock_now();
 	STAILQ_CONCAT(&waiting, &en->en_waiting);
 	STAILQ_FOREACH(li, &waiting, li_link)
-	autoindex_cache_give(en, li);
+	{
+		autoindex_cache_give(en, li);
+		li->li_entry = NULL;
+	}
 	if (autoindex_cache_worth_keeping(en))
 		autoindex_cache_keep(en->en_listings, en);
 	else
@@ -341,7 +347,9 @@ autoindex_cache_await(struct entry *en, struct listing *li)
 void
 autoindex_cache_leave(struct listing *li)
 {
-	atomic_fetch_sub(&li->li_entry->en_wanted, 1);
+	if (li->li_entry != NULL)
+		atomic_fetch_sub(&li->li_entry->en_wanted, 1);
+	li->li_entry = NULL;
 }
 
 static int

@@ -254,11 +254,13 @@ exchange_client(const struct exchange *ex)
 static inline unsigned
 exchange_client_number(const struct exchange *ex)
 {
-	unsigned client = client_number(client_key(exchange_client(ex)));
-
+	uint64_t key = client_key(exchange_client(ex));
 	/* Each connection has a bucket. */
-	return (client & ~0xfffU) |
-	       client_number((uintptr_t)ex->ex_bucket) >> 20;
+	unsigned connection = client_number((uintptr_t)ex->ex_bucket);
+
+	/* Connections of a Unix socket belong to many clients. */
+	return key == 0 ? connection
+			: (client_number(key) & ~0xfffU) | connection >> 20;
 }
 
 /* Registers the kind of a wait.  Always returns false, so that callers can return the result. */

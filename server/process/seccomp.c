@@ -159,6 +159,8 @@ static const struct {
     /* for this process or thread only; limits can be read, but not set */
     EQUAL("sched_getaffinity", 0, 0),
     EQUAL("sched_setattr", 0, 0),
+    EQUAL("sched_setscheduler", 0, 0),
+    BOTH("setpriority", 0, PRIO_PROCESS, 1, 0),
     BOTH("getpriority", 0, PRIO_PROCESS, 1, 0),
     BOTH("prlimit64", 0, 0, 2, 0),
     /* SO_LINGER makes a close a reset; listen_listen resets the option on listening sockets */

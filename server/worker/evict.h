@@ -3,7 +3,7 @@
  * thread.
  *
  * evict closes connections in this order:
- * 1. a connection that waits for the disk, whose client has closed its side and may have left;
+ * 1. a connection that waits for a disk or a password, whose client has closed its side;
  * 2. a lingering connection whose client has acknowledged the last response (sched_ops.unacked);
  * 3. an idle connection whose client has acknowledged the last response, or that has been idle for
  *    EVICT_LAST_US and has at most 64 KiB in flight;

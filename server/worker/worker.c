@@ -103,7 +103,8 @@ worker_report_refused(struct worker *wk)
 	    !message_rate_due(&wk->wk_refused_rate, clock_now()))
 		return;
 	log_warn(wk->wk_service.svc_log,
-	    "%llu requests refused: a disk's queue is full; spread the files "
+	    "%llu requests refused: a disk's queue, or a client's share of it, "
+	    "is full; spread the files "
 	    "over more disks, or limit the clients (client_rate)",
 	    (unsigned long long)(refused - wk->wk_refused));
 	wk->wk_refused = refused;

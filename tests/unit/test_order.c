@@ -344,9 +344,9 @@ a_window_that_another_client_requests_leaves_the_crowd(void **state)
 	off_t page;
 
 	latch_shut(&la, dv, fx->fx_loop);
-	for (page = 1; page <= SHARES_JOBS + 1; page++)
+	for (page = 1; page <= SHARES_CLIENT + 1; page++)
 		fetch_page(file, page, 2 << SHARES_CONNECTION, &waiters[page]);
-	page = SHARES_JOBS + 1;
+	page = SHARES_CLIENT + 1;
 	assert_int_equal(kind_of_window(dv, page), JOB_CROWD_NEW);
 	fetch_page(file, page, 2 << SHARES_CONNECTION, &waiters[MOST]);
 	assert_int_equal(kind_of_window(dv, page), JOB_CROWD_NEW);

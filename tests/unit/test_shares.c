@@ -77,6 +77,20 @@ next_of(const struct bench *be, enum job_kind low, enum job_kind high)
 	return shares_before(&be->be_shares, low, high) ? low : high;
 }
 
+/* Makes the device one whose jobs take this long. */
+static void
+make_slow(struct bench *be, uint64_t us)
+{
+	int i;
+
+	for (i = 0; i < 64; i++) {
+		be->be_n = 0;
+		add(be, 0, JOB_NEW);
+		run(be, JOB_NEW, us);
+	}
+	be->be_n = 0;
+}
+
 /* Ends all jobs, after which no client may be left. */
 static int
 teardown_bench(void **state)
@@ -195,31 +209,23 @@ jobs_of_a_connection_keep_their_order(void **state)
 }
 
 static void
-a_connection_with_many_jobs_joins_the_crowd(void **state)
-{
-	struct bench *be = *state;
-
-	assert_int_equal(add_some(be, CLIENT, JOB_OPEN, SHARES_JOBS - 1), 0);
-	assert_int_equal(add_some(be, CLIENT, JOB_NEW, 3), 2);
-	assert_int_equal(add_some(be, CLIENT, JOB_OPEN, 1), 1);
-	/* Others do not, and these kinds never. */
-	assert_int_equal(add_some(be, CLIENT + 1, JOB_NEW, 1), 0);
-	assert_int_equal(add_some(be, 2 * CLIENT, JOB_NEW, 1), 0);
-	assert_int_equal(add_some(be, CLIENT, JOB_LONG, 8), 0);
-	assert_int_equal(add_some(be, CLIENT, JOB_AGAIN, 8), 0);
-}
-
-static void
 a_client_with_many_jobs_joins_the_crowd(void **state)
 {
 	struct bench *be = *state;
 	unsigned i;
 
 	for (i = 1; i <= SHARES_CLIENT; i++)
-		assert_int_equal(add_some(be, CLIENT + i, JOB_NEW, 1), 0);
-	assert_int_equal(add_some(be, CLIENT + i, JOB_NEW, 1), 1);
+		assert_int_equal(
+		    add_some(be, CLIENT + i / 2, i % 2 ? JOB_NEW : JOB_OPEN, 1),
+		    0);
+	assert_int_equal(add_some(be, CLIENT + i, JOB_OPEN, 2), 2);
+	assert_int_equal(add_some(be, CLIENT + i + 1, JOB_NEW, 1), 1);
+	/* Others do not, and these kinds never. */
+	assert_int_equal(add_some(be, 2 * CLIENT, JOB_NEW, 1), 0);
+	assert_int_equal(add_some(be, CLIENT + i, JOB_LONG, 8), 0);
+	assert_int_equal(add_some(be, CLIENT + i, JOB_AGAIN, 8), 0);
 	run(be, JOB_NEW, 1);
-	assert_int_equal(add_some(be, CLIENT + i + 1, JOB_NEW, 1), 0);
+	assert_int_equal(add_some(be, CLIENT + i + 2, JOB_NEW, 1), 0);
 }
 
 static void
@@ -237,8 +243,8 @@ a_connection_stays_in_the_crowd_until_it_has_no_job_there(void **state)
 	struct bench *be = *state;
 	int i;
 
-	add_some(be, CLIENT, JOB_NEW, SHARES_JOBS + 1);
-	for (i = 0; i < SHARES_JOBS; i++)
+	add_some(be, CLIENT, JOB_NEW, SHARES_CLIENT + 1);
+	for (i = 0; i < SHARES_CLIENT; i++)
 		run(be, JOB_NEW, 1);
 	assert_int_equal(add_some(be, CLIENT, JOB_OPEN, 1), 1);
 	run(be, JOB_CROWD_NEW, 1);
@@ -268,7 +274,7 @@ a_crowd_alone_occupies_three_quarters_of_the_threads(void **state)
 	int i;
 
 	add_some(be, CLIENT, JOB_NEW, 30);
-	for (i = 0; i < SHARES_JOBS; i++)
+	for (i = 0; i < SHARES_CLIENT; i++)
 		run(be, JOB_NEW, 1);
 	be->be_now += SHARES_LATELY;
 	begin_while_the_crowd_may(be, THREADS * 3 / 4);
@@ -280,6 +286,7 @@ a_crowd_occupies_few_threads_beside_others_and_for_a_while_after(void **state)
 	struct bench *be = *state;
 	struct job *job;
 
+	make_slow(be, 2 * SHARES_FAST);
 	add_some(be, CLIENT, JOB_NEW, 30);
 	job = add(be, 2 * CLIENT, JOB_LONG);
 	be->be_now += 2 * SHARES_LATELY;
@@ -288,12 +295,40 @@ a_crowd_occupies_few_threads_beside_others_and_for_a_while_after(void **state)
 	be->be_now += 2 * SHARES_LATELY;
 	begin_while_the_crowd_may(be, 0);
 	while (shares_first(&be->be_shares, JOB_NEW) != NULL)
-		run(be, JOB_NEW, 1);
+		run(be, JOB_NEW, 2 * SHARES_FAST);
 	shares_end(&be->be_shares, job, be->be_now);
 	begin_while_the_crowd_may(be, 0);
 	be->be_now += SHARES_LATELY;
 	begin_while_the_crowd_may(
 	    be, THREADS * 3 / 4 - THREADS / SHARES_THREADS);
+}
+
+/* There, reads do not wait for those of others. */
+static void
+a_crowd_occupies_three_quarters_of_the_threads_of_a_fast_device(void **state)
+{
+	struct bench *be = *state;
+
+	make_slow(be, SHARES_FAST / 2);
+	add_some(be, CLIENT, JOB_NEW, 30);
+	add(be, 2 * CLIENT, JOB_LONG);
+	begin_while_the_crowd_may(be, THREADS * 3 / 4);
+}
+
+/* Otherwise a client with many connections would never have more threads. */
+static void
+a_client_in_the_crowd_is_not_one_of_the_others(void **state)
+{
+	struct bench *be = *state;
+
+	make_slow(be, 2 * SHARES_FAST);
+	be->be_now += SHARES_LATELY;
+	add_some(be, CLIENT + 1, JOB_NEW, 30);
+	while (shares_first(&be->be_shares, JOB_NEW) != NULL)
+		run(be, JOB_NEW, 2 * SHARES_FAST);
+	be->be_now += SHARES_LATELY;
+	add_some(be, CLIENT + 2, JOB_LONG, 1);
+	begin_while_the_crowd_may(be, THREADS * 3 / 4);
 }
 
 static void
@@ -340,13 +375,30 @@ a_job_of_the_crowd_moves_to_another_client_that_waits_for_it(void **state)
 	struct bench *be = *state;
 	struct job *job;
 
-	add_some(be, CLIENT, JOB_NEW, SHARES_JOBS + 2);
-	job = &be->be_jobs[SHARES_JOBS + 1];
+	add_some(be, CLIENT, JOB_NEW, SHARES_CLIENT + 2);
+	job = &be->be_jobs[SHARES_CLIENT + 1];
 	shares_join(&be->be_shares, job, CLIENT, be->be_now);
 	assert_int_equal(job->job_kind, JOB_CROWD_NEW);
 	shares_join(&be->be_shares, job, 2 * CLIENT, be->be_now);
 	assert_int_equal(job->job_kind, JOB_NEW);
 	run(be, JOB_NEW, 1);
+	assert_ptr_equal(run(be, JOB_NEW, 1), job);
+}
+
+/* It is the only job of its connection and client, which must outlive the move. */
+static void
+a_job_moves_to_another_connection_of_its_client(void **state)
+{
+	struct bench *be = *state;
+	struct job *job;
+	int i;
+
+	add_some(be, CLIENT + 1, JOB_NEW, SHARES_CLIENT + 1);
+	for (i = 0; i < SHARES_CLIENT; i++)
+		run(be, JOB_NEW, 1);
+	job = shares_first(&be->be_shares, JOB_CROWD_NEW);
+	shares_join(&be->be_shares, job, CLIENT + 2, be->be_now);
+	assert_int_equal(job->job_kind, JOB_NEW);
 	assert_ptr_equal(run(be, JOB_NEW, 1), job);
 }
 
@@ -360,10 +412,10 @@ jobs_of_clients_that_closed_their_side_come_last(void **state)
 	unsigned i;
 
 	for (i = 10; i < 13; i++)
-		shares_defer(
-		    &be->be_shares, add(be, i * CLIENT, JOB_NEW), be->be_now);
+		assert_true(shares_defer(
+		    &be->be_shares, add(be, i * CLIENT, JOB_NEW), be->be_now));
 	assert_int_equal(be->be_shares.sh_last, 3);
-	add_some(be, 3 * CLIENT, JOB_NEW, SHARES_JOBS + 2);
+	add_some(be, 3 * CLIENT, JOB_NEW, SHARES_CLIENT + 2);
 	for (i = 0; i < COUNT(order); i++)
 		assert_int_equal(
 		    run(be, JOB_CROWD_NEW, 1)->job_client, order[i]);
@@ -383,7 +435,6 @@ main(void)
 	    TEST(a_job_that_hung_counts_for_a_bounded_time),
 	    TEST(clients_take_turns_and_so_do_their_connections),
 	    TEST(jobs_of_a_connection_keep_their_order),
-	    TEST(a_connection_with_many_jobs_joins_the_crowd),
 	    TEST(a_client_with_many_jobs_joins_the_crowd),
 	    TEST(jobs_without_a_client_never_join_the_crowd),
 	    TEST(a_connection_stays_in_the_crowd_until_it_has_no_job_there),
@@ -391,6 +442,10 @@ main(void)
 	    TEST(
 		a_crowd_occupies_few_threads_beside_others_and_for_a_while_after),
 	    TEST(jobs_of_clients_that_closed_their_side_come_last),
+	    TEST(
+		a_crowd_occupies_three_quarters_of_the_threads_of_a_fast_device),
+	    TEST(a_client_in_the_crowd_is_not_one_of_the_others),
+	    TEST(a_job_moves_to_another_connection_of_its_client),
 	    TEST(a_crowd_always_has_a_thread),
 	    TEST(the_time_of_a_crowd_counts_more),
 	    TEST(a_client_with_too_many_jobs_is_refused),
