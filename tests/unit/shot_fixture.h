@@ -12,10 +12,10 @@
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
 
-#define MIB	((size_t)1 << 20)
-#define LEN_MAX (4 * MIB)
+#define MIB	   ((size_t)1 << 20)
+#define LEN_MAX	   (4 * MIB)
 #define OFFSET_END (600 * KIB)
-#define MANY	10000000 /* steps: it does not get anywhere */
+#define MANY	   10000000 /* steps: it does not get anywhere */
 
 /* Where a path does two things, by what can be known of the file. */
 static const struct way {
