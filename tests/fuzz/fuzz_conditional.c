@@ -10,6 +10,7 @@
 #define ETAG   "\"e-1\""
 #define SIZE   1000
 #define RANGES 4
+#define LATEST 253402300799 /* time of a clock at the end of 9999 */
 
 enum field { MATCH, NONE_MATCH, MODIFIED, UNMODIFIED, IF_RANGE, RANGE, FIELDS };
 
@@ -20,7 +21,6 @@ struct state {
 	struct str st_values[FIELDS];
 	time_t st_mtime;
 	time_t st_now;
-	bool st_get;
 	bool st_dated; /* it has a modification date */
 };
 
@@ -106,16 +106,26 @@ date_of(const struct state *st, enum field field, time_t *t)
 	       date_parse(str_trim(value), st->st_now, t);
 }
 
+/*
+ * A date of the client that stands for this version alone: the file's own, and too old for a second
+ * version within it.
+ */
+static bool
+is_own_date(const struct state *st, enum field field)
+{
+	time_t t;
+
+	return date_of(st, field, &t) && t == st->st_mtime &&
+	       st->st_now - st->st_mtime >= 2;
+}
+
 static bool
 if_range(const struct state *st)
 {
 	struct str value = st->st_values[IF_RANGE];
-	time_t t;
 
-	if (value.s_ptr == NULL || str_eq(str_trim(value), STR(ETAG)))
-		return true;
-	return date_of(st, IF_RANGE, &t) && t == st->st_mtime &&
-	       st->st_mtime < st->st_now;
+	return value.s_ptr == NULL || str_eq(str_trim(value), STR(ETAG)) ||
+	       is_own_date(st, IF_RANGE);
 }
 
 static int
@@ -134,7 +144,7 @@ range_status(const struct state *st)
 	}
 }
 
-/* The five steps of the section, in their order. */
+/* The five steps of the section, in their order, for HEAD as for GET. */
 static int
 naive(const struct state *st)
 {
@@ -144,15 +154,14 @@ naive(const struct state *st)
 	if (values[MATCH].s_ptr != NULL && !matches(values[MATCH], false))
 		return 412;
 	if (values[MATCH].s_ptr == NULL && date_of(st, UNMODIFIED, &t) &&
-	    st->st_mtime > t)
+	    t <= st->st_mtime && !is_own_date(st, UNMODIFIED))
 		return 412;
 	if (values[NONE_MATCH].s_ptr != NULL &&
 	    matches(values[NONE_MATCH], true))
 		return 304;
-	if (values[NONE_MATCH].s_ptr == NULL && date_of(st, MODIFIED, &t) &&
-	    st->st_mtime <= t)
+	if (values[NONE_MATCH].s_ptr == NULL && is_own_date(st, MODIFIED))
 		return 304;
-	if (st->st_get && values[RANGE].s_ptr != NULL && if_range(st))
+	if (values[RANGE].s_ptr != NULL && if_range(st))
 		return range_status(st);
 	return 200;
 }
@@ -186,11 +195,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size > 500)
 		return 0;
-	st.st_now = fuzz_number(&line, 1000000000);
+	st.st_now = (time_t)fuzz_size(&line, 1000000000, 0, LATEST);
 	st.st_dated = st.st_mtime > 1;
-	st.st_get = str_eq(fuzz_until(&line, ' '), STR("GET"));
+	rq.rq_method = METHOD_HEAD;
+	if (str_eq(fuzz_until(&line, ' '), STR("GET")))
+		rq.rq_method = METHOD_GET;
 	read_fields(in, &st);
-	rq.rq_method = st.st_get ? METHOD_GET : METHOD_HEAD;
 	rq.rq_range = st.st_values[RANGE];
 	rq.rq_pre = (struct conditional){.pre_if_match = st.st_values[MATCH],
 	    .pre_if_none_match = st.st_values[NONE_MATCH],
