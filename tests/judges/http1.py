@@ -23,7 +23,7 @@ TARGETS = (*FILES, *OTHERS)
 FIELDS = (
     (), ("Accept-Encoding: gzip",), ("Accept-Encoding: br, gzip;q=0.5",), ("Range: bytes=0-9",), ("Range: bytes=-5",),
     ("Range: bytes=0-1,3-4",), ("Range: bytes=99999999-",), ("If-None-Match: *",), ("If-Match: \"none\"",),
-    ("If-Modified-Since: Thu, 01 Jan 2037 00:00:00 GMT",), ("If-Unmodified-Since: Thu, 01 Jan 1998 00:00:00 GMT",),
+    ("If-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT",), ("If-Unmodified-Since: Thu, 01 Jan 1998 00:00:00 GMT",),
     ("Expect: 100-continue", "Content-Length: 0"), ("Connection: close",),
 )
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "TRACE", "BREW")
