@@ -227,10 +227,14 @@ other_done(struct pw_waiter *w)
 	ot->ot_resident = resident(ot->ot_film, INDEX, NEAR);
 }
 
-/* The index is found while the device's one thread is held, and that window is queued. */
+/*
+ * The index is found while the device's one thread is held, and that window is queued.  First windows have
+ * used less of the device than next ones.
+ */
 static void
 find_behind(struct film *fm, struct fixture *fx, struct other *ot)
 {
+	struct pw_device *dv;
 	struct latch la;
 
 	make_film(fm, fx, "ftyp", INDEX);
@@ -238,7 +242,11 @@ find_behind(struct film *fm, struct fixture *fx, struct other *ot)
 	while (fm->fm_xfer.xf_done == 0)
 		pw_loop_drain(fx->fx_loop);
 	/* Behind the job that looks for the index. */
-	latch_shut(&la, file_priv(fm->fm_file)->fp_device, fx->fx_loop);
+	dv = file_priv(fm->fm_file)->fp_device;
+	latch_shut(&la, dv, fx->fx_loop);
+	pthread_mutex_lock(&dv->dv_lock);
+	dv->dv_shares.sh_used[JOB_LONG] = UINT64_MAX / 2;
+	pthread_mutex_unlock(&dv->dv_lock);
 	*ot = (struct other){.ot_waiter.wt_done = other_done, .ot_film = fm};
 	assert_int_equal(pool_fetch(fm->fm_file, WINDOW, 4096, FETCH_PAGES,
 			     ADMIT_HINT, &ot->ot_waiter),
