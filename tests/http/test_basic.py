@@ -204,7 +204,7 @@ def test_a_preflight_needs_none_and_allows_the_field(start):
 
 
 def test_realm_and_caches(start):
-    server = start({"realm": "Paid video"}, {"/v/dir/": {"htpasswd": "off"}})
+    server = start({"realm": "Paid video"}, {"/v/dir/": {"htpasswd": "off", "allow": ["all"]}})
     assert server.get("/v/a.txt").get("WWW-Authenticate") == 'Basic realm="Paid video", charset="UTF-8"'
     assert server.get("/v/a.txt", fields=Y).get("Cache-Control") == "private"
     assert "Cache-Control" not in server.get("/v/a.txt")
