@@ -10,6 +10,7 @@ import signal
 import pytest
 
 import harness
+import namespaces
 from harness import wait_until
 from http2 import LOGGED
 
@@ -107,7 +108,7 @@ def test_links_of_proc_open_the_descriptor(serve, site, name):
 @as_root
 def test_without_proc_the_cause_is_named(serve, site, debug):
     """The limit by TCP's memory and the list of descriptors are read there."""
-    bare = ("unshare", "--mount", "sh", "-c", 'umount -l /proc && exec "$@"', "sh")
+    bare = (*namespaces.unshare("--mount"), "sh", "-c", 'umount -l /proc && exec "$@"', "sh")
     server = serve("--root", site, becomes=bare, binary=debug)  # sanitizers need /proc
     assert server.get("/").status in (200, 403, 404)
     for text in ("cannot close inherited descriptors: cannot list the open ones",

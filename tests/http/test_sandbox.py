@@ -19,6 +19,7 @@ import pytest
 import harness
 import landlock as kernel
 import mounts
+import namespaces
 import strace
 from harness import wait_until
 
@@ -445,12 +446,16 @@ os.read(wait, 1)
 os.waitpid(child, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-ONE_USER = ("unshare", "--user", "--map-root-user")
+
+
+@pytest.fixture
+def one_user():
+    return namespaces.unshare("--user", "--map-root-user")
 
 
 @pytest.mark.parametrize("args", [(), ("--user", "nobody")])
-def test_in_a_namespace_of_one_user_the_cure_is_named(public, args):
-    server = harness.Server("--root", public[0], *args, becomes=ONE_USER, drops=True)
+def test_in_a_namespace_of_one_user_the_cure_is_named(public, one_user, args):
+    server = harness.Server("--root", public[0], *args, becomes=one_user, drops=True)
     with pytest.raises(AssertionError, match="ended with 1") as error:
         server.start()
     server.discard()
@@ -458,13 +463,14 @@ def test_in_a_namespace_of_one_user_the_cure_is_named(public, args):
             "set user = root (--user root), who has no rights outside of it") in str(error.value)
 
 
-def test_the_cure_for_a_namespace_of_one_user_works(serve, public):
-    server = serve("--root", public[0], "--user", "root", becomes=ONE_USER)
+def test_the_cure_for_a_namespace_of_one_user_works(serve, public, one_user):
+    server = serve("--root", public[0], "--user", "root", becomes=one_user)
     assert server.get("/small").status == 200
 
 
 @as_root
 def test_user_that_a_namespace_lacks_is_named(public):
+    namespaces.unshare("--user")  # or LACKS_NOBODY is refused too
     server = harness.Server("--root", public[0], "--user", "nobody", becomes=(
         sys.executable, "-c", LACKS_NOBODY))
     with pytest.raises(AssertionError, match="ended with 1") as error:
