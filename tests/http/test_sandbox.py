@@ -599,6 +599,8 @@ def test_only_root_can_use_chroot(public):
 @pytest.mark.needs("strace")
 def test_large_pages_are_read_as_user_nobody(serve, release, public, tmp_path):
     """os_fetch_folio opens files again by way of /proc."""
+    if strace.why_not():
+        pytest.skip(strace.why_not())
     trace = os.path.join(str(tmp_path), "trace")
     server = serve("--root", public[0], "--send-path", "nodiskio", "--workers", "1", drops=True,
                    binary=release, wrapper=strace.STRACE + [trace])
