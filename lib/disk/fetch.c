@@ -433,6 +433,7 @@ fetch_window_done(struct job *job, int error, uint64_t took)
 
 enum fetch_match {
 	MATCH_WHOLE, /* windows that cover the whole range */
+	MATCH_PART,  /* windows that cover any part of the range */
 	MATCH_MAP,   /* windows of FETCH_MAP that cover the whole range */
 };
 
@@ -444,7 +445,8 @@ fetch_has_range(
 
 	if ((win->win_how == FETCH_MAP) != (match == MATCH_MAP))
 		return false;
-	return win->win_off <= off && win_end >= end;
+	return match == MATCH_PART ? win->win_off < end && win_end > off
+				   : win->win_off <= off && win_end >= end;
 }
 
 static struct window *
@@ -467,14 +469,18 @@ static struct window *
 fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
     off_t end, enum fetch_match match)
 {
-	uint64_t piece = fetch_piece(off, end);
-	struct window *win =
-	    fetch_window_find_in(dv, file, off, end, match, piece);
+	uint64_t piece = (uint64_t)off / OS_FOLIO,
+		 last = (uint64_t)(end - 1) / OS_FOLIO;
+	struct window *win = NULL;
 
-	return win != NULL || piece == FETCH_WIDE
-		   ? win
-		   : fetch_window_find_in(
-			 dv, file, off, end, match, FETCH_WIDE);
+	/* Only a window of a whole range lies in one piece with it. */
+	if (match != MATCH_PART && piece != last)
+		piece = FETCH_WIDE;
+	for (; win == NULL && piece <= last; piece++)
+		win = fetch_window_find_in(dv, file, off, end, match, piece);
+	return win != NULL ? win
+			   : fetch_window_find_in(
+				 dv, file, off, end, match, FETCH_WIDE);
 }
 
 static bool
@@ -494,6 +500,12 @@ bool
 pool_fetching(struct pw_file *file, off_t off, off_t end)
 {
 	return fetch_fetching(file, off, end, MATCH_WHOLE);
+}
+
+bool
+pool_fetching_some(struct pw_file *file, off_t off, off_t end)
+{
+	return fetch_fetching(file, off, end, MATCH_PART);
 }
 
 bool

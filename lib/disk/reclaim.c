@@ -19,16 +19,18 @@
 /* time without a reclaim that counts as quiet, microseconds */
 #define QUIET	   1000000
 
+/* time for which a sleep for a page is remembered, microseconds */
+#define DISTRUST 10000000
+
 struct reclaim {
 	int rc_fd; /* result of os_reclaim_open: -errno if there is no counter */
 	/* guards rc_taken; held while the counters are read */
 	pthread_mutex_t rc_lock;
 	int64_t rc_taken; /* reclaimed pages at the last read, or -1 */
 	_Atomic uint64_t rc_looked;
-	/* time at which a change of rc_taken was last seen, microseconds */
-	_Atomic uint64_t rc_changed;
 	/* time of the last possible change of rc_taken, microseconds */
 	_Atomic uint64_t rc_moved;
+	_Atomic uint64_t rc_distrusted; /* time of the last reclaim_distrust */
 	_Atomic uint64_t rc_asked; /* time at which a loop requested a read */
 	atomic_bool rc_busy;	   /* true while a loop's read is in progress */
 };
@@ -71,11 +73,8 @@ reclaim_read(struct reclaim *rc, uint64_t now)
 
 	if (taken < 0)
 		return;
-	if (taken != rc->rc_taken) {
-		atomic_store(&rc->rc_changed, clock_now());
-		if (rc->rc_taken >= 0)
-			atomic_store(&rc->rc_moved, now);
-	}
+	if (rc->rc_taken >= 0 && taken != rc->rc_taken)
+		atomic_store(&rc->rc_moved, now);
 	rc->rc_taken = taken;
 	atomic_store(&rc->rc_looked, now);
 }
@@ -131,17 +130,10 @@ reclaim_is_quiet(struct reclaim *rc, uint64_t now)
 	       now > atomic_load(&rc->rc_moved) + QUIET;
 }
 
-/* Reads rc_looked first, since reclaim_read writes it last. */
-uint64_t
-reclaim_last(struct reclaim *rc, uint64_t now)
+bool
+reclaim_is_trusted(struct reclaim *rc, uint64_t now)
 {
-	uint64_t looked = atomic_load(&rc->rc_looked),
-		 changed = atomic_load(&rc->rc_changed);
-
-	return rc->rc_fd >= 0 && now < looked + LOOK_STALE &&
-		       now > changed + QUIET
-		   ? changed
-		   : now;
+	return now > atomic_load(&rc->rc_distrusted) + DISTRUST;
 }
 
 void
@@ -149,6 +141,6 @@ reclaim_distrust(struct reclaim *rc)
 {
 	uint64_t now = clock_now();
 
-	atomic_store(&rc->rc_changed, now);
+	atomic_store(&rc->rc_distrusted, now);
 	atomic_store(&rc->rc_moved, now);
 }

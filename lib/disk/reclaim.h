@@ -28,13 +28,12 @@ void reclaim_destroy(struct reclaim **);
 bool reclaim_is_quiet(struct reclaim *, uint64_t now_us);
 
 /*
- * Returns the time since which the kernel reclaimed no page, or now_us if that is unknown or less than a second.
- * Fetches do not count, unlike for reclaim_is_quiet: pages that they read were missing.  Any thread.
+ * reclaim_distrust notes that a loop slept in a call for a page that a check had found resident: all loops
+ * forget what they found, and check each page for 10 s, in which reclaim_is_trusted returns false.  Any
+ * thread.
  */
-uint64_t reclaim_last(struct reclaim *, uint64_t now_us);
-
-/* Counts as a reclaim: a loop slept in a call for a page that a check had found resident.  Any thread. */
 void reclaim_distrust(struct reclaim *);
+bool reclaim_is_trusted(struct reclaim *, uint64_t now_us);
 
 /*
  * Returns true if the last read of the counters is older than 25 ms and no other read is in progress.

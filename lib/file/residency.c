@@ -25,9 +25,6 @@
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
 
-/* Bytes up to which RWF_NOWAIT tries each page, since mapping a file takes longer. */
-#define FEW_PAGES ((off_t)16 << 10)
-
 /* Maximum size of a file with fp_mapped, bytes; fp_mapped of such a file takes 8 MiB. */
 #define MAPPED_MOST ((off_t)4 << 40)
 
@@ -90,23 +87,16 @@ residency_try_some(const struct pw_file *file, off_t off, off_t end)
 	return os_nowait(file->fil_fd, end - 1, 1) == 1 ? -1 : end - 1;
 }
 
-/* Maps the file for mincore, once.  Returns false if it cannot be mapped. */
-static bool
-residency_has_map(struct pw_file *file)
-{
-	if (file_priv(file)->fp_map == NULL)
-		file_priv(file)->fp_map =
-		    os_map(file->fil_fd, 0, (size_t)file->fil_size);
-	return file_priv(file)->fp_map != NULL;
-}
-
 /*
  * Checks by mincore on a mapping of the file, or switches to the pool if the file cannot be mapped.
  */
 static bool
 residency_ask_mincore(struct pw_file *file, off_t off, off_t len)
 {
-	if (!residency_has_map(file)) {
+	if (file_priv(file)->fp_map == NULL)
+		file_priv(file)->fp_map =
+		    os_map(file->fil_fd, 0, (size_t)file->fil_size);
+	if (file_priv(file)->fp_map == NULL) {
 		file_priv(file)->fp_ask = OS_ASK_FETCH;
 		return false;
 	}
@@ -131,29 +121,21 @@ residency_may_use_nowait(struct pw_file *file, off_t off, off_t len)
 }
 
 /*
- * Returns true if this loop found each page of the range up to date, and the kernel has reclaimed nothing
- * since, so that none of these pages can be in flight.
+ * Returns true if single pages of the range may be in flight, which cachestat counts as present: a window of
+ * this process is in flight, or a loop slept for a page lately, whoever reads it.  Otherwise one page of each
+ * OS_SAMPLE is tried, since a page that RWF_NOWAIT reads counts as used twice when it is sent.  Without
+ * cachestat, each page is tried.
  */
 static bool
-residency_is_proved(const struct pw_file *file, off_t off, off_t end)
+residency_tries_each(struct pw_file *file, off_t off, off_t end)
 {
 	struct pw_loop *lp = file_priv(file)->fp_loop;
-	uint64_t last;
 
-	if (!file_priv(file)->fp_cachestat)
-		return false;
-	last = reclaim_last(pool_reclaim(lp->lp_pool), clock_now());
-	verified_trim(
-	    lp->lp_verified, file_priv(file)->fp_number, &off, &end, last + 1);
-	return off == end;
+	return !file_priv(file)->fp_cachestat ||
+	       !reclaim_is_trusted(pool_reclaim(lp->lp_pool), clock_now()) ||
+	       pool_fetching_some(file, off, end);
 }
 
-/*
- * cachestat also counts pages whose read is in flight.  Any process may have begun the read, or the kernel's
- * read-ahead when this loop sent other pages.  So each page is checked until all are proved to be up to date:
- * by mincore where cachestat is permitted, since a page that RWF_NOWAIT reads counts as used twice when it is
- * sent.
- */
 static bool
 residency_ask_nowait(struct pw_file *file, off_t off, off_t len)
 {
@@ -161,18 +143,11 @@ residency_ask_nowait(struct pw_file *file, off_t off, off_t len)
 
 	if (!residency_may_use_nowait(file, off, len))
 		return false;
-	if (file_priv(file)->fp_mincore)
-		return true;
-	if (residency_is_proved(file, off, end))
+	if (!file_priv(file)->fp_mincore)
 		file_priv(file)->fp_refused =
-		    residency_try_some(file, off, end);
-	else if (len > FEW_PAGES && file_priv(file)->fp_cachestat &&
-		 residency_has_map(file))
-		return os_mincore(file_priv(file)->fp_map, off, (size_t)len) ==
-		       1;
-	else
-		file_priv(file)->fp_refused =
-		    residency_try_each(file, off, end);
+		    residency_tries_each(file, off, end)
+			? residency_try_each(file, off, end)
+			: residency_try_some(file, off, end);
 	return file_priv(file)->fp_refused < 0;
 }
 

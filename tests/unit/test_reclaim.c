@@ -124,46 +124,6 @@ a_fetch_ends_the_quiet(void **state)
 	pw_file_unref(&file);
 }
 
-/* Returns the time of the last reclaim, or 0 if it is unknown or less than a second ago. */
-static uint64_t
-last(struct fixture *fx)
-{
-	uint64_t now = clock_now(),
-		 at = reclaim_last(fx->fx_pool->pl_reclaim, now);
-
-	return at == now ? 0 : at;
-}
-
-/* Looks until a second has passed since the last reclaim. */
-static uint64_t
-last_after_looks(struct fixture *fx)
-{
-	uint64_t at;
-
-	do
-		look(fx);
-	while ((at = last(fx)) == 0);
-	return at;
-}
-
-/* A fetch reads only what is missing, so no page that was up to date is in flight because of it. */
-static void
-last_reclaim_is_the_last_change_of_the_counters(void **state)
-{
-	struct fixture *fx = *state;
-	uint64_t first;
-
-	taken = 5;
-	assert_true(last(fx) == 0);
-	first = last_after_looks(fx);
-	reclaim_expect(fx->fx_pool->pl_reclaim);
-	assert_true(last_after_looks(fx) == first);
-	taken = 6;
-	look(fx);
-	assert_true(last(fx) == 0);
-	assert_true(last_after_looks(fx) > first);
-}
-
 static void
 iterate(struct pw_loop *lp, uint64_t sleeps)
 {
@@ -174,20 +134,19 @@ iterate(struct pw_loop *lp, uint64_t sleeps)
 
 /* What the loop had found resident was not: nothing that any loop found before holds. */
 static void
-a_sleep_for_a_page_counts_as_a_reclaim(void **state)
+a_sleep_for_a_page_ends_the_trust_in_checks(void **state)
 {
 	struct fixture *fx = *state;
-	uint64_t first;
+	struct reclaim *rc = fx->fx_pool->pl_reclaim;
 
-	taken = 5;
-	first = last_after_looks(fx);
 	iterate(fx->fx_loop, 0);
-	assert_true(last_after_looks(fx) == first);
+	assert_true(reclaim_is_trusted(rc, clock_now()));
 	iterate(fx->fx_loop, 1);
-	assert_true(last(fx) == 0);
+	assert_false(reclaim_is_trusted(rc, clock_now()));
 	assert_false(quiet(fx));
 	iterate(fx->fx_loop, 0);
-	assert_true(last_after_looks(fx) > first);
+	assert_false(reclaim_is_trusted(rc, clock_now() + 9000000));
+	assert_true(reclaim_is_trusted(rc, clock_now() + 10000001));
 }
 
 /* What was known long ago says nothing of now. */
@@ -253,8 +212,7 @@ main(void)
 	    TEST(not_quiet_after_the_counters_changed),
 	    TEST(a_fetch_reads_the_counters),
 	    TEST(a_fetch_ends_the_quiet),
-	    TEST(last_reclaim_is_the_last_change_of_the_counters),
-	    TEST(a_sleep_for_a_page_counts_as_a_reclaim),
+	    TEST(a_sleep_for_a_page_ends_the_trust_in_checks),
 	    TEST(without_a_recent_read_the_state_is_unknown),
 	    TEST(unreadable_counters_leave_the_state_unknown),
 	    TEST(the_queue_of_reclaim_is_in_no_statistics),

@@ -22,7 +22,6 @@
 static struct {
 	/* reads of one or two bytes: residency checks, and the copy of a range's last byte */
 	unsigned questions;
-	unsigned mincores;
 	off_t hole;
 	off_t flying;
 } fake = {.hole = NOWHERE, .flying = NOWHERE};
@@ -46,31 +45,6 @@ preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
 	if (flags != 0 && one.iov_len > (size_t)(refused - off))
 		one.iov_len = (size_t)(refused - off);
 	return preadv(fd, &one, 1, off);
-}
-
-int __real_os_mincore(void *map, off_t off, size_t len);
-int __wrap_os_mincore(void *map, off_t off, size_t len);
-
-/* Counts only pages that are up to date. */
-int
-__wrap_os_mincore(void *map, off_t off, size_t len)
-{
-	fake.mincores++;
-	if (off < fake.flying + PAGE && off + (off_t)len > fake.flying)
-		return 0;
-	return __real_os_mincore(map, off, len);
-}
-
-/* In place of the kernel's counters: the time of the last reclaim, or 0 if the kernel reclaims all the time. */
-static uint64_t reclaimed;
-
-uint64_t __wrap_reclaim_last(struct reclaim *, uint64_t);
-
-uint64_t
-__wrap_reclaim_last(struct reclaim *rc, uint64_t now)
-{
-	(void)rc;
-	return reclaimed == 0 ? now : reclaimed;
 }
 
 /* Asked by RWF_NOWAIT alone, everywhere; nothing is known of it yet. */
@@ -301,12 +275,14 @@ a_page_in_flight_ends_what_is_sent(void **state)
 	size_t i;
 
 	skip_unless(fx, NEED_LOCK | NEED_EXACT);
-	for (i = 0; i < COUNT(pages); i++) {
-		file = new_file(fx, "f", SIZE);
+	for (i = 0; i < 2 * COUNT(pages); i++) {
+		file = i % 2 == 0 ? sampled_file(fx) : new_file(fx, "f", SIZE);
+		if (i % 2 != 0)
+			reclaim_distrust(fx->fx_pool->pl_reclaim);
 		held = hold(file->fil_fd, SIZE);
 		wire_wide(&wr);
 		start(&xf, "nodiskio", fx, &wr, file);
-		fake.flying = pages[i] * PAGE;
+		fake.flying = pages[i / 2] * PAGE;
 		assert_int_equal(step_with_hole(&xf, NOWHERE),
 		    fake.flying < SHARE ? PW_SEND_PENDING : PW_SEND_AGAIN);
 		assert_true(xf.xf_send.snd_sent <= (uint64_t)fake.flying);
@@ -318,31 +294,30 @@ a_page_in_flight_ends_what_is_sent(void **state)
 	}
 }
 
-/* By mincore, which does not count as a use of the page. */
+/* Single pages may be in flight then. */
 static void
-each_page_is_checked_once_after_a_reclaim(void **state)
+each_page_is_tried_beside_a_window_in_flight(void **state)
 {
 	struct fixture *fx = *state;
+	struct pw_waiter w = {.wt_done = nothing_done};
 	struct pw_file *file;
+	struct latch la;
 	void *held;
-	int i;
 
 	skip_unless(fx, NEED_LOCK | NEED_EXACT);
 	file = new_file(fx, "f", SIZE);
 	held = hold(file->fil_fd, SIZE);
-	for (i = 0; i < 2; i++) {
-		reclaimed = 0;
-		fake.mincores = 0;
-		assert_int_equal(questions_about_all(fx, file), 1);
-		assert_int_not_equal(fake.mincores, 0);
-		reclaimed = clock_now();
-		assert_int_equal(questions_about_all(fx, file), 1);
-		fake.mincores = 0;
-		assert_int_equal(
-		    questions_about_all(fx, file), SIZE / OS_SAMPLE + 2);
-		assert_int_equal(fake.mincores, 0);
-	}
-	reclaimed = 0;
+	assert_int_equal(questions_about_all(fx, file), SIZE / OS_SAMPLE + 2);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
+	assert_int_equal(
+	    pool_fetch(file, SIZE - 1, 1, FETCH_PAGES, ADMIT_NEW, &w), 0);
+	assert_true(pool_fetching_some(file, 0, SIZE));
+	assert_false(pool_fetching_some(file, 0, SIZE - 1));
+	assert_false(pool_fetching_some(file, SIZE, SIZE + 1));
+	assert_int_equal(questions_about_all(fx, file), SIZE / PAGE / 2 + 1);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_int_equal(questions_about_all(fx, file), SIZE / OS_SAMPLE + 2);
 	let_go(held, SIZE);
 	pw_file_unref(&file);
 }
@@ -519,7 +494,9 @@ main(void)
 	    TEST(a_head_is_sent_alone_where_sockets_evict),
 	    TEST(the_resident_part_of_a_chunk_is_sent),
 	    TEST(a_page_in_flight_ends_what_is_sent),
-	    TEST(each_page_is_checked_once_after_a_reclaim),
+	    cmocka_unit_test_setup_teardown(
+		each_page_is_tried_beside_a_window_in_flight, setup_one_thread,
+		teardown),
 	    TEST(a_missing_page_reduces_the_chunk),
 	    TEST(a_missing_chunk_is_not_checked_again_at_once),
 	    TEST(a_repeatedly_evicted_chunk_is_sent_by_the_pool),
