@@ -74,7 +74,9 @@ int pw_process_prepare(void);
 
 /* Configuration of a pool. */
 struct pw_pool_conf {
-	/* threads per queue, plus up to 2 for lookups; tasks have a quarter; 0 means 16 */
+	/*
+	 * threads per queue, plus up to 2 for lookups; tasks with wt_client have a quarter; 0 means 16
+	 */
 	unsigned ppc_threads;
 	unsigned ppc_queue; /* maximum jobs in a queue; 0 means 4096 */
 };

@@ -354,15 +354,19 @@ pool_is_lookup(enum job_kind kind)
  * Returns the number of threads that jobs of this kind may occupy together with all other jobs.
  * Lookups have one or two threads more: on FreeBSD each lookup is a job, and a cached file would
  * otherwise wait for the reads of other files.  A quota of 1 is not raised, so one thread runs all
- * jobs.  Tasks, whose queue has threads of its own, have a quarter, since their reads delay those of files.
+ * jobs.  Tasks of clients, whose queue has threads of its own, have a quarter, since their reads delay
+ * those of files.
  * The device's lock is held, as in pool_shows_progress.
  */
 static unsigned
 pool_quota(const struct pw_device *dv, enum job_kind kind)
 {
 	const unsigned most = dv->dv_pool->pl_conf.ppc_threads;
-	unsigned threads = dv->dv_kind == POOL_TASKS ? (most + 3) / 4 : most;
+	unsigned threads = most;
 
+	if (dv->dv_kind == POOL_TASKS && kind != JOB_LONG &&
+	    !pool_is_lookup(kind))
+		threads = (most + 3) / 4;
 	if (most > 1 && pool_is_lookup(kind))
 		threads += kind == JOB_AGAIN ? 2 : 1;
 	return threads;

@@ -27,8 +27,8 @@ struct share;
 
 /* Kinds of jobs, which share the time of the device's threads (shares.h). */
 enum job_kind {
-	JOB_LONG,  /* next window of a download, or a task */
-	JOB_NEW,   /* first window of a transmission */
+	JOB_LONG,  /* next window of a download, or a task of no client */
+	JOB_NEW,   /* first window of a transmission, or a task of a client */
 	JOB_SHORT, /* a few reads at most, such as a drop */
 	JOB_OPEN,  /* lookup of a path, perhaps without a read */
 	JOB_AGAIN, /* lookup of the path of an open file, which rarely reads */

@@ -32,7 +32,9 @@ pw_task_run(struct pw_loop *lp, uint64_t dev, struct pw_task *tk)
 	if (tj == NULL)
 		return -ENOMEM;
 	tj->tj_job.job_run = task_run;
-	tj->tj_job.job_kind = tk->tk_again ? JOB_AGAIN : JOB_LONG;
+	tj->tj_job.job_kind = tk->tk_again		     ? JOB_AGAIN
+			      : tk->tk_waiter.wt_client == 0 ? JOB_LONG
+							     : JOB_NEW;
 	tj->tj_task = tk;
 	error = pool_submit(pool_device(lp->lp_pool, (dev_t)dev, POOL_TASKS),
 	    &tj->tj_job, tk->tk_begun ? ADMIT_BEGUN : ADMIT_NEW, lp,

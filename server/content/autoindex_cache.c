@@ -354,7 +354,7 @@ autoindex_cache_leave(struct listing *li)
 
 static int
 autoindex_cache_begin(struct autoindex_cache *ls, struct pw_loop *lp,
-    struct listing *li, uint64_t now_us)
+    struct listing *li, uint64_t now_us, unsigned client)
 {
 	struct entry *en =
 	    autoindex_cache_entry_create(ls, &li->li_place, now_us);
@@ -366,7 +366,7 @@ autoindex_cache_begin(struct autoindex_cache *ls, struct pw_loop *lp,
 	en->en_from = &li->li_place;
 	en->en_task.tk_work = autoindex_cache_make;
 	en->en_task.tk_waiter.wt_done = autoindex_cache_made;
-	en->en_task.tk_waiter.wt_client = li->li_client;
+	en->en_task.tk_waiter.wt_client = client;
 	autoindex_cache_await(en, li); /* before the thread may begin */
 	error = pw_task_run(lp, li->li_place.pl_dev, &en->en_task);
 	if (error != 0) {
@@ -378,19 +378,19 @@ autoindex_cache_begin(struct autoindex_cache *ls, struct pw_loop *lp,
 
 int
 autoindex_cache_get(struct autoindex_cache *ls, struct pw_loop *lp,
-    struct listing *li, uint64_t now_us)
+    struct listing *li, uint64_t now_us, unsigned client)
 {
 	struct entry *en = autoindex_cache_find(ls, &li->li_place);
 
 	li->li_error = 0;
 	li->li_text = NULL;
 	if (en == NULL)
-		return autoindex_cache_begin(ls, lp, li, now_us);
+		return autoindex_cache_begin(ls, lp, li, now_us, client);
 	if (en->en_making)
 		return autoindex_cache_await(en, li);
 	if (autoindex_cache_too_old(en, now_us)) {
 		autoindex_cache_forget(ls, en);
-		return autoindex_cache_begin(ls, lp, li, now_us);
+		return autoindex_cache_begin(ls, lp, li, now_us, client);
 	}
 	TAILQ_REMOVE(&ls->ls_lru, en, en_lru);
 	TAILQ_INSERT_TAIL(&ls->ls_lru, en, en_lru);

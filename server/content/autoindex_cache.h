@@ -41,13 +41,11 @@ void autoindex_cache_unref(struct text **);
 
 struct listing {
 	/*
-	 * The caller sets li_place, li_done and li_client, the client's number for the library
-	 * (wt_client).  The strings and the root of li_place must stay
+	 * The caller sets li_place and li_done.  The strings and the root of li_place must stay
 	 * valid until the worker calls li_done.
 	 */
 	struct place li_place;
 	void (*li_done)(struct listing *);
-	unsigned li_client;
 	/* 0 or -errno; -E2BIG if the listing needs a stream */
 	int li_error;
 	struct text *li_text; /* page, one reference for the caller; or NULL */
@@ -69,10 +67,11 @@ void autoindex_cache_destroy(struct autoindex_cache **);
 
 /*
  * Looks up the page, or starts to make it.  Returns 0 if li_error and li_text have the result now,
- * -EINPROGRESS if the worker will call li_done, or another -errno if no disk thread makes the page.
+ * -EINPROGRESS if the worker will call li_done, or another -errno if no disk thread makes the page.  `client` is
+ * the number of the client for the library (wt_client).
  */
 int autoindex_cache_get(struct autoindex_cache *, struct pw_loop *,
-    struct listing *, uint64_t now_us);
+    struct listing *, uint64_t now_us, unsigned client);
 
 /*
  * Cancels a pending request, whose li_done is called nevertheless.  A page that no other request waits for

@@ -160,9 +160,9 @@ static_listing_begin(struct exchange *ex, struct place place)
 	    ex->ex_service->svc_conf->conf_disk_timeout * SECOND_US / 2;
 	li->li_place = place;
 	li->li_done = static_listing_on_done;
-	li->li_client = exchange_client_number(ex);
 	error = autoindex_cache_get(ex->ex_service->svc_listings,
-	    ex->ex_service->svc_loop, li, clock_now());
+	    ex->ex_service->svc_loop, li, clock_now(),
+	    exchange_client_number(ex));
 	if (error == -EINPROGRESS)
 		return exchange_pend(ex, &static_listing_pending);
 	return static_listing_handle(ex, error == 0 ? li->li_error : error);

@@ -6,6 +6,7 @@ compares.  A name that is new in the server belongs into one of them.
 
 LEFT = {
     "libevent: has its memory from event_memory.c then, whose malloc is wrapped": "event_set_mem_functions",
+    "libevent: sets a pointer": "event_set_log_callback",
     "the language's, and what reads or writes nothing but memory": """
         _GLOBAL_OFFSET_TABLE_ __tls_get_addr __assert_fail __ctype_b_loc __ctype_tolower_loc
         __ctype_toupper_loc __errno_location __sched_cpucount free in6addr_any inet_ntop
@@ -21,7 +22,7 @@ LEFT = {
         abort dup2 kill lseek pthread_detach pthread_timedjoin_np event_pending
          sigaction sigprocmask sleep unsetenv waitid waitpid exit
         clock_gettime time getpid getppid geteuid sysconf umask sched_getcpu sched_getaffinity
-        sched_yield setpgid getsockname munmap close closedir dirfd fclose ferror signal
+        sched_setscheduler sched_yield setpgid getsockname munmap close closedir dirfd fclose ferror signal
         pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate
         pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_destroy
         pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait
@@ -29,9 +30,9 @@ LEFT = {
         pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock
         pthread_mutex_trylock pthread_mutex_unlock pthread_self pthread_setname_np pthread_sigmask
         pthread_rwlock_destroy pthread_rwlock_init pthread_rwlock_tryrdlock
-        pthread_rwlock_trywrlock pthread_rwlock_unlock sem_destroy sem_init sem_post sem_timedwait sem_trywait
+        pthread_rwlock_trywrlock pthread_rwlock_unlock sem_clockwait sem_destroy sem_init sem_post sem_timedwait sem_trywait
         sem_wait
-        getpriority malloc_trim mallopt pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
+        getpriority setpriority malloc_trim mallopt pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
     "libcrypto: allocates inside; a context is made at the start, and without one there is none": """
         EVP_MAC_CTX_free EVP_MAC_CTX_new EVP_MAC_fetch EVP_MAC_final EVP_MAC_free EVP_MAC_init
         EVP_MAC_update OPENSSL_init_crypto""",
@@ -132,4 +133,5 @@ LEFT = {
     "disks in /sys: without them windows are smaller; of the configuration at the start":
         "glob globfree",
     "a directory that is open": "rewinddir",
+    "names at the start: without it there is no warning": "fstatat",
 }

@@ -219,7 +219,7 @@ def test_rapid_reset_of_what_waits_for_the_disk_ends_the_connection(serve_slow, 
     slow.hang("lookup", "dir")
     with connect(server) as c:
         with pytest.raises(AssertionError, match="the connection ended"):
-            cancelled(c, 600)
+            cancelled(c, 500)
         assert c.goaways[-1][1] == h2.ErrorCodes.ENHANCE_YOUR_CALM
     slow.release()
     server.stop(messages=".*flood of control frames.*\n")

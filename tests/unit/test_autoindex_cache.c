@@ -42,7 +42,7 @@ static bool
 is_made(struct fixture *fx, struct autoindex_cache *ls, struct listing *li,
     uint64_t now_us)
 {
-	int error = autoindex_cache_get(ls, fx->fx_loop, li, now_us);
+	int error = autoindex_cache_get(ls, fx->fx_loop, li, now_us, 0);
 
 	listed = 0;
 	settle(fx->fx_loop);
@@ -82,12 +82,12 @@ requests_for_one_page_share_a_task(void **state)
 	for (i = 0; i < COUNT(li); i++) {
 		want(fx, &li[i], ".");
 		assert_int_equal(
-		    autoindex_cache_get(ls, fx->fx_loop, &li[i], i),
+		    autoindex_cache_get(ls, fx->fx_loop, &li[i], i, 0),
 		    -EINPROGRESS);
 	}
 	want(fx, &other, "d");
 	assert_int_equal(
-	    autoindex_cache_get(ls, fx->fx_loop, &other, 0), -EAGAIN);
+	    autoindex_cache_get(ls, fx->fx_loop, &other, 0, 0), -EAGAIN);
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(listed, COUNT(li));
@@ -232,7 +232,7 @@ a_page_outlives_its_place_in_memory(void **state)
 
 	want(fx, &li, ".");
 	assert_int_equal(
-	    autoindex_cache_get(ls, fx->fx_loop, &li, 0), -EINPROGRESS);
+	    autoindex_cache_get(ls, fx->fx_loop, &li, 0, 0), -EINPROGRESS);
 	settle(fx->fx_loop);
 	assert_true(made(fx, ls, ".", AUTOINDEX_CACHE_AGE_US));
 	assert_int_equal(li.li_text->tx_refs, 1);
@@ -276,7 +276,8 @@ the_memory_of_pages_is_bounded(void **state)
 		snprintf(titles[i], sizeof(titles[i]), "/%d/", i);
 		li.li_place.pl_title = titles[i];
 		assert_int_equal(
-		    autoindex_cache_get(ls, fx->fx_loop, &li, 0), -EINPROGRESS);
+		    autoindex_cache_get(ls, fx->fx_loop, &li, 0, 0),
+		    -EINPROGRESS);
 		settle(fx->fx_loop);
 		assert_int_equal(li.li_error, 0);
 		len = li.li_text->tx_len;
@@ -288,7 +289,7 @@ the_memory_of_pages_is_bounded(void **state)
 	assert_in_range(len, AUTOINDEX_READ_WHOLE / 2, AUTOINDEX_READ_WHOLE);
 	while (i-- > 1) {
 		li.li_place.pl_title = titles[i];
-		if (autoindex_cache_get(ls, fx->fx_loop, &li, 0) != 0)
+		if (autoindex_cache_get(ls, fx->fx_loop, &li, 0, 0) != 0)
 			break;
 		autoindex_cache_unref(&li.li_text);
 		kept++;
@@ -336,7 +337,7 @@ the_memory_of_pages_that_are_sent_is_bounded(void **state)
 			want(fx, &li, "d");
 			li.li_place.pl_ctime.tv_nsec = (long)n + 1000 * round;
 			assert_int_equal(
-			    autoindex_cache_get(ls, fx->fx_loop, &li, 0),
+			    autoindex_cache_get(ls, fx->fx_loop, &li, 0, 0),
 			    -EINPROGRESS);
 			settle(fx->fx_loop);
 			texts[n] = li.li_text;

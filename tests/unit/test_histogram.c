@@ -107,8 +107,7 @@ figures_can_be_asked_for_while_threads_are_started(void **state)
 		    ds[i].ds_queue, ds[i].ds_dev == 0 ? "files" : "tasks");
 		assert_true(ds[i].ds_dev <= QUEUES);
 	}
-	/* Tasks have a quarter of the threads of files. */
-	assert_int_equal(threads, QUEUES * ((THREADS + 3) / 4));
+	assert_int_equal(threads, QUEUES * THREADS);
 	sem_destroy(&gate);
 	alarm(0);
 }

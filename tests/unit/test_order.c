@@ -554,11 +554,11 @@ tasks_that_rarely_read_do_not_wait_for_others(void **state)
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_TASKS);
 	struct pw_task tasks[2] = {0};
-	struct latch read;
+	struct latch reads[2];
 	size_t i;
 
-	/* Tasks have a quarter of the threads, at least one. */
-	latch_shut(&read, dv, fx->fx_loop);
+	latch_shut(&reads[0], dv, fx->fx_loop);
+	latch_shut(&reads[1], dv, fx->fx_loop);
 	for (i = 0; i < 2; i++) {
 		tasks[i].tk_waiter.wt_done = nothing_done;
 		tasks[i].tk_work = run_task;
@@ -566,11 +566,39 @@ tasks_that_rarely_read_do_not_wait_for_others(void **state)
 		assert_int_equal(
 		    pw_task_run(fx->fx_loop, DEVICE, &tasks[i]), 0);
 	}
+	while (pw_loop_pending(fx->fx_loop) > 3)
+		pw_loop_drain(fx->fx_loop);
+	assert_int_equal(tasks[0].tk_waiter.wt_error, 0);
+	assert_int_equal(tasks[1].tk_waiter.wt_error, 4711);
+	latch_open(&reads[0]);
+	latch_open(&reads[1]);
+	settle(fx->fx_loop);
+	assert_int_equal(tasks[0].tk_waiter.wt_error, 4711);
+}
+
+/* Their reads delay those of files, which have threads of their own. */
+static void
+tasks_of_clients_have_a_quarter_of_the_threads(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_TASKS);
+	struct pw_task tasks[2] = {0};
+	struct latch la;
+	size_t i;
+
+	latch_shut_kind(&la, JOB_NEW, dv, fx->fx_loop);
+	for (i = 0; i < 2; i++) {
+		tasks[i].tk_waiter.wt_done = nothing_done;
+		tasks[i].tk_waiter.wt_client = i == 0 ? 4711 : 0;
+		tasks[i].tk_work = run_task;
+		assert_int_equal(
+		    pw_task_run(fx->fx_loop, DEVICE, &tasks[i]), 0);
+	}
 	while (pw_loop_pending(fx->fx_loop) > 2)
 		pw_loop_drain(fx->fx_loop);
 	assert_int_equal(tasks[0].tk_waiter.wt_error, 0);
 	assert_int_equal(tasks[1].tk_waiter.wt_error, 4711);
-	latch_open(&read);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(tasks[0].tk_waiter.wt_error, 4711);
 }
@@ -618,6 +646,9 @@ main(void)
 		setup_two, teardown_clock),
 	    cmocka_unit_test_setup_teardown(
 		lookups_have_threads_that_reads_never_take, setup_two,
+		teardown_clock),
+	    cmocka_unit_test_setup_teardown(
+		tasks_of_clients_have_a_quarter_of_the_threads, setup_two,
 		teardown_clock),
 	    cmocka_unit_test_setup_teardown(
 		tasks_that_rarely_read_do_not_wait_for_others, setup_two,
