@@ -141,6 +141,7 @@ struct exchange {
 	int ex_refusal;	 /* status of the refusal, or 0 */
 	bool ex_open;	 /* true until the exchange is counted and logged */
 	bool ex_pending; /* true while a completion is pending */
+	bool ex_paced;	 /* true if a rate limit applies: see pace.h */
 	/* kind of the current or of the last wait */
 	const struct pending *ex_pending_on;
 	bool ex_held;	   /* true while ex_ops->reserve refuses memory */
@@ -163,7 +164,6 @@ struct exchange {
 	/* true if ex_settled is set and the log omits the request */
 	bool ex_unlogged;
 	struct buf ex_user;  /* user name of Basic credentials, for the log */
-	bool ex_paced;	     /* true if a rate limit applies: see pace.h */
 	uint64_t ex_allowed; /* bytes taken from the buckets */
 	uint64_t ex_not_before; /* earliest time to send, microseconds */
 	struct token_bucket *ex_bucket; /* connection's bucket; set by owner */

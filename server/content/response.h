@@ -26,7 +26,9 @@ struct text;
 
 struct response {
 	int rs_status;
-	bool rs_close;	      /* true if the connection must close */
+	bool rs_close; /* true if the connection must close */
+	/* true if the file may have just been written to (rp_young) */
+	bool rs_young;
 	struct buf rs_head;   /* head and small body, or the head of a part */
 	size_t rs_head_len;   /* bytes of the head, for the log */
 	size_t rs_fields_len; /* bytes of the head before Connection */
@@ -35,8 +37,6 @@ struct response {
 	struct cached_response *rs_ready;   /* one reference, or NULL */
 	struct autoindex_stream *rs_stream; /* source of blocks, or NULL */
 	struct pw_file *rs_file;	    /* one reference, or NULL */
-	/* true if the file may have just been written to (rp_young) */
-	bool rs_young;
 	const struct settings *rs_settings; /* settings for this response */
 	const char *rs_type;		    /* media type of the parts */
 	uint64_t rs_boundary;
