@@ -116,6 +116,7 @@ def streaming(server):
     return c
 
 
+@pytest.mark.plain("raw frames")
 def test_opening_a_file_closes_no_connection_with_another_stream(server):
     """Not even the one that the file is for, of whose next request only a part has come."""
     with streaming(server) as c, streaming(server) as other, contextlib.ExitStack() as full:
