@@ -124,8 +124,9 @@ class Response:
             raise ProtocolError("not an entity tag: %r" % self.raw)
         # Weak while a second modification could have the same time, and only then; that of a
         # listing always is.
+        # Its date is then a second before that of the file.
         if weak and "Accept" not in self.all("Vary") and "Last-Modified" in self and (
-                date - parse_http_date(self.get("Last-Modified")) > 2):
+                date - parse_http_date(self.get("Last-Modified")) > 2 + 1):
             raise ProtocolError("a weak entity tag: %r" % self.raw)
 
     def check_length(self):
