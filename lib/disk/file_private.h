@@ -31,6 +31,8 @@ struct file_private {
 	bool fp_mincore;
 	unsigned fp_drops;   /* pending drops of pages of the file */
 	uint64_t fp_dropped; /* dl_drops at the last residency check */
+	/* true if each check covers every page, since a fetch may end before all its pages arrive */
+	bool fp_each;
 	/* true if the file may have a hole of FILE_HOLE bytes, and is local */
 	bool fp_sparse;
 	bool fp_random;	    /* true if kernel read-ahead is off for fil_fd */

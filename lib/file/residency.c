@@ -131,7 +131,7 @@ residency_tries_each(struct pw_file *file, off_t off, off_t end)
 {
 	struct pw_loop *lp = file_priv(file)->fp_loop;
 
-	return !file_priv(file)->fp_cachestat ||
+	return !file_priv(file)->fp_cachestat || file_priv(file)->fp_each ||
 	       !reclaim_is_trusted(pool_reclaim(lp->lp_pool), clock_now()) ||
 	       pool_fetching_some(file, off, end);
 }
