@@ -32,7 +32,7 @@ enum job_kind {
 	JOB_SHORT, /* a few reads at most, such as a drop */
 	JOB_OPEN,  /* lookup of a path, perhaps without a read */
 	JOB_AGAIN, /* lookup of the path of an open file, which rarely reads */
-	JOB_CROWD_NEW,	/* JOB_NEW of a connection or client with many jobs */
+	JOB_CROWD_NEW,	/* JOB_NEW of a client with many jobs (shares.h) */
 	JOB_CROWD_OPEN, /* the same of JOB_OPEN */
 	JOB_KINDS,
 };

@@ -73,7 +73,7 @@ reclaim_read(struct reclaim *rc, uint64_t now)
 
 	if (taken < 0)
 		return;
-	if (rc->rc_taken >= 0 && taken != rc->rc_taken)
+	if (taken != rc->rc_taken && rc->rc_taken >= 0)
 		atomic_store(&rc->rc_moved, now);
 	rc->rc_taken = taken;
 	atomic_store(&rc->rc_looked, now);

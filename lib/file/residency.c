@@ -122,9 +122,9 @@ residency_may_use_nowait(struct pw_file *file, off_t off, off_t len)
 
 /*
  * Returns true if single pages of the range may be in flight, which cachestat counts as present: a window of
- * this process is in flight, or a loop slept for a page lately, which any process may read.  Otherwise one page of each
- * OS_SAMPLE is tried, since a page that RWF_NOWAIT reads counts as used twice when it is sent.  Without
- * cachestat, each page is tried.
+ * this process is in flight, or a loop slept lately for a page, which any process may read.  Otherwise one
+ * page of each OS_SAMPLE is tried, since a page that RWF_NOWAIT reads counts as used twice when it is sent.
+ * Without cachestat, each page is tried.
  */
 static bool
 residency_tries_each(struct pw_file *file, off_t off, off_t end)
