@@ -16,7 +16,7 @@
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
 
-#define SIZE	((uint64_t)32 * OS_FOLIO)
+#define SIZE	((uint64_t)8 * OS_FOLIO)
 #define LEN	((size_t)100000)
 #define MILLION ((uint32_t)1 << 20)
 
@@ -59,7 +59,7 @@ reads(struct tier *ti, uint64_t ino, size_t len)
 {
 	const struct pins_key key = key_of(ino);
 
-	memset(memory, 255, OS_FOLIO);
+	memset(memory, 255, len);
 	if (!tier_has(ti, &key, 0) || tier_read(ti, &key, 0, len, memory) != 0)
 		return false;
 	for (size_t i = 0; i < len; i++)
@@ -222,15 +222,15 @@ full_tier_evicts_the_oldest(void **state)
 	uint64_t ino, found = 0;
 
 	(void)state;
-	for (ino = 1; ino <= 2000; ino++)
+	for (ino = 1; ino <= 500; ino++)
 		write_one(ti, ino, LEN + ino % 7 * 5000);
 	assert_false(reads(ti, 1, LEN + 5000));
-	assert_true(reads(ti, 2000, LEN + 2000 % 7 * 5000));
+	assert_true(reads(ti, 500, LEN + 500 % 7 * 5000));
 	tier_close(&ti);
 	ti = must_open(0);
-	for (ino = 1; ino <= 2000; ino++)
+	for (ino = 1; ino <= 500; ino++)
 		found += reads(ti, ino, LEN + ino % 7 * 5000);
-	assert_in_range(found, 500, SIZE / LEN);
+	assert_in_range(found, SIZE / LEN * 3 / 4, SIZE / LEN);
 	assert_int_equal(stats(ti).tu_windows, found);
 	assert_int_equal(stats(ti).tu_corrupt, 0);
 	tier_close(&ti);
@@ -258,26 +258,26 @@ windows_that_are_used_are_not_written_again(void **state)
 static void
 random_windows_are_right(void **state)
 {
-	static size_t lens[1200];
+	static size_t lens[400];
 	struct tier *ti = must_open(0);
 	uint64_t ino, old;
 
 	(void)state;
 	srandom(1);
-	for (ino = 1; ino < 1200; ino++) {
+	for (ino = 1; ino < 400; ino++) {
 		lens[ino] =
 		    1 + (size_t)random() % (ino % 5 == 0 ? OS_FOLIO : LEN);
 		write_one(ti, ino, lens[ino]);
 		old = 1 + (uint64_t)random() % ino;
 		(void)reads(ti, old, lens[old]);
 		(void)reads(ti, 1 + old / 50, lens[1 + old / 50]);
-		if (ino % 250 == 0) {
+		if (ino % 80 == 0) {
 			tier_close(&ti);
 			ti = must_open(0);
 		}
 	}
 	assert_int_equal(stats(ti).tu_corrupt, 0);
-	assert_true(stats(ti).tu_windows > 50);
+	assert_true(stats(ti).tu_windows > 20);
 	assert_true(stats(ti).tu_hits > 0);
 	tier_close(&ti);
 }
@@ -539,13 +539,13 @@ file_of_another_program_is_left_alone(void **state)
 	}
 }
 
+/* Takes hours if a record is compared with all others. */
 static void
-index_of_a_million_windows_is_built_soon(void **state)
+index_of_a_million_windows_is_built(void **state)
 {
 	struct tier_index *tx =
 	    tier_index_create((uint64_t)MILLION * 65536, MILLION);
 	struct tier_record tr = {.tr_len = 65536};
-	uint64_t begun = clock_now();
 
 	(void)state;
 	assert_non_null(tx);
@@ -556,7 +556,6 @@ index_of_a_million_windows_is_built_soon(void **state)
 	}
 	tier_index_loaded(tx);
 	assert_int_equal(tier_index_count(tx), MILLION);
-	assert_true(clock_now() - begun < 10000000); /* sanitizers */
 	tier_index_destroy(&tx);
 }
 
@@ -584,7 +583,7 @@ main(void)
 	    IN_DIR(late_read_switches_the_tier_off_until_it_ends),
 	    IN_DIR(file_of_another_program_is_left_alone),
 	    cmocka_unit_test(directory_that_is_missing_is_an_error),
-	    cmocka_unit_test(index_of_a_million_windows_is_built_soon),
+	    cmocka_unit_test(index_of_a_million_windows_is_built),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
