@@ -499,16 +499,18 @@ pool_job_cancel(struct job *job)
 	job->job_done = NULL;
 }
 
-/* Returns the next job, after it has moved jobs behind those of others for which pool_defer was called. */
+/*
+ * Returns the next job, after it has moved jobs behind those of others for which pool_defer was called.  Each
+ * job moves once.
+ */
 static struct job *
 pool_choose_wanted(struct pw_device *dv, uint64_t now)
 {
-	unsigned moved = 0;
 	struct job *job;
 
 	while ((job = pool_choose(dv, now)) != NULL && job->job_queued &&
-	       moved++ < SHARES_DEFERS && job->job_client != POOL_LAST &&
-	       pool_job_is(job, POOL_LAST) && !pool_job_is(job, POOL_LEFT))
+	       job->job_client != POOL_LAST && pool_job_is(job, POOL_LAST) &&
+	       !pool_job_is(job, POOL_LEFT))
 		if (!shares_defer(&dv->dv_shares, job, now))
 			break;
 	return job;

@@ -35,7 +35,6 @@
 #define SHARES_READS	  50	  /* least time of a job that reads, us */
 #define SHARES_LATELY	  1000000 /* microseconds */
 #define SHARES_LONGEST	  1000000 /* a job counts for at most this time, us */
-#define SHARES_DEFERS	  16	  /* jobs that a thread defers at a time */
 #define SHARES_QUEUE	  8 /* 1/SHARES_QUEUE of the queue is for one client */
 #define SHARES_CHAINS	  1024
 /* low bits of a client's number, which tell its connections apart */

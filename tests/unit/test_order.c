@@ -21,7 +21,7 @@ __wrap_clock_now(void)
 }
 
 #define DEVICE ((dev_t)4711)
-#define MOST   16
+#define MOST   32
 #define LONG   ((size_t)16 << 20) /* bytes of downloads at a time */
 
 struct named_job {
@@ -306,6 +306,28 @@ a_job_whose_client_closed_its_side_waits_for_others(void **state)
 	settle(fx->fx_loop);
 	assert_string_equal(ran, "bad");
 	assert_int_equal(waiters[0].wt_error, 0);
+}
+
+/* However many they are: the thread that looks for the next job may not run one of theirs. */
+static void
+jobs_of_many_clients_that_closed_their_side_wait_for_others(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
+	struct pw_waiter waiters[MOST];
+	struct latch la;
+	unsigned i;
+
+	latch_shut(&la, dv, fx->fx_loop);
+	for (i = 0; i < MOST; i++) {
+		submit_of(fx, (i + 1) << SHARES_CONNECTION, JOB_NEW,
+		    i + 1 < MOST ? 'a' : 'b', 1, 1, &waiters[i]);
+		if (i + 1 < MOST)
+			pool_defer(&waiters[i]);
+	}
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_int_equal(ran[0], 'b');
 }
 
 static void
@@ -631,6 +653,9 @@ main(void)
 		setup_empty, teardown_clock),
 	    cmocka_unit_test_setup_teardown(
 		a_job_whose_client_closed_its_side_waits_for_others,
+		setup_empty, teardown_clock),
+	    cmocka_unit_test_setup_teardown(
+		jobs_of_many_clients_that_closed_their_side_wait_for_others,
 		setup_empty, teardown_clock),
 	    cmocka_unit_test_setup_teardown(
 		a_job_whose_waiters_left_does_not_run, setup_empty,
