@@ -88,6 +88,8 @@ conf_access_load_secret(struct conf_scope *scope, const char *text,
 	int error = conf_path_or_off(scope, text, &path, why);
 
 	*secret = NULL;
+	if (path == NULL && error == 0 && scope->cs_location != NULL)
+		scope->cs_location->loc_open = true;
 	if (path == NULL)
 		return error;
 	*secret = load(path, why->why_text, sizeof(why->why_text));
@@ -324,7 +326,7 @@ conf_complete_site(struct site *site)
 	for (loc = locs; loc < locs + n; loc++)
 		site->site_closed |= loc->loc_set.set_closed;
 	for (open = locs; open < locs + n; open++) {
-		if (open->loc_set.set_closed)
+		if (open->loc_set.set_closed || open->loc_open)
 			continue;
 		for (loc = open + 1; loc < locs + n; loc++)
 			if (loc->loc_set.set_closed &&

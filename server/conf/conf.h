@@ -175,6 +175,7 @@ struct location {
 	char *loc_path;	       /* path or glob; a path begins with '/' */
 	size_t loc_len;	       /* length of loc_path */
 	const char *loc_place; /* "FILE:LINE" of the title, or NULL */
+	bool loc_open; /* true if it sets htpasswd or signed_links to off */
 	struct settings loc_set;
 };
 

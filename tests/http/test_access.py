@@ -225,6 +225,15 @@ def test_location_that_opens_paths_of_a_restricted_one_is_warned_of(tmp_path, op
         'the first if you want that\n' % (name, other, conf, conf)) if warned else "")
 
 
+@pytest.mark.parametrize("key", ["htpasswd", "signed_links"])
+def test_location_that_says_it_is_open_is_not_warned_of(tmp_path, key):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\nlocation "/private/pub/" { %s = off }\n'
+                    'location "/private/" { deny = {"192.0.2.1"} }\n}\n' % key)
+    run = Finished("-t", "-c", str(conf))
+    assert (run.code, run.err) == (0, "")
+
+
 @pytest.mark.parametrize("links, rules, warned", [
     ({"12": "21", "Name": "nAME"}, CLOSED, True), ({"Name": "nAME"}, {"expires": "1h"}, False),
     ({"Name": "Nam"}, CLOSED, False), ({"12": "21"}, CLOSED, False), ({}, CLOSED, False)])
