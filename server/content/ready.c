@@ -37,9 +37,10 @@ ready_find(struct exchange *ex, const struct pw_file *file)
 	    ex->ex_service->svc_responses, hk, file, ex->ex_since);
 }
 
-void
-ready_offer(
-    struct exchange *ex, struct pw_file *file, struct representation *rp)
+/* Counts `more` requests, and caches the response if possible.  Returns the cached response or NULL. */
+static struct cached_response *
+ready_admit(struct exchange *ex, struct pw_file *file,
+    struct representation *rp, unsigned more)
 {
 	const struct response *rs = &ex->ex_response;
 	struct cached_key hk = ready_key(ex);
@@ -49,11 +50,38 @@ ready_offer(
 	if (hk.ck_target.s_ptr == NULL || rs->rs_status != 200 ||
 	    rs->rs_nranges != 1 || rs->rs_head.b_failed ||
 	    ex->ex_request.rq_want_digest.s_ptr != NULL)
-		return;
+		return NULL;
 	rsp = response_cache_offer(ex->ex_service->svc_responses, hk, file,
 	    (struct str){rs->rs_head.b_data, rs->rs_fields_len},
-	    response_cache_count(&rp->rp_asked, now, 1), now,
+	    response_cache_count(&rp->rp_asked, now, more), now,
 	    ex->ex_service->svc_time);
 	if (rsp != NULL)
 		response_cache_link(rsp, file, &rp->rp_ready);
+	return rsp;
+}
+
+void
+ready_offer(
+    struct exchange *ex, struct pw_file *file, struct representation *rp)
+{
+	ready_admit(ex, file, rp, 1);
+}
+
+void
+ready_offer_read(struct exchange *ex)
+{
+	const struct response *rs = &ex->ex_response;
+	struct pw_file *file = rs->rs_file;
+	struct representation *rp = file != NULL ? file->fil_user : NULL;
+	struct cached_response *rsp;
+
+	if (rp == NULL || file->fil_size > RESPONSE_CACHE_LARGEST ||
+	    rs->rs_head.b_len == 0 || rp->rp_set != rs->rs_settings ||
+	    rp->rp_coding != ex->ex_lookup.lk_coding ||
+	    ready_find(ex, file) != NULL)
+		return;
+	rsp = ready_admit(ex, file, rp, 0);
+	/* The head has the Date of an earlier second. */
+	if (rsp != NULL)
+		rsp->rsp_date = 0;
 }

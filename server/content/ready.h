@@ -19,4 +19,10 @@ struct cached_response *ready_find(struct exchange *, const struct pw_file *);
  */
 void ready_offer(struct exchange *, struct pw_file *, struct representation *);
 
+/*
+ * Does the same after a read of the file, which ready_offer may have found uncached: if another program drops
+ * its pages again and again, no other moment comes.
+ */
+void ready_offer_read(struct exchange *);
+
 #endif

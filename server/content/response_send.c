@@ -11,6 +11,7 @@
 #include "server/content/autoindex_stream.h"
 #include "server/content/multipart.h"
 #include "server/content/pace.h"
+#include "server/content/ready.h"
 #include "server/content/response_priv.h"
 
 #define PIECES_PER_SLICE 8
@@ -22,6 +23,8 @@ response_send_on_sent(struct pw_send *s)
 	    (struct exchange *)(void *)((char *)s - offsetof(struct exchange,
 							ex_response.rs_send));
 
+	if (!ex->ex_cancelled)
+		ready_offer_read(ex);
 	exchange_resume(ex);
 }
 

@@ -9,9 +9,10 @@ import time
 import pytest
 
 import http2
+import mounts
 import tree as t
 from harness import request, wait_until
-from hot import Hot, all_of, normalised, pipelined, plain
+from hot import Hot, all_of, needed, normalised, pipelined, plain
 from responses import parse_http_date
 
 PAGE = "/4097.bin"
@@ -86,6 +87,31 @@ def test_nothing_is_cached_at_size_0(serve, tree):
         c.finish()
     assert hot.count() == 0
     assert hot.bytes() == 0
+
+
+def test_file_whose_pages_are_dropped_before_each_request_becomes_hot(serve, tmp_path):
+    """Another program may do that for ever; the memory of the hot set is the server's."""
+    needed()
+    file, data = tmp_path / "popular.bin", t.content(7, 16000)
+    t.write(file, data)
+    mounts.drop(file)
+    if mounts.resident(file):
+        pytest.skip("this file system keeps everything in memory")
+    hot = Hot(serve("--root", tmp_path, "--hot-set", "1M", "--workers", "1", "--admin", "127.0.0.1:0"))
+    with hot.server.connect() as c:
+        def asked():
+            wait_until(lambda: mounts.evict(file), "nothing of the file to be in memory")
+            assert c.ask("/popular.bin").body == data
+            return hot.bytes() > 0
+
+        wait_until(asked, "the response to be cached")
+        before = hot.count()
+        for _ in range(8):
+            mounts.drop(file)
+            assert c.ask("/popular.bin").body == data
+        assert hot.count() > before
+        assert mounts.resident(file) == 0
+        c.finish()
 
 
 @pytest.mark.skipif(http2.ON, reason="HTTP/1: a connection that ends with its answer")
