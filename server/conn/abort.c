@@ -44,7 +44,8 @@ conn_abort(struct conn *c)
 
 /*
  * Does no work for a client that has reset the connection.  A client that has only closed its side may still
- * read the response, so its work is done last.
+ * read the response, so its work is done last.  Most such clients have left, which the kernel shows only when
+ * the response begins, so until then the client waits for less time than others.
  */
 bool
 conn_client_stays(struct conn *c)
@@ -53,7 +54,8 @@ conn_client_stays(struct conn *c)
 		return false;
 	if (c->cn_hup) {
 		exchange_defer(c->cn_ex);
-		conn_timer(c, TIMER_CLOSED);
+		if (response_sent(&c->cn_ex->ex_response) == 0)
+			conn_timer(c, TIMER_CLOSED);
 	}
 	return true;
 }
@@ -74,22 +76,36 @@ conn_abort_forget_input(struct conn *c)
 }
 
 /*
+ * Returns true if the request may wait on.  A disk timeout of a client that closed its side shows nothing about
+ * the disk.
+ */
+static bool
+conn_abort_may_wait(struct conn *c, enum timer timer)
+{
+	if (timer == TIMER_CLOSED)
+		return false;
+	if (exchange_has_patience(c->cn_ex)) {
+		conn_timer(c, TIMER_DISK);
+		return true;
+	}
+	exchange_disk_late(c->cn_ex);
+	return false;
+}
+
+/*
  * Aborts the request after a disk timeout, unless the disk is only busy.  Closes the socket at once
  * to free its descriptor, unless a disk thread or io_uring may send on it.  The memory stays until
  * the completion, which may never arrive.  Sends 503 if no response has begun, not even as records
  * that the TLS session holds.
  */
 void
-conn_give_up(struct conn *c)
+conn_give_up(struct conn *c, enum timer timer)
 {
 	struct response *rs = &c->cn_ex->ex_response;
 	bool ours;
 
-	if (exchange_has_patience(c->cn_ex)) {
-		conn_timer(c, c->cn_hup ? TIMER_CLOSED : TIMER_DISK);
+	if (conn_abort_may_wait(c, timer))
 		return;
-	}
-	exchange_disk_late(c->cn_ex);
 	ours = pw_send_take_back(&rs->rs_send);
 	if (ours && response_sent(rs) == 0 &&
 	    !transport_holds(&c->cn_transport))

@@ -406,7 +406,7 @@ conn_on_timeout(struct sched_item *it, enum timer timer)
 	if (c->cn_state == CONN_TLS)
 		conn_handshake_late(c);
 	else if (conn_waits(c))
-		conn_give_up(c);
+		conn_give_up(c, timer);
 	else if (conn_extend_time(c, timer))
 		return;
 	else if (c->cn_state == CONN_HTTP2 && timer != TIMER_SEND) {

@@ -150,9 +150,10 @@ void conn_abort(struct conn *);
 bool conn_client_stays(struct conn *);
 
 /*
- * Handles a disk timeout: aborts the request, with 503 if possible, unless the disk gets more time.
+ * Handles the expiry of TIMER_DISK or TIMER_CLOSED: aborts the request, with 503 if possible, unless the disk
+ * gets more time.
  */
-void conn_give_up(struct conn *);
+void conn_give_up(struct conn *, enum timer);
 
 /* ----------------------------------------------------------- min_rate.c */
 

@@ -19,7 +19,7 @@ enum timer {
 	TIMER_REST,   /* until the client receives the rest of the response */
 	TIMER_SEND,   /* until the client receives some of the response */
 	TIMER_DISK,   /* until a disk read completes */
-	TIMER_CLOSED, /* the same, while the client has closed its side */
+	TIMER_CLOSED, /* the same, if the client has closed its side */
 	TIMER_LINGER, /* until the client closes */
 	TIMER_PAUSE,  /* until the rate limit allows more (sched_pause) */
 	TIMER_GRACE,  /* during a drain, instead of another timer */

@@ -22,15 +22,17 @@
 #include "server/worker/listener.h"
 #include "server/worker/worker.h"
 
-#define LINGER_US 5000000 /* TIMER_LINGER, microseconds */
-#define GRACE_US  1000000 /* TIMER_GRACE, microseconds */
+#define LINGER_US   5000000 /* TIMER_LINGER, microseconds */
+#define GRACE_US    1000000 /* TIMER_GRACE, microseconds */
 /* 1/16 of the memory is for listings of all workers */
-#define LISTINGS  16
-#define SECOND_US ((uint64_t)1000000)
+#define LISTINGS    16
+#define SECOND_US   ((uint64_t)1000000)
+/* part of disk_timeout that a client which closed its side waits for the response to begin */
+#define CLOSED_PART 15
 /* maximum of hot_set if not configured, bytes */
-#define HOT_SET	  ((uint64_t)16 << 20)
-#define HOT_PART  16		       /* 1/16 of the memory, for all workers */
-#define LOOK	  ((uint64_t)64 << 10) /* value of wk_look, bytes */
+#define HOT_SET	    ((uint64_t)16 << 20)
+#define HOT_PART    16 /* 1/16 of the memory, for all workers */
+#define LOOK	    ((uint64_t)64 << 10) /* value of wk_look, bytes */
 
 static void
 worker_start_on_device(void *arg, const char *message)
@@ -92,9 +94,10 @@ worker_start_set_timeouts(struct worker *wk)
 	    conf->conf_send_timeout * SECOND_US;
 	wk->wk_sched.sc_timeouts[TIMER_SEND] =
 	    conf->conf_send_timeout * SECOND_US;
+	wk->wk_sched.sc_timeouts[TIMER_DISK] =
+	    conf->conf_disk_timeout * SECOND_US / DISK_LOOKS;
 	wk->wk_sched.sc_timeouts[TIMER_CLOSED] =
-	    wk->wk_sched.sc_timeouts[TIMER_DISK] =
-		conf->conf_disk_timeout * SECOND_US / DISK_LOOKS;
+	    conf->conf_disk_timeout * SECOND_US / CLOSED_PART;
 	wk->wk_sched.sc_timeouts[TIMER_LINGER] = LINGER_US;
 	wk->wk_sched.sc_timeouts[TIMER_GRACE] = GRACE_US;
 }

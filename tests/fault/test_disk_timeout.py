@@ -106,6 +106,20 @@ def test_each_of_more_requests_than_threads_is_503_on_fuse(serve_slow, slow, sen
     server.stop(messages=GAVE_UP)
 
 
+@pytest.mark.http1("a connection that is half closed")
+def test_client_that_closed_its_side_waits_for_a_part_of_disk_timeout(serve_slow, slow):
+    """Most such clients have left, and their descriptors are for others.  It is no fault of the disk's."""
+    server = serve_slow(disk_timeout=30)
+    slow.add("cold-1.bin", t.content(20, HOT))
+    slow.hang("read", "cold-")
+    waits, closed = (ask_slow(server, "/cold-1.bin") for _ in range(2))
+    closed.half_close()
+    assert closed.response().status == 503
+    closed.eof()
+    slow.release()
+    assert waits.response().body == t.content(20, HOT)
+
+
 def test_503_of_a_disk_has_the_fields_of_other_errors(serve_slow, slow):
     server = serve_slow(disk_timeout=1, cors=["https://a.example"])
     slow.add("cold-1.bin", t.content(20, HOT))
