@@ -543,6 +543,9 @@ struct pw_task {
 
 int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
 
+/* Lets the tasks of other clients go first, as pw_open_defer does.  Call while the task is pending. */
+void pw_task_defer(struct pw_task *);
+
 /*
  * -------- pw_sink(3): destinations of transmissions other than sockets
  * A sink is a destination other than a plain socket, such as TLS in user space.  The library copies

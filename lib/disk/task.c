@@ -43,3 +43,9 @@ pw_task_run(struct pw_loop *lp, uint64_t dev, struct pw_task *tk)
 		free(tj);
 	return error;
 }
+
+void
+pw_task_defer(struct pw_task *tk)
+{
+	pool_defer(&tk->tk_waiter);
+}

@@ -29,6 +29,8 @@ struct entry {
 	uint64_t en_at;	 /* start of the lifetime, microseconds */
 	uint64_t en_age; /* lifetime from en_at, microseconds */
 	bool en_making;
+	/* true while the page is made only for a client that closed its side */
+	bool en_deferred;
 	int en_error;
 	struct text *en_text;
 	struct listing_validator en_validator;
@@ -182,13 +184,14 @@ autoindex_cache_bucket(struct autoindex_cache *ls, const struct place *pl)
 	return &ls->ls_buckets[hash % BUCKETS];
 }
 
+/* Skips deferred pages, for which another client would wait too long. */
 static struct entry *
 autoindex_cache_find(struct autoindex_cache *ls, const struct place *pl)
 {
 	struct entry *en;
 
 	LIST_FOREACH(en, autoindex_cache_bucket(ls, pl), en_hash)
-	if (autoindex_cache_same_page(&en->en_place, pl))
+	if (!en->en_deferred && autoindex_cache_same_page(&en->en_place, pl))
 		break;
 	return en;
 }
@@ -312,7 +315,7 @@ autoindex_cache_made(struct pw_waiter *w)
 		if (error == 0)
 			return;
 	}
-	en->en_making = false;
+	en->en_making = en->en_deferred = false;
 	en->en_error = error == 0 ? autoindex_cache_take_text(en) : error;
 	free(en->en_buf.b_data);
 	en->en_buf = (struct buf){0};
@@ -350,6 +353,17 @@ autoindex_cache_leave(struct listing *li)
 	if (li->li_entry != NULL)
 		atomic_fetch_sub(&li->li_entry->en_wanted, 1);
 	li->li_entry = NULL;
+}
+
+void
+autoindex_cache_defer(struct listing *li)
+{
+	struct entry *en = li->li_entry;
+
+	if (en == NULL || atomic_load(&en->en_wanted) > 1)
+		return;
+	en->en_deferred = true;
+	pw_task_defer(&en->en_task);
 }
 
 static int

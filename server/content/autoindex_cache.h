@@ -79,4 +79,10 @@ int autoindex_cache_get(struct autoindex_cache *, struct pw_loop *,
  */
 void autoindex_cache_leave(struct listing *);
 
+/*
+ * Lets other clients go first, if no other request waits for the page.  Call if the client of a pending request
+ * has closed its side.
+ */
+void autoindex_cache_defer(struct listing *);
+
 #endif

@@ -128,6 +128,7 @@ autoindex_stream_next(struct autoindex_stream *st)
 {
 	st->st_task.tk_work = autoindex_stream_work;
 	st->st_task.tk_waiter.wt_done = autoindex_stream_came;
+	st->st_task.tk_waiter.wt_client = st->st_client;
 	return pw_task_run(st->st_loop, st->st_place.pl_dev, &st->st_task);
 }
 
@@ -135,6 +136,12 @@ void
 autoindex_stream_cancel(struct autoindex_stream *st)
 {
 	atomic_store(&st->st_cancelled, true);
+}
+
+void
+autoindex_stream_defer(struct autoindex_stream *st)
+{
+	pw_task_defer(&st->st_task);
 }
 
 static int

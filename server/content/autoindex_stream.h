@@ -18,6 +18,8 @@ struct autoindex_stream {
 	struct place st_place;
 	/* the caller must set the fields from st_loop to st_arg */
 	struct pw_loop *st_loop;
+	unsigned
+	    st_client;	 /* number of the client for the library (wt_client) */
 	bool st_chunked; /* true to frame blocks as chunks (RFC 9112, 7.1) */
 	void (*st_done)(struct autoindex_stream *);
 	void *st_arg;
@@ -51,6 +53,9 @@ int autoindex_stream_next(struct autoindex_stream *);
  * completes with -ECANCELED.
  */
 void autoindex_stream_cancel(struct autoindex_stream *);
+
+/* Lets other clients go before the block in flight. */
+void autoindex_stream_defer(struct autoindex_stream *);
 
 /*
  * Closes and frees the stream.  If the directory is open, a disk thread closes it first, or the

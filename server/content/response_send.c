@@ -70,8 +70,15 @@ response_send_cancel_block(struct exchange *ex)
 	autoindex_stream_cancel(ex->ex_response.rs_stream);
 }
 
+static void
+response_send_defer_block(struct exchange *ex)
+{
+	autoindex_stream_defer(ex->ex_response.rs_stream);
+}
+
 static const struct pending response_send_block_pending = {
     .cancel = response_send_cancel_block,
+    .defer = response_send_defer_block,
     PENDING_DISK,
 };
 

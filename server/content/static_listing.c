@@ -39,9 +39,16 @@ static_listing_cancel(struct exchange *ex)
 	autoindex_stream_cancel(ex->ex_lookup.lk_stream);
 }
 
+static void
+static_listing_defer_stream(struct exchange *ex)
+{
+	autoindex_stream_defer(ex->ex_lookup.lk_stream);
+}
+
 static const struct pending static_listing_block_pending = {
     .resume = static_listing_streamed,
     .cancel = static_listing_cancel,
+    .defer = static_listing_defer_stream,
     PENDING_DISK,
 };
 
@@ -71,7 +78,7 @@ static_listing_stream(struct exchange *ex)
 	st->st_loop = ex->ex_service->svc_loop;
 	st->st_chunked = !ex->ex_request.rq_http10 && !ex->ex_request.rq_framed;
 	st->st_done = static_listing_on_block;
-	st->st_task.tk_waiter.wt_client = exchange_client_number(ex);
+	st->st_client = exchange_client_number(ex);
 	st->st_arg = ex;
 	error = autoindex_stream_next(st);
 	return error == 0 ? exchange_pend(ex, &static_listing_block_pending)
@@ -118,9 +125,16 @@ static_listing_leave(struct exchange *ex)
 	autoindex_cache_leave(&ex->ex_lookup.lk_listing);
 }
 
+static void
+static_listing_defer(struct exchange *ex)
+{
+	autoindex_cache_defer(&ex->ex_lookup.lk_listing);
+}
+
 static const struct pending static_listing_pending = {
     .resume = static_listing_resume,
     .cancel = static_listing_leave,
+    .defer = static_listing_defer,
     PENDING_DISK,
 };
 

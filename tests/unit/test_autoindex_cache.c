@@ -3,6 +3,7 @@
  */
 #include "lib_fixture.h"
 
+#include "lib/disk/shares.h"
 #include "lib/util/clock.h"
 #include "server/content/autoindex_cache.h"
 #include "server/worker/worker.h"
@@ -100,6 +101,53 @@ requests_for_one_page_share_a_task(void **state)
 	assert_non_null(memmem(li[0].li_text->tx_data, li[0].li_text->tx_len,
 	    "<a href=\"f\"", 11));
 	autoindex_cache_unref(&li[0].li_text);
+	autoindex_cache_destroy(&ls);
+}
+
+static const struct listing *first_done;
+
+static void
+note_first(struct listing *li)
+{
+	if (first_done == NULL)
+		first_done = li;
+}
+
+/* The client may not read it, and others must not wait with it. */
+static void
+a_page_of_a_client_that_closed_its_side_waits_for_others(void **state)
+{
+	static const char *const paths[] = {"closed", "other", "closed"};
+	struct fixture *fx = *state;
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	struct listing li[COUNT(paths)];
+	struct latch la;
+	unsigned i;
+
+	first_done = NULL;
+	assert_int_equal(mkdir(path_in(fx, "closed"), 0700), 0);
+	assert_int_equal(mkdir(path_in(fx, "other"), 0700), 0);
+	latch_shut(&la,
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_TASKS),
+	    fx->fx_loop);
+	for (i = 0; i < COUNT(li); i++) {
+		want(fx, &li[i], paths[i]);
+		li[i].li_done = note_first;
+		assert_int_equal(autoindex_cache_get(ls, fx->fx_loop, &li[i], 0,
+				     (i + 1) << SHARES_CONNECTION),
+		    -EINPROGRESS);
+		if (i == 0)
+			autoindex_cache_defer(&li[i]);
+	}
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_ptr_equal(first_done, &li[1]);
+	assert_ptr_not_equal(li[2].li_text, li[0].li_text);
+	for (i = 0; i < COUNT(li); i++) {
+		assert_int_equal(li[i].li_error, 0);
+		autoindex_cache_unref(&li[i].li_text);
+	}
 	autoindex_cache_destroy(&ls);
 }
 
@@ -401,6 +449,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(requests_for_one_page_share_a_task, setup_narrow),
+	    TEST(a_page_of_a_client_that_closed_its_side_waits_for_others,
+		setup_one_thread),
 	    TEST(a_page_is_used_for_its_lifetime, setup),
 	    TEST(a_page_of_a_changing_directory_is_used_for_a_second, setup),
 	    TEST(each_part_of_the_key_selects_another_page, setup),
