@@ -85,6 +85,16 @@ struct pw_pool_conf {
 int pw_pool_create(const struct pw_pool_conf *, struct pw_pool **);
 
 /*
+ * Lets the pools of several processes share disks: a client that requests much from one process then
+ * delays the clients of the others no more than those of its own.  `memory` is PW_POOL_SHARED bytes,
+ * zeroed at first, that all of them map (MAP_SHARED), and stays the caller's until the pool is destroyed.
+ * Numbers of processes begin at 0; a process that replaces another may have its number.  Call before
+ * the first loop is created.
+ */
+#define PW_POOL_SHARED 65536
+void pw_pool_share(struct pw_pool *, void *memory, unsigned process);
+
+/*
  * Destroys a pool.  Destroy its loops first.  Waits up to timeout_us for running jobs.  Returns 0.
  * Returns -EINVAL, and changes nothing, if a loop still exists and no job is queued or running.
  * Returns -EBUSY if threads still wait for a disk, or such a wait kept a loop from being destroyed.

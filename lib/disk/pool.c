@@ -27,6 +27,8 @@
 #define POOL_PINS    8 /* 1/POOL_PINS of memory is for pins */
 #define POOL_LONG    ((size_t)16 << 20) /* bytes of JOB_LONG jobs in flight */
 
+_Static_assert(sizeof(struct shares_common) == PW_POOL_SHARED, "pw_pool_share");
+
 static struct pw_device *
 pool_device_create(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 {
@@ -47,6 +49,9 @@ pool_device_create(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 	dv->dv_id = id;
 	dv->dv_kind = kind;
 	shares_init(&dv->dv_shares);
+	if (pl->pl_common != NULL)
+		shares_share(&dv->dv_shares, pl->pl_common, pl->pl_process,
+		    id * POOL_QUEUES + kind);
 	return dv;
 }
 
@@ -73,29 +78,6 @@ pool_wake_one(struct pw_device *dv)
 		return;
 	dv->dv_sleepers--;
 	sem_post(&dv->dv_work);
-}
-
-/*
- * Sleeps until pool_wake_one wakes a thread.  While a JOB_LONG is queued on a disk that seeks, sleeps for at
- * most a second, since no other thread ends the hold when SWEEP_STUCK has passed (sweep_long).
- */
-static void
-pool_sleep_until_woken(struct pw_device *dv)
-{
-	bool held = device_seeks(dv) && pool_first(dv, JOB_LONG) != NULL;
-	int n;
-
-	dv->dv_sleepers++;
-	pthread_mutex_unlock(&dv->dv_lock);
-	if (held)
-		n = os_sem_wait(&dv->dv_work, SWEEP_STUCK);
-	else
-		while ((n = sem_wait(&dv->dv_work)) == -1 && errno == EINTR)
-			;
-	pthread_mutex_lock(&dv->dv_lock);
-	/* After a timeout dv_sleepers counts this thread, unless a post is left that no other thread received. */
-	if (n != 0 && sem_trywait(&dv->dv_work) == -1)
-		dv->dv_sleepers--;
 }
 
 static void
@@ -214,6 +196,13 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 fail:
 	pool_free(pl);
 	return error;
+}
+
+void
+pw_pool_share(struct pw_pool *pl, void *memory, unsigned process)
+{
+	pl->pl_common = memory;
+	pl->pl_process = process;
 }
 
 static void
@@ -435,8 +424,8 @@ pool_job_was_left(const struct job *job)
 
 /*
  * Returns true if a job of the kind may begin: one is queued, fewer threads are busy than the quota of the
- * kind, and fewer run jobs of the crowd than it may occupy, unless all waiters of the job left.  The
- * device's lock is held, as in the functions below.
+ * kind, and fewer run jobs of the crowd than it may occupy, unless all waiters of the job left or the pool
+ * ends.  The device's lock is held, as in the functions below.
  */
 static bool
 pool_has_next(struct pw_device *dv, enum job_kind kind, uint64_t now)
@@ -447,7 +436,7 @@ pool_has_next(struct pw_device *dv, enum job_kind kind, uint64_t now)
 	if (job == NULL || dv->dv_threads - dv->dv_idle >= quota)
 		return false;
 	return !shares_is_crowd(kind) || pool_job_was_left(job) ||
-	       shares_crowd_may(&dv->dv_shares, quota, now);
+	       dv->dv_stop || shares_crowd_may(&dv->dv_shares, quota, now);
 }
 
 /*
@@ -538,6 +527,33 @@ pool_job_next(struct pw_device *dv)
 	if (job->job_kind == JOB_LONG)
 		dv->dv_long += job->job_len;
 	return job;
+}
+
+/*
+ * Sleeps until pool_wake_one wakes a thread.  While a JOB_LONG is queued on a disk that seeks, sleeps for at
+ * most a second, since no other thread ends the hold when SWEEP_STUCK has passed (sweep_long), and while the
+ * crowd pauses, until it may go on.
+ */
+static void
+pool_sleep_until_woken(struct pw_device *dv)
+{
+	uint64_t most = shares_crowd_pause(
+	    &dv->dv_shares, pool_quota(dv, JOB_CROWD_NEW), clock_now());
+	int n;
+
+	if (most == 0 && device_seeks(dv) && pool_first(dv, JOB_LONG) != NULL)
+		most = SWEEP_STUCK;
+	dv->dv_sleepers++;
+	pthread_mutex_unlock(&dv->dv_lock);
+	if (most > 0)
+		n = os_sem_wait(&dv->dv_work, most);
+	else
+		while ((n = sem_wait(&dv->dv_work)) == -1 && errno == EINTR)
+			;
+	pthread_mutex_lock(&dv->dv_lock);
+	/* After a timeout dv_sleepers counts this thread, unless a post is left that no other thread received. */
+	if (n != 0 && sem_trywait(&dv->dv_work) == -1)
+		dv->dv_sleepers--;
 }
 
 /* Returns NULL if the thread must end.  Then it is no longer counted, or the quota would count it as busy. */

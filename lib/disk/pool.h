@@ -262,6 +262,7 @@ enum pool_queue {
 	POOL_MOUNTS,  /* opens that lead to another mount below a root */
 	POOL_TIER,    /* reads and writes of the tier (tier.h) */
 	POOL_NO_DISK, /* work without a disk, on device 0; not in statistics */
+	POOL_QUEUES,
 };
 
 /*

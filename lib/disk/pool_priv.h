@@ -113,6 +113,9 @@ struct pw_pool {
 	int pl_pagemap; /* result of os_pagemap_open, or -1 */
 	/* true if the memory limit includes socket memory (pool_sockets) */
 	bool pl_sockets;
+	/* memory and number of pw_pool_share, or NULL */
+	struct shares_common *pl_common;
+	unsigned pl_process;
 
 	/* guards the device table and pl_running */
 	alignas(CACHE_LINE) pthread_mutex_t pl_lock;

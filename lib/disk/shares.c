@@ -16,6 +16,32 @@ shares_init(struct shares *sh)
 		TAILQ_INIT(&sh->sh_rings[i]);
 	for (i = 0; i < SHARES_CHAINS; i++)
 		LIST_INIT(&sh->sh_chains[i]);
+	sh->sh_seen = sh->sh_all = &sh->sh_alone;
+	sh->sh_processes = 1;
+}
+
+void
+shares_share(struct shares *sh, struct shares_common *co, unsigned process,
+    uint64_t device)
+{
+	size_t n =
+	    (size_t)(device * 0x9e3779b97f4a7c15U >> 32) % SHARES_DEVICES;
+
+	sh->sh_all = &co->co_seen[0][n];
+	sh->sh_seen = &co->co_seen[process % SHARES_PROCESSES][n];
+	sh->sh_processes = SHARES_PROCESSES;
+}
+
+static void
+shares_tell(_Atomic uint64_t *until, uint64_t us)
+{
+	atomic_store_explicit(until, us, memory_order_relaxed);
+}
+
+static bool
+shares_counts(const _Atomic uint64_t *until, uint64_t now_us)
+{
+	return now_us < atomic_load_explicit(until, memory_order_relaxed);
 }
 
 /* Returns the entry of a client (of == NULL) or of a connection of the client, or NULL if memory is short. */
@@ -144,7 +170,8 @@ shares_release(struct shares *sh, struct job *job, uint64_t now_us)
 
 	if (job->job_other) {
 		sh->sh_others--;
-		sh->sh_others_at = now_us;
+		shares_tell(&sh->sh_seen->se_others,
+		    now_us + (sh->sh_others > 0 ? SHARES_HELD : SHARES_LATELY));
 	}
 	shares_count(conn, job, -1U);
 	shares_count(client, job, -1U);
@@ -234,16 +261,78 @@ shares_first(const struct shares *sh, enum job_kind kind)
 	return TAILQ_FIRST(&conn->shr_lines[kind].li_jobs);
 }
 
-bool
-shares_crowd_may(const struct shares *sh, unsigned threads, uint64_t now_us)
+/* Returns true if a process has jobs of others, or had one lately. */
+static bool
+shares_has_others(const struct shares *sh, uint64_t now_us)
 {
-	bool others =
-	    sh->sh_others > 0 || now_us < sh->sh_others_at + SHARES_LATELY;
-	unsigned most = others && sh->sh_longest > SHARES_FAST
-			    ? threads / SHARES_THREADS
-			    : threads * 3 / 4;
+	size_t i;
 
-	return sh->sh_crowd < (most > 0 ? most : 1);
+	for (i = 0; i < sh->sh_processes; i++)
+		if (shares_counts(
+			&sh->sh_all[i * SHARES_DEVICES].se_others, now_us))
+			return true;
+	return sh->sh_others > 0;
+}
+
+/* Returns the number of processes with a crowd, including this one. */
+static unsigned
+shares_crowd_processes(const struct shares *sh, uint64_t now_us)
+{
+	const struct shares_seen *se = sh->sh_all;
+	unsigned n = 1;
+	size_t i;
+
+	for (i = 0; i < sh->sh_processes; i++, se += SHARES_DEVICES)
+		n += se != sh->sh_seen && shares_counts(&se->se_crowd, now_us);
+	return n;
+}
+
+/*
+ * Returns the number of threads that the crowd of this process may occupy, and sets *pause to the time
+ * between two of its jobs if it may occupy less than one.
+ */
+static unsigned
+shares_crowd_threads(
+    const struct shares *sh, unsigned threads, uint64_t now_us, uint64_t *pause)
+{
+	unsigned most, n;
+
+	*pause = 0;
+	if (sh->sh_longest <= SHARES_FAST || !shares_has_others(sh, now_us))
+		return threads < 2 ? 1 : threads * 3 / 4;
+	most = threads < SHARES_THREADS ? 1 : threads / SHARES_THREADS;
+	n = shares_crowd_processes(sh, now_us);
+	if (n <= most)
+		return most / n;
+	*pause = sh->sh_crowd_took * (n - most) / most;
+	return 1;
+}
+
+bool
+shares_crowd_may(struct shares *sh, unsigned threads, uint64_t now_us)
+{
+	uint64_t pause;
+
+	shares_tell(&sh->sh_seen->se_crowd, now_us + SHARES_LATELY);
+	return sh->sh_crowd <
+		   shares_crowd_threads(sh, threads, now_us, &pause) &&
+	       now_us >= sh->sh_crowd_at + pause;
+}
+
+uint64_t
+shares_crowd_pause(const struct shares *sh, unsigned threads, uint64_t now_us)
+{
+	uint64_t pause;
+
+	if (sh->sh_crowd > 0 ||
+	    sh->sh_waiting[JOB_CROWD_NEW] + sh->sh_waiting[JOB_CROWD_OPEN] == 0)
+		return 0;
+	shares_crowd_threads(sh, threads, now_us, &pause);
+	pause += sh->sh_crowd_at;
+	if (now_us >= pause)
+		return 0;
+	pause -= now_us;
+	return pause < SHARES_LATELY / 2 ? pause : SHARES_LATELY / 2;
 }
 
 bool
@@ -263,6 +352,8 @@ shares_begin(struct shares *sh, struct job *job, uint64_t now_us)
 	job->job_charge = sh->sh_cost[kind];
 	sh->sh_used[kind] += job->job_charge;
 	sh->sh_crowd += shares_is_crowd(kind);
+	if (job->job_other)
+		shares_tell(&sh->sh_seen->se_others, now_us + SHARES_HELD);
 }
 
 /* Follows the longest of the last times, except those of jobs that found everything in memory. */
@@ -286,6 +377,8 @@ shares_end(struct shares *sh, struct job *job, uint64_t now_us)
 	if (!job->job_left && kind != JOB_LONG && kind != JOB_SHORT)
 		shares_note_time(sh, took);
 	if (shares_is_crowd(kind)) {
+		sh->sh_crowd_at = now_us;
+		sh->sh_crowd_took = took;
 		took *= SHARES_COST;
 		sh->sh_crowd--;
 	}

@@ -1,7 +1,7 @@
 /*
  * shares: the order in which the jobs of a device begin.
  *
- * What clients share is the time of the device's threads.  Three rules divide it:
+ * What clients share is the time of the device's threads.  Four rules divide it:
  *
  * Kinds: the kind begins next whose jobs used the least time.  So lookups that read nothing begin at
  * once, and lookups of uncached directories cannot keep windows from the disk.  A kind without queued
@@ -17,6 +17,11 @@
  * has no job there, so its requests keep their order.  Jobs of clients that have closed their side
  * (POOL_LAST) are in the crowd as those of one client.
  *
+ * Processes: several that use the device may share a struct shares_common.  Then jobs outside the crowd
+ * count in whichever process they are, and the crowds of n processes together have the threads that one has
+ * beside others.  A crowd whose part is less than a thread has one, which pauses after each job.  A process
+ * writes only times that expire, so one that was killed leaves nothing behind.
+ *
  * Jobs of client 0 take turns as one client, which never joins the crowd.  The device's lock guards
  * struct shares.
  */
@@ -25,15 +30,20 @@
 
 #include <sys/queue.h>
 
+#include <stdatomic.h>
+
 #include "lib/disk/pool.h"
 
 /* lookups and first windows of a client outside the crowd */
 #define SHARES_CLIENT	  4
 #define SHARES_COST	  4
 #define SHARES_THREADS	  16
-#define SHARES_FAST	  5000	  /* microseconds */
-#define SHARES_READS	  50	  /* least time of a job that reads, us */
-#define SHARES_LATELY	  1000000 /* microseconds */
+#define SHARES_FAST	  5000	   /* microseconds */
+#define SHARES_READS	  50	   /* least time of a job that reads, us */
+#define SHARES_LATELY	  1000000  /* microseconds */
+#define SHARES_HELD	  30000000 /* longest expected time of a job, us */
+#define SHARES_PROCESSES  64
+#define SHARES_DEVICES	  64
 #define SHARES_LONGEST	  1000000 /* a job counts for at most this time, us */
 #define SHARES_QUEUE	  8 /* 1/SHARES_QUEUE of the queue is for one client */
 #define SHARES_CHAINS	  1024
@@ -62,6 +72,17 @@ struct share {
 	struct share_line shr_lines[JOB_KINDS];
 };
 
+/* Times until which a process counts for a device, us. */
+struct shares_seen {
+	_Atomic uint64_t se_others; /* if it has jobs outside the crowd */
+	_Atomic uint64_t se_crowd;  /* if it has a crowd */
+};
+
+/* Memory of all processes, zeroed at first.  Devices that share an entry count as one. */
+struct shares_common {
+	struct shares_seen co_seen[SHARES_PROCESSES][SHARES_DEVICES];
+};
+
 struct shares {
 	/* clients with queued jobs of each kind; the first is next */
 	struct share_ring sh_rings[JOB_KINDS];
@@ -76,13 +97,24 @@ struct shares {
 	uint64_t sh_now;
 	/* queued and running jobs of clients outside the crowd */
 	unsigned sh_others;
-	uint64_t sh_others_at; /* time at which one of these last ended, us */
-	unsigned sh_last;      /* queued jobs of POOL_LAST */
-	unsigned sh_crowd;     /* running jobs of the crowd */
+	unsigned sh_last;  /* queued jobs of POOL_LAST */
+	unsigned sh_crowd; /* running jobs of the crowd */
+	/* time at which a job of the crowd last ended, and for how long it ran, us */
+	uint64_t sh_crowd_at, sh_crowd_took;
+	struct shares_seen *sh_seen; /* that of this process */
+	/* those of all processes, SHARES_DEVICES apart */
+	struct shares_seen *sh_all;
+	unsigned sh_processes;
+	struct shares_seen
+	    sh_alone; /* that of a process with memory of its own */
 	LIST_HEAD(, share) sh_chains[SHARES_CHAINS];
 };
 
 void shares_init(struct shares *);
+
+/* Lets processes share the threads of the device with this number.  Call before the first job. */
+void shares_share(
+    struct shares *, struct shares_common *, unsigned process, uint64_t device);
 
 /*
  * Queues a job, and changes its kind if it joins the crowd.  Returns 0, -EAGAIN if its client has `most`
@@ -103,8 +135,15 @@ bool shares_defer(struct shares *, struct job *, uint64_t now_us);
 /* Returns the next job of the kind, or NULL. */
 struct job *shares_first(const struct shares *, enum job_kind);
 
-/* Returns true if a job of the crowd may begin on a device with this many threads. */
-bool shares_crowd_may(const struct shares *, unsigned threads, uint64_t now_us);
+/* Returns true if a job of the crowd, which waits, may begin on a device with this many threads. */
+bool shares_crowd_may(struct shares *, unsigned threads, uint64_t now_us);
+
+/*
+ * Returns the time after which to call shares_crowd_may again although no job ends before, us, or 0: the
+ * other processes count this one only for so long.
+ */
+uint64_t shares_crowd_pause(
+    const struct shares *, unsigned threads, uint64_t now_us);
 
 /* Returns true if `a` begins before `b`, where both have jobs. */
 bool shares_before(const struct shares *, enum job_kind a, enum job_kind b);

@@ -514,7 +514,10 @@ os_sem_wait(sem_t *sem, uint64_t us)
 	while (n == -1 && errno == EINTR);
 #else
 	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += (time_t)(us / 1000000 + 1);
+	end.tv_sec += (time_t)(us / 1000000);
+	end.tv_nsec += (long)(us % 1000000) * 1000;
+	end.tv_sec += end.tv_nsec / 1000000000;
+	end.tv_nsec %= 1000000000;
 	do
 		n = sem_timedwait(sem, &end);
 	while (n == -1 && errno == EINTR);

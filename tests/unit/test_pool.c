@@ -13,6 +13,7 @@
 #define DEVICE_B ((dev_t)0x10002)
 #define JOBS	 300
 #define WINDOW	 (64 * KIB)
+#define CROWDED	 (SHARES_CLIENT + 4)
 
 /* A job that counts itself; its waiter notes when it was delivered. */
 struct count_job {
@@ -540,6 +541,71 @@ destroy_runs_what_is_queued(void **state)
 }
 
 static void
+submit_slow(struct pw_device *dv, struct fixture *fx, atomic_uint *ran,
+    struct noting *nt)
+{
+	struct job *job = count_job(ran, 0);
+
+	*nt = (struct noting){
+	    .nt_waiter = {.wt_done = note, .wt_client = 1U << 20}};
+	job->job_run = slow_run;
+	job->job_kind = JOB_NEW;
+	assert_int_equal(
+	    pool_submit(dv, job, ADMIT_NEW, fx->fx_loop, &nt->nt_waiter), 0);
+}
+
+/*
+ * Queues jobs of a client, some of which are in the crowd, on a disk that is known as slow.  Another process
+ * has as many, so that the crowd pauses after each of its jobs.
+ */
+static struct pw_pool *
+crowd_beside_a_process(struct fixture *fx, atomic_uint *ran)
+{
+	static struct shares_common co;
+	static struct noting nt[CROWDED];
+	struct pw_device *dv;
+	struct pw_pool *pool;
+	unsigned i;
+
+	for (i = 0; i < SHARES_DEVICES; i++)
+		co.co_seen[1][i] = (struct shares_seen){UINT64_MAX, UINT64_MAX};
+	assert_int_equal(pw_pool_create(NULL, &pool), 0);
+	pw_pool_share(pool, &co, 0);
+	dv = pool_device(pool, DEVICE_A, POOL_FILES);
+	submit_slow(dv, fx, ran, &nt[0]);
+	settle(fx->fx_loop);
+	for (i = 1; i < CROWDED; i++)
+		submit_slow(dv, fx, ran, &nt[i]);
+	return pool;
+}
+
+static void
+a_crowd_that_paused_goes_on_although_no_job_ends(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_pool *pool;
+	atomic_uint ran = 0;
+
+	pool = crowd_beside_a_process(fx, &ran);
+	settle(fx->fx_loop);
+	assert_int_equal(atomic_load(&ran), CROWDED);
+	assert_int_equal(pw_pool_destroy(&pool, PATIENCE * 1000), 0);
+}
+
+static void
+destroy_runs_what_is_queued_in_a_crowd_that_pauses(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_pool *pool;
+	atomic_uint ran = 0;
+
+	pool = crowd_beside_a_process(fx, &ran);
+	assert_int_equal(pw_pool_destroy(&pool, PATIENCE * 1000), 0);
+	assert_int_equal(atomic_load(&ran), CROWDED);
+	settle(fx->fx_loop);
+}
+
+static void
 a_pool_that_was_never_used_can_be_destroyed(void **state)
 {
 	struct pw_pool_conf conf = {0, 0};
@@ -598,6 +664,8 @@ main(void)
 	    cmocka_unit_test(a_pool_that_was_never_used_can_be_destroyed),
 	    TEST(destroy_waits_for_jobs_that_run, setup),
 	    TEST(destroy_runs_what_is_queued, setup),
+	    TEST(destroy_runs_what_is_queued_in_a_crowd_that_pauses, setup),
+	    TEST(a_crowd_that_paused_goes_on_although_no_job_ends, setup),
 	    TEST(a_job_is_run_once_and_its_result_delivered_once, setup),
 	    TEST(only_drain_delivers_results, setup),
 	    TEST(jobs_run_side_by_side_up_to_the_quota, setup_two_threads),

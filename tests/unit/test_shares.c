@@ -28,6 +28,19 @@ setup_bench(void **state)
 	return 0;
 }
 
+/* Sets up n processes that use one device. */
+static void
+setup_processes(struct bench *be, struct shares_common *co, unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		be[i] = (struct bench){.be_now = 10 * SHARES_LATELY};
+		shares_init(&be[i].be_shares);
+		shares_share(&be[i].be_shares, co, i, 0x801);
+	}
+}
+
 static struct job *
 add(struct bench *be, unsigned client, enum job_kind kind)
 {
@@ -92,10 +105,9 @@ make_slow(struct bench *be, uint64_t us)
 }
 
 /* Ends all jobs, after which no client may be left. */
-static int
-teardown_bench(void **state)
+static void
+end_all(struct bench *be)
 {
-	struct bench *be = *state;
 	size_t i;
 	int kind;
 
@@ -108,7 +120,13 @@ teardown_bench(void **state)
 			shares_end(&be->be_shares, &be->be_jobs[i], be->be_now);
 	for (i = 0; i < SHARES_CHAINS; i++)
 		assert_true(LIST_EMPTY(&be->be_shares.sh_chains[i]));
-	free(be);
+}
+
+static int
+teardown_bench(void **state)
+{
+	end_all(*state);
+	free(*state);
 	return 0;
 }
 
@@ -422,6 +440,93 @@ jobs_of_clients_that_closed_their_side_come_last(void **state)
 	assert_int_equal(be->be_shares.sh_last, 0);
 }
 
+static void
+the_others_of_all_processes_count(void **state)
+{
+	static struct bench be[2];
+	static struct shares_common co;
+	struct job *job;
+
+	(void)state;
+	setup_processes(be, &co, 2);
+	make_slow(&be[0], 2 * SHARES_FAST);
+	add_some(&be[0], CLIENT, JOB_NEW, 30);
+	while (shares_first(&be[0].be_shares, JOB_NEW) != NULL)
+		run(&be[0], JOB_NEW, 2 * SHARES_FAST);
+	be[0].be_now += 2 * SHARES_LATELY;
+	be[1].be_now = be[0].be_now;
+	job = add(&be[1], 2 * CLIENT, JOB_LONG);
+	begin(&be[1], job);
+	be[0].be_now = be[1].be_now += 2 * SHARES_LATELY;
+	begin_while_the_crowd_may(&be[0], THREADS / SHARES_THREADS);
+	shares_end(&be[1].be_shares, job, be[1].be_now);
+	be[0].be_now += SHARES_LATELY - 1;
+	begin_while_the_crowd_may(&be[0], 0);
+	be[0].be_now++;
+	begin_while_the_crowd_may(
+	    &be[0], THREADS * 3 / 4 - THREADS / SHARES_THREADS);
+	end_all(&be[0]);
+	end_all(&be[1]);
+}
+
+/* It ends no job. */
+static void
+a_process_that_was_killed_is_forgotten(void **state)
+{
+	static struct bench be[2];
+	static struct shares_common co;
+
+	(void)state;
+	setup_processes(be, &co, 2);
+	make_slow(&be[0], 2 * SHARES_FAST);
+	add_some(&be[0], CLIENT, JOB_NEW, 30);
+	be[1].be_now = be[0].be_now;
+	begin(&be[1], add(&be[1], 2 * CLIENT, JOB_LONG));
+	while (shares_first(&be[0].be_shares, JOB_NEW) != NULL)
+		run(&be[0], JOB_NEW, 2 * SHARES_FAST);
+	be[0].be_now += 2 * SHARES_LATELY;
+	begin_while_the_crowd_may(&be[0], THREADS / SHARES_THREADS);
+	be[0].be_now += SHARES_HELD;
+	begin_while_the_crowd_may(
+	    &be[0], THREADS * 3 / 4 - THREADS / SHARES_THREADS);
+	end_all(&be[0]);
+	end_all(&be[1]);
+}
+
+/* Less than a thread is one that pauses after each job. */
+static void
+the_crowds_of_processes_share_their_threads(void **state)
+{
+	static struct bench be[3];
+	static struct shares_common co;
+	const uint64_t us = 2 * SHARES_FAST;
+	struct shares *sh = &be[0].be_shares;
+	unsigned i;
+
+	(void)state;
+	setup_processes(be, &co, 3);
+	for (i = 0; i < 3; i++) {
+		make_slow(&be[i], us);
+		add_some(&be[i], CLIENT, JOB_NEW, 20);
+		add_some(&be[i], 2 * CLIENT, JOB_LONG, 1);
+		assert_true(
+		    shares_crowd_may(&be[i].be_shares, THREADS, be[i].be_now));
+	}
+	assert_int_equal(shares_crowd_pause(sh, THREADS, be[0].be_now), 0);
+	run(&be[0], JOB_CROWD_NEW, us);
+	assert_int_equal(shares_crowd_pause(sh, THREADS, be[0].be_now), 2 * us);
+	begin_while_the_crowd_may(&be[0], 0);
+	be[0].be_now += 2 * us;
+	assert_int_equal(shares_crowd_pause(sh, THREADS, be[0].be_now), 0);
+	assert_true(shares_crowd_may(sh, THREADS, be[0].be_now));
+	assert_true(
+	    shares_crowd_may(sh, 6 * SHARES_THREADS, be[0].be_now - us));
+	run(&be[0], JOB_CROWD_NEW, SHARES_LONGEST);
+	assert_int_equal(shares_crowd_pause(sh, THREADS, be[0].be_now), 0);
+	for (i = 0; i < 3; i++)
+		end_all(&be[i]);
+}
+
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, setup_bench, teardown_bench)
 
@@ -447,6 +552,9 @@ main(void)
 	    TEST(a_client_in_the_crowd_is_not_one_of_the_others),
 	    TEST(a_job_moves_to_another_connection_of_its_client),
 	    TEST(a_crowd_always_has_a_thread),
+	    TEST(the_others_of_all_processes_count),
+	    TEST(a_process_that_was_killed_is_forgotten),
+	    TEST(the_crowds_of_processes_share_their_threads),
 	    TEST(the_time_of_a_crowd_counts_more),
 	    TEST(a_client_with_too_many_jobs_is_refused),
 	    TEST(a_job_of_the_crowd_moves_to_another_client_that_waits_for_it),
