@@ -49,6 +49,7 @@ typedef struct ngx_http_pagewise_copy_s   ngx_http_pagewise_copy_t;
 typedef struct {
     ngx_int_t                   threads;
     ngx_uint_t                  used;       /* true if "pagewise on" occurs */
+    ngx_shm_zone_t             *zone;       /* memory of all workers' pools */
 } ngx_http_pagewise_main_conf_t;
 
 
@@ -149,7 +150,7 @@ struct ngx_http_pagewise_ctx_s {
  */
 
 ngx_int_t ngx_http_pagewise_init_process(ngx_cycle_t *cycle,
-    ngx_int_t threads);
+    ngx_http_pagewise_main_conf_t *pmcf);
 void ngx_http_pagewise_exit_process(ngx_cycle_t *cycle);
 struct pw_loop *ngx_http_pagewise_loop(void);
 const struct pw_send_path *ngx_http_pagewise_path(void);

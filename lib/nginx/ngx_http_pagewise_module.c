@@ -21,6 +21,8 @@ static char *ngx_http_pagewise_readahead(ngx_conf_t *cf, ngx_command_t *cmd,
 static char *ngx_http_pagewise_index(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static ngx_int_t ngx_http_pagewise_init(ngx_conf_t *cf);
+static ngx_int_t ngx_http_pagewise_init_zone(ngx_shm_zone_t *zone,
+    void *data);
 static ngx_int_t ngx_http_pagewise_module_init_process(ngx_cycle_t *cycle);
 
 
@@ -111,6 +113,7 @@ ngx_module_t  ngx_http_pagewise_module = {
 
 
 static ngx_str_t  ngx_http_pagewise_wait_name = ngx_string("pagewise_wait");
+static ngx_str_t  ngx_http_pagewise_zone_name = ngx_string("pagewise");
 
 
 static ngx_int_t
@@ -318,8 +321,9 @@ ngx_http_pagewise_index(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 static ngx_int_t
 ngx_http_pagewise_init(ngx_conf_t *cf)
 {
-    ngx_http_handler_pt        *h;
-    ngx_http_core_main_conf_t  *cmcf;
+    ngx_http_handler_pt            *h;
+    ngx_http_core_main_conf_t      *cmcf;
+    ngx_http_pagewise_main_conf_t  *pmcf;
 
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
 
@@ -330,7 +334,38 @@ ngx_http_pagewise_init(ngx_conf_t *cf)
 
     *h = ngx_http_pagewise_handler;
 
+    pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_pagewise_module);
+
+    if (!pmcf->used) {
+        return NGX_OK;
+    }
+
+    pmcf->zone = ngx_shared_memory_add(cf, &ngx_http_pagewise_zone_name,
+                                       2 * PW_POOL_SHARED,
+                                       &ngx_http_pagewise_module);
+    if (pmcf->zone == NULL) {
+        return NGX_ERROR;
+    }
+
+    pmcf->zone->init = ngx_http_pagewise_init_zone;
+
     return NGX_OK;
+}
+
+
+/* a reload keeps the memory, as earlier workers still use the same disks */
+
+static ngx_int_t
+ngx_http_pagewise_init_zone(ngx_shm_zone_t *zone, void *data)
+{
+    if (data == NULL) {
+        data = ngx_slab_calloc((ngx_slab_pool_t *) zone->shm.addr,
+                               PW_POOL_SHARED);
+    }
+
+    zone->data = data;
+
+    return data != NULL ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -355,5 +390,5 @@ ngx_http_pagewise_module_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
-    return ngx_http_pagewise_init_process(cycle, pmcf->threads);
+    return ngx_http_pagewise_init_process(cycle, pmcf);
 }

@@ -98,7 +98,8 @@ ngx_http_pagewise_max_files(void)
 
 
 ngx_int_t
-ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
+ngx_http_pagewise_init_process(ngx_cycle_t *cycle,
+    ngx_http_pagewise_main_conf_t *pmcf)
 {
     int                           err;
     struct pw_loop_conf           lc;
@@ -122,7 +123,7 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
 
     (void) pw_process_prepare();
 
-    pc.ppc_threads = threads;
+    pc.ppc_threads = pmcf->threads;
     lc.plc_device = ngx_http_pagewise_device;
     lc.plc_arg = cycle->log;
     lc.plc_client = ngx_http_pagewise_client;
@@ -131,6 +132,7 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
     err = pw_pool_create(&pc, &p->pool);
 
     if (err == 0) {
+        pw_pool_share(p->pool, pmcf->zone->data, ngx_worker);
         err = pw_loop_create(p->pool, &lc, &p->loop);
     }
 

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import signal
+import socket
 import subprocess
 import time
 
@@ -15,6 +16,7 @@ import nginx_server  # has the path of the next
 import tree as t
 from harness import wait_until
 from nginx_server import receive
+from ports import free_port  # noqa: F401 pylint: disable=unused-import
 from test_slowfs import HOT, SIZE, slow  # noqa: F401 pylint: disable=unused-import
 
 pytestmark = [pytest.mark.once, pytest.mark.xdist_group("nginx")]
@@ -91,6 +93,58 @@ def test_many_hung_requests_hold_up_nobody_else(serve, slow):  # noqa: F811
     slow.release()
     for n, s in zip([1, 2] * 20, held):
         assert receive(s).body == t.content(n, SIZE)
+
+
+def connection(server, port, address, pid):
+    """One from this address that this worker has accepted: the kernel chooses the worker."""
+    for _ in range(200):
+        s = socket.create_connection(("127.0.0.1", port), harness.PATIENCE, (address, 0))
+        s.sendall(nginx_server.request("/hot.bin", close=False))
+        if nginx_server.answer(s).get("X-Worker") == str(pid):
+            return s
+        s.close()
+    raise AssertionError("worker %d accepts nothing" % pid)
+
+
+def test_a_client_of_one_worker_leaves_the_disk_to_a_client_of_another(slow, fast, nginx, free_port):  # noqa: F811
+    """Beside others, wherever they are, only one thread opens what is more than four files of a client."""
+    port = free_port()
+    for n in range(20):
+        slow.add("many%d" % n, b"")
+    server = nginx("server { listen 127.0.0.1:%d reuseport; root %s; pagewise on; add_header X-Worker $pid; "
+                   "location /slow/ { alias %s/; } }" % (port, fast, slow.dir), workers=2)
+    wait_until(lambda: len(server.workers()) == 2, "both workers")
+    one, other = server.workers()
+    with contextlib.ExitStack() as undo:
+        def ask(address, pid, name):
+            s = undo.enter_context(connection(server, port, address, pid))
+            s.sendall(nginx_server.request("/slow/" + name))
+            return s
+        # A read of this disk delays others.
+        slow.hang("open", "cold.bin")
+        s = ask("127.0.3.1", one, "cold.bin")
+        slow.wait_held("open")
+        time.sleep(0.05)
+        slow.release()
+        receive(s)
+        slow.hang("open", "many")
+        held = [ask("127.0.3.1", one, "many%d" % n) for n in range(4)]
+        slow.wait_held("open", 4)
+        held += [ask("127.0.3.1", one, "many%d" % n) for n in range(4, 20)]
+        slow.wait_held("open", 5)
+        # Its first four have ended for more than a second, when the other worker's client asks.
+        slow.hang("open", "many", verb="swap")
+        slow.wait_held("open", 1)
+        time.sleep(1.2)
+        held.append(ask("127.0.3.2", other, "many0"))
+        slow.wait_held("open", 2)
+        slow.hang("open", "many", verb="swap")
+        slow.wait_held("open", 1)
+        for _ in range(20):
+            assert slow.held("open") == 1
+            time.sleep(0.01)
+        slow.release()
+        assert [receive(s).status for s in held] == [200] * len(held)
 
 
 def test_a_hung_index_holds_up_nobody_else(serve, slow):  # noqa: F811
