@@ -477,6 +477,22 @@ def test_a_window_that_is_evicted_again_and_again_is_sent_from_memory(evicting, 
     assert "a page is missing" not in server.output()
 
 
+def test_the_window_of_a_subrequest_that_is_evicted_before_its_turn_is_fetched_again(evicting, slow):  # noqa: F811
+    """nginx keeps what an inactive subrequest sends, and must not send it from the file as it is."""
+    path, server = evicting(
+        "listen unix:@on@; location /slow/ { alias %s/; } location = /page { ssi on; default_type text/html; "
+        "return 200 '<!--#include virtual=\"/slow/hot.bin\"--><!--#include virtual=\"/f\"-->'; }" % slow.dir,
+        EVICT_AGAIN="1")
+    slow.hang("read", "hot.bin")
+    s = server.send("on", "/page")
+    slow.wait_held("read")
+    # Meanwhile nginx keeps a window of the page's.
+    assert server.get("on", "/f").body == path.read_bytes()
+    slow.release()
+    assert receive(s).body == t.content(3, HOT) + path.read_bytes()
+    assert "a page is missing" not in server.output()
+
+
 def test_a_file_that_is_evicted_behind_http2_is_fetched_again(evicting, curl):
     """nginx sends its queue of frames without the filters, so the queue must not refer to the file."""
     path, server = evicting("listen unix:@on@; listen unix:@h2@ http2;")
