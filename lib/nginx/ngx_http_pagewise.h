@@ -123,7 +123,6 @@ struct ngx_http_pagewise_ctx_s {
     struct pw_file             *file;
     ngx_fd_t                    fd;         /* descriptor in the buffers */
     ngx_fd_t                    refused;    /* descriptor nginx sends, or -1 */
-    ngx_open_file_info_t       *info;       /* file nginx opened, or NULL */
     ngx_file_t                 *out;        /* file that windows refer to, NULL
                                                for the buffer's own */
     ngx_http_pagewise_send_t   *send;       /* NULL if no range is being sent */
@@ -188,7 +187,7 @@ ngx_uint_t ngx_http_pagewise_open_remote(ngx_http_pagewise_open_t *o);
 /*
  * finds or makes the library's file for a descriptor of nginx, with the
  * present size and times of the file; returns as ngx_http_pagewise_open()
- * does; if no descriptor is left, logs that at most once a minute
+ * does
  */
 ngx_int_t ngx_http_pagewise_adopt(ngx_http_pagewise_open_t *o, ngx_fd_t fd,
     ngx_err_t *err);
@@ -275,9 +274,12 @@ ngx_int_t ngx_http_pagewise_lookup_open(ngx_http_request_t *r,
 ngx_int_t ngx_http_pagewise_found(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
 
-/* sends the header, and passes the file of "of" to the filters */
-ngx_int_t ngx_http_pagewise_respond(ngx_http_request_t *r,
-    ngx_http_pagewise_ctx_t *ctx, ngx_open_file_info_t *of);
+/*
+ * returns 1, and logs it, if the error means that the worker lacks something
+ * now, so that another request for the file may succeed
+ */
+ngx_uint_t ngx_http_pagewise_is_short(ngx_http_request_t *r, ngx_str_t *name,
+    ngx_err_t err);
 
 /* redirects to the URI with a slash appended, as the static module does */
 ngx_int_t ngx_http_pagewise_redirect(ngx_http_request_t *r,

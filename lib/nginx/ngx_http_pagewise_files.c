@@ -16,7 +16,6 @@
 
 #define NGX_HTTP_PAGEWISE_FILES       1024
 #define NGX_HTTP_PAGEWISE_FILES_KEEP  1000000   /* us */
-#define NGX_HTTP_PAGEWISE_FILES_WARN  60        /* s between warnings */
 
 
 typedef struct ngx_http_pagewise_entry_s  ngx_http_pagewise_entry_t;
@@ -36,7 +35,6 @@ typedef struct {
 } ngx_http_pagewise_files_t;
 
 
-static void ngx_http_pagewise_files_short(ngx_err_t err);
 static void ngx_http_pagewise_adopted(struct pw_waiter *w);
 
 
@@ -282,8 +280,6 @@ ngx_http_pagewise_adopt(ngx_http_pagewise_open_t *o, ngx_fd_t fd,
 
     *err = -rc;
 
-    ngx_http_pagewise_files_short(-rc);
-
     return NGX_ERROR;
 }
 
@@ -297,33 +293,7 @@ ngx_http_pagewise_adopted(struct pw_waiter *w)
 
     if (w->wt_error == 0) {
         ngx_http_pagewise_files_add(o->open.op_file);
-
-    } else {
-        ngx_http_pagewise_files_short(-w->wt_error);
     }
 
     ngx_http_pagewise_open_end(o, -w->wt_error);
-}
-
-
-/* logs, at most once a minute, that the worker has no descriptor left */
-
-static void
-ngx_http_pagewise_files_short(ngx_err_t err)
-{
-    time_t         now;
-    static time_t  next;
-
-    now = ngx_time();
-
-    if ((err != NGX_EMFILE && err != NGX_ENFILE) || now < next) {
-        return;
-    }
-
-    next = now + NGX_HTTP_PAGEWISE_FILES_WARN;
-
-    ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, err,
-                  "pagewise: no descriptor is left to open a file again, so "
-                  "nginx sends it and may wait for the disk; raise "
-                  "\"worker_rlimit_nofile\"");
 }

@@ -308,21 +308,18 @@ ngx_http_pagewise_take_on(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
 
 
 /*
- * lets nginx send a file that the library cannot send, unless the queue of its
- * disk is full: nginx would wait for that disk
+ * lets nginx send a file that the library cannot send, unless the worker only
+ * lacks something now: nginx would wait for the disk
  */
 
 static ngx_int_t
 ngx_http_pagewise_refuse(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
     ngx_fd_t fd, ngx_err_t err)
 {
-    if (err != NGX_EAGAIN) {
+    if (!ngx_http_pagewise_is_short(r, &r->uri, err)) {
         ctx->refused = fd;
         return NGX_DECLINED;
     }
-
-    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                  "\"%V\": the queue of its disk is full", &r->uri);
 
     ctx->closed = 1;
 

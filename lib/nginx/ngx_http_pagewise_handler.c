@@ -17,6 +17,8 @@ static ngx_int_t ngx_http_pagewise_ready(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
 static ngx_int_t ngx_http_pagewise_respond_file(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_respond(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_open_file_info_t *of);
 static ngx_int_t ngx_http_pagewise_try_index(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_index_found(ngx_http_request_t *r,
@@ -198,6 +200,10 @@ ngx_http_pagewise_error(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
     ngx_uint_t                 level;
     ngx_http_core_loc_conf_t  *clcf;
 
+    if (ngx_http_pagewise_is_short(r, &ctx->path, err)) {
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
+    }
+
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
     switch (err) {
@@ -217,12 +223,6 @@ ngx_http_pagewise_error(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
         level = NGX_LOG_ERR;
         rc = NGX_HTTP_FORBIDDEN;
         break;
-
-    case NGX_EAGAIN:
-
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "\"%s\": the queue of its disk is full", ctx->path.data);
-        return NGX_HTTP_SERVICE_UNAVAILABLE;
 
     case NGX_ETIMEDOUT:
 
@@ -244,6 +244,35 @@ ngx_http_pagewise_error(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
     }
 
     return rc;
+}
+
+
+ngx_uint_t
+ngx_http_pagewise_is_short(ngx_http_request_t *r, ngx_str_t *name,
+    ngx_err_t err)
+{
+    switch (err) {
+
+    case NGX_EAGAIN:
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "\"%V\": the queue of its disk is full", name);
+        return 1;
+
+    case NGX_EMFILE:
+    case NGX_ENFILE:
+        ngx_log_error(NGX_LOG_CRIT, r->connection->log, err,
+                      "\"%V\": no descriptor is left; raise "
+                      "\"worker_rlimit_nofile\"", name);
+        return 1;
+
+    case NGX_ENOMEM:
+        ngx_log_error(NGX_LOG_CRIT, r->connection->log, err,
+                      "\"%V\": no memory is left", name);
+        return 1;
+
+    default:
+        return 0;
+    }
 }
 
 
@@ -352,7 +381,7 @@ ngx_http_pagewise_respond_file(ngx_http_request_t *r,
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_pagewise_respond(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
     ngx_open_file_info_t *of)
 {

@@ -20,10 +20,6 @@ static ngx_int_t ngx_http_pagewise_lookup_ended(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_int_t rc, ngx_err_t err);
 static ngx_int_t ngx_http_pagewise_lookup_nginx(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
-static ngx_int_t ngx_http_pagewise_lookup_adopt(ngx_http_request_t *r,
-    ngx_http_pagewise_ctx_t *ctx);
-static ngx_int_t ngx_http_pagewise_lookup_adopted(ngx_http_request_t *r,
-    ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
 
 
 /* sets the parameters of ngx_open_cached_file() as the static module does */
@@ -215,18 +211,13 @@ static ngx_int_t
 ngx_http_pagewise_lookup_nginx(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx)
 {
+    ngx_int_t                  rc;
+    ngx_err_t                  err;
     struct pw_file            *known;
-    ngx_open_file_info_t      *of;
+    ngx_open_file_info_t       of;
     ngx_http_core_loc_conf_t  *clcf;
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-
-    of = ngx_palloc(r->pool, sizeof(ngx_open_file_info_t));
-    if (of == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ctx->info = of;
 
     known = ctx->open.open.op_file;
     ctx->open.open.op_file = NULL;
@@ -239,66 +230,36 @@ ngx_http_pagewise_lookup_nginx(ngx_http_request_t *r,
         pw_file_unref(&known);
     }
 
-    if (ngx_http_pagewise_lookup_params(r, ctx, of) != NGX_OK) {
+    if (ngx_http_pagewise_lookup_params(r, ctx, &of) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_open_cached_file(clcf->open_file_cache, &ctx->path, of, r->pool)
+    if (ngx_open_cached_file(clcf->open_file_cache, &ctx->path, &of, r->pool)
         != NGX_OK)
     {
-        if (of->err == 0) {
+        if (of.err == 0) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        return ngx_http_pagewise_found(r, ctx, of->err);
+        return ngx_http_pagewise_found(r, ctx, of.err);
     }
 
     r->root_tested = !r->error_page;
 
-    if (of->is_dir) {
+    if (of.is_dir) {
         return ngx_http_pagewise_redirect(r, ctx);
     }
 
-    if (!of->is_file) {
+    if (!of.is_file) {
         ngx_log_error(NGX_LOG_CRIT, r->connection->log, 0,
                       "\"%s\" is not a regular file", ctx->path.data);
 
         return NGX_HTTP_NOT_FOUND;
     }
 
-    return ngx_http_pagewise_lookup_adopt(r, ctx);
-}
+    ctx->resume = ngx_http_pagewise_found;
 
-
-static ngx_int_t
-ngx_http_pagewise_lookup_adopt(ngx_http_request_t *r,
-    ngx_http_pagewise_ctx_t *ctx)
-{
-    ngx_int_t  rc;
-    ngx_err_t  err;
-
-    ctx->resume = ngx_http_pagewise_lookup_adopted;
-
-    rc = ngx_http_pagewise_adopt(&ctx->open, ctx->info->fd, &err);
+    rc = ngx_http_pagewise_adopt(&ctx->open, of.fd, &err);
 
     return ngx_http_pagewise_lookup_ended(r, ctx, rc, err);
-}
-
-
-/*
- * If no descriptor is left for the library's file, nginx sends its own, as it
- * does without the module, and may wait for the disk.
- */
-
-static ngx_int_t
-ngx_http_pagewise_lookup_adopted(ngx_http_request_t *r,
-    ngx_http_pagewise_ctx_t *ctx, ngx_err_t err)
-{
-    if (err != NGX_EMFILE && err != NGX_ENFILE) {
-        return ngx_http_pagewise_found(r, ctx, err);
-    }
-
-    ctx->refused = ctx->info->fd;
-
-    return ngx_http_pagewise_respond(r, ctx, ctx->info);
 }
