@@ -93,16 +93,26 @@ def known(path):
         return ""
 
 
+def waited(path):
+    """Seconds that a thread has waited for a CPU so far.  The kernel adds a wait when it ends, so
+    that even a long one is added within one period."""
+    return int(read(f"{path}/schedstat").split()[1]) / 1e9
+
+
 class Thread:
-    """One that is watched."""
+    """One that is watched.  waited: seconds in which it could have run, but had no CPU."""
 
     def __init__(self, path):
+        self.waited = self.first = waited(path)
+        self.longest_wait = 0.0
         self.path, self.fd = path, os.open(f"{path}/syscall", os.O_RDONLY)
         self.calls, self.stacks = collections.Counter(), collections.Counter()
         self.now = self.longest = 0.0
 
     def look(self, seconds):
         """seconds: since the last look."""
+        before, self.waited = self.waited, waited(self.path)
+        self.longest_wait = max(self.longest_wait, self.waited - before)
         found = call(os.pread(self.fd, 200, 0).decode())
         if not found:
             self.now = 0.0
@@ -146,8 +156,8 @@ class Watch(threading.Thread):
             last, self.looks = now, self.looks + 1
 
     def result(self):
-        """Seconds asleep, of all loops together; the longest sleep; by calls; stacks.
-        None: this host does not tell."""
+        """Seconds asleep, of all loops together; the longest sleep; by calls; stacks; seconds without
+        a CPU, and the most between two looks.  None: this host does not tell."""
         if not self.seen:
             return None
         calls, stacks = collections.Counter(), collections.Counter()
@@ -155,5 +165,7 @@ class Watch(threading.Thread):
             calls.update(one.calls)
             stacks.update(one.stacks)
         return {"seconds": sum(calls.values()), "longest": max(t.longest for t in self.seen),
+                "waited": sum(t.waited - t.first for t in self.seen),
+                "longest_wait": max(t.longest_wait for t in self.seen),
                 "looks": self.looks, "loops": len(self.seen), "calls": dict(calls),
                 "stacks": dict(stacks.most_common(8))}

@@ -15,6 +15,7 @@ import random
 import time
 
 from laboratory import asleep, load, sampler
+from laboratory import host as machine
 from laboratory.limits import Limits
 from laboratory.servers import Server
 from laboratory.undo import Undo, held
@@ -39,6 +40,7 @@ class Bench:
     def confined(self, limits=Limits(), disks=()):
         """For what is no server: yields counters, whose prefix() and --core a
         command needs."""
+        self.host.touch(limits.memory or machine.TOUCHED)
         with Undo() as self.undo:
             yield self.host.counters(self.undo, limits, disks)
 

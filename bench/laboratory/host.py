@@ -6,6 +6,7 @@ Everything that is changed (read-ahead of the disk) is restored by the Undo give
 import contextlib
 import ctypes
 import fcntl
+import mmap
 import os
 import pwd
 import re
@@ -25,6 +26,15 @@ READAHEAD = 128  # KiB, the kernel's default
 REPORTING = "/sys/module/page_reporting/parameters/page_reporting_order"
 CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
 CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8914, 1
+# RFS: the table of flows is the machine's, and only its first network namespace has the file; the
+# queues are those of an interface, and only a sysfs mounted in its namespace shows them.
+FLOW_TABLE = "/proc/sys/net/core/rps_sock_flow_entries"
+FLOWS = 32768
+STEER = """mount -t sysfs lab /sys && cd /sys/class/net/lo/queues/rx-0 &&
+echo "$1" >rps_flow_cnt && echo "$2" >rps_cpus &&
+echo "$(cat rps_flow_cnt), rps_cpus $(cat rps_cpus)"
+"""
+TOUCHED = 512 << 20  # bytes, where nothing limits memory
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 TREE = source.TREE
 TOOLS = os.path.join(TREE, "build", "bench")
@@ -79,6 +89,11 @@ def tool(name):
     return own if os.access(own, os.X_OK) else shutil.which(name)
 
 
+def mask(*cores):
+    """Of these, as sysfs reads it: groups of 32 bits."""
+    return re.sub(r"(?<=.)(?=(.{8})+$)", ",", f"{sum(1 << core for core in set(cores)):x}")
+
+
 class Host:
     """lacks maps what a scenario can need to why it is not to be had here.  one_core: the
     server and the generators share one; then only ratios mean anything."""
@@ -104,6 +119,9 @@ class Host:
         self.find_out()
         self.readahead = read(self.disk.readahead).strip() if self.disk else "?"
         self.readahead_used = self.readahead
+        self.freed = ""     # what becomes of freed memory; "": nothing is done about it
+        self.flows = None   # the file FLOW_TABLE, open
+        self.steered = "not set"
 
     def find_out(self):
         for name, cure in (("wrk", "conf/install-deps.sh bench"),
@@ -144,25 +162,39 @@ class Host:
             raise RuntimeError(self.lacks["limits"])
         return Session(self.disk)
 
-    def set_readahead(self, undo):
-        """For the time of the run; the page cache is read with 128 KiB at most.  Read
+    def set_readahead(self, undo, size=READAHEAD):
+        """For the time of the run; the page cache is read with so many KiB at most.  Read
         anew: another laboratory may have had it changed before this one's turn."""
         if self.root and self.disk:
             self.readahead = read(self.disk.readahead).strip()
             undo.callback(write, self.disk.readahead, self.readahead)
-            write(self.disk.readahead, str(READAHEAD))
-            self.readahead_used = str(READAHEAD)
+            write(self.disk.readahead, str(size))
+            self.readahead_used = str(size)
 
     def keep_freed_memory(self, undo):
-        """For the time of the run, as set_readahead: where the kernel permits it, nothing is given back."""
-        if not self.root or not os.path.exists(REPORTING):
+        """For the time of the run, as set_readahead: where the kernel permits it, nothing is given
+        back to a virtual machine's host, and Bench touches what a server may use."""
+        self.freed = "touched before each measurement"
+        if not os.path.exists(REPORTING):
+            self.freed += " and kept (no page reporting)"
             return
-        before = read(REPORTING).strip()
+        before = now = read(REPORTING).strip()
         for order in ("11", "10"):  # above the largest block, or as near as the kernel permits
             with contextlib.suppress(OSError):
                 write(REPORTING, order)
                 undo.callback(write, REPORTING, before)
-                return
+                now = order
+                break
+        self.freed += (f" and kept (page_reporting_order {now}, before the run {before})" if now != before else
+                       f", but the machine may give it back (page_reporting_order stays {now})")
+
+    def touch(self, size):
+        """Has the host provide so much memory, which is free again afterwards; see keep_freed_memory."""
+        if self.freed:
+            with contextlib.closing(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)) as pages:
+                pages.madvise(mmap.MADV_HUGEPAGE)
+                for at in range(0, size, mmap.PAGESIZE):
+                    pages[at] = 1
 
     def check_readahead(self):
         """Somebody else may set it meanwhile: then a measurement is void."""
@@ -175,10 +207,11 @@ class Host:
         """Nobody else's traffic is counted, and nobody's filters are passed.  To be
         called before a thread is started; ends with this process.  congestion: the
         control of its sockets; None: the machine's."""
-        libc = ctypes.CDLL(None, use_errno=True)
-        if not self.root or libc.unshare(CLONE_NEWNET) == -1:
-            self.lacks["network"] = ("no separate network namespace: bytes sent are those of the "
-                                     "loopback interface of the whole machine")
+        why = "not root" if not self.root else self.leave_network()
+        if why:
+            self.lacks["network"] = (f"{why}: no network of its own and no RFS: bytes sent are those of "
+                                     "the loopback interface of the whole machine, and CPU time of a "
+                                     "server lacks the segments that its clients' core sends")
             return
         with socket.socket() as s:
             fcntl.ioctl(s, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
@@ -189,6 +222,38 @@ class Host:
                 raise RuntimeError(f"congestion control {congestion}: {why.strerror}: "
                                    "sysctl net.ipv4.tcp_allowed_congestion_control names those "
                                    "that can be used") from None
+
+    def leave_network(self):
+        """For one that is new; why not, or None."""
+        if self.flows is None:
+            with contextlib.suppress(OSError):
+                self.flows = os.open(FLOW_TABLE, os.O_RDWR)
+        libc = ctypes.CDLL(None, use_errno=True)
+        return os.strerror(ctypes.get_errno()) if libc.unshare(CLONE_NEWNET) == -1 else None
+
+    def share_flows(self, undo):
+        """For the time of the run, as set_readahead: the table of RFS, which is the whole machine's."""
+        if self.flows is not None:
+            before = os.pread(self.flows, 20, 0)
+            undo.callback(os.pwrite, self.flows, before, 0)
+            os.pwrite(self.flows, str(max(FLOWS, int(before))).encode(), 0)
+
+    def steer(self):
+        """RFS on the loopback interface: a socket's segments are received on the core of the thread
+        that reads from it.  Else the core of the client, on which its acknowledgements are
+        received, sends for the server what waited for a window.  Returns why it is not set."""
+        if "network" in self.lacks:
+            self.steered = f"not set ({self.lacks['network'].partition(':')[0]})"
+            return None
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", STEER, "sh", str(FLOWS),
+                               mask(self.server_core, self.load_core)], timeout=10,
+                              check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        table = os.pread(self.flows, 20, 0).decode().strip() if self.flows is not None else "none"
+        if done.returncode or table in ("0", "none"):
+            self.steered = f"not set (table of flows: {table}; lo: {' '.join(done.stdout.split())})"
+            return f"RFS {self.steered}"
+        self.steered = f"rps_sock_flow_entries {table}, lo: rps_flow_cnt {done.stdout.strip()}"
+        return None
 
     def forget_all(self):
         """Takes everything out of memory that the disk has: names, programs, too."""
@@ -224,6 +289,8 @@ class Host:
             "control groups": self.lacks.get("limits") or (
                 "v2" if os.path.exists("/sys/fs/cgroup/cgroup.controllers") else "v1"),
             "TCP": read(CONGESTION).strip(),
+            "RFS": self.steered,
+            "freed memory": self.freed or "not touched, and the machine may give it back",
             "cores": f"server {self.server_core}, generators {self.load_core}",
             "servers run as": self.user or "the user who ran this",
             **{name: version(tool(name)) for name in ("wrk", "fio") if tool(name)},

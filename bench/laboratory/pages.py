@@ -30,6 +30,10 @@ READING = (
     "Compare within one table, as ratios: machines differ, and virtual ones are shared.",
     "The server has one core, the load generators have the other one. Where theirs is full, "
     "CPU time per request tells more than requests per second.",
+    "What kept an event loop from its clients: \"loop asleep\" is all of its sleeps in calls other than "
+    "the wait for events, \"longest call\" the longest of these, and \"longest wait for the CPU\" the most "
+    "that it waited between two looks 5 ms apart while it could have run. \"Longest iteration\" lasts from "
+    "one wait for events to the next, with all of these; only pagewise reports it.",
     "A dash: there is no such figure, for example no sleep of an event loop whose thread the "
     "laboratory did not know.",
     "[The laboratory](../bench/README.md) describes how a figure is made and how to read it.",
@@ -128,8 +132,9 @@ class Drawn:
                         f"{minutes(meta['seconds'])}.")
         yield from item("The machine is that of [all results](../results.md#the-machine)."
                         f"{settings}")
-        if "--keep-readahead" in self.page.options:
-            yield from item(f"Disk: {self.host['disk']}.")
+        for key in ("TCP", "RFS", "freed memory", *(("disk",) if "--readahead" in self.page.options else ())):
+            if key in self.host:
+                yield from item(f"{key[0].upper()}{key[1:]}: {self.host[key]}.")
 
     # -------------------------------------------------------------- ladders
 

@@ -90,7 +90,7 @@ PAGES = (
     Page("storm-readahead", BESIDE, "The storm: a disk that reads 8 MiB ahead",
          "Does it matter that the kernel reads far ahead, as it does for some disks?",
          "storm", span(OWN_STORM, **LATENT), ("nodiskio",), (), STORM,
-         ("--keep-readahead",)),
+         ("--readahead", "8192")),
     Page("storm-large", BESIDE,
          "The storm: 96 clients, and a cached file that the hot set does not hold",
          "What if clients outnumber the threads of a pool, and the hot set holds no file?",
@@ -139,7 +139,7 @@ PAGES = (
          "Does it matter that the kernel reads far ahead, as it does for some disks?",
          "download", DOWNLOADED,
          ("nodiskio", "nodiskio-unprivileged"), ("nginx-threads",),
-         {"mib": 1024, "streams": "1,64"}, ("--keep-readahead",),
+         {"mib": 1024, "streams": "1,64"}, ("--readahead", "8192"),
          why="Each window of 2 MiB needs a disk thread, which opens the file again, maps the window, "
              "reads it by a page fault and unmaps it. With one download disk threads take 30 % of the "
              "CPU time (b432127f, `perf record -e cpu-clock`). The kernel's own read-ahead reads up to "

@@ -149,6 +149,8 @@ def one(plan, host, args, number, part, name, function):
 def rounds(plans, run, host, args):
     with progress(sum(p.steps() for p in plans)) as bar:
         for plan in plans:
+            host.own_network(args.congestion)
+            host.steer()
             for number, part, name, function in plan.order():
                 bar.step(", ".join(filter(None, (
                     plan.name, f"round {number} of {plan.settings.rounds}", part))) + f": {name}")
@@ -191,8 +193,11 @@ def perform(args, host):
         note(f"{len(plans)} scenarios, {sum(p.steps() for p in plans)} measurements, about "
              f"{max(estimate(plans, host.data) / 60, 0.1):.1f} minutes")
         data.make(host.data, [f for p in plans for f in p.files()])
-        if not args.keep_readahead:
-            host.set_readahead(undo)
+        host.set_readahead(undo, args.readahead)
+        host.share_flows(undo)
+        if why := host.steer():
+            left_out.append(why)
+            note(f"left out: {why}")
         if all(getattr(p.settings, "memory", "") != "returned" for p in plans):
             host.keep_freed_memory(undo)
         about = describe(plans, usable, left_out, args, host)

@@ -10,6 +10,8 @@ import typing
 
 from laboratory import servers, stats
 
+WAIT = "longest wait for the CPU"
+
 
 @dataclasses.dataclass(frozen=True)
 class Column:
@@ -199,20 +201,22 @@ def usec(value):
 
 
 def loop_columns(parts=lambda values: [values]):
-    """How long the event loop slept where it should not, and its longest turn; parts: of
-    the values, a list of what Bench.sampled() gave."""
+    """How long the event loop slept where it should not, what else kept it from its clients, and
+    its longest turn; parts: of the values, a list of what Bench.sampled() gave."""
+    def column(title, key, of):
+        return Column(title, usec, lambda v: microseconds(asleep(parts(v), key), of), "less")
+
     return [
-        Column("loop asleep", usec, lambda v: microseconds(asleep(parts(v), "seconds"), sum),
-               "less"),
-        Column("longest sleep", usec, lambda v: microseconds(asleep(parts(v), "longest"), max),
-               "less"),
+        column("loop asleep", "seconds", sum),
+        column("longest call", "longest", max),
+        column(WAIT, "longest_wait", max),
         Column("longest iteration", usec, lambda v: microseconds(
             [took["turn"] for took in parts(v) if took.get("turn") is not None], max), "less"),
     ]
 
 
 def asleep(parts, key):
-    return [took["asleep"][key] for took in parts if took.get("asleep")]
+    return [took["asleep"][key] for took in parts if took.get("asleep") and key in took["asleep"]]
 
 
 def microseconds(seconds, of):

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,8 @@ import time
 
 import lab
 import pytest
+
+from laboratory import host
 
 pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
 
@@ -117,6 +120,41 @@ def test_downloads_over_http2_in_miniature(data, tmp_path):
     for part in one["values"].values():
         assert part["body"] == 64 << 20 and part["seconds"] > 0
     assert "- TCP: reno\n" in out
+    assert "- freed memory: not touched" in out
+
+
+def test_each_run_says_how_its_loopback_and_its_memory_are_set_up(data, tmp_path):
+    """In all of its scenarios, and the machine is as before."""
+    lab.needs("replay", "limits", "network")
+    before, here = machine_wide(), host.Host(data)
+    status, out, err = lab.run(
+        "run", "download", "herd", "--rounds", 1, "--data", data, "--out", tmp_path / "out",
+        "--path", "nodiskio", *lab.miniature("download", "herd"))
+    assert status == 0, err
+    assert "- TCP: reno\n" in out and "- freed memory: touched before each measurement " in out
+    assert re.search(rf"^- RFS: rps_sock_flow_entries [1-9]\d*, lo: rps_flow_cnt {host.FLOWS}, "
+                     rf"rps_cpus {host.mask(here.server_core, here.load_core)}$", out, re.M)
+    assert machine_wide() == before
+
+
+def machine_wide():
+    return [open(path, encoding="ascii").read() for path in (host.FLOW_TABLE, host.REPORTING)
+            if os.path.exists(path)]
+
+
+def test_a_loopback_that_cannot_be_steered_is_said(data, monkeypatch):
+    here = host.Host(data)
+    here.lacks.pop("network", None)
+    monkeypatch.setattr(host, "STEER", "echo no sysfs; false")
+    assert here.steer() == "RFS not set (table of flows: none; lo: no sysfs)"
+    assert here.describe()["RFS"] == "not set (table of flows: none; lo: no sysfs)"
+
+
+@pytest.mark.parametrize("cores, text", [
+    ((0, 1), "3"), ((2, 2), "4"), ((31, 0), "80000001"), ((32, 1), "1,00000002"),
+    ((64,), "1,00000000,00000000")])
+def test_cores_are_named_as_sysfs_reads_them(cores, text):
+    assert host.mask(*cores) == text
 
 
 def test_a_congestion_control_that_is_not_there_is_said(data, tmp_path):
@@ -148,6 +186,7 @@ def test_a_user_who_is_not_root_gets_a_partial_run(base, tmp_path):
     assert status == 0, err
     assert "left out: scenario storm: not root" in err
     assert "left out: not root: read_ahead_kb stays" in err
+    assert "left out: not root: no network of its own and no RFS" in err
     values = lab.rounds(out)["hot", "nodiskio"][0]["values"]
     assert all(v["requests"] > 0 and v["cpu"] > 0 for v in values.values())
     with open(f"{out}/report.html", encoding="utf-8") as f:

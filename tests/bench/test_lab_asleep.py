@@ -132,6 +132,23 @@ def test_pagewise_has_named_loops_and_apache_and_caddy_have_none():
 
 def test_an_unknown_figure_is_not_zero_in_a_table():
     columns = tables.loop_columns()
-    assert [c.get({"asleep": None, "turn": None}) for c in columns] == [None] * 3
-    assert [c.get({"asleep": {"seconds": 1.5, "longest": 0.5}, "turn": 0.25})
-            for c in columns] == [1.5e6, 0.5e6, 0.25e6]
+    assert [c.get({"asleep": None, "turn": None}) for c in columns] == [None] * 4
+    earlier = {"seconds": 1.5, "longest": 0.5}  # of a laboratory that did not ask for waits
+    for asleep_, wait in ((earlier, None), ({**earlier, "longest_wait": 0.125}, 0.125e6)):
+        assert [c.get({"asleep": asleep_, "turn": 0.25}) for c in columns] == [
+            1.5e6, 0.5e6, wait, 0.25e6]
+
+
+def test_a_loop_that_waits_for_the_cpu_is_not_asleep_in_a_call():
+    """Two of them on one core."""
+    core = min(os.sched_getaffinity(0))
+    code = (f"import os\nos.sched_setaffinity(0, {{{core}}})\nprint(flush=True)\n"
+            "while os.getppid() != 1: pass")
+    deadline = time.monotonic() + lab.PATIENCE
+    with process(code), process(code) as child:
+        with asleep.Watch(asleep.threads([child.pid], "")) as watch:
+            while not watch.result()["longest_wait"]:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        found = watch.result()
+    assert found["waited"] >= found["longest_wait"] > 0 and found["calls"] == {}
