@@ -92,6 +92,7 @@ def planned(page, args, host, usable):
     words = types.SimpleNamespace(
         quick=False, long="--long" in page.options, rounds=page.rounds or args.rounds,
         path=list(page.paths), peer=list(page.peers),
+        references="--no-references" not in page.options,
         set={page.scenario: {key: str(value) for key, value in page.settings.items()}})
     return run.Plan(page.scenario, words, host, usable)
 

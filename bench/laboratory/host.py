@@ -34,7 +34,7 @@ STEER = """mount -t sysfs lab /sys && cd /sys/class/net/lo/queues/rx-0 &&
 echo "$1" >rps_flow_cnt && echo "$2" >rps_cpus &&
 echo "$(cat rps_flow_cnt), rps_cpus $(cat rps_cpus)"
 """
-TOUCHED = 512 << 20  # bytes, where nothing limits memory
+TOUCHED = 128 << 20  # bytes, where nothing limits memory
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 TREE = source.TREE
 TOOLS = os.path.join(TREE, "build", "bench")

@@ -36,7 +36,7 @@ class Plan:
         referred = getattr(self.module, "referred", lambda name, cand: True)
         self.references = {name: reference for name, reference in
                            getattr(self.module, "REFERENCES", {}).items()
-                           if any(referred(name, cand) for cand in self.candidates)}
+                           if args.references and any(referred(name, cand) for cand in self.candidates)}
         self.parts = getattr(self.module, "parts", lambda s: [None])(self.settings)
         self.measured = getattr(self.module, "measured", lambda name, part: True)
 

@@ -52,6 +52,18 @@ NGINX_RULES = """add_header X-Frame-Options SAMEORIGIN;
 	real_ip_header X-Forwarded-For;"""
 NGINX_MODULE = os.path.join(machine.TREE, "build", "nginx", "ngx_http_pagewise_module.so")
 NGINX_HTTP2 = "127.0.0.2"
+# The search for nginx' best configuration: how it reads, and one change of how it sends.
+NGINX_READS = (
+    ("", "sendfile", {}),
+    ("-threads", "aio threads", {"AIO": "aio threads;"}),  # a pool of 32, by default
+    ("-threads-64", "64 aio threads", {"AIO": "aio threads=wide;", "POOL": "thread_pool wide threads=64;"}),
+)
+CHUNK, WHOLE = "-chunk", "-whole"
+NGINX_SENDS = (
+    ("-push", "tcp_nopush off", {"PUSH": "tcp_nopush off;"}),
+    (CHUNK, "sendfile_max_chunk 512k", {"CHUNK": "sendfile_max_chunk 512k;"}),  # 2m by default
+    (WHOLE, "sendfile_max_chunk 0", {"CHUNK": "sendfile_max_chunk 0;"}),
+)
 NGINX_TRY = "try_files $uri $uri.html =404;"
 NGINX_TLS = f"""ssl_certificate {CERTIFICATE};
 		ssl_certificate_key {KEY};
@@ -163,8 +175,8 @@ def with_tls(plain, http2=None, **words):
 
 
 def nginx(variant, title, **words):
-    defaults = {"AIO": "aio off;", "POOL": "", "CACHE": FILE_CACHE, "RULES": "", "TRY": "",
-                "SSL": "", "TLS": "", "MODULE": "", "PAGEWISE": ""}
+    defaults = {"AIO": "aio off;", "POOL": "", "PUSH": "tcp_nopush on;", "CHUNK": "", "CACHE": FILE_CACHE,
+                "RULES": "", "TRY": "", "SSL": "", "TLS": "", "MODULE": "", "PAGEWISE": ""}
     made = peer("nginx" + variant, f"nginx, {title}", NGINX, "nginx.conf", log=NGINX_LOG,
                 http2=("", nginx_http2), **{**defaults, **words})
     return dataclasses.replace(made, http2_host=NGINX_HTTP2)
@@ -210,25 +222,26 @@ def peers():
     caddy = peer("caddy", "Caddy", "caddy run --adapter caddyfile --config @CONF@".split(),
                  "Caddyfile", version="version", loop=None, SCHEME="http", TLS="",
                  http2=("h1", "h1 h2 h2c"), log=("", f"log {{\n\t\toutput file {LOG}\n\t}}"))
+    uring = h2o("-uring", "H2O, io_uring", built_with="io_uring: YES", URING="file.io_uring: ON")
     return [
-        nginx("", "sendfile"),
+        *(nginx(name, title, **words) for name, title, words in NGINX_READS),
+        *(dataclasses.replace(nginx(name + more, f"{title}, {change}", **words, **changed), asked=True)
+          for name, title, words in NGINX_READS for more, change, changed in NGINX_SENDS),
         nginx_module(nginx("", "sendfile")),
         dataclasses.replace(nginx(RULES, "sendfile, rules", RULES=NGINX_RULES, TRY=NGINX_TRY),
                             asked=True),
-        nginx("-threads", "aio threads", AIO="aio threads;"),  # a pool of 32, by default
-        nginx("-threads-64", "64 aio threads", AIO="aio threads=wide;",
-              POOL="thread_pool wide threads=64;"),
         nginx("-directio", "directio", CACHE="",
               AIO="aio threads; directio 1m; output_buffers 1 128k;"),
         h2o("", "H2O", URING=""),
-        h2o("-uring", "H2O, io_uring", built_with="io_uring: YES", URING="file.io_uring: ON"),
+        uring,
         lighttpd,
         peer("apache", "Apache, event", "apache2 -X -f @CONF@".split(), "apache.conf",
              loop=None, log=("", f"BufferedLogs On\nCustomLog {LOG} {COMBINED}")),
         caddy,
         with_tls(nginx("", "sendfile"), SSL="ssl", TLS=NGINX_TLS),
         with_tls(nginx_module(nginx("", "sendfile")), SSL="ssl", TLS=NGINX_TLS),
-        dataclasses.replace(with_tls(h2o("", "H2O", URING=""), TLS=h2o_tls), http2_unasked=True),
+        *(dataclasses.replace(with_tls(plain, TLS=h2o_tls), http2_unasked=True)
+          for plain in (h2o("", "H2O", URING=""), uring)),
         with_tls(lighttpd, http2=(LIGHTTPD_NO_HTTP2, ""), TLS=LIGHTTPD_TLS),
         with_tls(caddy, SCHEME="https", TLS=CADDY_TLS),
     ]

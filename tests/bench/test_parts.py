@@ -11,7 +11,7 @@ import time
 import lab
 import pytest
 
-from laboratory import certificate, data, host, limits, metrics, sampler, scenarios, servers, undo
+from laboratory import certificate, data, host, limits, metrics, plan, sampler, scenarios, servers, undo
 from laboratory.bench import Bench
 
 # ---------------------------------------------------------------- undo
@@ -216,6 +216,17 @@ def test_a_program_can_be_that_of_one_peer_alone(monkeypatch):
     monkeypatch.setitem(host.programs, "nginx", "/all/nginx")
     assert (found["nginx-threads"].program(), found["nginx-tls"].program()) == (
         "/all/nginx", "/one/nginx")
+
+
+def test_each_configuration_of_nginx_that_is_searched_differs_in_one_word():
+    found = {c.name: c for c in servers.peers()}
+    for reads, _, _ in servers.NGINX_READS:
+        for sends, _, changed in servers.NGINX_SENDS:
+            plain, other = found[f"nginx{reads}"], found[f"nginx{reads}{sends}"]
+            assert other.asked and not plain.asked and other.title.startswith(plain.title)
+            assert {word for word in plain.words if plain.words[word] != other.words[word]} == set(changed)
+    for name in (*plan.SENDERS, *plan.DOWNLOADERS, *plan.DOWNLOADERS_TLS):
+        assert name in found
 
 
 def test_candidates_over_tls_have_names_of_their_own_and_run_only_if_named():

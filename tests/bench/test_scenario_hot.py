@@ -112,10 +112,21 @@ def test_over_tls_the_limit_and_the_peers_are_those_over_tls(monkeypatch):
 def test_the_limit_over_tls_is_measured_beside_candidates_over_tls_alone():
     for names, limits in ((["nodiskio"], {"limit-send", "limit-sendfile", "limit-memfd"}),
                           (["nodiskio-tls"], {"limit-tls"})):
-        args = types.SimpleNamespace(quick=False, long=False, rounds=1, path=names, peer=None, set={})
+        args = types.SimpleNamespace(quick=False, long=False, references=True, rounds=1, path=names,
+                                     peer=None, set={})
         host = types.SimpleNamespace(missing=lambda needs: [])
         plan = run.Plan("hot", args, host, servers.every())
         assert set(plan.references) == limits
+        args.references = False
+        assert run.Plan("hot", args, host, servers.every()).references == {}
+
+
+@pytest.mark.parametrize("name, part, is_measured", [
+    ("nginx-chunk", "256K, log off", False), ("nginx-chunk", "1M, log off", True),
+    ("nginx-threads-whole", "1K, log on", False), ("nginx-push", "1K, log on", True),
+    ("limit-send", "1K, log on", False), ("limit-send", "1K, log off", True)])
+def test_what_cannot_differ_is_not_measured(name, part, is_measured):
+    assert hot.measured(name, part) == is_measured
 
 
 def test_the_report_has_figures_of_it():
@@ -125,7 +136,8 @@ def test_the_report_has_figures_of_it():
 
 
 def test_all_take_turns_in_one_part_before_the_next():
-    args = types.SimpleNamespace(quick=False, long=False, rounds=2, path=["nodiskio"], peer=None,
+    args = types.SimpleNamespace(quick=False, long=False, references=True, rounds=2,
+                                 path=["nodiskio"], peer=None,
                                  set={"hot": {"cases": "1K,1M", "log": "off,on"}})
     host = types.SimpleNamespace(missing=lambda needs: [])
     plan = run.Plan("hot", args, host, servers.paths())
