@@ -40,7 +40,8 @@
 ##   bench-h2     over HTTP/2: hot files, hot and cold streams, resets, idle connections; shortened
 ##   bench-profile  system calls, instructions, allocations of a request
 ##   results      docs/results.md and the pages behind it: every table measured from one commit,
-##                little more than an hour; goes on where it was interrupted (root, Linux)
+##                an hour and a half; goes on where it was interrupted (root, Linux)
+##   bench-rows   which figures are behind a peer's, in one table: a quarter of an hour
 ##   demo         the storm in 20 seconds, nginx and pagewise, drawn in the terminal (root, Linux)
 ##   bench-peers  install the servers that it compares with
 ##   fleet        HAProxy and four nodes in network namespaces: docs/guides/fleet.md (root, Linux)
@@ -351,7 +352,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: check release dist html deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all freebsd-tests test-freebsd deps run test test-kernels test-all test-clients h2spec scan-tls judges soak lossless fuzz bench demo results bench-full bench-storm bench-hot bench-thesis bench-tls bench-h2 \
+.PHONY: check release dist html deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all freebsd-tests test-freebsd deps run test test-kernels test-all test-clients h2spec scan-tls judges soak lossless fuzz bench demo results bench-rows bench-full bench-storm bench-hot bench-thesis bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-calls bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-names lint-comments lint-commits lint-programs lint-rooms lint-messages lint-keys lint-man lint-abi lint-docs keys man metrics abi examples install uninstall clean help
 .DELETE_ON_ERROR:

@@ -20,11 +20,11 @@ demo:
 	@+$(SUBMAKE) all build/bench/probe build/bench/replay
 	@$(if $(filter 0,$(shell id -u)),,$(shell command -v sudo)) bench/lab demo $(ARGS)
 
-results:
+results bench-rows:
 	@sh conf/install-deps.sh build bench nginx
 	@+$(SUBMAKE) all nginx-module build/tests/slowfs build/bench/admission $(PROFILE) $(LADDERS) \
 	    $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
-	@bench/lab results $(ARGS)
+	@bench/lab $(@:bench-%=%) $(ARGS)
 
 bench-peers:
 	@sh conf/install-deps.sh peers

@@ -188,12 +188,14 @@ def laboratory(arguments):
         raise
 
 
-def perform(args, host):
-    """All that the plan wants and that is not there; the commit, and the tables that failed."""
+def perform(args, host, pages=None):
+    """All that the plan wants and that is not there, or all of the pages; the commit, and the tables
+    that failed."""
     commit = check_source(args.dirty)
     os.makedirs(args.out, exist_ok=True)
-    pages = plan.chosen(args.only) if args.only else plan.regular()
-    todo = [page for page in pages if args.only or not done(args.out, page, commit, args)]
+    again = pages or args.only
+    pages = pages or (plan.chosen(args.only) if args.only else plan.regular())
+    todo = [page for page in pages if again or not done(args.out, page, commit, args)]
     if len(todo) < len(pages):
         note(f"{len(pages) - len(todo)} tables of commit {commit} are there already")
     note(f"{len(todo)} tables, {args.rounds} rounds each, about "

@@ -45,7 +45,7 @@ class View:
 
     def __init__(self, about, scenario, rounds):
         self.scenario = scenario
-        self.candidates = about["candidates"]
+        self.host, self.candidates = about.get("host", {}), about["candidates"]
         self.settings = about["scenarios"][scenario]["settings"]
         self.rounds = rounds
         seen = {r.candidate for r in rounds if r.values is not None}

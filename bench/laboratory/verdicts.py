@@ -8,7 +8,7 @@ overlap; else two servers are "level".  With one round nothing is said of that.
 import dataclasses
 import itertools
 
-from laboratory import scenarios
+from laboratory import scenarios, servers
 from laboratory.tables import rows, shown, with_spread
 
 AHEAD, LEVEL, BEHIND, BESIDE = "ahead of", "level with", "behind", "beside"
@@ -60,13 +60,18 @@ def of(found, name, variant=""):
     return next(fits, None)
 
 
-def best(view, found):
-    """Of the peers' cells, the one with the best median; servers with libpagewise are no
+def peers(view, found, subject=OURS):
+    """Of the cells, those of the subject's peers, over TLS if it is; servers with libpagewise are no
     peers."""
-    peers = [c for c in found if view.candidates[c.name]["kind"] == "peer"
-             and not c.name.startswith(("nginx-pagewise", "example-"))]
+    return [c for c in found if view.candidates[c.name]["kind"] == "peer"
+            and servers.over_tls(c.name) == servers.over_tls(subject)
+            and not c.name.startswith(("nginx-pagewise", "example-"))]
+
+
+def best(found):
+    """The cell with the best median."""
     choose = max if found and found[0].column.better == "more" else min
-    return choose(peers, key=lambda c: c.summary.median, default=None)
+    return choose(found, key=lambda c: c.summary.median, default=None)
 
 
 def title(view, cell):
@@ -81,7 +86,7 @@ def against_best(column, text, subject=OURS, variant="", table=0, also=()):
     also, pairs of a word and a candidate."""
     def rule(view):
         found = cells(view, tables(view)[table], column)
-        mine, other = of(found, subject, variant), best(view, found)
+        mine, other = of(found, subject, variant), best(peers(view, found, subject))
         if not mine or not other:
             return None
         words = {word: of(found, name) or NOTHING for word, name in also}
@@ -113,7 +118,7 @@ def in_cases(column, text, subject=OURS, first=0, last=None, variant="", called=
             if column not in [c.title for c in table.columns]:
                 continue
             found = cells(view, table, column)
-            mine, other = of(found, subject, variant), best(view, found)
+            mine, other = of(found, subject, variant), best(peers(view, found, subject))
             if mine and other:
                 counts[relation(mine.summary, other.summary, mine.column.better)] += 1
                 ratios.append(share(view, table, mine, other, variant))

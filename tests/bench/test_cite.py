@@ -14,7 +14,8 @@ from laboratory.plan import Page
 
 CONF = "daemon off;\npid /tmp/lab-abcd1234/nginx.pid;\nlisten 127.0.0.1:43210;\n\n\n\n# end\n"
 COMMIT = "0123456789"
-HOST = {"date": "today", "commit": COMMIT, "kernel": "Linux", "disk": "vda"}
+HOST = {"date": "today", "commit": COMMIT, "kernel": "Linux", "disk": "vda", "TCP": "reno",
+        "RFS": "not set (no sysfs)", "freed memory": "touched"}
 PAGES = (
     Page("one", plan.BESIDE, "One", "What is one?", "storm",
          verdicts.against_best("hot in the storm, req/s", "{mine}, {who} {other}"),
@@ -313,6 +314,8 @@ def test_a_page_has_verdict_table_command_commit_and_configuration(written):
     command = re.search(r"```sh\n(.*?)```", text, re.S).group(1).replace("\\\n    ", "")
     assert command.split() == cite.command(PAGES[0], 5).split()
     assert f"Commit {COMMIT}" in text and "[nginx.conf](conf/nginx.conf)" in text
+    assert all(f"\n- {line}.\n" in text for line in (
+        "TCP: reno", "RFS: not set (no sysfs)", "Freed memory: touched"))
     assert "`server -p 127.0.0.1:PORT`" in text and "Left out: H2O: not installed." in text
 
 
