@@ -157,7 +157,7 @@ PAGES = (
              "reads. Later versions use reno for listening sockets of loopback addresses, as here."),
     Page("download-http2", UNCACHED, "Large downloads over HTTP/2",
          "How fast are one download, and 64 streams of one connection, in clear text?",
-         "download", DOWNLOADED, ("nodiskio",), ("nginx", "nginx-threads", "h2o", "lighttpd"),
+         "download", DOWNLOADED, ("nodiskio",), ("nginx", "h2o", "lighttpd"),
          {"mib": 1024, "streams": "1,64", "protocol": "http2"},
          why="With 64 streams, 86 000 of the worker's 152 000 preadv2 calls for a GiB check a single page: a stream "
              "sends a frame every 1.6 ms, and while the kernel reclaims pages a check holds for 1 ms. Without these "

@@ -15,6 +15,7 @@ ROUNDS = 3
 CPU, COST, RATE = "CPU µs/request", "CPU s/GiB", "MB/s"
 MS = 1000  # in µs
 NO_FIGURES = "no figures"
+SIGNS = {"more": "≥", "less": "≤"}
 RATIO = Column("", times, None)
 COLD = {"paths": (OURS,), "peers": (
     "nginx", "nginx-threads", "nginx-threads-64", "h2o", "h2o-uring", "lighttpd")}
@@ -111,7 +112,7 @@ def line(view, row):
     ratio = view.ratio(mine.name, other.name, mine.column.get, pick(view, table, mine),
                        pick(view, table, other))
     return [str(mine), "; ".join(f"{view.title(cell.name)} {cell}" for cell in of_programs(view, others)),
-            with_spread(*shown(RATIO, ratio)), f"{'≥' if better == 'more' else '≤'} {row.wanted:.2f}",
+            with_spread(*shown(RATIO, ratio)), f"{SIGNS[better]} {row.wanted:.2f}",
             verdict(ratio and ratio.median, row.wanted, better)]
 
 

@@ -158,7 +158,7 @@ def columns(view, part):
         *(large if of_part(part).large else small),
         Column("CPU, of the best peer", share, of_best(hot.cpu, 0)),
         Column("MiB/s" if of_part(part).large else "KiB/s", count,
-               lambda v: v["bytes"] / v["t"] / (MIB if of_part(part).large else 1024)),
+               lambda v: v["bytes"] / v["t"] / (MIB if of_part(part).large else 1024), "more"),
         Column("rate, of the best peer", share, of_best(rate, 1)),
         Column("server's core", percent, lambda v: ratio(v["cpu"], v["t"])),
         Column("generator's core", percent, lambda v: ratio(v["own_cpu"], v["t"])),
