@@ -67,6 +67,8 @@ def test_a_figure_of_ours_alone_is_the_worst_of_all_tables(view):
     ours = view(nodiskio=(1,), nodiskio_owner=(2,), nginx=(1000,))
     found = rows.line(ours, Row("", "", "", "cost", 150, alone=True))
     assert found[0] == "pagewise, owner 200.00" and found[3:] == ["≤ 150.00", "**not reached**"]
+    found = rows.line(ours, Row("", "", "", "rate", 1, alone=True))
+    assert found[0] == "pagewise 1.00" and found[3:] == ["≥ 1.00", "reached"]
 
 
 @pytest.mark.parametrize("figures", [{"nodiskio": (9,)}, {"nginx": (9,)}, {"nodiskio": (9,), "nginx_tls": (9,)}])

@@ -142,7 +142,7 @@ def columns(view, part):
     return [
         Column("MB/s", "{:.0f}".format, speed, "more"),
         Column("of the fastest peer", share, compared(view, part, speed, max)),
-        Column("CPU s/GiB", "{:.2f}".format, cost, "less"),
+        Column("CPU s/GiB", "{:.3f}".format, cost, "less"),
         Column("of the thriftiest peer", share, compared(view, part, cost, min)),
         Column("CPU", percent, lambda v: v["cpu"] / v["t"]),
         Column("disk bytes per byte", "{:.2f}".format, lambda v: v["disk_bytes"] / v["body"]),
