@@ -5,7 +5,7 @@ import types
 import lab  # puts the laboratory on the path
 import pytest
 
-from laboratory import cite, plan, rows, servers, verdicts
+from laboratory import cite, plan, rows, scenarios, servers, verdicts
 from laboratory.results import Round
 from laboratory.rows import Row
 from laboratory.tables import Column, Table, View, share
@@ -94,6 +94,19 @@ def test_each_row_is_of_a_page_whose_candidates_have_its_subject():
         assert any(name.startswith(row.peers) for name in page.peers) or row.alone, row
         known = {c.name for c in servers.every()}
         assert {*page.paths, *page.peers} <= known
+
+
+def test_the_column_of_each_row_says_what_is_better():
+    columns, pages = {}, {page.name: page for page in rows.pages()}
+    for name in {page.scenario for page in pages.values()}:
+        module, settings = scenarios.load(name), {"clients": 1, "rate": 1, "cases": "1K", "log": "off"}
+        none = View({"scenarios": {name: {"settings": settings}}, "candidates": {}}, name, [])
+        wants = {"hot": (none, False), "http2": (none, "16M, 64"), "download": (none, "1"),
+                 "handshakes": (none, "resumed")}.get(name, ())
+        found = module.columns(*wants) if hasattr(module, "columns") else module.tables(none)[0].columns
+        columns[name] = {column.title: column.better for column in found}
+    for row in rows.ROWS:
+        assert columns[pages[row.page].scenario][row.column], row
 
 
 def test_three_rounds_of_all_rows_take_a_quarter_of_an_hour_at_most():
