@@ -238,12 +238,12 @@ class Host:
             undo.callback(os.pwrite, self.flows, before, 0)
             os.pwrite(self.flows, str(max(FLOWS, int(before))).encode(), 0)
 
-    def steer(self):
+    def steer(self, wanted=True):
         """RFS on the loopback interface: a socket's segments are received on the core of the thread
         that reads from it.  Else the core of the client, on which its acknowledgements are
         received, sends for the server what waited for a window.  Returns why it is not set."""
-        if "network" in self.lacks:
-            self.steered = f"not set ({self.lacks['network'].partition(':')[0]})"
+        if not wanted or "network" in self.lacks:
+            self.steered = f"not set ({self.lacks['network'].partition(':')[0] if wanted else 'not wanted'})"
             return None
         done = subprocess.run(["unshare", "--mount", "sh", "-c", STEER, "sh", str(FLOWS),
                                mask(self.server_core, self.load_core)], timeout=10,

@@ -13,6 +13,7 @@ from laboratory.tables import WAIT, Column, View, shown, times, with_spread
 from laboratory.verdicts import NOTHING, OURS, OURS_TLS, best, cells, of, peers, pick, tables
 
 ROUNDS = 3
+NO_RFS = "--no-rfs"
 CPU, COST, RATE = "CPU µs/request", "CPU s/GiB", "MB/s"
 MS = 1000  # in µs
 NO_FIGURES = "no figures"
@@ -88,13 +89,14 @@ ROWS = (
 )
 
 
-def pages(wanted=None):
+def pages(wanted=None, rfs=True):
     """Of the plan, as the rows need them."""
+    more = plan.ALONE if rfs else (*plan.ALONE, NO_RFS)
     for page in plan.chosen(wanted or PAGES):
         change = PAGES[page.name]
         yield dataclasses.replace(page, **{
             **change, "settings": {**page.settings, **change.get("settings", {})},
-            "options": tuple(dict.fromkeys((*page.options, *plan.ALONE)))})
+            "options": tuple(dict.fromkeys((*page.options, *more)))})
 
 
 # ------------------------------------------------------------------ lines
@@ -165,7 +167,7 @@ def markdown(views, wanted):
 
 def run(args, host):
     """Measures the rows' pages, and returns the text of the table, which is in rows.md as well."""
-    wanted = list(pages(args.only))
+    wanted = list(pages(args.only, args.rfs))
     if not args.write:
         cite.perform(args, host, wanted)
     views = {one.page.name: view(one) for page in wanted if (one := cite.found(args.out, page))}

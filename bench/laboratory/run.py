@@ -150,7 +150,7 @@ def rounds(plans, run, host, args):
     with progress(sum(p.steps() for p in plans)) as bar:
         for plan in plans:
             host.own_network(args.congestion)
-            host.steer()
+            host.steer(args.rfs)
             for number, part, name, function in plan.order():
                 bar.step(", ".join(filter(None, (
                     plan.name, f"round {number} of {plan.settings.rounds}", part))) + f": {name}")
@@ -195,7 +195,7 @@ def perform(args, host):
         data.make(host.data, [f for p in plans for f in p.files()])
         host.set_readahead(undo, args.readahead)
         host.share_flows(undo)
-        if why := host.steer():
+        if why := host.steer(args.rfs):
             left_out.append(why)
             note(f"left out: {why}")
         if all(getattr(p.settings, "memory", "") != "returned" for p in plans):

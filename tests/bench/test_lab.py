@@ -113,14 +113,14 @@ def test_downloads_over_http2_in_miniature(data, tmp_path):
     lab.needs("h2load", "replay", "limits", "network")
     status, out, err = lab.run(
         "run", "download", "--rounds", 1, "--data", data, "--out", tmp_path / "out",
-        "--path", "nodiskio-tls", "--congestion", "reno", *lab.miniature("download"),
+        "--path", "nodiskio-tls", "--congestion", "reno", "--no-rfs", *lab.miniature("download"),
         "--set", "download.protocol=http2", "--set", "download.memory=returned")
     assert status == 0, err
     ((one,),) = lab.rounds(tmp_path / "out").values()
     for part in one["values"].values():
         assert part["body"] == 64 << 20 and part["seconds"] > 0
     assert "- TCP: reno\n" in out
-    assert "- freed memory: not touched" in out
+    assert "- RFS: not set (not wanted)\n" in out and "- freed memory: not touched" in out
 
 
 def test_each_run_says_how_its_loopback_and_its_memory_are_set_up(data, tmp_path):

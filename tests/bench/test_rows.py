@@ -121,3 +121,5 @@ def test_a_page_of_rows_has_less_than_that_of_the_plan():
     for page in rows.pages(["hot", "download"]):
         assert set(page.peers) <= set(whole[page.name].peers)
         assert page.arguments(3).count("--no-references") == 1
+        assert rows.NO_RFS not in page.arguments(3)
+    assert all(rows.NO_RFS in page.arguments(3) for page in rows.pages(rfs=False))
