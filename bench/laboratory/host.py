@@ -18,7 +18,7 @@ import sys
 import time
 
 from laboratory import source
-from laboratory.limits import Cgroups, Limits, Session, read, write
+from laboratory.limits import Cgroups, Limits, Session, number, read, write
 from laboratory.undo import Undo
 
 READAHEAD = 128  # KiB, the kernel's default
@@ -179,18 +179,20 @@ class Host:
             self.freed += " and kept (no page reporting)"
             return
         before = now = read(REPORTING).strip()
-        for order in ("11", "10"):  # above the largest block, or as near as the kernel permits
+        for largest in ("11", "10"):  # above the largest block, or as near as the kernel permits
             with contextlib.suppress(OSError):
-                write(REPORTING, order)
+                write(REPORTING, largest)
                 undo.callback(write, REPORTING, before)
-                now = order
+                now = largest
                 break
-        self.freed += (f" and kept (page_reporting_order {now}, before the run {before})" if now != before else
-                       f", but the machine may give it back (page_reporting_order stays {now})")
+        order = f"page_reporting_order {now}, before the run {before}"
+        self.freed += f" and kept ({order})" if now != before else f", but may be given back ({order})"
 
     def touch(self, size):
-        """Has the host provide so much memory, which is free again afterwards; see keep_freed_memory."""
+        """Has the host provide so much memory, or half of what is available, which is free again
+        afterwards; see keep_freed_memory."""
         if self.freed:
+            size = min(size, number(r"^MemAvailable: +(\d+)", read("/proc/meminfo")) << 9)
             with contextlib.closing(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)) as pages:
                 pages.madvise(mmap.MADV_HUGEPAGE)
                 for at in range(0, size, mmap.PAGESIZE):
