@@ -1,7 +1,7 @@
 /*
  * pool: see pool.h.  The thread that queues a job starts a thread of the device if none is
- * idle for the job and the quota permits another.  Threads run until the pool is destroyed,
- * because a device that was needed once will be needed again.
+ * idle for the job and the quota permits another.  Threads run until the pool is destroyed, or dismisses
+ * them (pool_dismiss), because a device that was needed once will be needed again.
  */
 #include <errno.h>
 #include <limits.h>
@@ -215,6 +215,26 @@ pool_stop_threads(struct pw_pool *pl)
 		dv = pl->pl_devices[i];
 		meter_lock(&dv->dv_lock);
 		dv->dv_stop = true;
+		while (dv->dv_sleepers > 0)
+			pool_wake_one(dv);
+		pthread_mutex_unlock(&dv->dv_lock);
+	}
+}
+
+void
+pool_dismiss(struct pw_pool *pl)
+{
+	struct pw_device *dv;
+	size_t i, n;
+
+	/* pool_thread_start acquires dv_lock before pl_lock. */
+	meter_lock(&pl->pl_lock);
+	n = pl->pl_ndevices;
+	pthread_mutex_unlock(&pl->pl_lock);
+	for (i = 0; i < n; i++) {
+		dv = pl->pl_devices[i];
+		meter_lock(&dv->dv_lock);
+		dv->dv_dismissed += dv->dv_sleepers;
 		while (dv->dv_sleepers > 0)
 			pool_wake_one(dv);
 		pthread_mutex_unlock(&dv->dv_lock);
@@ -564,11 +584,14 @@ pool_job_take(struct pw_device *dv)
 
 	meter_lock(&dv->dv_lock);
 	dv->dv_idle++;
-	while ((job = pool_job_next(dv)) == NULL && !dv->dv_stop)
+	while ((job = pool_job_next(dv)) == NULL && !dv->dv_stop &&
+	       dv->dv_dismissed == 0)
 		pool_sleep_until_woken(dv);
 	dv->dv_idle--;
-	if (job == NULL)
+	if (job == NULL) {
 		dv->dv_threads--;
+		dv->dv_dismissed -= dv->dv_dismissed > 0;
+	}
 	/* The end of one job may permit several others (sweep_long, shares_crowd_may). */
 	if (dv->dv_sleepers > 0 && pool_choose(dv, clock_now()) != NULL)
 		pool_wake_one(dv);

@@ -227,6 +227,9 @@ struct reclaim *pool_reclaim(struct pw_pool *);
 void pool_loop_begin(struct pw_pool *);
 void pool_loop_end(struct pw_pool *);
 
+/* Ends the threads that have no job now.  Later jobs start threads as before.  Any thread. */
+void pool_dismiss(struct pw_pool *);
+
 /* Returns true if the control group's limit includes socket memory, so that sending may evict pages. */
 bool pool_sockets(const struct pw_pool *);
 

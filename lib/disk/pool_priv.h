@@ -52,6 +52,8 @@ struct pw_device {
 	unsigned dv_queued;
 	unsigned dv_threads;
 	unsigned dv_idle;
+	unsigned
+	    dv_dismissed; /* threads that end as soon as they have no job */
 	bool dv_stop;
 	atomic_uint dv_untold; /* set of enum untold: messages not logged yet */
 	/* errno with which sendfile(2) was refused, or 0 */

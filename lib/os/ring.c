@@ -94,6 +94,17 @@ ring_size(const struct ring *rg)
 	return rg->rg_size;
 }
 
+bool
+ring_release(struct ring *rg)
+{
+	if (ring_used(rg, 0) > 0)
+		return false;
+#ifdef MADV_REMOVE
+	(void)madvise(rg->rg_mem, rg->rg_size, MADV_REMOVE);
+#endif
+	return true;
+}
+
 /*
  * Reads the producer's index each time, without a cached copy, since one call returns all records that
  * wait.

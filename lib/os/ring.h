@@ -50,6 +50,12 @@ static inline void ring_commit(struct ring *, size_t len);
 static inline bool ring_above(struct ring *, size_t mark);
 
 /*
+ * For the producer.  Returns the memory of an empty ring to the system, where the system can; later records
+ * need memory again.  Returns false if the ring is not empty.
+ */
+bool ring_release(struct ring *);
+
+/*
  * For the consumer.  ring_peek returns all waiting bytes, contiguous, and sets *len to their number,
  * which may be 0.  ring_consume then frees the first `len` bytes; it may be called several times for
  * parts of them.

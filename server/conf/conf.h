@@ -271,6 +271,7 @@ struct conf {
 	unsigned conf_send_timeout;	 /* time without progress, seconds */
 	unsigned conf_disk_timeout;	 /* longest wait for a disk, seconds */
 	unsigned conf_shutdown_timeout;	 /* seconds */
+	unsigned conf_drain_timeout;	 /* seconds */
 	size_t conf_max_head;		 /* bytes */
 	size_t conf_max_target;		 /* bytes */
 	size_t conf_max_fields;

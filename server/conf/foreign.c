@@ -63,7 +63,7 @@ const struct foreign foreign_names[] = {
     NGINX("try_files", "try = {\"$path\", \"/FILE\", \"=404\"}"),
     NGINX("worker_connections", "max_connections = N"),
     NGINX("worker_processes", "workers = N"),
-    NGINX("worker_shutdown_timeout", "shutdown_timeout = SECONDS"),
+    NGINX("worker_shutdown_timeout", "drain_timeout = SECONDS"),
     CADDY("basic_auth", "htpasswd = \"FILE\""),
     CADDY("basicauth", "htpasswd = \"FILE\""),
     CADDY("bind", "listen = {\"ADDR:PORT\"}"),

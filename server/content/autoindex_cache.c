@@ -2,6 +2,7 @@
  * autoindex_cache: see autoindex_cache.h.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -141,19 +142,23 @@ autoindex_cache_keep(struct autoindex_cache *ls, struct entry *en)
 	TAILQ_INSERT_TAIL(&ls->ls_lru, en, en_lru);
 }
 
+bool
+autoindex_cache_shrink(struct autoindex_cache *ls, unsigned most)
+{
+	while (most-- > 0 && !TAILQ_EMPTY(&ls->ls_lru))
+		autoindex_cache_forget(ls, TAILQ_FIRST(&ls->ls_lru));
+	return !TAILQ_EMPTY(&ls->ls_lru);
+}
+
 void
 autoindex_cache_destroy(struct autoindex_cache **lsp)
 {
 	struct autoindex_cache *ls = *lsp;
-	struct entry *en, *next;
 
 	*lsp = NULL;
 	if (ls == NULL)
 		return;
-	for (en = TAILQ_FIRST(&ls->ls_lru); en != NULL; en = next) {
-		next = TAILQ_NEXT(en, en_lru);
-		autoindex_cache_forget(ls, en);
-	}
+	(void)autoindex_cache_shrink(ls, UINT_MAX);
 	free(ls);
 }
 

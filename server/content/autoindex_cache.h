@@ -65,6 +65,9 @@ struct autoindex_cache *autoindex_cache_create(uint64_t alive);
 /* Frees the cache.  No request may wait for a page or use a text. */
 void autoindex_cache_destroy(struct autoindex_cache **);
 
+/* Evicts up to `most` pages.  Returns true if more pages are left. */
+bool autoindex_cache_shrink(struct autoindex_cache *, unsigned most);
+
 /*
  * Looks up the page, or starts to make it.  Returns 0 if li_error and li_text have the result now,
  * -EINPROGRESS if the worker will call li_done, or another -errno if no disk thread makes the page.  `client` is

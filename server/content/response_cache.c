@@ -139,15 +139,14 @@ response_cache_evict(struct response_cache *rch, struct cached_response *rsp)
 	response_cache_unref(&rsp);
 }
 
-static void
-response_cache_evict_all(struct response_cache *rch)
+bool
+response_cache_shrink(struct response_cache *rch, unsigned most)
 {
-	struct cached_response *rsp, *next;
-
-	for (rsp = TAILQ_FIRST(&rch->rch_order); rsp != NULL; rsp = next) {
-		next = TAILQ_NEXT(rsp, rsp_order);
-		response_cache_evict(rch, rsp);
-	}
+	if (rch == NULL)
+		return false;
+	while (most-- > 0 && !TAILQ_EMPTY(&rch->rch_order))
+		response_cache_evict(rch, TAILQ_FIRST(&rch->rch_order));
+	return !TAILQ_EMPTY(&rch->rch_order);
 }
 
 const struct seed *
@@ -159,8 +158,7 @@ response_cache_seed(const struct response_cache *rch)
 void
 response_cache_destroy(struct response_cache **hotp)
 {
-	if (*hotp != NULL)
-		response_cache_evict_all(*hotp);
+	(void)response_cache_shrink(*hotp, UINT_MAX);
 	free(*hotp);
 	*hotp = NULL;
 }

@@ -177,6 +177,12 @@ void *response_cache_form(
 void response_cache_ref(struct cached_response *);
 void response_cache_unref(struct cached_response **);
 
+/*
+ * Evicts up to `most` responses.  Returns true if more responses are left.  Does nothing, and returns
+ * false, if the cache is NULL.
+ */
+bool response_cache_shrink(struct response_cache *, unsigned most);
+
 size_t response_cache_bytes(const struct response_cache *);
 
 #endif

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "server/content/autoindex_cache.h"
 #include "server/content/exchange.h"
 #include "server/content/popular.h"
 #include "server/content/response_cache.h"
@@ -67,6 +68,19 @@ service_trim(struct service *svc, unsigned most)
 {
 	buf_list_free(&svc->svc_bufs, most);
 	service_forget_exchanges(&svc->svc_exchanges, most);
+}
+
+bool
+service_shed(struct service *svc, unsigned most)
+{
+	bool more = response_cache_shrink(svc->svc_responses, most);
+	unsigned n;
+
+	more = autoindex_cache_shrink(svc->svc_listings, most) || more;
+	for (n = 0; n < most && pw_loop_spare(svc->svc_loop); n++)
+		;
+	service_trim(svc, most);
+	return more || n == most;
 }
 
 void

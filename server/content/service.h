@@ -98,6 +98,12 @@ void service_give(struct service *, struct exchange *);
 void service_trim(struct service *, unsigned most);
 
 /*
+ * Closes up to `most` open files, and frees as many cached responses and listings.  Returns true if more
+ * are left.  Call when the worker drains: few requests will follow.
+ */
+bool service_shed(struct service *, unsigned most);
+
+/*
  * Frees the memory kept for reuse, svc_responses, svc_popular, svc_hmac and svc_ranges.  The loop
  * and the listings must be destroyed first.
  */

@@ -104,6 +104,17 @@ log_access(struct log_writer *w, const struct log_record *rec)
 		    w, ln, format_access(p, rec, format, w->lw_stamps));
 }
 
+bool
+log_release(struct log_writer *w)
+{
+	bool all = true;
+
+	for (int kind = 0; kind < NKINDS; kind++)
+		if (w->lw_lanes[kind].ln_ring != NULL)
+			all = ring_release(w->lw_lanes[kind].ln_ring) && all;
+	return all;
+}
+
 static size_t
 log_format(char *line, enum log_level level, bool journal, struct str text)
 {

@@ -178,6 +178,12 @@ const char *log_error_prefix(void);
 uint64_t log_access_lost(struct log *);
 
 /*
+ * Returns the memory of the writer's rings to the system.  Returns false if a ring is not empty, so that its
+ * memory stays.  Call on the writer's thread, or after its end.
+ */
+bool log_release(struct log_writer *);
+
+/*
  * Writes the contents of the rings, stops the thread, closes the files and frees the log.  No
  * worker may use its log_writer any more.  Drops the remaining lines if no file accepts any for a
  * second, and counts them as lost.  If the thread hangs in a write for a second, abandons the

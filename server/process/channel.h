@@ -34,7 +34,7 @@ enum channel_kind {
 	 */
 	CHANNEL_WITHDRAW = 7,
 	/* messages from the master */
-	/* drain without a deadline, because another process serves */
+	/* drain within drain_timeout, because another process serves */
 	CHANNEL_DRAIN = 16,
 	/* shut down within shutdown_timeout; at once if sent twice */
 	CHANNEL_STOP = 17,

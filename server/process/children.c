@@ -47,7 +47,7 @@ children_tell_done(struct master *ms)
 	if (ms->ms_done == NULL || ms->ms_serving == NULL ||
 	    ms->ms_starting != NULL)
 		return;
-	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	TAILQ_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (children_accepts(ch))
 		return;
 	children_tell(ms->ms_serving, CHANNEL_SAY, ms->ms_done);
@@ -160,6 +160,31 @@ children_give_up(
 	children_start_failed(ms, 1);
 }
 
+/*
+ * If more than MASTER_OLD processes drain, has the oldest close its connections.  Otherwise clients that
+ * read slowly would let each reload take memory for as long as drain_timeout.
+ */
+static void
+children_bound_old(struct master *ms)
+{
+	struct child *ch, *oldest = NULL;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(ch, &ms->ms_children, ch_entry)
+	if (ch->ch_state == CHILD_DRAINING && !ch->ch_cut && n++ == 0)
+		oldest = ch;
+	if (n <= MASTER_OLD)
+		return;
+	log_warn(NULL,
+	    "%u old server processes still have clients: closing the "
+	    "connections of the oldest, %d; lower drain_timeout, or reload "
+	    "less often",
+	    n, (int)oldest->ch_pid);
+	oldest->ch_cut = true;
+	children_tell(oldest, CHANNEL_STOP, "");
+	children_tell(oldest, CHANNEL_STOP, "");
+}
+
 static void
 children_switch(struct master *ms, struct child *ch)
 {
@@ -180,6 +205,7 @@ children_switch(struct master *ms, struct child *ch)
 	if (old != NULL) {
 		children_become(old, CHILD_DRAINING);
 		children_tell(old, CHANNEL_DRAIN, "");
+		children_bound_old(ms);
 	}
 	if (!ms->ms_served)
 		sd_notify_send("READY=1\nSTATUS=serving");
@@ -393,7 +419,7 @@ children_find(struct master *ms, pid_t pid)
 {
 	struct child *ch;
 
-	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	TAILQ_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_pid == pid)
 		return ch;
 	return NULL;

@@ -81,7 +81,7 @@ master_patience(const struct master *ms)
 	const struct child *ch;
 	unsigned most = 0;
 
-	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	TAILQ_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_timeout > most)
 		most = ch->ch_timeout;
 	return most * MASTER_SECOND + LAST_US;
@@ -133,7 +133,7 @@ master_end(struct master *ms)
 	 */
 	listen_remove_files(&ms->ms_sockets, &(struct listen_table){0});
 	listen_close(&ms->ms_sockets);
-	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	TAILQ_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_state != CHILD_KILLED) {
 		children_become(ch, CHILD_DRAINING);
 		children_tell(ch, CHANNEL_STOP, "");
@@ -148,7 +148,7 @@ master_kill_the_rest(struct master *ms)
 
 	if (!ms->ms_ending || clock_now() < ms->ms_kill)
 		return;
-	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	TAILQ_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_state != CHILD_KILLED) {
 		log_error(NULL,
 		    "server process %d does not exit: killing it; check dmesg "
@@ -275,7 +275,7 @@ master_is_over(const struct master *ms)
 		return true;
 	if (!ms->ms_ending)
 		return false;
-	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	TAILQ_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_state != CHILD_KILLED)
 		return false;
 	return true;
@@ -335,19 +335,19 @@ master_await(struct master *ms)
 	struct timespec ts = master_until(at);
 	nfds_t n = 0, i = 0;
 
-	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	TAILQ_FOREACH(ch, &ms->ms_children, ch_entry)
 	n++;
 	pfds = calloc(n + 1, sizeof(*pfds));
 	if (pfds == NULL) {
 		sleep(1);
 		return;
 	}
-	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	TAILQ_FOREACH(ch, &ms->ms_children, ch_entry)
 	pfds[i++] = (struct pollfd){.fd = ch->ch_channel, .events = POLLIN};
 	if (ppoll(pfds, n, at != 0 ? &ts : NULL, &ms->ms_unblocked) > 0) {
-		ch = LIST_FIRST(&ms->ms_children);
+		ch = TAILQ_FIRST(&ms->ms_children);
 		for (i = 0; i < n; i++, ch = next) {
-			next = LIST_NEXT(ch, ch_entry);
+			next = TAILQ_NEXT(ch, ch_entry);
 			if (pfds[i].revents != 0)
 				children_hear(ms, ch);
 		}
@@ -416,7 +416,7 @@ master(int argc, char **argv)
 	    .ms_test_output = -1,
 	};
 
-	LIST_INIT(&ms.ms_children);
+	TAILQ_INIT(&ms.ms_children);
 	master_take_signals(&ms);
 	master_raise_limits();
 	if (upgrade_inherit(&ms)) {

@@ -37,13 +37,15 @@ struct child {
 	enum child_state ch_state;
 	bool ch_quiet;	     /* true if the process accepts no clients */
 	bool ch_stuck;	     /* true if a loop of the process is stuck */
+	bool ch_cut;	     /* true if told to close its connections */
 	bool ch_tickets;     /* true if the process requested keys */
 	unsigned ch_timeout; /* shutdown_timeout of the process, seconds */
 	uint64_t ch_since;   /* time of the last state change, microseconds */
-	LIST_ENTRY(child) ch_entry;
+	TAILQ_ENTRY(child) ch_entry;
 };
 
-#define MASTER_DEATHS 5 /* deaths in a minute that make the master exit */
+#define MASTER_OLD    32 /* maximum number of processes that drain */
+#define MASTER_DEATHS 5	 /* deaths in a minute that make the master exit */
 #define MASTER_SECOND ((uint64_t)1000000) /* microseconds */
 /*
  * Limits of the age of a start or an upgrade test when another signal arrives, microseconds.  The
@@ -61,7 +63,8 @@ struct master {
 	uint64_t ms_watchdog;  /* WATCHDOG_USEC, microseconds; 0 if off */
 	sigset_t ms_unblocked; /* signal mask for ppoll */
 
-	LIST_HEAD(, child) ms_children;
+	/* oldest first */
+	TAILQ_HEAD(, child) ms_children;
 	struct child *ms_starting; /* NULL if no process starts */
 	struct child *ms_serving;  /* NULL if no process serves */
 	struct listen_table ms_sockets;

@@ -19,24 +19,29 @@
 #include "server/worker/memory_plan.h"
 
 #define SECOND_US ((uint64_t)1000000)
-/* time to wait for a hanging device during a shutdown, microseconds */
-#define HUNG_US	  (2 * SECOND_US)
-#define LOOK_MS	  20  /* interval for polling workers, milliseconds */
-#define LAST_MS	  500 /* poll interval during a drain, milliseconds */
+#define HUNG \
+	2 /* time to wait for a hanging device during a shutdown, seconds */
+#define HUNG_US (HUNG * SECOND_US)
+#define LOOK_MS 20  /* interval for polling workers, milliseconds */
+#define LAST_MS 500 /* poll interval during a drain, milliseconds */
 
 /* --------------------------------------------------------- the master's messages */
+
+static void
+serve_end(struct server *sv, enum end end, unsigned seconds)
+{
+	sv->sv_end = end;
+	sv->sv_deadline = clock_now() + seconds * SECOND_US;
+}
 
 /* Handles CHANNEL_STOP.  The second CHANNEL_STOP closes all connections at once. */
 static void
 serve_stop(struct server *sv)
 {
-	if (sv->sv_end >= END_STOP) {
+	if (sv->sv_end >= END_STOP)
 		sv->sv_end = END_CUT;
-		return;
-	}
-	sv->sv_end = END_STOP;
-	sv->sv_deadline =
-	    clock_now() + sv->sv_conf->conf_shutdown_timeout * SECOND_US;
+	else
+		serve_end(sv, END_STOP, sv->sv_conf->conf_shutdown_timeout);
 }
 
 static void
@@ -83,7 +88,8 @@ serve_obey(struct server *sv, const struct channel_message *cm)
 		break;
 	case CHANNEL_DRAIN:
 		if (sv->sv_end == END_NOT)
-			sv->sv_end = END_DRAIN;
+			serve_end(
+			    sv, END_DRAIN, sv->sv_conf->conf_drain_timeout);
 		break;
 	case CHANNEL_STOP:
 		serve_stop(sv);
@@ -176,15 +182,19 @@ serve_tell_quiet(struct server *sv)
 	channel_send(sv->sv_channel, CHANNEL_QUIET, "", -1, true);
 }
 
+/* Returns true if all workers have ended.  Frees the log's memory of those that have, and of this thread. */
 static bool
 serve_all_ended(struct server *sv)
 {
-	unsigned i;
+	unsigned i, ended = 0;
 
 	for (i = 0; i < sv->sv_started; i++)
-		if (!worker_join(sv->sv_workers[i], 0))
-			return false;
-	return true;
+		if (worker_join(sv->sv_workers[i], 0)) {
+			ended++;
+			(void)log_release(log_writer(sv->sv_log, i));
+		}
+	(void)log_release(sv->sv_writer);
+	return ended == sv->sv_started;
 }
 
 /* Waits for all workers until the process must stop.  Returns true if all have exited. */
@@ -200,8 +210,7 @@ serve_wait_workers(struct server *sv)
 		serve_listen_to_master(
 		    sv, sv->sv_quiet && sv->sv_end == END_DRAIN ? LAST_MS
 								: LOOK_MS);
-		if (sv->sv_end == END_CUT ||
-		    (sv->sv_end == END_STOP && clock_now() >= sv->sv_deadline))
+		if (sv->sv_end == END_CUT || clock_now() >= sv->sv_deadline)
 			return false;
 	}
 	return true;
@@ -210,9 +219,21 @@ serve_wait_workers(struct server *sv)
 static bool
 serve_wait_hung(struct server *sv)
 {
-	sv->sv_end = END_STOP;
-	sv->sv_deadline = clock_now() + HUNG_US;
+	serve_end(sv, END_STOP, HUNG);
 	return serve_wait_workers(sv);
+}
+
+static const char *
+serve_why(enum end end)
+{
+	switch (end) {
+	case END_DRAIN:
+		return "drain_timeout has passed since the reload";
+	case END_STOP:
+		return "shutdown_timeout has passed";
+	default:
+		return "the server must end at once";
+	}
 }
 
 /*
@@ -234,9 +255,8 @@ serve_shut_down(struct server *sv)
 	serve_command(sv, COMMAND_DRAIN);
 	if (serve_wait_workers(sv))
 		return true;
-	log_notice(sv->sv_writer,
-	    "shutdown_timeout has passed: closing the remaining "
-	    "connections");
+	log_notice(sv->sv_writer, "%s: closing the remaining connections",
+	    serve_why(sv->sv_end));
 	serve_command(sv, COMMAND_STOP);
 	if (serve_wait_hung(sv))
 		return true;

@@ -22,15 +22,15 @@
 /* How the process shuts down, with the most urgent way last. */
 enum end {
 	END_NOT,
-	END_DRAIN, /* exits after the last connection has closed */
-	END_STOP,  /* as END_DRAIN, but exits by sv_deadline */
-	END_CUT,   /* closes all connections now */
+	END_DRAIN, /* exits after the last connection, after drain_timeout at most */
+	END_STOP, /* the same after shutdown_timeout, without a process that follows */
+	END_CUT, /* closes all connections now */
 };
 
 struct server {
 	int sv_channel; /* channel to the master; -1 if the master has exited */
 	enum end sv_end;
-	uint64_t sv_deadline; /* deadline of END_STOP, microseconds */
+	uint64_t sv_deadline; /* of END_DRAIN or END_STOP, microseconds */
 	bool sv_quiet;	      /* true if CHANNEL_QUIET was sent */
 	struct conf *sv_conf;
 	struct pw_pool *sv_pool;

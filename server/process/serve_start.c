@@ -555,10 +555,13 @@ int
 serve_start(struct server *sv, struct listen_table *old, bool again)
 {
 	event_memory_use();
-	serve_start_prepare(sv->sv_conf);
 	if (serve_start_open_all(sv, old, again) == -1)
 		return -1;
-	/* Everything is open, and the process still has only one thread. */
+	/*
+	 * Everything is open, and the process still has only one thread.  malloc(3) has mapped each
+	 * large table apart, so that its unused pages need no memory; from now on it does not.
+	 */
+	serve_start_prepare(sv->sv_conf);
 	if (sandbox_enter(sv->sv_conf, sv->sv_roots, again) == -1)
 		return -1;
 	if (serve_start_threads(sv) == -1)

@@ -47,8 +47,8 @@ children_free_all(struct master *ms)
 {
 	struct child *ch, *next;
 
-	for (ch = LIST_FIRST(&ms->ms_children); ch != NULL; ch = next) {
-		next = LIST_NEXT(ch, ch_entry);
+	for (ch = TAILQ_FIRST(&ms->ms_children); ch != NULL; ch = next) {
+		next = TAILQ_NEXT(ch, ch_entry);
 		children_free(ms, ch);
 	}
 }
@@ -95,7 +95,7 @@ children_add(struct master *ms, pid_t pid, int channel, enum child_state state)
 	ch->ch_pid = pid;
 	ch->ch_channel = channel;
 	children_become(ch, state);
-	LIST_INSERT_HEAD(&ms->ms_children, ch, ch_entry);
+	TAILQ_INSERT_TAIL(&ms->ms_children, ch, ch_entry);
 	return ch;
 }
 
@@ -115,7 +115,7 @@ children_free(struct master *ms, struct child *ch)
 		ms->ms_serving = NULL;
 	if (ch->ch_channel != -1)
 		close(ch->ch_channel);
-	LIST_REMOVE(ch, ch_entry);
+	TAILQ_REMOVE(&ms->ms_children, ch, ch_entry);
 	free(ch);
 }
 

@@ -82,7 +82,7 @@ tickets_renew(struct master *ms)
 		    strerror(-error));
 		return;
 	}
-	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	TAILQ_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_state != CHILD_KILLED)
 		tickets_tell(ch, &ms->ms_tickets->tl_keys[0]);
 }

@@ -189,7 +189,7 @@ upgrade_write_all(const struct master *ms, int fd)
 
 	if (dprintf(fd, "pagewise 1%c", '\0') < 0)
 		return false;
-	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	TAILQ_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (upgrade_write_child(fd, ch) < 0)
 		return false;
 	for (i = 0; i < ms->ms_sockets.ss_count; i++)
@@ -221,7 +221,7 @@ upgrade_close_on_exec(const struct master *ms, int state, bool yes)
 	int flags = yes ? FD_CLOEXEC : 0;
 	size_t i;
 
-	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	TAILQ_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_channel != -1)
 		fcntl(ch->ch_channel, F_SETFD, flags);
 	for (i = 0; i < ms->ms_sockets.ss_count; i++)

@@ -9,7 +9,9 @@
 
 #define LARGE  ((size_t)1 << 20)  /* size of the first pieces, bytes */
 #define SMALL  ((size_t)16 << 10) /* minimum size of a piece, bytes */
-#define PIECES ((size_t)8192)	  /* maximum number of pieces */
+/* size of the last piece, bytes; malloc(3) maps a piece of 32 MiB apart: see os_prepare_heap */
+#define WHOLE  ((size_t)31 << 20)
+#define PIECES ((size_t)8192) /* maximum number of pieces */
 #define MISSES 16  /* pieces with few resident pages before a smaller size */
 #define TICKS  8   /* ticks (2 s) with few connections before a release */
 #define HIGH   4   /* ticks before a release if memory is high */
@@ -53,13 +55,28 @@ release_begin_trim(struct release *rl)
 }
 
 static void
+release_free_pieces(struct release *rl)
+{
+	struct release_piece *pc;
+
+	while ((pc = rl->rl_pieces) != NULL) {
+		rl->rl_pieces = pc->pc_next;
+		free(pc);
+	}
+	rl->rl_count = 0;
+}
+
+static void
+release_close(struct release *rl)
+{
+	release_free_pieces(rl);
+	rl->rl_size = 0;
+}
+
+static void
 release_end(struct release *rl)
 {
-	while (rl->rl_count > 0)
-		free(rl->rl_pieces[--rl->rl_count]);
-	free(rl->rl_pieces);
-	rl->rl_pieces = NULL;
-	rl->rl_size = 0;
+	release_close(rl);
 	if (!rl->rl_stopped)
 		release_begin_trim(rl);
 }
@@ -72,26 +89,55 @@ release_give_back(struct pw_task *tk)
 				       offsetof(struct release, rl_task));
 
 	rl->rl_resident =
-	    os_release(rl->rl_pieces[rl->rl_count - 1], rl->rl_size);
+	    os_release(rl->rl_pieces + 1, rl->rl_size - sizeof(*rl->rl_pieces));
 	return 0;
 }
 
-/* Allocates another piece and submits it to a pool thread.  Returns false on failure. */
+/*
+ * Chooses the size of the next piece.  Reduces the size after MISSES pieces with few resident pages:
+ * most of such a piece had never been in use.  The last piece contains the others, since malloc(3) has
+ * written to a page at each end of a piece.
+ */
+static void
+release_choose_size(struct release *rl)
+{
+	if (rl->rl_count > 0 && rl->rl_resident < rl->rl_size / 2 &&
+	    ++rl->rl_misses == MISSES) {
+		rl->rl_size = rl->rl_size > SMALL ? rl->rl_size / 4 : WHOLE;
+		rl->rl_misses = 0;
+	}
+	if (rl->rl_count == PIECES)
+		rl->rl_size = WHOLE;
+	if (rl->rl_size == WHOLE)
+		release_free_pieces(rl);
+}
+
+/* Allocates the next piece.  Returns false at the end. */
 static bool
 release_take(struct release *rl)
 {
-	void *piece = rl->rl_count < PIECES ? malloc(rl->rl_size) : NULL;
+	struct release_piece *pc;
 
-	if (piece == NULL)
+	if (rl->rl_size == WHOLE)
 		return false;
-	rl->rl_pieces[rl->rl_count++] = piece;
-	return pw_task_run(rl->rl_loop, 0, &rl->rl_task) == 0;
+	release_choose_size(rl);
+	pc = malloc(rl->rl_size);
+	if (pc == NULL)
+		return false;
+	pc->pc_next = rl->rl_pieces;
+	rl->rl_pieces = pc;
+	rl->rl_count++;
+	return true;
 }
 
-/*
- * Continues with the next piece.  Reduces the size after MISSES pieces with few resident pages:
- * most of such a piece had never been in use.
- */
+/* Submits the next piece to a pool thread, or ends the release. */
+static void
+release_go_on(struct release *rl)
+{
+	if (!release_take(rl) || pw_task_run(rl->rl_loop, 0, &rl->rl_task) != 0)
+		release_end(rl);
+}
+
 static void
 release_on_done(struct pw_waiter *w)
 {
@@ -99,27 +145,37 @@ release_on_done(struct pw_waiter *w)
 	    (struct release *)(void *)((char *)w - offsetof(struct release,
 						       rl_task.tk_waiter));
 
-	if (rl->rl_resident < rl->rl_size / 2 && ++rl->rl_misses == MISSES) {
-		rl->rl_size = rl->rl_size > SMALL ? rl->rl_size / 4 : 0;
-		rl->rl_misses = 0;
-	}
-	if (w->wt_error != 0 || rl->rl_stopped || rl->rl_size == 0 ||
-	    !release_take(rl))
+	if (w->wt_error != 0 || rl->rl_stopped)
 		release_end(rl);
+	else
+		release_go_on(rl);
 }
 
 static void
 release_begin(struct release *rl)
 {
-	rl->rl_pieces = calloc(PIECES, sizeof(*rl->rl_pieces));
-	if (rl->rl_pieces == NULL)
-		return;
 	rl->rl_task = (struct pw_task){
 	    .tk_waiter.wt_done = release_on_done, .tk_work = release_give_back};
 	rl->rl_size = LARGE;
 	rl->rl_misses = 0;
-	if (!release_take(rl))
-		release_end(rl);
+}
+
+void
+release_now(struct release *rl)
+{
+	if (rl->rl_stopped || rl->rl_size > 0 || rl->rl_trims)
+		return;
+	release_begin(rl);
+	release_go_on(rl);
+}
+
+void
+release_all(struct release *rl)
+{
+	release_begin(rl);
+	while (release_take(rl))
+		(void)release_give_back(&rl->rl_task);
+	release_close(rl);
 }
 
 void
@@ -138,7 +194,7 @@ release_tick(
 		return;
 	rl->rl_most = connections;
 	rl->rl_ticks = 0;
-	release_begin(rl);
+	release_now(rl);
 }
 
 void

@@ -20,11 +20,16 @@
 
 #include "server/content/service.h"
 
+/* Start of a piece of free memory; stays resident, in contrast to the rest. */
+struct release_piece {
+	struct release_piece *pc_next;
+};
+
 struct release {
 	struct pw_loop *rl_loop;
 	struct pw_task rl_task;
-	void **rl_pieces; /* allocated pieces, rl_count of them */
-	size_t rl_count;
+	struct release_piece *rl_pieces; /* the last piece, or NULL */
+	size_t rl_count;		 /* number of pieces */
 	size_t rl_size;	    /* bytes of the next piece; 0 if no release runs */
 	size_t rl_resident; /* resident bytes of the last piece */
 	unsigned rl_misses; /* pieces of this size with few resident pages */
@@ -52,8 +57,15 @@ void release_tick(
     struct release *, unsigned connections, bool high, struct service *);
 
 /*
- * Stops a release after its current piece, and prevents further ones.  Call when the worker drains,
- * so that the drain waits for one piece or one malloc_trim(3) at most.
+ * release_now begins to return free memory to the kernel, unless a release runs or was stopped.
+ * release_all returns it before it returns itself.  Call release_all when the loop has ended.
+ */
+void release_now(struct release *);
+void release_all(struct release *);
+
+/*
+ * Stops a release after its current piece, and prevents further ones.  Call when a draining worker
+ * has no connection left, so that its end waits for one piece or one malloc_trim(3) at most.
  */
 void release_stop(struct release *);
 

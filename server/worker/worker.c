@@ -270,6 +270,7 @@ worker_on_tick(evutil_socket_t fd, short what, void *arg)
 	worker_expire(wk, clock_now() + SLICES_US);
 	pw_loop_tick(wk->wk_service.svc_loop, clock_now());
 	commands_tick(&wk->wk_orders);
+	worker_shed(wk);
 	if (tcp_memory_is_short(wk->wk_tcp_memory))
 		worker_look_at_tcp(wk);
 	if (wk->wk_unacked.un_share > 0) {
@@ -333,7 +334,7 @@ worker_drain(struct worker *wk)
 	wk->wk_draining = true;
 	wk->wk_drain_until =
 	    clock_now() + wk->wk_sched.sc_timeouts[TIMER_GRACE];
-	release_stop(&wk->wk_release);
+	wk->wk_shed_at = wk->wk_drain_until;
 	listener_drain(wk);
 	sched_drain(&wk->wk_sched);
 	worker_maybe_end(wk);
@@ -547,4 +548,6 @@ worker_main(void *arg)
 #endif
 	worker_run(wk);
 	sched_check(&wk->wk_sched, &wk->wk_service.svc_stats);
+	if (!wk->wk_abandoned)
+		worker_shed_all(wk);
 }

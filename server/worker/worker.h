@@ -72,6 +72,7 @@ struct worker {
 	struct sched wk_sched; /* run queue and timers */
 	bool wk_late;	       /* last result of worker_late */
 	bool wk_draining;
+	uint64_t wk_shed_at;	 /* next time of worker_shed in a drain, us */
 	bool wk_abandoned;	 /* true if COMMAND_ABANDON was received */
 	uint64_t wk_drain_until; /* end of the drain's grace period, us */
 	uint64_t wk_awake;	 /* end of polling (busy_poll), us */
@@ -80,8 +81,11 @@ struct worker {
 	struct message_rate wk_refused_rate;
 	struct loop_profile wk_laps;
 
-	/* frames of an HTTP/2 connection in its time slice */
-	char wk_frames[WORKER_FRAMES];
+	/*
+	 * WORKER_FRAMES bytes for the frames of an HTTP/2 connection in its time slice; apart, since
+	 * unused memory of malloc(3) needs no pages
+	 */
+	char *wk_frames;
 	struct tcp_memory *wk_tcp_memory; /* owned by main */
 	uint64_t wk_looked;		  /* sta_sent at the last worker_look */
 	uint64_t wk_look; /* bytes sent between two calls of worker_look */
@@ -161,6 +165,15 @@ void worker_quiet(struct worker *);
 
 /* Ends the loop if the worker drains and has no socket, connection or pending completion left. */
 void worker_maybe_end(struct worker *);
+
+/*
+ * worker_shed frees, in a worker that drains, after the grace period, what only further requests need: open
+ * files, cached responses and listings.  Then, every 15 s, it ends idle disk threads and returns free memory to
+ * the kernel.  Call at each tick.  worker_shed_all does so at once, at the end of the thread: other workers
+ * may continue for days.
+ */
+void worker_shed(struct worker *);
+void worker_shed_all(struct worker *);
 
 /*
  * worker_watch creates the worker's own events, and returns 0 or -ENOMEM.  worker_main runs in its

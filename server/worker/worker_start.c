@@ -244,7 +244,8 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	    (uint64_t)getpid() << 40 ^ clock_now() << 8 ^ id;
 	wk->wk_service.svc_ranges =
 	    calloc(RANGE_MOST, sizeof(*wk->wk_service.svc_ranges));
-	error = wk->wk_service.svc_ranges == NULL
+	wk->wk_frames = malloc(WORKER_FRAMES);
+	error = wk->wk_service.svc_ranges == NULL || wk->wk_frames == NULL
 		    ? -ENOMEM
 		    : worker_start_create_hmac(wk);
 	if (error == 0)
@@ -322,5 +323,6 @@ worker_destroy(struct worker **wkp)
 	tls_context_destroy(&wk->wk_tls);
 	service_end(&wk->wk_service);
 	free(wk->wk_header_cache);
+	free(wk->wk_frames);
 	free(wk);
 }

@@ -5,6 +5,7 @@
 #include "lib_fixture.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include <sys/wait.h>
@@ -540,6 +541,40 @@ destroy_runs_what_is_queued(void **state)
 	assert_int_equal(atomic_load(&ran), 6);
 }
 
+/* Returns the number of the device's threads. */
+static unsigned
+threads_of(struct pw_device *dv)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&dv->dv_lock);
+	n = dv->dv_threads;
+	pthread_mutex_unlock(&dv->dv_lock);
+	return n;
+}
+
+static void
+idle_threads_are_dismissed_and_later_jobs_run(void **state)
+{
+	struct fixture *fx = *state;
+	struct noting nt = {.nt_waiter.wt_done = note};
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
+	atomic_uint ran = 0;
+
+	for (unsigned round = 1; round < 4; round++) {
+		assert_int_equal(pool_submit(dv, count_job(&ran, 0), ADMIT_NEW,
+				     fx->fx_loop, &nt.nt_waiter),
+		    0);
+		settle(fx->fx_loop);
+		assert_int_equal(atomic_load(&ran), round);
+		assert_true(threads_of(dv) > 0);
+		while (threads_of(dv) > 0) {
+			pool_dismiss(fx->fx_pool);
+			sched_yield();
+		}
+	}
+}
+
 static void
 submit_slow(struct pw_device *dv, struct fixture *fx, atomic_uint *ran,
     struct noting *nt)
@@ -666,6 +701,7 @@ main(void)
 	    TEST(destroy_runs_what_is_queued, setup),
 	    TEST(destroy_runs_what_is_queued_in_a_crowd_that_pauses, setup),
 	    TEST(a_crowd_that_paused_goes_on_although_no_job_ends, setup),
+	    TEST(idle_threads_are_dismissed_and_later_jobs_run, setup),
 	    TEST(a_job_is_run_once_and_its_result_delivered_once, setup),
 	    TEST(only_drain_delivers_results, setup),
 	    TEST(jobs_run_side_by_side_up_to_the_quota, setup_two_threads),

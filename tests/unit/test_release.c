@@ -71,6 +71,23 @@ the_heap_is_whole(void **state)
 	}
 }
 
+/* At the end of a thread, without the pool. */
+static void
+all_is_released_at_once(void **state)
+{
+	struct fixture *fx = *state;
+	struct release rl;
+
+	release_init(&rl, fx->fx_loop);
+	for (int n = 0; n < 2; n++) {
+		release_all(&rl);
+		assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+		assert_int_equal(rl.rl_size, 0);
+		assert_int_equal(rl.rl_count, 0);
+		assert_null(rl.rl_pieces);
+	}
+}
+
 /* It has one piece at the most to wait for. */
 static void
 a_drain_ends_it(void **state)
@@ -101,6 +118,8 @@ main(void)
 		release_begins_when_most_clients_left_or_memory_is_short, setup,
 		teardown),
 	    cmocka_unit_test_setup_teardown(the_heap_is_whole, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		all_is_released_at_once, setup, teardown),
 	    cmocka_unit_test_setup_teardown(a_drain_ends_it, setup, teardown),
 	};
 

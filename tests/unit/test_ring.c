@@ -322,6 +322,28 @@ check_records(const unsigned char *p, size_t len, uint32_t *number)
 }
 
 static void
+an_empty_ring_gives_its_memory_back_and_works_on(void **state)
+{
+	struct ring *rg = new_ring(1);
+	size_t len;
+	char *p;
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		p = ring_reserve(rg, 3);
+		assert_non_null(p);
+		memcpy(p, "abc", 3);
+		ring_commit(rg, 3);
+		assert_false(ring_release(rg));
+		assert_memory_equal(ring_peek(rg, &len), "abc", 3);
+		assert_int_equal(len, 3);
+		ring_consume(rg, 3);
+		assert_true(ring_release(rg));
+	}
+	ring_destroy(&rg);
+}
+
+static void
 records_cross_threads_whole_and_in_order(void **state)
 {
 	struct ring *rg = new_ring(1);
@@ -363,6 +385,7 @@ main(void)
 	    cmocka_unit_test(
 		commit_of_fewer_than_reserved_publishes_those_only),
 	    cmocka_unit_test(above_tells_whether_more_than_the_mark_waits),
+	    cmocka_unit_test(an_empty_ring_gives_its_memory_back_and_works_on),
 	    cmocka_unit_test(records_cross_threads_whole_and_in_order),
 	};
 
