@@ -21,11 +21,11 @@
 #include "server/admin/accept_error.h"
 #include "server/admin/admin.h"
 #include "server/admin/agent.h"
+#include "server/admin/callers.h"
 #include "server/content/health.h"
 
 #define MAX_HEAD (16 << 10) /* maximum request head, bytes */
 #define MAX_BODY (16 << 10) /* maximum request body, bytes */
-#define TIMEOUT	 60	    /* timeout if no byte arrives or leaves, seconds */
 
 extern const char admin_page[]; /* admin.html */
 
@@ -39,6 +39,7 @@ struct admin {
 	struct listener *adm_listeners;
 	size_t adm_nlisteners;
 	struct evhttp *adm_http;
+	struct callers *adm_callers;
 	struct agent *adm_agent; /* NULL if off */
 	struct event *adm_word;
 	/*
@@ -266,6 +267,9 @@ admin_on_request(struct evhttp_request *req, void *arg)
 	const struct path *path = admin_find_path(
 	    evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req)));
 
+	callers_heard(
+	    adm->adm_callers, evhttp_connection_get_bufferevent(
+				  evhttp_request_get_connection(req)));
 	admin_add_header(req, "Cache-Control", "no-store");
 	admin_add_header(req, "X-Content-Type-Options", "nosniff");
 	if (!admin_host_allowed(req)) {
@@ -291,6 +295,15 @@ admin_on_request(struct evhttp_request *req, void *arg)
 /* -------------------------------------------------------------- the thread */
 
 static void
+admin_listen_again(void *arg)
+{
+	struct admin *adm = arg;
+
+	for (size_t i = 0; i < adm->adm_nlisteners; i++)
+		evconnlistener_enable(adm->adm_listeners[i].li_listener);
+}
+
+static void
 admin_on_word(evutil_socket_t fd, short what, void *arg)
 {
 	struct admin *adm = arg;
@@ -302,9 +315,7 @@ admin_on_word(evutil_socket_t fd, short what, void *arg)
 		event_base_loopbreak(adm->adm_base);
 		break;
 	case 1:
-		for (size_t i = 0; i < adm->adm_nlisteners; i++)
-			evconnlistener_enable(
-			    adm->adm_listeners[i].li_listener);
+		admin_listen_again(adm);
 		agent_accept(adm->adm_agent);
 		break;
 	default: /* an error: libevent calls this function again */
@@ -329,20 +340,30 @@ admin_main(void *arg)
 /*
  * Creates a bufferevent that closes its own socket after its events are removed.  Otherwise evhttp
  * would close the socket first, and another thread might have reused the descriptor number before
- * the removal.
+ * the removal.  Pauses the listeners until callers.c calls admin_listen_again.
  */
 static struct bufferevent *
 admin_on_connection(struct event_base *base, void *arg)
 {
-	(void)arg;
-	return bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	struct admin *adm = arg;
+	struct bufferevent *bev =
+	    bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+
+	if (bev == NULL)
+		return NULL;
+	for (size_t i = 0; i < adm->adm_nlisteners; i++)
+		evconnlistener_disable(adm->adm_listeners[i].li_listener);
+	callers_add(adm->adm_callers, bev);
+	return bev;
 }
 
 static int
 admin_create_http(struct admin *adm)
 {
+	adm->adm_callers =
+	    callers_create(adm->adm_base, admin_listen_again, adm);
 	adm->adm_http = evhttp_new(adm->adm_base);
-	if (adm->adm_http == NULL)
+	if (adm->adm_callers == NULL || adm->adm_http == NULL)
 		return -ENOMEM;
 	/*
 	 * Allows all methods, so that this file can refuse a method with 405.  evhttp would send
@@ -351,9 +372,9 @@ admin_create_http(struct admin *adm)
 	evhttp_set_allowed_methods(adm->adm_http, UINT16_MAX);
 	evhttp_set_max_headers_size(adm->adm_http, MAX_HEAD);
 	evhttp_set_max_body_size(adm->adm_http, MAX_BODY);
-	evhttp_set_timeout(adm->adm_http, TIMEOUT);
+	evhttp_set_timeout(adm->adm_http, CALLERS_TIMEOUT);
 	evhttp_set_gencb(adm->adm_http, admin_on_request, adm);
-	evhttp_set_bevcb(adm->adm_http, admin_on_connection, NULL);
+	evhttp_set_bevcb(adm->adm_http, admin_on_connection, adm);
 	return 0;
 }
 
@@ -464,6 +485,7 @@ admin_destroy(struct admin **admp)
 	agent_destroy(&adm->adm_agent);
 	if (adm->adm_http != NULL)
 		evhttp_free(adm->adm_http);
+	callers_destroy(&adm->adm_callers);
 	if (adm->adm_word != NULL)
 		event_free(adm->adm_word);
 	if (adm->adm_base != NULL)

@@ -26,8 +26,7 @@
 #define QUEUES	     256 /* maximum number of disk queues */
 /* time for the client to close, microseconds */
 #define LINGER_US    ((uint64_t)2000000)
-#define LINGERING    256 /* maximum number of lingering connections */
-#define ACCEPTS	     64	 /* connections accepted per sample period */
+#define ACCEPTS	     64 /* connections accepted per sample period */
 #define READY_US     ((uint64_t)60000000) /* duration of "up ready", us */
 /* two ticks of an event loop, microseconds */
 #define LATE_TICK_US ((uint64_t)500000)
@@ -55,7 +54,7 @@ struct lingering {
 	struct agent *lg_agent;
 	struct bufferevent *lg_bev; /* owned; agent_end frees it */
 	uint64_t lg_until;	    /* time when the connection is closed, us */
-	LIST_ENTRY(lingering) lg_link;
+	TAILQ_ENTRY(lingering) lg_link;
 };
 
 struct agent {
@@ -68,9 +67,8 @@ struct agent {
 	struct weight ag_weight;
 	/* end of "up ready", us; 0 until the first check */
 	uint64_t ag_ready_until;
-	uint64_t ag_checks; /* connections since the start */
-	LIST_HEAD(, lingering)
-	ag_lingering;
+	uint64_t ag_checks;		      /* connections since the start */
+	TAILQ_HEAD(, lingering) ag_lingering; /* oldest first */
 	unsigned ag_nlingering;
 	size_t ag_nqueues;
 	struct seen_queue ag_queues[QUEUES];
@@ -174,7 +172,7 @@ agent_loop_weight(struct seen_loop *sl, const struct worker *wk, uint64_t now)
 static void
 agent_end(struct lingering *lg)
 {
-	LIST_REMOVE(lg, lg_link);
+	TAILQ_REMOVE(&lg->lg_agent->ag_lingering, lg, lg_link);
 	lg->lg_agent->ag_nlingering--;
 	bufferevent_free(lg->lg_bev);
 	free(lg);
@@ -187,13 +185,11 @@ agent_end(struct lingering *lg)
 static void
 agent_end_lingering(struct agent *ag, uint64_t now)
 {
-	struct lingering *lg, *next;
+	struct lingering *lg;
 
-	for (lg = LIST_FIRST(&ag->ag_lingering); lg != NULL; lg = next) {
-		next = LIST_NEXT(lg, lg_link);
-		if (now >= lg->lg_until)
-			agent_end(lg);
-	}
+	while ((lg = TAILQ_FIRST(&ag->ag_lingering)) != NULL &&
+	       now >= lg->lg_until)
+		agent_end(lg);
 }
 
 /*
@@ -304,14 +300,17 @@ agent_on_end(struct bufferevent *bev, short what, void *arg)
 	agent_end(arg);
 }
 
-/* Lets the connection linger.  Returns NULL if the caller must close it at once. */
+/*
+ * Lets the connection linger.  Closes the oldest one that lingers if there are AGENT_LINGERING.  Returns NULL
+ * if memory is short; the caller must then close the connection.
+ */
 static struct lingering *
 agent_linger(struct agent *ag, int fd)
 {
 	struct lingering *lg;
 
-	if (ag->ag_nlingering == LINGERING)
-		return NULL;
+	if (ag->ag_nlingering == AGENT_LINGERING)
+		agent_end(TAILQ_FIRST(&ag->ag_lingering));
 	lg = calloc(1, sizeof(*lg));
 	if (lg == NULL)
 		return NULL;
@@ -323,7 +322,7 @@ agent_linger(struct agent *ag, int fd)
 	}
 	lg->lg_agent = ag;
 	lg->lg_until = clock_now() + LINGER_US;
-	LIST_INSERT_HEAD(&ag->ag_lingering, lg, lg_link);
+	TAILQ_INSERT_TAIL(&ag->ag_lingering, lg, lg_link);
 	ag->ag_nlingering++;
 	return lg;
 }
@@ -405,6 +404,7 @@ agent_create(struct event_base *base, int fd, const struct metrics *mt,
 
 	if (ag == NULL)
 		return -ENOMEM;
+	TAILQ_INIT(&ag->ag_lingering);
 	ag->ag_base = base;
 	ag->ag_metrics = mt;
 	ag->ag_health = hl;
@@ -428,15 +428,11 @@ void
 agent_destroy(struct agent **agp)
 {
 	struct agent *ag = *agp;
-	struct lingering *lg, *next;
 
 	if (ag == NULL)
 		return;
 	*agp = NULL;
-	for (lg = LIST_FIRST(&ag->ag_lingering); lg != NULL; lg = next) {
-		next = LIST_NEXT(lg, lg_link);
-		agent_end(lg);
-	}
+	agent_end_lingering(ag, UINT64_MAX);
 	if (ag->ag_listener != NULL)
 		evconnlistener_free(ag->ag_listener);
 	if (ag->ag_timer != NULL)

@@ -18,6 +18,9 @@
 
 #include "server/admin/metrics.h"
 
+/* maximum number of connections that wait for the client's close */
+#define AGENT_LINGERING 64
+
 struct agent;
 struct health;
 

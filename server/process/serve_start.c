@@ -21,6 +21,8 @@
 #include "server/tls/kernel.h"
 #include "server/tls/ticket_keys.h"
 #include "server/content/verifier.h"
+#include "server/admin/agent.h"
+#include "server/admin/callers.h"
 #include "server/process/bind.h"
 #include "server/process/channel.h"
 #include "server/process/cure.h"
@@ -309,17 +311,27 @@ serve_start_descriptors_in_use(unsigned numbers)
 	return used;
 }
 
+/* Returns the number of connections to the listeners of `admin` and `agent`. */
+static unsigned
+serve_start_admin_connections(const struct conf *conf)
+{
+	return (conf->conf_nadmin > 0 ? CALLERS : 0) +
+	       (conf->conf_agent.la_text != NULL ? AGENT_LINGERING : 0);
+}
+
 /*
- * Reserves RESERVE descriptors for files, PIPE for each worker, and the descriptors of the pipes
- * that keep windows.  Otherwise accept4(2) could use all descriptors, and an accepted connection
+ * Reserves RESERVE descriptors for files, PIPE for each worker, those of the pipes that keep windows,
+ * and those of the operator's connections.  Otherwise accept4(2) could use all descriptors, and an accepted connection
  * could not open its file.
  */
 static void
 serve_start_reserve_descriptors(
-    struct connection_limits *clients, unsigned workers)
+    struct connection_limits *clients, const struct conf *conf)
 {
 	unsigned left, max, used,
-	    reserve = RESERVE + PIPE * workers + os_folio_pipes(SIZE_MAX);
+	    reserve = RESERVE + PIPE * conf->conf_workers +
+		      os_folio_pipes(SIZE_MAX) +
+		      serve_start_admin_connections(conf);
 	struct rlimit rl;
 
 	if (getrlimit(RLIMIT_NOFILE, &rl) != 0)
@@ -400,8 +412,7 @@ serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 	if (error != 0)
 		return serve_start_failed("listen", error);
 	metrics_prepare();
-	serve_start_reserve_descriptors(
-	    sv->sv_clients, sv->sv_conf->conf_workers);
+	serve_start_reserve_descriptors(sv->sv_clients, sv->sv_conf);
 	return 0;
 }
 

@@ -405,6 +405,63 @@ def test_admin_responds_when_descriptors_are_free_again(tree):
         server.stop(messages=r"(pagewise: warning: (cannot accept connections: |closed a )[^\n]*\n)+")
 
 
+HERD = 700
+
+
+@pytest.fixture
+def herded(serve_conf, tree):
+    """A server with 400 descriptors, and the addresses of its admin and agent."""
+
+    def start(**top):
+        return serve_conf({"workers": 2, "stall_log": 0, **top}, [("s", {"root": tree.root}, {})],
+                          becomes=("prlimit", "--nofile=400:400"))
+
+    return start
+
+
+def open_descriptors(server):
+    return len(os.listdir("/proc/%d/fd" % server.pid))
+
+
+@pytest.mark.parametrize("key", ["admin", "agent"])
+def test_clients_keep_their_descriptors_while_a_herd_connects_to(herded, key):
+    server = herded(**{key: "127.0.0.1:0"})
+    found = re.search(r"^pagewise: %s at (?:http://)?([\d.]+):(\d+)/?$" % key, server.output, re.M)
+    where = (found.group(1), int(found.group(2)))
+    before = open_descriptors(server)
+    with contextlib.ExitStack() as herd:
+        with harness.descriptors(4096):
+            for _ in range(HERD):
+                c = herd.enter_context(harness.Connection(where))
+                with contextlib.suppress(ConnectionError):  # it may have given way already
+                    c.send(b"G")
+            # The youngest of the herd has a descriptor, so all of them were accepted.
+            with harness.Connection(where) as last:
+                if key == "admin":
+                    last.send(request("/metrics", host="localhost"))
+                    assert last.read_head().status == 200
+                else:
+                    assert last.drain().startswith(b"up ")
+        assert open_descriptors(server) < before + 100
+        assert server.get("/1.bin").status == 200
+    server.stop()
+
+
+@pytest.mark.slow
+def test_a_head_that_comes_byte_by_byte_has_a_total_time(serve_admin):
+    _, admin = serve_admin()
+    host, port = admin.url[len("http://"):-1].split(":")
+    with harness.Connection((host, int(port))) as c:
+        c.send(b"GET /metrics HTTP/1.1\r\nX: ")
+
+        def over():
+            with contextlib.suppress(ConnectionError):
+                c.send(b"y")
+            return not c.quiet(1)
+
+        wait_until(over, "its end", patience=120)
+
+
 def test_admin_is_off_by_default(plain):
     assert not ADMIN.search(plain.output)
 
