@@ -14,6 +14,7 @@
 #include "lib/disk/pool.h"
 #include "lib/file/file.h"
 #include "lib/file/negative_cache.h"
+#include "lib/file/slow_clients.h"
 #include "lib/os/seed.h"
 #include "lib/util/cacheline.h"
 #include "lib/util/clock.h"
@@ -47,6 +48,7 @@ struct file_cache {
 	unsigned fc_count;
 	unsigned fc_size;
 	uint64_t fc_mask; /* number of buckets, a power of two, less 1 */
+	struct slow_clients fc_slow;
 	struct bucket fc_buckets[];
 };
 
@@ -491,14 +493,18 @@ open_cache_open_give(struct entry *en, struct pw_open *op)
  */
 static int
 open_cache_open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
-    uint64_t now_us, bool attribute, struct entry **enp)
+    uint64_t now_us, const struct pw_open *op, struct entry **enp)
 {
+	bool attribute = op->op_attribute;
 	struct entry *en = *enp;
 	const struct pw_file *old = NULL;
+	unsigned client = pool_client(&op->op_waiter);
+	struct slow_lookup slo;
 	struct found fnd;
 	int error;
 
-	if (!rt->rt_cached)
+	if (!rt->rt_cached || !slow_clients_begin(&lp->lp_files->fc_slow,
+				  client, clock_now(), &slo))
 		return -EAGAIN;
 	if (en != NULL)
 		attribute = en->en_attribute;
@@ -506,6 +512,7 @@ open_cache_open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 		old = en->en_file;
 	error = file_find(rt, path, OS_CACHED, old,
 	    open_cache_attribute_of(lp, attribute), &fnd);
+	slow_clients_end(&lp->lp_files->fc_slow, &slo);
 	if (error != 0)
 		return error;
 	if (en == NULL) {
@@ -563,8 +570,7 @@ pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
 		    open_cache_entry_is_whole(en) && file_is_fresh(en->en_file))
 			return open_cache_open_give(en, op);
 	}
-	error =
-	    open_cache_open_now(lp, rt, path, now_us, op->op_attribute, &en);
+	error = open_cache_open_now(lp, rt, path, now_us, op, &en);
 	if (error == 0)
 		return open_cache_open_give(en, op);
 	if (error == -EAGAIN || error == -EXDEV) {

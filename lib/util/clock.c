@@ -12,6 +12,15 @@ clock_now(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
+uint64_t
+clock_thread(void)
+{
+	struct timespec ts = {0};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
 struct timespec
 clock_timespec(uint64_t us)
 {

@@ -233,15 +233,6 @@ worker_look_at_heap(struct worker *wk, uint64_t now)
 	}
 }
 
-static uint64_t
-worker_computed(void)
-{
-	struct timespec ts = {0};
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
 /* Publishes whether the loop makes progress, for the watchdog and the balancers. */
 static void
 worker_beat(struct worker *wk)
@@ -249,8 +240,7 @@ worker_beat(struct worker *wk)
 	const struct stats *sta = &wk->wk_service.svc_stats;
 	uint64_t done = wk->wk_moves + counter_get(&sta->sta_sent) +
 			counter_get(&sta->sta_accepted);
-	bool spins =
-	    spin_look(&wk->wk_spin, done, worker_computed(), clock_now());
+	bool spins = spin_look(&wk->wk_spin, done, clock_thread(), clock_now());
 
 	atomic_store_explicit(&wk->wk_spins, spins, memory_order_relaxed);
 	if (!spins)

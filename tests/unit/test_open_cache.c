@@ -3,6 +3,7 @@
  * closes the others.
  */
 #include "lib_fixture.h"
+#include "lib/file/slow_clients.h"
 #include "lib/util/clock.h"
 
 #define SECOND UINT64_C(1000000)
@@ -258,10 +259,103 @@ a_root_is_closed_with_the_last_of_its_files(void **state)
 
 #define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
 
+#ifdef __linux__
+#define LINKS 39 /* Linux follows 40 in a path */
+
+/* Makes links of 4 KB each, of which the first, "0", leads through all others to the root itself. */
+static void
+make_chain(struct fixture *fx)
+{
+	char target[4090], name[8];
+
+	for (int i = 0; i < LINKS; i++) {
+		for (size_t k = 0; k < sizeof(target); k += 2)
+			memcpy(target + k, "./", 2);
+		snprintf(name, sizeof(name), "%d", i + 1);
+		strcpy(target + sizeof(target) - sizeof(name),
+		    i + 1 < LINKS ? name : ".");
+		snprintf(name, sizeof(name), "%d", i);
+		assert_int_equal(symlink(target, path_in(fx, name)), 0);
+	}
+}
+
+static void
+note_open(struct pw_waiter *w)
+{
+	(void)w;
+}
+
+/*
+ * Looks up a path that does not exist, when the cache has forgotten the last time.  Returns true if a disk
+ * thread did.
+ */
+static bool
+a_disk_thread_looks_up(struct fixture *fx, const char *path, unsigned client)
+{
+	struct pw_open op = {
+	    .op_waiter = {.wt_done = note_open, .wt_client = client}};
+	int error = pw_file_open(
+	    fx->fx_loop, fx->fx_root, path, clock_now() + 2 * SECOND, &op);
+
+	if (error == -EINPROGRESS)
+		settle(fx->fx_loop);
+	else
+		assert_int_equal(error, -ENOENT);
+	return error == -EINPROGRESS;
+}
+
+static void
+a_client_whose_lookups_take_long_leaves_the_loop(void **state)
+{
+	struct fixture *fx = *state;
+	char path[32];
+	int n = 0;
+
+	if (!fx->fx_root->rt_cached)
+		skip();
+	make_chain(fx);
+	do {
+		assert_in_range(n, 0, 1000);
+		snprintf(path, sizeof(path), "0/missing%d", n++);
+	} while (!a_disk_thread_looks_up(fx, path, 7) ||
+		 a_disk_thread_looks_up(fx, "absent", 8 + n) ||
+		 !a_disk_thread_looks_up(fx, "absent", 7));
+}
+
+#endif
+
+static void
+one_long_lookup_is_no_proof(void **state)
+{
+	struct slow_clients sls = {0};
+	struct slow_lookup slo;
+
+	(void)state;
+	assert_true(slow_clients_begin(&sls, 3, clock_now(), &slo));
+	assert_false(slo.slo_suspect);
+	slo.slo_began -= SLOW_US;
+	slow_clients_end(&sls, &slo);
+	/* From now on the CPU time counts. */
+	assert_true(slow_clients_begin(&sls, 3, clock_now(), &slo));
+	assert_true(slo.slo_suspect);
+	slow_clients_end(&sls, &slo);
+	assert_true(slow_clients_begin(&sls, 3, clock_now(), &slo));
+	slo.slo_began -= SLOW_US;
+	slow_clients_end(&sls, &slo);
+	assert_false(slow_clients_begin(&sls, 3, clock_now(), &slo));
+	assert_true(slow_clients_begin(&sls, 4, clock_now(), &slo));
+	assert_true(
+	    slow_clients_begin(&sls, 3, clock_now() + 2 * SLOW_FOR_US, &slo));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+#ifdef __linux__
+	    TEST(a_client_whose_lookups_take_long_leaves_the_loop, setup),
+#endif
+	    cmocka_unit_test(one_long_lookup_is_no_proof),
 	    TEST(the_least_recently_used_file_goes_first, setup_small_cache),
 	    TEST(the_cache_keeps_at_most_its_size, setup_small_cache),
 	    TEST(spare_closes_the_oldest_unused_file, setup_small_cache),
