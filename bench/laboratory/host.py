@@ -186,7 +186,7 @@ class Host:
                 now = largest
                 break
         order = f"page_reporting_order {now}, before the run {before}"
-        self.freed += f" and kept ({order})" if now != before else f", but may be given back ({order})"
+        self.freed += f" and kept ({order})" if int(now) >= 10 else f", but may be given back ({order})"
 
     def touch(self, size):
         """Has the host provide so much memory, or half of what is available, which is free again
@@ -194,7 +194,8 @@ class Host:
         if self.freed:
             size = min(size, number(r"^MemAvailable: +(\d+)", read("/proc/meminfo")) << 9)
             with contextlib.closing(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)) as pages:
-                pages.madvise(mmap.MADV_HUGEPAGE)
+                with contextlib.suppress(OSError):  # a kernel without huge pages
+                    pages.madvise(mmap.MADV_HUGEPAGE)
                 for at in range(0, size, mmap.PAGESIZE):
                     pages[at] = 1
 

@@ -13,6 +13,7 @@ import lab
 import pytest
 
 from laboratory import host
+from laboratory.undo import Undo
 
 pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
 
@@ -148,6 +149,28 @@ def test_a_loopback_that_cannot_be_steered_is_said(data, monkeypatch):
     monkeypatch.setattr(host, "STEER", "echo no sysfs; false")
     assert here.steer() == "RFS not set (table of flows: none; lo: no sysfs)"
     assert here.describe()["RFS"] == "not set (table of flows: none; lo: no sysfs)"
+
+
+@pytest.mark.parametrize("before, writable, text", [
+    (None, True, " and kept (no page reporting)"),
+    ("9", True, " and kept (page_reporting_order 11, before the run 9)"),
+    ("11", True, " and kept (page_reporting_order 11, before the run 11)"),
+    ("9", False, ", but may be given back (page_reporting_order 9, before the run 9)")])
+def test_what_becomes_of_freed_memory_is_said_as_it_is(data, tmp_path, monkeypatch, before, writable, text):
+    order, here = tmp_path / "order", host.Host(data)
+    if before:
+        order.write_text(before)
+    monkeypatch.setattr(host, "REPORTING", str(order))
+    if not writable:
+        monkeypatch.setattr(host, "write", refuse)
+    with Undo() as undo:
+        here.keep_freed_memory(undo)
+        assert here.freed == "touched before each measurement" + text
+    assert before is None or order.read_text() == before
+
+
+def refuse(_path, _text):
+    raise PermissionError
 
 
 @pytest.mark.parametrize("cores, text", [
