@@ -33,7 +33,7 @@ READING = (
     "What kept an event loop from its clients: \"loop asleep\" is all of its sleeps in calls other than "
     "the wait for events, \"longest call\" the longest of these, and \"longest wait for the CPU\" the most "
     "that it waited between two looks 5 ms apart while it could have run. \"Longest iteration\" lasts from "
-    "one wait for events to the next, with all of these; only pagewise reports it.",
+    "the end of one wait for events to the next wait; only pagewise reports it.",
     "A dash: there is no such figure, for example no sleep of an event loop whose thread the "
     "laboratory did not know.",
     "[The laboratory](../bench/README.md) describes how a figure is made and how to read it.",

@@ -19,7 +19,7 @@ MS = 1000  # in µs
 NO_FIGURES = "no figures"
 RATIO = Column("", times, None)
 COLD = {"paths": (OURS,), "peers": (
-    "nginx", "nginx-threads", "nginx-threads-64", "h2o", "h2o-uring", "lighttpd")}
+    "nginx", "nginx-threads", "nginx-threads-64", "nginx-threads-chunk", "h2o", "h2o-uring", "lighttpd")}
 # Of the pages that the rows are of: how they are narrowed.
 PAGES = {
     "hot": {"settings": {"cases": "1K,16K,64K,256K,1M,10M"}},
@@ -30,7 +30,8 @@ PAGES = {
     "download": COLD,
     "download-readahead": COLD,
     "slow": {"paths": (OURS,)},
-    "thesis": {"settings": {"cache": "keep", "seconds": 3}, "paths": (OURS,)},
+    "thesis": {"settings": {"cache": "keep", "seconds": 3}, "paths": (OURS,),
+               "peers": ("nginx", "nginx-threads-64")},
     "handshakes": {"settings": {"cases": "P-256,resumed"}},
     "storm-deployed": {"paths": (OURS, "nodiskio-unprivileged", "nodiskio-refused")},
 }
