@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -508,20 +509,32 @@ pool_job_cancel(struct job *job)
 	job->job_done = NULL;
 }
 
+/* Returns true if all clients that wait for the queued job closed their side, and it may still move. */
+static bool
+pool_job_is_last(const struct job *job)
+{
+	return job->job_queued && job->job_client != POOL_LAST &&
+	       pool_job_is(job, POOL_LAST) && !pool_job_is(job, POOL_LEFT);
+}
+
 /*
  * Returns the next job, after it has moved jobs behind those of others for which pool_defer was called.  Each
- * job moves once.
+ * job moves once.  Thousands of clients may leave at once, so the thread releases the device's lock now and
+ * then, for which loops wait.
  */
 static struct job *
 pool_choose_wanted(struct pw_device *dv, uint64_t now)
 {
+	unsigned moved = 0;
 	struct job *job;
 
-	while ((job = pool_choose(dv, now)) != NULL && job->job_queued &&
-	       job->job_client != POOL_LAST && pool_job_is(job, POOL_LAST) &&
-	       !pool_job_is(job, POOL_LEFT))
-		if (!shares_defer(&dv->dv_shares, job, now))
-			break;
+	while ((job = pool_choose(dv, now)) != NULL && pool_job_is_last(job) &&
+	       shares_defer(&dv->dv_shares, job, now))
+		if (++moved % SHARES_DEFERS == 0) {
+			pthread_mutex_unlock(&dv->dv_lock);
+			sched_yield();
+			meter_lock(&dv->dv_lock);
+		}
 	return job;
 }
 

@@ -45,6 +45,8 @@
 #define SHARES_PROCESSES  64
 #define SHARES_DEVICES	  64
 #define SHARES_LONGEST	  1000000 /* a job counts for at most this time, us */
+/* jobs that a thread defers without releasing the device's lock */
+#define SHARES_DEFERS	  16
 #define SHARES_QUEUE	  8 /* 1/SHARES_QUEUE of the queue is for one client */
 #define SHARES_CHAINS	  1024
 /* low bits of a client's number, which tell its connections apart */
