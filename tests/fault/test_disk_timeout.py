@@ -120,6 +120,20 @@ def test_client_that_closed_its_side_waits_for_a_part_of_disk_timeout(serve_slow
     assert waits.response().body == t.content(20, HOT)
 
 
+@pytest.mark.http1("a connection that is half closed")
+def test_client_that_closed_its_side_loses_its_slot_first(serve_slow, slow):
+    server = serve_slow(max_connections=2)
+    slow.add("cold-1.bin", t.content(20, HOT))
+    slow.hang("read", "cold-")
+    closed, waits = (ask_slow(server, "/cold-1.bin") for _ in range(2))
+    closed.half_close()
+    fast = server.connect()
+    assert fast.ask("/hot.bin", host="fast").body == t.content(9, HOT)
+    assert closed.drain() == b""
+    slow.release()
+    assert waits.response().body == t.content(20, HOT)
+
+
 def test_503_of_a_disk_has_the_fields_of_other_errors(serve_slow, slow):
     server = serve_slow(disk_timeout=1, cors=["https://a.example"])
     slow.add("cold-1.bin", t.content(20, HOT))
