@@ -160,7 +160,7 @@ def test_file_that_changes_while_it_is_sent_is_never_mixed(remote, slow):
     old = t.content(9, LARGE)
     slow.add("0.bin", old)
     time.sleep(SETTLED)
-    tiered = remote(tier_size="%dM" % (4 * LARGE // t.MIB))
+    tiered = remote()
     tiered.waits("up")
 
     def filled():
