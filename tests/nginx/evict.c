@@ -6,6 +6,9 @@
  *
  * With EVICT_AGAIN it also goes before each event, and the event comes after the library has
  * forgotten that it was there.
+ *
+ * With LINGER the first process that exits renames the file of that name to NAME.exits, and goes on only when
+ * that is removed: its threads run meanwhile, and nginx has freed its pools.
  */
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -17,11 +20,14 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define TAKEN ((size_t)192 << 10)
 #define HOLDS 110000 /* more than RESIDENCY_HOLDS_QUIET, microseconds */
+
+#define LINGERS 30000 /* milliseconds at most */
 
 #define NEXT(name) ((__typeof__(&(name)))(uintptr_t)dlsym(RTLD_NEXT, #name))
 
@@ -31,6 +37,7 @@ ssize_t sendfile64(int out, int in, off64_t *off, size_t len);
 
 static int evicted = -1;
 static int again;	     /* true with EVICT_AGAIN */
+static char linger[256];     /* empty without LINGER */
 static int taking = -1;	     /* a socket: since the last wait for events */
 static atomic_int full = -1; /* the one that was full last */
 
@@ -42,6 +49,22 @@ begin(void)
 	if (path != NULL)
 		evicted = open(path, O_RDONLY | O_CLOEXEC);
 	again = getenv("EVICT_AGAIN") != NULL;
+	path = getenv("LINGER");
+	if (path != NULL)
+		snprintf(linger, sizeof(linger), "%s", path);
+}
+
+__attribute__((destructor)) static void
+end(void)
+{
+	char name[sizeof(linger) + 8];
+	int i;
+
+	snprintf(name, sizeof(name), "%s.exits", linger);
+	if (*linger == '\0' || rename(linger, name) == -1)
+		return;
+	for (i = 0; access(name, F_OK) == 0 && i < LINGERS; i++)
+		usleep(1000);
 }
 
 static ssize_t

@@ -279,6 +279,40 @@ def test_an_end_at_once_does_not_wait_for_a_disk(serve, slow):  # noqa: F811
     server.wait()
 
 
+@pytest.fixture
+def below(slow, fast):  # noqa: F811
+    """A mount point on the slow disk, which a worker cannot open without it."""
+    where = os.path.join(slow.dir, "dir")
+    if subprocess.run(["mount", "--bind", fast, where], check=False, capture_output=True).returncode != 0:
+        pytest.skip("cannot mount here")
+    yield
+    slow.release()
+    mounts.unmount(where)
+
+
+@pytest.mark.usefixtures("below")
+@pytest.mark.parametrize("slow", [(0, "fresh")], indirect=True)
+def test_a_thread_that_opens_a_mount_outlives_the_pools_of_its_worker(serve, slow, tmp_path):  # noqa: F811
+    """It opens the mount point twice: for the second time when nginx has freed the worker's configuration."""
+    if not os.access(nginx_server.EVICT, os.R_OK):
+        pytest.skip("no " + nginx_server.EVICT)
+    linger, exits = tmp_path / "worker", tmp_path / "worker.exits"
+    linger.touch()
+    preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), nginx_server.EVICT]))
+    server = serve(env={"LD_PRELOAD": preload, "LINGER": linger, "MALLOC_PERTURB_": "165"})
+    slow.hang("lookup", "dir")
+    held = server.send("on", "/slow/dir/hot.bin")
+    slow.wait_held("lookup")
+    os.kill(worker(server), signal.SIGTERM)
+    wait_until(exits.exists, "the exit of the worker")
+    slow.hang("lookup", "dir", verb="swap")
+    slow.wait_held("lookup")
+    slow.release()
+    exits.unlink()
+    assert everything(held) == b""
+    hot(server)
+
+
 def test_an_upgrade_of_the_program_keeps_what_is_under_way(serve, slow):  # noqa: F811
     server = serve(daemon="on")
     slow.hang("read", "cold.bin")
