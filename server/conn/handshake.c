@@ -1,6 +1,7 @@
 /*
- * handshake: starts a TLS connection.  Threads run the long steps of a handshake (handshaker.h);
- * the connection waits for such a step as for a disk.
+ * handshake: starts a TLS connection.  The loop runs short steps of a handshake, and the first one
+ * while it has time.  Threads run all other steps (handshaker.h); the connection waits for such a
+ * step as for a disk.
  */
 #include <errno.h>
 
@@ -50,7 +51,6 @@ conn_handshake_compute(struct conn *c, void (*done)(struct pw_waiter *))
 	struct worker *wk = c->cn_worker;
 	struct tls *tl = c->cn_transport.tr_tls;
 	uint64_t client = client_key(&c->cn_peer.sa);
-	bool begins = tl->tl_state == TLS_HELLO;
 
 	tl->tl_owner = c;
 	tl->tl_handshake.hk_waiter.wt_done = done;
@@ -61,9 +61,6 @@ conn_handshake_compute(struct conn *c, void (*done)(struct pw_waiter *))
 	/* From now until the completion, tl belongs to a handshaker thread. */
 	c->cn_shaking = true;
 	c->cn_readable = false;
-	/* A handshake that begins during a drain gets the full timeout. */
-	if (begins && wk->wk_draining)
-		conn_timer(c, TIMER_HEAD);
 	return NEXT_WAIT;
 }
 
@@ -79,7 +76,7 @@ static enum next
 conn_handshake_compute_here(struct conn *c)
 {
 	c->cn_readable = false;
-	tls_step(c->cn_transport.tr_tls);
+	tls_step_here(c->cn_transport.tr_tls);
 	return NEXT_GO;
 }
 
@@ -132,6 +129,24 @@ conn_handshake_fail(struct conn *c)
 	return conn_linger(c);
 }
 
+/* Runs a step that is due. */
+static enum next
+conn_handshake_step(struct conn *c, void (*done)(struct pw_waiter *))
+{
+	const struct tls *tl = c->cn_transport.tr_tls;
+	bool begins = tl->tl_state == TLS_HELLO;
+
+	if (begins && conn_lacks_memory(c))
+		return conn_handshake_refuse(c);
+	/* A handshake that begins during a drain gets the full timeout. */
+	if (begins && c->cn_worker->wk_draining)
+		conn_timer(c, TIMER_HEAD);
+	return tls_step_is_short(tl) ||
+		       (begins && worker_has_time(c->cn_worker))
+		   ? conn_handshake_compute_here(c)
+		   : conn_handshake_compute(c, done);
+}
+
 enum next
 conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
 {
@@ -145,10 +160,7 @@ conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
 		return NEXT_WAIT;
 	switch (tls_awaits(tl)) {
 	case 0:
-		if (tl->tl_state == TLS_HELLO && conn_lacks_memory(c))
-			return conn_handshake_refuse(c);
-		return tls_step_is_short(tl) ? conn_handshake_compute_here(c)
-					     : conn_handshake_compute(c, done);
+		return conn_handshake_step(c, done);
 	case -EAGAIN:
 		return NEXT_WAIT;
 	case -EPROTO:

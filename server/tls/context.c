@@ -40,6 +40,11 @@ static char *const groups[] = {hybrid_groups, plain_groups};
 #define OPTIONS (SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION)
 #define SNI_MAX 256 /* maximum bytes of an SNI name, with the NUL */
 
+#define HELLO_MOST 4096 /* bytes of a ClientHello that the loop reads */
+#define SHARE_HEADER \
+	4	      /* bytes of a key share before the key: RFC 8446, 4.2.8 */
+#define GROUP_P384 24 /* RFC 8446, 4.2.7 */
+
 static int
 tls_context_fail(char *why, size_t size, const char *what)
 {
@@ -79,6 +84,36 @@ tls_context_adopt(SSL *ssl, SSL_CTX *ctx)
 }
 
 /*
+ * Returns true if the client offers a share of P-384, with which OpenSSL computes for 2 ms; with
+ * the other groups it takes a tenth of that.
+ */
+static bool
+tls_context_has_slow_share(SSL *ssl)
+{
+	const unsigned char *ext;
+	size_t len, at;
+
+	if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_key_share, &ext, &len) !=
+	    1)
+		return false;
+	for (at = 2; at + SHARE_HEADER <= len;
+	     at += SHARE_HEADER + ((size_t)ext[at + 2] << 8 | ext[at + 3]))
+		if ((ext[at] << 8 | ext[at + 1]) == GROUP_P384)
+			return true;
+	return false;
+}
+
+/*
+ * Returns true if the ClientHello requires long computations: for its keys, or for its lists, of
+ * which a browser's 2000 bytes have few entries.
+ */
+static bool
+tls_context_hello_is_long(const struct tls *tl, SSL *ssl)
+{
+	return tl->tl_message > HELLO_MOST || tls_context_has_slow_share(ssl);
+}
+
+/*
  * Chooses the site by SNI.  Runs before OpenSSL looks for a session, so that a session of a site
  * that requests no client certificate is never resumed at a site that requests one.
  */
@@ -92,6 +127,8 @@ tls_context_on_hello(SSL *ssl, int *alert, void *arg)
 	size_t len, at = 0;
 
 	(void)alert;
+	if (tl->tl_brief && tls_context_hello_is_long(tl, ssl))
+		return SSL_CLIENT_HELLO_RETRY;
 	if (SSL_client_hello_get0_ext(
 		ssl, TLSEXT_TYPE_server_name, &ext, &len) == 1 &&
 	    server_name_parse(ext, len, name, sizeof(name)))
@@ -101,6 +138,23 @@ tls_context_on_hello(SSL *ssl, int *alert, void *arg)
 	SSL_set_SSL_CTX(ssl, tx->tx_sites[at].pl_context);
 	tls_context_adopt(ssl, tx->tx_sites[at].pl_context);
 	return SSL_CLIENT_HELLO_SUCCESS;
+}
+
+/*
+ * Interrupts a step on the loop (tl_brief) before a long signature.  OpenSSL calls this if it will
+ * sign, so never for a session that is resumed.  In TLS 1.2 the client's choice of P-384 is not
+ * known before.
+ */
+static int
+tls_context_on_certificate(SSL *ssl, void *arg)
+{
+	const struct tls_context *tx = arg;
+	const struct tls *tl = SSL_get_ex_data(ssl, tls_session_index());
+
+	return !tl->tl_brief || (SSL_version(ssl) == TLS1_3_VERSION &&
+				    tx->tx_sites[tl->tl_place].pl_signs_fast)
+		   ? 1
+		   : -1;
 }
 
 /* Acknowledges the server name, as RFC 6066 permits; OpenSSL requires a callback for that. */
@@ -244,6 +298,7 @@ tls_context_new(
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_keylog_callback(ctx, tls_context_on_secret);
 	SSL_CTX_set_client_hello_cb(ctx, tls_context_on_hello, tx);
+	SSL_CTX_set_cert_cb(ctx, tls_context_on_certificate, tx);
 	SSL_CTX_set_tlsext_servername_callback(ctx, tls_context_on_name);
 	SSL_CTX_set_alpn_select_cb(
 	    ctx, tls_context_on_alpn, tc->tc_http2 ? tx : NULL);
@@ -264,7 +319,8 @@ tls_context_add_site(struct tls_context *tx, const struct tls_settings *tc,
 		    why, size, "not enough memory for a TLS context");
 	if (id == NULL)
 		id = tc->tc_sites[0]->ts_identities;
-	tx->tx_sites[i] = (struct tls_place){ctx, ts, id};
+	tx->tx_sites[i] =
+	    (struct tls_place){ctx, ts, id, identity_signs_fast(id)};
 	error = tls_context_set_identities(ctx, id, why, size);
 	return error == 0 ? tls_context_set_verify(ctx, ts, why, size) : error;
 }

@@ -22,6 +22,7 @@ struct tls_place {
 	const struct tls_site *pl_site;
 	/* first certificate of the site, or the default site's */
 	const struct identity *pl_identity;
+	bool pl_signs_fast; /* identity_signs_fast of the site's certificates */
 };
 
 struct tls_context {

@@ -1,6 +1,6 @@
 /*
- * handshaker: threads that compute handshakes, since a signature would block an event loop for 0.1
- * to 2 ms.  All workers share one handshaker.
+ * handshaker: threads that compute the long steps of handshakes, since a signature with RSA would
+ * block an event loop for 1 to 5 ms.  All workers share one handshaker.
  *
  * Each client belongs to one of HANDSHAKER_PARTS parts, by its IPv4 address or /48 of IPv6.  The
  * threads serve the parts in turn, so a flood from one network delays only the other clients of its

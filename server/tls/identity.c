@@ -39,6 +39,21 @@ identity_same_kind(const struct identity *a, const struct identity *b)
 	       EVP_PKEY_get_base_id(b->id_key);
 }
 
+bool
+identity_signs_fast(const struct identity *id)
+{
+	char group[16];
+	bool fast = true;
+
+	for (; fast && id != NULL; id = id->id_next)
+		fast = EVP_PKEY_get_base_id(id->id_key) == EVP_PKEY_ED25519 ||
+		       (EVP_PKEY_get_group_name(
+			    id->id_key, group, sizeof(group), NULL) == 1 &&
+			   strcmp(group, SN_X9_62_prime256v1) == 0);
+	ERR_clear_error();
+	return fast;
+}
+
 const char *
 tls_cause(char *text, size_t size)
 {

@@ -82,6 +82,12 @@ bool identity_covers(const struct identity *, const char *host, size_t len);
 bool identity_same_kind(const struct identity *, const struct identity *);
 
 /*
+ * Returns true if a signature of this identity and of each next one takes well below 0.1 ms, as
+ * P-256 and Ed25519 do.  RSA-2048 takes ten times as long.
+ */
+bool identity_signs_fast(const struct identity *);
+
+/*
  * Writes the reason of OpenSSL's last error to `text`, empties the queue of errors, and returns
  * `text`.
  */

@@ -197,7 +197,7 @@ tls_session_opened(struct tls *tl)
 
 /*
  * Counts the records that OpenSSL sends and receives with the keys that tl_writes and tl_reads take
- * over.
+ * over.  Notes the length of each message, before OpenSSL handles the message.
  */
 static void
 tls_session_on_message(int writes, int version, int type, const void *data,
@@ -205,7 +205,9 @@ tls_session_on_message(int writes, int version, int type, const void *data,
 {
 	struct tls *tl = arg;
 
-	(void)version, (void)len, (void)ssl;
+	(void)version, (void)ssl;
+	if (!writes && type == SSL3_RT_HANDSHAKE)
+		tl->tl_message = len;
 	if (type != SSL3_RT_HEADER)
 		return;
 	if (!writes &&
@@ -272,23 +274,12 @@ tls_session_step(struct tls *tl)
 		tl->tl_state = TLS_WANT_READ;
 	else if (result == SSL_ERROR_WANT_WRITE)
 		tl->tl_state = TLS_WANT_WRITE;
+	else if (result == SSL_ERROR_WANT_CLIENT_HELLO_CB ||
+		 result == SSL_ERROR_WANT_X509_LOOKUP)
+		tl->tl_state = TLS_LONG;
 	else
 		tls_session_failed(tl, result);
 	ERR_clear_error();
-}
-
-/*
- * Runs a step.  After the last step, frees OpenSSL's session, as everything that is still needed
- * was copied.
- */
-void
-tls_step(struct tls *tl)
-{
-	tls_session_step(tl);
-	if (tl->tl_state != TLS_OPEN && tl->tl_state != TLS_FAILED)
-		return;
-	SSL_free(tl->tl_ssl);
-	tl->tl_ssl = NULL;
 }
 
 /*
@@ -304,21 +295,48 @@ tls_session_nothing_follows(int fd)
 }
 
 /*
- * Runs a step on a thread of the handshaker: see hk_run.  A client that left while its first step
- * waited for a thread costs no signature.
+ * Runs a step.  A client that left before its turn costs no signature.  After the last step, frees
+ * OpenSSL's session, as everything that is still needed was copied.
  */
+void
+tls_step(struct tls *tl)
+{
+	if ((tl->tl_state == TLS_HELLO || tl->tl_state == TLS_LONG) &&
+	    tls_session_nothing_follows(tl->tl_fd)) {
+		tl->tl_state = TLS_FAILED;
+		tl->tl_failure = TLS_FAILURE_CLOSED;
+	} else
+		tls_session_step(tl);
+	if (tl->tl_state != TLS_OPEN && tl->tl_state != TLS_FAILED)
+		return;
+	SSL_free(tl->tl_ssl);
+	tl->tl_ssl = NULL;
+}
+
+void
+tls_step_here(struct tls *tl)
+{
+	tl->tl_brief = true;
+	tls_step(tl);
+	tl->tl_brief = false;
+}
+
+/* Runs a step on a thread of the handshaker: see hk_run. */
 static bool
 tls_session_run(struct handshake *hk)
 {
 	struct tls *tl = tls_of_waiter(&hk->hk_waiter);
 
-	if (tl->tl_state == TLS_HELLO &&
-	    tls_session_nothing_follows(tl->tl_fd)) {
-		tl->tl_state = TLS_FAILED;
-		tl->tl_failure = TLS_FAILURE_CLOSED;
-	} else
-		tls_step(tl);
+	tls_step(tl);
 	return tl->tl_state != TLS_WANT_READ;
+}
+
+/* Returns true if a session of TLS 1.2 is being resumed, which needs no key exchange. */
+static bool
+tls_session_resumes_12(const SSL *ssl)
+{
+	return SSL_version(ssl) == TLS1_2_VERSION &&
+	       SSL_session_reused(ssl) == 1;
 }
 
 /* Returns true if the server has sent all its messages and requests no client certificate. */
@@ -326,7 +344,8 @@ bool
 tls_step_is_short(const struct tls *tl)
 {
 	return tl->tl_state == TLS_WANT_READ &&
-	       tl->tl_writes.rk_secret_len > 0 &&
+	       (tl->tl_writes.rk_secret_len > 0 ||
+		   tls_session_resumes_12(tl->tl_ssl)) &&
 	       SSL_get_verify_mode(tl->tl_ssl) == SSL_VERIFY_NONE;
 }
 
@@ -373,6 +392,9 @@ tls_awaits(const struct tls *tl)
 
 	if (tl->tl_state == TLS_HELLO)
 		return tls_session_first_record(tl->tl_fd);
+	/* A short step finds out at the cost of a poll whether it is due. */
+	if (tl->tl_state == TLS_LONG || tls_step_is_short(tl))
+		return 0;
 	/* After an error of poll, the step runs and reports it. */
 	return poll(&pfd, 1, 0) == 0 ? -EAGAIN : 0;
 }

@@ -1,7 +1,7 @@
 /*
- * session: TLS on one connection.  The threads of handshaker.h run OpenSSL's handshake step by
- * step; nothing else uses the session during a step.  After the handshake record.h handles the
- * records on the loop's thread, and OpenSSL's session is freed.
+ * session: TLS on one connection.  The loop or the threads of handshaker.h run OpenSSL's handshake
+ * step by step; nothing else uses the session during a step.  After the handshake record.h handles
+ * the records on the loop's thread, and OpenSSL's session is freed.
  *
  * The session makes the records and sends them with as few calls as possible.  If the kernel
  * encrypts, the socket is used like one without TLS, and tls_sink returns NULL.
@@ -28,6 +28,7 @@ enum tls_state {
 	TLS_HELLO,	/* waits for the ClientHello; no step has run yet */
 	TLS_WANT_READ,	/* waits for the client's next message */
 	TLS_WANT_WRITE, /* waits until the socket accepts bytes */
+	TLS_LONG, /* tls_step_here was interrupted; a thread must continue */
 	TLS_OPEN,
 	TLS_FAILED,
 };
@@ -70,12 +71,14 @@ struct tls {
 	enum tls_state tl_state;
 	enum tls_failure tl_failure;
 	const struct tls_site *tl_site;
-	size_t tl_place; /* index of the site in tx_sites */
-	bool tl_http2;	 /* true if ALPN chose HTTP/2 */
-	bool tl_kernel;	 /* true if the kernel encrypts */
-	bool tl_told;	 /* true once the server's close_notify was written */
-	bool tl_broken;	 /* true if nothing more can be sent */
-	bool tl_closed;	 /* true once the client's close_notify was received */
+	size_t tl_place;   /* index of the site in tx_sites */
+	bool tl_http2;	   /* true if ALPN chose HTTP/2 */
+	bool tl_brief;	   /* true during tls_step_here */
+	size_t tl_message; /* length of the last handshake message received */
+	bool tl_kernel;	   /* true if the kernel encrypts */
+	bool tl_told;	   /* true once the server's close_notify was written */
+	bool tl_broken;	   /* true if nothing more can be sent */
+	bool tl_closed; /* true once the client's close_notify was received */
 	uint64_t tl_began; /* time when the handshake began, microseconds */
 	/* number of records that OpenSSL sent with the key of tl_writes */
 	uint64_t tl_records;
@@ -126,14 +129,20 @@ struct tls *tls_of_waiter(struct pw_waiter *);
 int tls_awaits(const struct tls *);
 
 /*
- * Returns true if the next step takes well below 0.1 ms, because it only reads a client's Finished
- * of TLS 1.3.  Such a step may run on the loop, since a switch to another thread and back would
- * cost a third of that time.
+ * Returns true if the next step only reads a client's Finished, which takes well below 0.1 ms.  Such
+ * a step always runs on the loop, since a switch to another thread and back would cost half of
+ * that time.
  */
 bool tls_step_is_short(const struct tls *);
 
 /* Runs the next step of the handshake. */
 void tls_step(struct tls *);
+
+/*
+ * Runs the next step on the loop, if it is short or the first one.  The first step is interrupted
+ * (TLS_LONG) before anything that takes more than about 0.3 ms: see context.c.
+ */
+void tls_step_here(struct tls *);
 
 /* Returns the sink of responses, or NULL if responses go directly to the socket (tl_kernel). */
 struct pw_sink *tls_sink(struct tls *);

@@ -36,6 +36,13 @@ worker_late(struct worker *wk)
 	return wk->wk_late;
 }
 
+bool
+worker_has_time(const struct worker *wk)
+{
+	return wk->wk_sched.sc_runnable == 0 &&
+	       clock_now() - wk->wk_laps.lap_begin < LATE_US;
+}
+
 /*
  * Handles expired timers, but only until the time `end`, as ten thousand may expire at the same
  * moment.

@@ -229,6 +229,12 @@ worker_level(const struct worker *wk)
 bool worker_late(struct worker *);
 
 /*
+ * Returns true if nothing waits in the run queue and the iteration has not been long, so that the
+ * loop may compute a part of a millisecond.
+ */
+bool worker_has_time(const struct worker *);
+
+/*
  * worker_added adds a connection to the schedule and counts it in its phase.  worker_removed
  * reverses that, and ends the loop after the last connection of a worker that drains.
  */

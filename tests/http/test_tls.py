@@ -5,6 +5,7 @@ Not with PAGEWISE_TLS (tls_server.py).
 
 import contextlib
 import os
+import pathlib
 import pwd
 import re
 import socket
@@ -15,6 +16,7 @@ import time
 
 import pytest
 
+import processes
 import tls
 import tls_peer
 from harness import PATIENCE, request, wait_until
@@ -26,6 +28,7 @@ from tls_server import all_of, context, end, pairs, raw, s_client, said, shake, 
 # ------------------------------------------------------------------- versions
 
 
+SHAKES = 20  # handshakes, one after another
 OLD = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
 
 
@@ -129,6 +132,37 @@ def test_a_group_without_a_key_share_is_requested(start):
     """HelloRetryRequest: the client's first share is of a group that the server has not."""
     server = start()
     assert "ECDH" in agreed(server, "-tls1_3", "-groups", "P-521:P-384")[2]
+    end(server)
+
+
+def runs_of_threads(server):
+    """How often the handshake threads have run: each time ends in a switch to another thread."""
+    runs = 0
+    for task in pathlib.Path("/proc/%d/task" % server.pid).iterdir():
+        if (task / "comm").read_text() == "pw-handshake\n":
+            runs += sum(map(int, re.findall(r"ctxt_switches:\s*(\d+)",
+                                            (task / "status").read_text())))
+    return runs
+
+
+@pytest.mark.skipif(not processes.PROC, reason="reads /proc")
+def test_the_loop_itself_shakes_hands_while_it_has_time(start):
+    server = start()
+    shake(server).close()
+    before = runs_of_threads(server)
+    for _ in range(SHAKES):
+        shake(server).close()
+    assert runs_of_threads(server) - before < SHAKES / 2
+    end(server)
+
+
+@pytest.mark.skipif(not processes.PROC, reason="reads /proc")
+def test_threads_sign_with_rsa(start):
+    server = start(certificate=("rsa",))
+    before = runs_of_threads(server)
+    for _ in range(SHAKES):
+        shake(server).close()
+    wait_until(lambda: runs_of_threads(server) - before >= SHAKES / 2, "the threads to be done")
     end(server)
 
 

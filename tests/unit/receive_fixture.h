@@ -23,6 +23,8 @@
 #include "lib/util/clock.h"
 #include "server/tls/session.h"
 
+#define CONTEXTS 3 /* at most, of a process */
+
 static struct tls_context *context;
 
 /* A session and its client. */
@@ -43,28 +45,42 @@ first_site(const void *arg, const char *name, size_t len)
 	return 0;
 }
 
-static inline int
-make_context(void **state)
+/* The context of a site whose certificate has this key, which stays as long as the process. */
+static inline struct tls_context *
+new_context(EVP_PKEY *key, struct ticket_keys *tickets)
 {
-	static struct identity id = {.id_file = (char *)(uintptr_t) "memory"};
-	static struct tls_site site = {.ts_identities = &id};
-	static const struct tls_site *const sites[] = {&site};
+	static struct identity identities[CONTEXTS];
+	static size_t n;
+	struct identity *id = &identities[n++];
+	struct tls_site site = {.ts_identities = id};
+	const struct tls_site *const sites[] = {&site};
 	struct tls_settings tc = {.tc_ktls = TLS_KTLS_OFF,
+	    .tc_tickets = tickets,
 	    .tc_sites = sites,
 	    .tc_nsites = 1,
 	    .tc_find = first_site};
+	struct tls_context *tx;
 	char why[256];
 
+	id->id_file = (char *)(uintptr_t) "memory";
+	id->id_key = key;
+	id->id_cert = X509_new();
+	X509_gmtime_adj(X509_getm_notBefore(id->id_cert), 0);
+	X509_gmtime_adj(X509_getm_notAfter(id->id_cert), 3600);
+	X509_set_pubkey(id->id_cert, id->id_key);
+	X509_sign(id->id_cert, id->id_key, EVP_sha256());
+	assert_int_equal(tls_context_create(&tc, &tx, why, sizeof(why)), 0);
+	return tx;
+}
+
+static inline int
+make_context(void **state)
+{
 	(void)state;
-	id.id_key = EVP_EC_gen("P-256");
-	id.id_cert = X509_new();
-	X509_gmtime_adj(X509_getm_notBefore(id.id_cert), 0);
-	X509_gmtime_adj(X509_getm_notAfter(id.id_cert), 3600);
-	X509_set_pubkey(id.id_cert, id.id_key);
-	X509_sign(id.id_cert, id.id_key, EVP_sha256());
-	return tls_prepare() == 0
-		   ? tls_context_create(&tc, &context, why, sizeof(why))
-		   : -1;
+	if (tls_prepare() != 0)
+		return -1;
+	context = new_context(EVP_EC_gen("P-256"), NULL);
+	return 0;
 }
 
 static inline int
