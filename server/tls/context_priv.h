@@ -10,8 +10,8 @@
 #include "server/tls/context.h"
 #include "server/tls/record.h"
 
-/* maximum number of gathered records: a head and 64 KiB */
-#define TLS_RECORDS 5
+/* maximum number of gathered records: a time slice of HTTP/2, 512 KiB and the heads of its frames */
+#define TLS_RECORDS 33
 #define TLS_GATHER  (TLS_RECORDS * (RECORD_PLAIN + RECORD_OVERHEAD))
 
 struct tls;

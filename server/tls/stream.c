@@ -12,8 +12,10 @@
 #include "server/tls/kernel.h"
 #include "server/tls/session.h"
 
-#define FIRST 4096   /* maximum plaintext of a response's first record, bytes */
-#define REST  262144 /* maximum size of tl_rest, bytes */
+#define FIRST	4096 /* maximum plaintext of a response's first record, bytes */
+#define UNASKED 5    /* records that are made whatever space the socket has */
+/* maximum size of tl_rest, bytes: gathered records, and messages such as alerts */
+#define REST	(TLS_GATHER + 65536)
 
 static struct tls *
 tls_stream_tls_of(struct pw_sink *sk)
@@ -167,19 +169,50 @@ struct gathered {
 	size_t g_end[TLS_RECORDS];   /* offset of the end of each record */
 };
 
+/* Returns the plaintext bytes of the records. */
+static size_t
+tls_stream_plain(const struct gathered *g)
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < g->g_count; i++)
+		n += g->g_plain[i];
+	return n;
+}
+
 /*
- * Encrypts the plaintext into records in tx_gather, at most tl_chunk of them.  Returns their total
- * length, or 0 if the cipher failed.
+ * Returns the number of records to make.  The session keeps records that the socket does not
+ * accept, so there are only many if the socket has space.
+ */
+static unsigned
+tls_stream_most_records(const struct tls *tl, size_t len)
+{
+	long space;
+
+	if (tl->tl_chunk <= UNASKED || len <= UNASKED * RECORD_PLAIN)
+		return tl->tl_chunk;
+	space = os_space(tl->tl_fd);
+	space -= space / 8; /* for the kernel's own memory of each packet */
+	space /= (long)(RECORD_PLAIN + RECORD_OVERHEAD);
+	if (space < UNASKED)
+		return UNASKED;
+	return space < (long)tl->tl_chunk ? (unsigned)space : tl->tl_chunk;
+}
+
+/*
+ * Encrypts the plaintext into records in tx_gather.  Returns their total length, or 0 if the cipher
+ * failed.
  */
 static size_t
 tls_stream_make_records(
     struct tls *tl, const char *mem, size_t len, struct gathered *g)
 {
+	unsigned most = tls_stream_most_records(tl, len);
 	unsigned char *to = (unsigned char *)tl->tl_context->tx_gather;
 	size_t n, made, all = 0;
 
 	g->g_count = 0;
-	while (len > 0 && g->g_count < tl->tl_chunk) {
+	while (len > 0 && g->g_count < most) {
 		n = tls_stream_record_size(tl, g->g_count, len);
 		made = record_write(
 		    &tl->tl_writes, SSL3_RT_APPLICATION_DATA, mem, n, to + all);
@@ -213,8 +246,8 @@ tls_stream_count_taken(struct tls *tl, const struct gathered *g, size_t n)
 }
 
 /*
- * Adapts the number of records per call: one more if the socket accepted all bytes, one record if
- * not, so that the session keeps less.
+ * Adapts the number of records per call: twice as many if the socket accepted all bytes, one record
+ * if not, so that the session keeps less.
  */
 static void
 tls_stream_fit_chunk(struct tls *tl, const struct gathered *g, bool whole)
@@ -222,8 +255,9 @@ tls_stream_fit_chunk(struct tls *tl, const struct gathered *g, bool whole)
 	tl->tl_warm = true;
 	if (!whole)
 		tl->tl_chunk = 1;
-	else if (g->g_count == tl->tl_chunk && tl->tl_chunk < TLS_RECORDS)
-		tl->tl_chunk++;
+	else if (g->g_count == tl->tl_chunk)
+		tl->tl_chunk = 2 * tl->tl_chunk < TLS_RECORDS ? 2 * tl->tl_chunk
+							      : TLS_RECORDS;
 }
 
 static int
@@ -233,7 +267,9 @@ tls_stream_send_records(
 	const char *records = tl->tl_context->tx_gather;
 	struct gathered g;
 	size_t all = tls_stream_make_records(tl, mem, len, &g);
-	long n = all == 0 ? -EPROTO : tls_stream_give(tl, records, all, more);
+	long n = all == 0 ? -EPROTO
+			  : tls_stream_give(tl, records, all,
+				more || tls_stream_plain(&g) < len);
 	int error =
 	    n < 0 ? (int)n : tls_stream_keep(tl, records + n, all - (size_t)n);
 
