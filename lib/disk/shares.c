@@ -377,8 +377,10 @@ shares_end(struct shares *sh, struct job *job, uint64_t now_us)
 	if (!job->job_left && kind != JOB_LONG && kind != JOB_SHORT)
 		shares_note_time(sh, took);
 	if (shares_is_crowd(kind)) {
-		sh->sh_crowd_at = now_us;
-		sh->sh_crowd_took = took;
+		if (!job->job_left) {
+			sh->sh_crowd_at = now_us;
+			sh->sh_crowd_took = took;
+		}
 		took *= SHARES_COST;
 		sh->sh_crowd--;
 	}

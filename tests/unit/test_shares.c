@@ -516,6 +516,10 @@ the_crowds_of_processes_share_their_threads(void **state)
 	run(&be[0], JOB_CROWD_NEW, us);
 	assert_int_equal(shares_crowd_pause(sh, THREADS, be[0].be_now), 2 * us);
 	begin_while_the_crowd_may(&be[0], 0);
+	/* A job that does not run ends no pause. */
+	shares_first(sh, JOB_CROWD_NEW)->job_left = true;
+	run(&be[0], JOB_CROWD_NEW, 0);
+	begin_while_the_crowd_may(&be[0], 0);
 	be[0].be_now += 2 * us;
 	assert_int_equal(shares_crowd_pause(sh, THREADS, be[0].be_now), 0);
 	assert_true(shares_crowd_may(sh, THREADS, be[0].be_now));
