@@ -158,7 +158,7 @@ const struct key conf_keys[] = {
 	NUMBER(shutdown_timeout, 0, 86400)},
     {"drain_timeout", KEY_TOP, "0.3", "86400", "SECONDS",
 	"time to finish responses in flight after a reload",
-	NUMBER(drain_timeout, 0, 31536000)},
+	NUMBER(drain_timeout, 1, 31536000)},
     {"max_head_size", KEY_TOP, "0.1", "16K", "SIZE",
 	"maximum size of a request head; larger ones get 431",
 	SIZE(max_head, K, M)},

@@ -1,11 +1,13 @@
 """What a server process leaves behind after a reload, while clients still read from it."""
 
+import contextlib
 import os
 import re
 import signal
 
 import pytest
 
+import groups
 import h2_raw as raw
 import tree as t
 from harness import Connection, request, wait_until
@@ -25,8 +27,9 @@ def start(serve_conf, site, release):
         (site / ("%d" % i)).write_bytes(b"%d" % i * 4000)
         os.utime(site / ("%d" % i), (1, 1))
 
-    def start(**top):
-        return serve_conf({"workers": 2, "stall_log": 0, **top}, [("s", {"root": site}, {})], binary=release)
+    def start(becomes=(), **top):
+        return serve_conf({"workers": 2, "stall_log": 0, **top}, [("s", {"root": site}, {})], binary=release,
+                          becomes=becomes)
 
     return start
 
@@ -112,6 +115,19 @@ def test_the_oldest_of_too_many_old_processes_ends(start):
         c.sock.close()
     wait_until(lambda: server.processes() == [server.pid], "the others to end")
     server.stop(messages=True)
+
+
+@pytest.mark.slow
+def test_many_reloads_with_a_slow_client_each_fit_into_128_mib(start):
+    with groups.limited(128 << 20) as group, contextlib.ExitStack() as clients:
+        server = start(becomes=groups.inside(group))
+        for _ in range(OLD):
+            warm(server)
+            clients.enter_context(slow(server))
+            server.reload()
+        assert len(server.processes()) == OLD + 1
+        clients.close()
+        server.stop()
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import time
 import pytest
 
 import h2_raw as raw
+import groups
 import harness
 import hot
 import tree as t
@@ -261,31 +262,10 @@ PART = 4 << 20
 HOGS = 200  # each takes 1 MB or more where nothing bounds it
 
 
-def new_group(name):
-    """The directory of a new group with a limit of memory; None: this machine permits none."""
-    for mount, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
-        path = "%s/%s" % (mount, name)
-        try:
-            os.mkdir(path)
-        except OSError:
-            continue
-        try:
-            with open("%s/%s" % (path, file), "w", encoding="ascii") as f:
-                f.write(str(LIMIT))
-            return path
-        except OSError:
-            os.rmdir(path)
-    return None
-
-
 @pytest.fixture
 def group():
-    path = new_group("pagewise-test-%d" % os.getpid())
-    if path is None:
-        pytest.skip("no control group with a limit of memory can be made here")
-    yield path
-    wait_until(lambda: open(path + "/cgroup.procs").read() == "", "the group to be empty")
-    os.rmdir(path)
+    with groups.limited(LIMIT) as path:
+        yield path
 
 
 @pytest.fixture
@@ -297,7 +277,7 @@ def limited_server(group, serve_conf, site, tmp_path, kernel):
     def start(**top):
         admin = str(tmp_path / "admin")
         server = serve_conf({"workers": 1, "admin": admin, **QUIET, **top}, [("s", {"root": site}, {})],
-                            becomes=("sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group),
+                            becomes=groups.inside(group),
                             env={"PAGEWISE_SOCKSTAT": str(kernel.path)})
         server.admin = admin
         return server
@@ -318,7 +298,7 @@ def hogs_until(server, condition):
 
 
 def test_the_check_adds_up_the_memory_of_a_group(group, site):
-    run = subprocess.run(["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group, harness.PAGEWISE, "-t",
+    run = subprocess.run([*groups.inside(group), harness.PAGEWISE, "-t",
                           "--root", site, "--workers", "2"],
                          capture_output=True, text=True, check=False, timeout=harness.PATIENCE)
     assert (run.returncode, run.stderr) == (0, "")
