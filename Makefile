@@ -133,7 +133,7 @@ TOOL_C := $(filter-out $(OF_OTHERS),$(wildcard server/tool/*.c))
 SERVER_C := $(filter-out server/main.c server/tool/% $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
     build/mime_table.c build/admin_page.c build/key_text.c
 # About Linux: its list of active pages, io_uring, how attributes are set, large folios, capabilities, pipes of a size, direct reads, what is in memory, its /proc.
-UNIT_NOT_freebsd = active async direct file_attribute file_copy filesystem folio ktls mapped memory_limit meter offset owner pins pipes reclaim residency share tcp_memory tier tier_fetch tier_offer watched
+UNIT_NOT_freebsd = active async direct file_attribute file_copy filesystem folio ktls mapped memory_limit meter offset owner pins pipes reclaim residency share tcp_memory tier tier_fetch tier_offer
 # About FreeBSD: its rights of descriptors, what its sockets count.
 UNIT_NOT_linux = freebsd_rights freebsd_socket
 UNIT_C := $(filter-out $(UNIT_NOT_$(OS):%=tests/unit/test_%.c),\

@@ -56,8 +56,7 @@ struct pw_loop {
 	    lp_page_sleeps;	/* meter_page_sleeps at the last pw_loop_rest */
 	struct async *lp_async; /* ring; NULL before the first operation */
 	uint64_t lp_rate; /* estimate of the clients' median rate, bytes/s */
-	uint64_t lp_iteration;	/* number of calls of pw_loop_rest */
-	uint64_t lp_watched_at; /* time before which watched.h maps no window */
+	uint64_t lp_iteration; /* number of calls of pw_loop_rest */
 	_Atomic size_t
 	    lp_bound; /* maximum bytes per call, or 0 (pw_loop_bound) */
 	struct noted lp_noted; /* files with requests not counted yet */

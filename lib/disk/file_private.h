@@ -24,9 +24,7 @@ struct file_private {
 	bool fp_remote;	       /* true if fstat(2) may wait for a server */
 	uint64_t fp_iteration; /* lp_iteration of the last fstat(2) */
 	off_t fp_refused;      /* offset that RWF_NOWAIT refused last, or -1 */
-	/* result of verified_note in the last check, or 0 while the kernel reclaims nothing */
-	unsigned fp_repeats;
-	bool fp_cachestat; /* true if cachestat(2) is permitted */
+	bool fp_cachestat;     /* true if cachestat(2) is permitted */
 	/* true if mincore(2) is used, since cachestat(2) is not permitted */
 	bool fp_mincore;
 	unsigned fp_drops;   /* pending drops of pages of the file */

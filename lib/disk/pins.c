@@ -134,15 +134,12 @@ pins_no_pipe(struct pins *ps)
 
 /* Unmaps a mapping, and cancels its reservation. */
 static void
-pins_unmap(struct pins *ps, struct os_folio *fo, enum pins_mapping mapping)
+pins_unmap(struct pins *ps, struct os_folio *fo)
 {
 	os_folio_release(fo);
 	if (fo->fo_pipe != -1)
 		pins_no_pipe(ps);
-	if (mapping == PINS_WATCHED)
-		pins_refuse_watched(ps, fo->fo_len);
-	else
-		pins_refuse(ps, fo->fo_len);
+	pins_refuse(ps, fo->fo_len);
 }
 
 /* Unmaps the pins of a list, and frees them. */
@@ -157,7 +154,7 @@ pins_unmap_all(struct pins *ps, struct pin_list *list)
 		fo = (struct os_folio){.fo_map = pn->pn_map,
 		    .fo_len = pn->pn_copy ? pn->pn_room : pn->pn_len,
 		    .fo_pipe = pn->pn_pipe};
-		pins_unmap(ps, &fo, pn->pn_mapping);
+		pins_unmap(ps, &fo);
 		free(pn);
 	}
 }
@@ -203,29 +200,6 @@ pins_try_to_reserve(struct pins *ps, size_t len)
 }
 
 bool
-pins_reserve_watched(struct pins *ps, size_t len)
-{
-	size_t most = ps->ps_max / 4 / OS_FOLIO;
-	bool yes;
-
-	meter_lock(&ps->ps_lock);
-	yes = ps->ps_watched < PINS_WATCHED_MOST && ps->ps_watched < most &&
-	      pins_have_room(ps, len);
-	ps->ps_watched += yes;
-	pthread_mutex_unlock(&ps->ps_lock);
-	return yes;
-}
-
-void
-pins_refuse_watched(struct pins *ps, size_t len)
-{
-	meter_lock(&ps->ps_lock);
-	ps->ps_watched--;
-	pthread_mutex_unlock(&ps->ps_lock);
-	pins_refuse(ps, len);
-}
-
-bool
 pins_reserve(struct pins *ps, size_t len)
 {
 	struct pin_list list = TAILQ_HEAD_INITIALIZER(list);
@@ -248,9 +222,7 @@ pins_insert_new(struct pins *ps, struct pin *pn, bool copies)
 	pn->pn_since = clock_now();
 	meter_lock(&ps->ps_lock);
 	other = pins_find(ps, &pn->pn_key, pn->pn_off, copies);
-	is_new =
-	    other == NULL || pins_end(other, pn->pn_off) < end ||
-	    (pins_watched(other) && (!pins_watched(pn) || other->pn_refs > 0));
+	is_new = other == NULL || pins_end(other, pn->pn_off) < end;
 	if (is_new)
 		pins_insert(ps, pn);
 	pthread_mutex_unlock(&ps->ps_lock);
@@ -274,7 +246,7 @@ pins_add(struct pins *ps, const struct pins_key *key, off_t off,
 		if (pins_insert_new(ps, pn, false))
 			return;
 	}
-	pins_unmap(ps, &own, mapping);
+	pins_unmap(ps, &own);
 	free(pn);
 }
 
@@ -333,7 +305,7 @@ pins_cover(struct pins *ps, const struct pins_key *key, off_t off, off_t end)
 
 	meter_lock(&ps->ps_lock);
 	pn = pins_find_kept(ps, key, off);
-	while (off < end && pins_keeps(pn) && !pn->pn_copy) {
+	while (off < end && pn != NULL && !pn->pn_copy) {
 		off = pins_end(pn, off);
 		pn = pins_find(ps, key, off, false);
 	}
@@ -380,19 +352,7 @@ pins_mapping(const struct pin *pn, off_t off)
 bool
 pins_marked(const struct pin *pn)
 {
-	return pins_keeps(pn) && pn->pn_mapping != PINS_UNMARKED;
-}
-
-bool
-pins_watched(const struct pin *pn)
-{
-	return pn != NULL && pn->pn_mapping == PINS_WATCHED;
-}
-
-bool
-pins_keeps(const struct pin *pn)
-{
-	return pn != NULL && !pins_watched(pn);
+	return pn != NULL && pn->pn_mapping != PINS_UNMARKED;
 }
 
 void *
@@ -408,7 +368,7 @@ pins_memory(struct pin *pn)
 static void
 pins_released(struct pins *ps, struct pin *pn)
 {
-	if (!pn->pn_copy && pn->pn_mapping != PINS_KEPT && !pins_watched(pn)) {
+	if (!pn->pn_copy && pn->pn_mapping != PINS_KEPT) {
 		pins_bury(ps, pn);
 		return;
 	}

@@ -46,11 +46,6 @@ enum pins_mapping {
 	PINS_UNMARKED, /* without a read-ahead mark (os_fetch_folio) */
 	PINS_MARKED, /* may have a read-ahead mark; sent from the mapping alone */
 	PINS_KEPT,   /* as PINS_MARKED, and kept for PINS_FRESH_US after use */
-	/*
-	 * without a mark, not locked, and kept for PINS_FRESH_US after use.  Its pages may be evicted, so the
-	 * loop asks whether it has all of them before it sends (lib/os/watch.h).
-	 */
-	PINS_WATCHED,
 };
 
 /* Identifies one version of a file. */
@@ -108,15 +103,6 @@ void pins_destroy(struct pins **);
  * false if the limits do not allow that.  Disk threads.
  */
 bool pins_reserve(struct pins *, size_t len);
-
-/*
- * Reserves len bytes for a pins_add of PINS_WATCHED.  Returns false if that would take more than a quarter of
- * the limit of pins, or more than PINS_WATCHED_MOST mappings, so that windows in flight have the rest.
- * pins_refuse_watched cancels the reservation.
- */
-#define PINS_WATCHED_MOST 256
-bool pins_reserve_watched(struct pins *, size_t len);
-void pins_refuse_watched(struct pins *, size_t len);
 
 /* Cancels a reservation. */
 void pins_refuse(struct pins *, size_t len);
@@ -189,12 +175,6 @@ const char *pins_mapping(const struct pin *, off_t off);
 
 /* Returns true if the pin is a mapping that may have a read-ahead mark. */
 bool pins_marked(const struct pin *);
-
-/* Returns true if the pin is a mapping of PINS_WATCHED. */
-bool pins_watched(const struct pin *);
-
-/* Returns true if the pin keeps its bytes in memory: any pin but one of PINS_WATCHED. */
-bool pins_keeps(const struct pin *);
 
 /* Returns the memory of a blank or copy. */
 void *pins_memory(struct pin *);

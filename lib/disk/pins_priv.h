@@ -45,7 +45,6 @@ struct pins {
 	size_t ps_bytes;	 /* bytes that are reserved or mapped */
 	unsigned ps_maps;	 /* number of reservations and mappings */
 	unsigned ps_pipes;	 /* number of pipes that may still be made */
-	unsigned ps_watched;	 /* reservations and mappings of PINS_WATCHED */
 	LIST_HEAD(, pin) ps_hash[PINS_HASH];
 	/* Lists of pins without a reference; in ps_waited and ps_fresh the oldest is first. */
 	struct pin_list ps_waited; /* copies that were never referenced */
@@ -65,8 +64,7 @@ void pins_let_go(struct pins *, struct pin *);
 
 /*
  * Inserts a pin into the table.  Returns false, and inserts nothing, if another pin has all of its bytes.
- * Another pin of PINS_WATCHED counts only for a new pin of that kind, and only without references, since its
- * pages may be evicted while a transmission references it.  If `copies` is true, only other copies count.
+ * If `copies` is true, only other copies count.
  */
 bool pins_insert_new(struct pins *, struct pin *, bool copies);
 

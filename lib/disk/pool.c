@@ -18,7 +18,7 @@
 #include "lib/disk/pool_priv.h"
 #include "lib/disk/reclaim.h"
 #include "lib/os/meter.h"
-#include "lib/os/watch.h"
+#include "lib/os/os.h"
 #include "lib/util/clock.h"
 
 #define POOL_THREADS 16
@@ -322,12 +322,6 @@ int
 pool_sink(const struct pw_pool *pl)
 {
 	return pl->pl_sink;
-}
-
-int
-pool_pagemap(const struct pw_pool *pl)
-{
-	return pl->pl_pagemap;
 }
 
 struct cold *

@@ -208,9 +208,6 @@ struct admission *pool_admission(struct pw_pool *);
 /* Returns a descriptor of /dev/null for splice(2), which all threads may share. */
 int pool_sink(const struct pw_pool *);
 
-/* Returns the result of os_pagemap_open, which all threads may share. */
-int pool_pagemap(const struct pw_pool *);
-
 /* Returns the counter of calls that may read from a disk (cold.h). */
 struct cold *pool_cold(struct pw_pool *);
 

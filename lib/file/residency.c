@@ -212,11 +212,9 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	struct pw_loop *lp = file_priv(file)->fp_loop;
 	uint64_t now = clock_now(), holds = RESIDENCY_HOLDS;
 	off_t end = off + len;
-	unsigned repeats = 0;
-	bool yes, quiet;
+	bool yes;
 
 	file_priv(file)->fp_refused = -1;
-	file_priv(file)->fp_repeats = 0;
 	/*
 	 * Remembers no check if the file is always resident, cannot be checked, or has pages that
 	 * the library drops.
@@ -224,8 +222,7 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	if (file_priv(file)->fp_drops > 0 || !residency_can_ask(file) ||
 	    residency_native(file))
 		return residency_ask_range(file, off, len);
-	quiet = quiet_ask(lp->lp_pool, now);
-	if (quiet)
+	if (quiet_ask(lp->lp_pool, now))
 		holds = RESIDENCY_HOLDS_QUIET;
 	verified_trim(lp->lp_verified, file_priv(file)->fp_number, &off, &end,
 	    now - holds);
@@ -235,31 +232,9 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	if (!yes)
 		end = residency_known_end(file, off);
 	if (off < end)
-		repeats = verified_note(lp->lp_verified,
-		    file_priv(file)->fp_number, off, end, file->fil_size, now);
-	if (!quiet)
-		file_priv(file)->fp_repeats = repeats;
+		verified_note(lp->lp_verified, file_priv(file)->fp_number, off,
+		    end, file->fil_size, now);
 	return yes;
-}
-
-bool
-residency_is_known(struct pw_file *file, off_t off, off_t end, uint64_t now)
-{
-	struct pw_loop *lp = file_priv(file)->fp_loop;
-
-	if (file_priv(file)->fp_drops > 0 || !quiet_ask(lp->lp_pool, now))
-		return false;
-	verified_trim(lp->lp_verified, file_priv(file)->fp_number, &off, &end,
-	    now - RESIDENCY_HOLDS_QUIET);
-	return off == end;
-}
-
-void
-residency_note(struct pw_file *file, off_t off, off_t end, uint64_t now)
-{
-	if (file_priv(file)->fp_drops == 0)
-		(void)verified_note(file_priv(file)->fp_loop->lp_verified,
-		    file_priv(file)->fp_number, off, end, file->fil_size, now);
 }
 
 /*

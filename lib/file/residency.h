@@ -22,14 +22,6 @@
 bool residency_ask(struct pw_file *, off_t off, off_t len);
 
 /*
- * Returns true if the kernel reclaims no pages of files, and a check within RESIDENCY_HOLDS_QUIET found the
- * range resident.  Needs no system call.  residency_note notes a check that another function began at the time
- * `now`, of the whole pieces of [off, end).
- */
-bool residency_is_known(struct pw_file *, off_t off, off_t end, uint64_t now);
-void residency_note(struct pw_file *, off_t off, off_t end, uint64_t now);
-
-/*
  * Returns the end of the 64 KiB piece that ends at `end` or contains it, at most the file's size: checks are
  * noted for whole pieces.
  */

@@ -17,8 +17,7 @@
 
 struct piece {
 	uint64_t pc_key; /* file number and piece number; 0 if unused */
-	uint64_t pc_at : 56;
-	uint64_t pc_times : 8; /* notes in a row, each within VERIFIED_AGAIN */
+	uint64_t pc_at;
 };
 
 struct verified {
@@ -84,38 +83,21 @@ verified_trim(const struct verified *vf, uint32_t file, off_t *off, off_t *end,
 		*off = *end;
 }
 
-/* Writes the piece, and returns pc_times. */
-static unsigned
-verified_write(struct piece *pc, uint64_t key, uint64_t now)
-{
-	unsigned times = 0;
-
-	if (pc->pc_key == key && now - pc->pc_at < VERIFIED_AGAIN)
-		times = pc->pc_times < VERIFIED_TIMES ? pc->pc_times + 1U
-						      : VERIFIED_TIMES;
-	*pc = (struct piece){.pc_key = key, .pc_at = now, .pc_times = times};
-	return times;
-}
-
 /* Skips pieces that were found only in part. */
-unsigned
+void
 verified_note(struct verified *vf, uint32_t file, off_t off, off_t end,
     off_t size, uint64_t now)
 {
-	unsigned times, most = 0;
 	off_t next;
 
 	if (end > LARGEST)
-		return 0;
+		return;
 	off = offset_round_up(off, VERIFIED_PIECE, end);
 	for (; off < end; off = next) {
 		next = off + VERIFIED_PIECE;
 		if (next > end && end < size)
-			break;
-		times = verified_write(&vf->vf_pieces[verified_slot(file, off)],
-		    verified_key(file, off), now);
-		if (times > most)
-			most = times;
+			return;
+		vf->vf_pieces[verified_slot(file, off)] =
+		    (struct piece){verified_key(file, off), now};
 	}
-	return most;
 }

@@ -28,12 +28,9 @@ void verified_trim(const struct verified *, uint32_t file, off_t *off,
 
 /*
  * Notes that [off, end) is resident at the time `now`.  `size` is the size of the file, whose last piece
- * may be short.  Returns how many times in a row a piece of the range was noted again within
- * VERIFIED_AGAIN, at most VERIFIED_TIMES.
+ * may be short.
  */
-#define VERIFIED_AGAIN 250000 /* microseconds */
-#define VERIFIED_TIMES 255
-unsigned verified_note(struct verified *, uint32_t file, off_t off, off_t end,
+void verified_note(struct verified *, uint32_t file, off_t off, off_t end,
     off_t size, uint64_t now);
 
 #endif

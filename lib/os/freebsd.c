@@ -19,7 +19,6 @@
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 #include "lib/os/place.h"
-#include "lib/os/watch.h"
 #include "lib/os/store.h"
 #include "lib/util/clock.h"
 
@@ -311,20 +310,6 @@ os_folio_pipes(size_t bytes)
 {
 	(void)bytes;
 	return 0;
-}
-
-void *
-os_watch_map(int fd, off_t off, size_t len)
-{
-	(void)fd, (void)off, (void)len;
-	return NULL;
-}
-
-bool
-os_watch_is_whole(int pagemap, const char *map, size_t len)
-{
-	(void)pagemap, (void)map, (void)len;
-	return false;
 }
 
 int

@@ -20,7 +20,6 @@
 #include "lib/os/linux.h"
 #include "lib/os/os.h"
 #include "lib/os/place.h"
-#include "lib/os/watch.h"
 #include "lib/util/offset.h"
 
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
@@ -197,13 +196,12 @@ struct linux_pagemap_scan {
 	    return_mask;
 };
 
-#define LINUX_PAGEMAP_SCAN	 _IOWR('f', 16, struct linux_pagemap_scan)
-#define LINUX_PAGEMAP_IS_PRESENT (1 << 3)
-#define LINUX_PAGEMAP_IS_HUGE	 (1 << 6)
+#define LINUX_PAGEMAP_SCAN    _IOWR('f', 16, struct linux_pagemap_scan)
+#define LINUX_PAGEMAP_IS_HUGE (1 << 6)
 
-/* Returns the length of the first part of the memory whose pages have the property, or -1. */
+/* Returns how many bytes of the memory, from its start, are mapped as huge pages, or -1. */
 static ssize_t
-linux_fetch_scan(int pagemap, const char *map, size_t len, uint64_t property)
+linux_fetch_huge(int pagemap, const char *map, size_t len)
 {
 	struct linux_pagemap_region region = {0};
 	struct linux_pagemap_scan scan = {.size = sizeof(scan),
@@ -211,19 +209,12 @@ linux_fetch_scan(int pagemap, const char *map, size_t len, uint64_t property)
 	    .end = (uintptr_t)map + len,
 	    .vec = (uintptr_t)&region,
 	    .vec_len = 1,
-	    .category_mask = property,
-	    .return_mask = property};
+	    .category_mask = LINUX_PAGEMAP_IS_HUGE,
+	    .return_mask = LINUX_PAGEMAP_IS_HUGE};
 
 	if (ioctl(pagemap, LINUX_PAGEMAP_SCAN, &scan) == -1)
 		return -1;
 	return (ssize_t)(region.end - region.start);
-}
-
-/* Returns how many bytes of the memory are mapped as huge pages, or -1. */
-static ssize_t
-linux_fetch_huge(int pagemap, const char *map, size_t len)
-{
-	return linux_fetch_scan(pagemap, map, len, LINUX_PAGEMAP_IS_HUGE);
 }
 
 unsigned
@@ -328,33 +319,6 @@ linux_fetch_reopen(int fd)
 	    pread(fd, &byte, 1, (off_t)1 << 62) != 0)
 		return own;
 	return open(path, flags);
-}
-
-void *
-os_watch_map(int fd, off_t off, size_t len)
-{
-	int own = linux_fetch_reopen(fd);
-	void *map;
-
-	if (own == -1)
-		return NULL;
-	map = os_map(own, off, len);
-	close(own);
-	if (map == NULL || (madvise(map, len, MADV_RANDOM) == 0 &&
-			       madvise(map, len, MADV_POPULATE_READ) == 0))
-		return map;
-	os_unmap(map, len);
-	return NULL;
-}
-
-bool
-os_watch_is_whole(int pagemap, const char *map, size_t len)
-{
-	size_t page = os_page_size(), before = (uintptr_t)map % page;
-
-	len = (before + len + page - 1) / page * page;
-	return linux_fetch_scan(pagemap, map - before, len,
-		   LINUX_PAGEMAP_IS_PRESENT) == (ssize_t)len;
 }
 
 static bool

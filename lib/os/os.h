@@ -326,6 +326,13 @@ bool os_fetch_folio(int fd, off_t off, size_t len, size_t readahead,
 void os_folio_release(struct os_folio *);
 
 /*
+ * Opens /proc/self/pagemap, by which os_fetch_folio checks that a mapping is one folio (PAGEMAP_SCAN, Linux
+ * 6.7).  Returns a descriptor, or -errno where that is not possible.  Call it before the process changes its
+ * user, which removes the right to read that file.
+ */
+int os_pagemap_open(void);
+
+/*
  * Returns the number of pipes that may keep folios of `bytes` bytes in all: 0 if RLIMIT_MEMLOCK
  * permits locking the folios, else at most an eighth of RLIMIT_NOFILE, and at most 256.
  */

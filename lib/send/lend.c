@@ -138,8 +138,7 @@ lend_take_pin(struct pw_fetch *ft)
 			 : pins_take(lend_pins(ft), &key, off);
 	ft->ft_mem = lend_wants_memory(ft) ? pins_copy(ld->ld_pin, off)
 					   : pins_mapping(ld->ld_pin, off);
-	if (ft->ft_mem != NULL && pins_keeps(ld->ld_pin) &&
-	    !pins_marked(ld->ld_pin) &&
+	if (ft->ft_mem != NULL && !pins_marked(ld->ld_pin) &&
 	    pins_end(ld->ld_pin, off) >= off + (off_t)ft->ft_have)
 		return true;
 	ft->ft_mem = NULL;

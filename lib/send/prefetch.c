@@ -16,9 +16,7 @@
 #include "lib/disk/tier_fetch.h"
 #include "lib/file/file.h"
 #include "lib/file/residency.h"
-#include "lib/file/watched.h"
 #include "lib/os/os.h"
-#include "lib/os/watch.h"
 #include "lib/send/facts.h"
 #include "lib/send/holder.h"
 #include "lib/send/path.h"
@@ -26,8 +24,7 @@
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
 
-#define FETCHES 2  /* fetches of the same bytes before the pool sends them */
-#define REPEATS 16 /* checks of a piece in a row before its window is watched */
+#define FETCHES 2 /* fetches of the same bytes before the pool sends them */
 
 static bool
 prefetch_may_be_pinned(const struct pw_send *s)
@@ -67,46 +64,15 @@ prefetch_is_pinned(struct pw_send *s)
 }
 
 /*
- * Returns true if the watched pin has all pages before `end`, a place in the pin.  If some were evicted, the
- * transmission releases the pin, and removes it unless another transmission references it.  That pin is found
- * until the window is mapped again.
- */
-static bool
-prefetch_is_whole(struct pw_send *s, off_t end)
-{
-	const struct pin *pn = send_priv(s)->ss_pin;
-	struct pw_pool *pl = s->snd_loop->lp_pool;
-	off_t off = s->snd_off, last = pins_end(pn, off), whole;
-	uint64_t now = clock_now();
-
-	if (residency_is_known(s->snd_file, off, end, now))
-		return true;
-	whole = residency_piece_end(s->snd_file, end);
-	if (whole > last)
-		whole = last;
-	if (os_watch_is_whole(pool_pagemap(pl), pins_mapping(pn, off),
-		(size_t)(whole - off))) {
-		residency_note(s->snd_file, off, whole, now);
-		return true;
-	}
-	send_unpin(s);
-	pins_forget(pool_pins(pl), s->snd_file->fil_dev, s->snd_file->fil_ino,
-	    off, end);
-	return false;
-}
-
-/*
  * Returns true if the pin has no bytes of another version.  A file that was truncated and grew again has new
- * pages, so the pinned ones are stale.  The bytes of a watched pin are sent from the descriptor, and file_check
- * follows.  A file that is sent from copies alone needs no call of file_is_fresh.
+ * pages, so the pinned ones are stale.  A file that is sent from copies alone needs no call of file_is_fresh.
  */
 static bool
 prefetch_pin_is_fresh(const struct pw_send *s)
 {
 	if (s->snd_file->fil_stale)
 		return false;
-	return pins_watched(send_priv(s)->ss_pin) ||
-	       !residency_can_ask(s->snd_file) || file_is_fresh(s->snd_file);
+	return !residency_can_ask(s->snd_file) || file_is_fresh(s->snd_file);
 }
 
 /*
@@ -126,11 +92,7 @@ prefetch_pinned_end(struct pw_send *s)
 		return s->snd_off;
 	}
 	end = pins_end(send_priv(s)->ss_pin, s->snd_off);
-	if (end > chunk)
-		end = chunk;
-	return !pins_watched(send_priv(s)->ss_pin) || prefetch_is_whole(s, end)
-		   ? end
-		   : s->snd_off;
+	return end < chunk ? end : chunk;
 }
 
 static void
@@ -361,10 +323,7 @@ prefetch_forget_ready(struct pw_send *s)
 	send_priv(s)->ss_full = false;
 }
 
-/*
- * Returns the call that sends the next byte: one that sends from its pin, or else `call`.  The pages of a
- * watched window are no folio, so sendfile(2) is the faster call.
- */
+/* Returns the call that sends the next byte: one that sends from its pin, or else `call`. */
 static send_call_f
 prefetch_call(const struct pw_send *s, send_call_f call)
 {
@@ -372,8 +331,7 @@ prefetch_call(const struct pw_send *s, send_call_f call)
 
 	if (pins_copy(pn, s->snd_off) != NULL)
 		return send_from_copy;
-	if (pins_mapping(pn, s->snd_off) != NULL && !pins_watched(pn) &&
-	    send_can_map(s))
+	if (pins_mapping(pn, s->snd_off) != NULL && send_can_map(s))
 		return send_from_mapping;
 	return call;
 }
@@ -382,7 +340,7 @@ prefetch_call(const struct pw_send *s, send_call_f call)
 static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 {
-	bool held, pinned = pins_keeps(send_priv(s)->ss_pin);
+	bool held, pinned = send_priv(s)->ss_pin != NULL;
 	off_t chunk;
 
 	if (send_priv(s)->ss_full)
@@ -405,9 +363,6 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 		completion_count(s->snd_loop, COUNTED_RESIDENT);
 		send_priv(s)->ss_ready = send_chunk_end(s);
 		send_priv(s)->ss_ready_at = clock_now();
-		if (file_priv(s->snd_file)->fp_repeats >= REPEATS)
-			watched_map(
-			    s->snd_file, s->snd_off, send_priv(s)->ss_ready_at);
 	}
 	chunk = send_chunk_end(s);
 	if (send_priv(s)->ss_ready < chunk)

@@ -178,7 +178,7 @@ readahead_is_due(const struct pw_send *s, off_t *from)
 
 	*from = last == NULL ? send_priv(s)->ss_asked : last->ah_end;
 	left = *from - s->snd_off;
-	if (!pins_keeps(send_priv(s)->ss_pin)) {
+	if (send_priv(s)->ss_pin == NULL) {
 		if (count > 0)
 			return false;
 		if (lead > send_priv(s)->ss_window)
@@ -215,7 +215,7 @@ readahead_next(struct pw_send *s)
 	if (end == send_priv(s)->ss_reach)
 		return false;
 	chunk = end - from < (off_t)SEND_CHUNK ? end - from : (off_t)SEND_CHUNK;
-	if (!(pins_keeps(send_priv(s)->ss_pin) && send_check_spoils(s)) &&
+	if (!(send_priv(s)->ss_pin != NULL && send_check_spoils(s)) &&
 	    residency_ask_alone(s->snd_file, from, chunk)) {
 		send_priv(s)->ss_follows = true;
 		return false;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "lib/os/os.h"
-#include "lib/os/watch.h"
 #include "lib/pagewise.h"
 #include "server/conf/conf.h"
 #include "server/worker/heap_limit.h"

@@ -8,6 +8,7 @@
 #include "lib/disk/completion.h"
 
 #include "lib/disk/drop_lock.h"
+#include "lib/file/verified.h"
 #include "lib/send/drop_behind.h"
 #include "lib/util/clock.h"
 
@@ -474,7 +475,8 @@ what_was_dropped_is_fetched(struct fixture *fx)
 	size_t left = 0;
 	off_t n;
 
-	residency_note(file, 0, SIZE, clock_now() + MINUTE);
+	verified_note(fx->fx_loop->lp_verified, file_priv(file)->fp_number, 0,
+	    SIZE, SIZE, clock_now() + MINUTE);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	drop_lock_announce(file_priv(file)->fp_drop_lock);
 	send_whole_by("aio", fx, file, PW_CACHE_DROP);

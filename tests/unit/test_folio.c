@@ -7,7 +7,6 @@
 #include <sys/syscall.h>
 
 #include "lib/os/os.h"
-#include "lib/os/watch.h"
 
 #define SYS_CACHESTAT 451
 

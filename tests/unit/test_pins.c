@@ -229,46 +229,6 @@ memory_of_kept_mappings_is_used_again(void **state)
 }
 
 static void
-watched_mapping_is_kept_until_its_memory_is_needed(void **state)
-{
-	struct pins *ps = pins_create(8 * OS_FOLIO, 1);
-	void *map, *other;
-	struct pin *pn;
-	unsigned i;
-
-	(void)state;
-	assert_true(pins_reserve_watched(ps, PAGE));
-	map = add_reserved(ps, INO, 0, PINS_WATCHED);
-	pn = take(ps, DEV, INO, 0);
-	assert_true(pins_watched(pn));
-	assert_false(pins_marked(pn) || pins_watched(NULL));
-	assert_false(pins_keeps(pn) || pins_keeps(NULL));
-	pins_release(ps, &pn);
-	pins_reap(ps, DEV);
-	assert_true(is_mapped(map));
-	/* a window that is read has a pin of its own, which is found first */
-	other = add(ps, INO, 0);
-	pn = take(ps, DEV, INO, 0);
-	assert_ptr_equal(pins_mapping(pn, 0), other);
-	pins_release(ps, &pn);
-	pins_reap(ps, DEV);
-	/* a quarter of the limit is two windows */
-	assert_true(pins_reserve_watched(ps, OS_FOLIO));
-	assert_false(pins_reserve_watched(ps, PAGE));
-	pins_refuse_watched(ps, OS_FOLIO);
-	for (i = 0; i < 8; i++)
-		assert_true(pins_reserve(ps, OS_FOLIO));
-	assert_false(is_mapped(map));
-	assert_false(pins_reserve_watched(ps, PAGE));
-	for (i = 0; i < 8; i++)
-		pins_refuse(ps, OS_FOLIO);
-	assert_int_equal(pins_bytes(ps), 0);
-	assert_true(pins_reserve_watched(ps, OS_FOLIO));
-	assert_true(pins_reserve_watched(ps, OS_FOLIO));
-	pins_destroy(&ps);
-}
-
-static void
 pipe_is_closed_with_its_mapping(void **state)
 {
 	struct pins *ps = pins_create(10 * PAGE, 1);
@@ -609,8 +569,6 @@ main(void)
 	    cmocka_unit_test(
 		mapping_that_is_sent_stays_when_it_is_no_longer_kept),
 	    cmocka_unit_test(memory_of_kept_mappings_is_used_again),
-	    cmocka_unit_test(
-		watched_mapping_is_kept_until_its_memory_is_needed),
 	    cmocka_unit_test(pipe_is_closed_with_its_mapping),
 	    cmocka_unit_test(bytes_are_bounded),
 	    cmocka_unit_test(second_pin_of_a_window_is_unmapped_at_once),

@@ -185,7 +185,6 @@ loop_never_sleeps_in_a_copy(void **state)
 
 	skip_unless(fx, NEED_EVICTION);
 	file = new_file(fx, "f", (size_t)SIZE);
-	fx->fx_loop->lp_watched_at = UINT64_MAX; /* mapped pages stay */
 	for (i = 0; i < 20; i++) {
 		assert_true(evict(file->fil_fd, (size_t)SIZE));
 		usleep(2 * RESIDENCY_HOLDS);

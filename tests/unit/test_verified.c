@@ -149,33 +149,12 @@ a_large_file_evicts_older_pieces(void **state)
 	verified_destroy(&vf);
 }
 
-static void
-repeated_notes_of_a_piece_are_counted(void **state)
-{
-	uint32_t file;
-	struct verified *vf = create(&file);
-	unsigned i;
-
-	(void)state;
-	assert_int_equal(verified_note(vf, file, 0, PIECE, SIZE, 1), 0);
-	for (i = 1; i < 300; i++)
-		assert_int_equal(
-		    verified_note(vf, file, 0, 2 * PIECE, SIZE, 1 + i),
-		    i < VERIFIED_TIMES ? i : VERIFIED_TIMES);
-	/* a part of a piece is not noted; the last note is too old */
-	assert_int_equal(verified_note(vf, file, 1, PIECE, SIZE, 300), 0);
-	assert_int_equal(
-	    verified_note(vf, file, 0, PIECE, SIZE, 300 + VERIFIED_AGAIN), 0);
-	verified_destroy(&vf);
-}
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(only_unverified_pieces_are_left),
 	    cmocka_unit_test(expired_pieces_are_left),
-	    cmocka_unit_test(repeated_notes_of_a_piece_are_counted),
 	    cmocka_unit_test(a_part_of_a_piece_is_not_remembered),
 	    cmocka_unit_test(pieces_of_files_are_kept_apart),
 	    cmocka_unit_test(a_large_file_evicts_older_pieces),
