@@ -205,7 +205,7 @@ pw_loop_rest(struct pw_loop *lp, uint64_t now_us)
 	meter_end(&lp->lp_meter, now_us);
 	sleeps = meter_page_sleeps(&lp->lp_meter);
 	if (sleeps != lp->lp_page_sleeps)
-		reclaim_distrust(pool_reclaim(lp->lp_pool));
+		reclaim_expect(pool_reclaim(lp->lp_pool));
 	lp->lp_page_sleeps = sleeps;
 	lp->lp_iteration++;
 }

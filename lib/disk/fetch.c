@@ -158,7 +158,7 @@ fetch_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio,
 	enum pins_mapping mapping = PINS_UNMARKED;
 	int error = 0;
 
-	reclaim_expect(dv->dv_pool->pl_reclaim);
+	reclaim_read_begins(dv->dv_pool->pl_reclaim);
 	device_step(dv);
 	folio = folio && dv->dv_folios;
 	if (folio && win != NULL) {
@@ -175,6 +175,7 @@ fetch_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio,
 		if (mapping != PINS_UNMARKED)
 			fetch_unmark(win, mapping, off);
 	}
+	reclaim_read_ends(dv->dv_pool->pl_reclaim);
 	return error;
 }
 
@@ -433,7 +434,6 @@ fetch_window_done(struct job *job, int error, uint64_t took)
 
 enum fetch_match {
 	MATCH_WHOLE, /* windows that cover the whole range */
-	MATCH_PART,  /* windows that cover any part of the range */
 	MATCH_MAP,   /* windows of FETCH_MAP that cover the whole range */
 };
 
@@ -445,8 +445,7 @@ fetch_has_range(
 
 	if ((win->win_how == FETCH_MAP) != (match == MATCH_MAP))
 		return false;
-	return match == MATCH_PART ? win->win_off < end && win_end > off
-				   : win->win_off <= off && win_end >= end;
+	return win->win_off <= off && win_end >= end;
 }
 
 static struct window *
@@ -469,14 +468,10 @@ static struct window *
 fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
     off_t end, enum fetch_match match)
 {
-	uint64_t piece = (uint64_t)off / OS_FOLIO,
-		 last = (uint64_t)(end - 1) / OS_FOLIO;
+	uint64_t piece = fetch_piece(off, end);
 	struct window *win = NULL;
 
-	/* Only a window of a whole range lies in one piece with it. */
-	if (match != MATCH_PART && piece != last)
-		piece = FETCH_WIDE;
-	for (; win == NULL && piece <= last; piece++)
+	if (piece != FETCH_WIDE)
 		win = fetch_window_find_in(dv, file, off, end, match, piece);
 	return win != NULL ? win
 			   : fetch_window_find_in(
@@ -500,12 +495,6 @@ bool
 pool_fetching(struct pw_file *file, off_t off, off_t end)
 {
 	return fetch_fetching(file, off, end, MATCH_WHOLE);
-}
-
-bool
-pool_fetching_some(struct pw_file *file, off_t off, off_t end)
-{
-	return fetch_fetching(file, off, end, MATCH_PART);
 }
 
 bool

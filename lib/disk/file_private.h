@@ -23,14 +23,13 @@ struct file_private {
 	int fp_ask;	       /* method of residency checks, an enum os_ask */
 	bool fp_remote;	       /* true if fstat(2) may wait for a server */
 	uint64_t fp_iteration; /* lp_iteration of the last fstat(2) */
+	bool fp_quiet;	       /* result of quiet_ask at the last check */
 	off_t fp_refused;      /* offset that RWF_NOWAIT refused last, or -1 */
 	bool fp_cachestat;     /* true if cachestat(2) is permitted */
 	/* true if mincore(2) is used, since cachestat(2) is not permitted */
 	bool fp_mincore;
 	unsigned fp_drops;   /* pending drops of pages of the file */
 	uint64_t fp_dropped; /* dl_drops at the last residency check */
-	/* true if each check covers every page, since a fetch may end before all its pages arrive */
-	bool fp_each;
 	/* true if the file may have a hole of FILE_HOLE bytes, and is local */
 	bool fp_sparse;
 	bool fp_random;	    /* true if kernel read-ahead is off for fil_fd */

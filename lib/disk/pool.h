@@ -157,12 +157,6 @@ bool pool_is_settled(const struct os_version *);
 /* Returns true if a queued or running fetch covers the range, apart from FETCH_MAP.  Any thread. */
 bool pool_fetching(struct pw_file *, off_t off, off_t end);
 
-/*
- * Returns true if a queued or running fetch covers any part of the range, apart from FETCH_MAP.  Any
- * thread.
- */
-bool pool_fetching_some(struct pw_file *, off_t off, off_t end);
-
 /* Returns true if a FETCH_MAP of the byte at off is queued or running.  Any thread. */
 bool pool_mapping(struct pw_file *, off_t off);
 

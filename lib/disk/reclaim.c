@@ -19,9 +19,6 @@
 /* time without a reclaim that counts as quiet, microseconds */
 #define QUIET	   1000000
 
-/* time for which a sleep for a page is remembered, microseconds */
-#define DISTRUST 10000000
-
 struct reclaim {
 	int rc_fd; /* result of os_reclaim_open: -errno if there is no counter */
 	/* guards rc_taken; held while the counters are read */
@@ -30,7 +27,7 @@ struct reclaim {
 	_Atomic uint64_t rc_looked;
 	/* time of the last possible change of rc_taken, microseconds */
 	_Atomic uint64_t rc_moved;
-	_Atomic uint64_t rc_distrusted; /* time of the last reclaim_distrust */
+	atomic_uint rc_reads;	   /* number of reads in flight */
 	_Atomic uint64_t rc_asked; /* time at which a loop requested a read */
 	atomic_bool rc_busy;	   /* true while a loop's read is in progress */
 };
@@ -101,6 +98,20 @@ reclaim_expect(struct reclaim *rc)
 		atomic_store(&rc->rc_moved, now);
 }
 
+void
+reclaim_read_begins(struct reclaim *rc)
+{
+	atomic_fetch_add(&rc->rc_reads, 1);
+	reclaim_expect(rc);
+}
+
+void
+reclaim_read_ends(struct reclaim *rc)
+{
+	reclaim_expect(rc);
+	atomic_fetch_sub(&rc->rc_reads, 1);
+}
+
 /* Returns true for one loop at a time. */
 bool
 reclaim_due(struct reclaim *rc, uint64_t now)
@@ -125,22 +136,7 @@ reclaim_done(struct reclaim *rc)
 bool
 reclaim_is_quiet(struct reclaim *rc, uint64_t now)
 {
-	return rc->rc_fd >= 0 &&
+	return rc->rc_fd >= 0 && atomic_load(&rc->rc_reads) == 0 &&
 	       now < atomic_load(&rc->rc_looked) + LOOK_STALE &&
 	       now > atomic_load(&rc->rc_moved) + QUIET;
-}
-
-bool
-reclaim_is_trusted(struct reclaim *rc, uint64_t now)
-{
-	return now > atomic_load(&rc->rc_distrusted) + DISTRUST;
-}
-
-void
-reclaim_distrust(struct reclaim *rc)
-{
-	uint64_t now = clock_now();
-
-	atomic_store(&rc->rc_distrusted, now);
-	atomic_store(&rc->rc_moved, now);
 }

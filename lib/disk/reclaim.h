@@ -22,18 +22,10 @@ struct reclaim *reclaim_create(void); /* returns NULL if memory is short */
 void reclaim_destroy(struct reclaim **);
 
 /*
- * Returns true if the kernel reclaimed no page and no fetch began for a second.  Returns false if that
- * is unknown.  Any thread, as reclaim_due and reclaim_done.
+ * Returns true if no read is in flight, and for a second the kernel reclaimed no page and no fetch began.
+ * Returns false if that is unknown.  Any thread, as reclaim_due and reclaim_done.
  */
 bool reclaim_is_quiet(struct reclaim *, uint64_t now_us);
-
-/*
- * reclaim_distrust notes that a loop slept in a call for a page that a check had found resident: all loops
- * forget what they found, and check each page for 10 s, in which reclaim_is_trusted returns false.  Any
- * thread.
- */
-void reclaim_distrust(struct reclaim *);
-bool reclaim_is_trusted(struct reclaim *, uint64_t now_us);
 
 /*
  * Returns true if the last read of the counters is older than 25 ms and no other read is in progress.
@@ -42,8 +34,14 @@ bool reclaim_is_trusted(struct reclaim *, uint64_t now_us);
 bool reclaim_due(struct reclaim *, uint64_t now_us);
 void reclaim_done(struct reclaim *);
 
-/* Notes that pages may be reclaimed now.  Call before pages are fetched.  Any thread. */
+/*
+ * reclaim_expect notes that pages may be reclaimed now.  Call it before pages are fetched, or if a loop slept for
+ * a page that it had found resident.  reclaim_read_begins and reclaim_read_ends also count a read in flight.  Any
+ * thread.
+ */
 void reclaim_expect(struct reclaim *);
+void reclaim_read_begins(struct reclaim *);
+void reclaim_read_ends(struct reclaim *);
 
 /* Reads the counters, unless a thread read them in the last 5 ms or reads them now.  Disk threads. */
 void reclaim_look(struct reclaim *);

@@ -75,7 +75,10 @@ residency_try_each(const struct pw_file *file, off_t off, off_t end)
 	return -1;
 }
 
-/* Tries to read the first byte of each OS_SAMPLE, and the last byte.  Returns as residency_try_each does. */
+/*
+ * Tries to read the first byte of each OS_SAMPLE, and the last byte, where cachestat counted all pages as present.
+ * Returns as residency_try_each does.
+ */
 static off_t
 residency_try_some(const struct pw_file *file, off_t off, off_t end)
 {
@@ -120,22 +123,6 @@ residency_may_use_nowait(struct pw_file *file, off_t off, off_t len)
 		   : residency_map(file, off, len);
 }
 
-/*
- * Returns true if single pages of the range may be in flight, which cachestat counts as present: a window of
- * this process is in flight, or a loop slept lately for a page, which any process may read.  Otherwise one
- * page of each OS_SAMPLE is tried, since a page that RWF_NOWAIT reads counts as used twice when it is sent.
- * Without cachestat, each page is tried.
- */
-static bool
-residency_tries_each(struct pw_file *file, off_t off, off_t end)
-{
-	struct pw_loop *lp = file_priv(file)->fp_loop;
-
-	return !file_priv(file)->fp_cachestat || file_priv(file)->fp_each ||
-	       !reclaim_is_trusted(pool_reclaim(lp->lp_pool), clock_now()) ||
-	       pool_fetching_some(file, off, end);
-}
-
 static bool
 residency_ask_nowait(struct pw_file *file, off_t off, off_t len)
 {
@@ -145,9 +132,9 @@ residency_ask_nowait(struct pw_file *file, off_t off, off_t len)
 		return false;
 	if (!file_priv(file)->fp_mincore)
 		file_priv(file)->fp_refused =
-		    residency_tries_each(file, off, end)
-			? residency_try_each(file, off, end)
-			: residency_try_some(file, off, end);
+		    file_priv(file)->fp_cachestat
+			? residency_try_some(file, off, end)
+			: residency_try_each(file, off, end);
 	return file_priv(file)->fp_refused < 0;
 }
 
@@ -215,14 +202,13 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	bool yes;
 
 	file_priv(file)->fp_refused = -1;
-	/*
-	 * Remembers no check if the file is always resident, cannot be checked, or has pages that
-	 * the library drops.
-	 */
-	if (file_priv(file)->fp_drops > 0 || !residency_can_ask(file) ||
-	    residency_native(file))
+	if (!residency_can_ask(file) || residency_native(file))
 		return residency_ask_range(file, off, len);
-	if (quiet_ask(lp->lp_pool, now))
+	file_priv(file)->fp_quiet = quiet_ask(lp->lp_pool, now);
+	/* Remembers no check if the library drops pages of the file. */
+	if (file_priv(file)->fp_drops > 0)
+		return residency_ask_range(file, off, len);
+	if (file_priv(file)->fp_quiet)
 		holds = RESIDENCY_HOLDS_QUIET;
 	verified_trim(lp->lp_verified, file_priv(file)->fp_number, &off, &end,
 	    now - holds);
@@ -235,6 +221,34 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 		verified_note(lp->lp_verified, file_priv(file)->fp_number, off,
 		    end, file->fil_size, now);
 	return yes;
+}
+
+bool
+residency_stays(const struct pw_file *file, off_t off, off_t end)
+{
+	const struct file_private *fp = file_priv(file);
+
+	return fp->fp_quiet || fp->fp_ask != OS_ASK_NOWAIT ||
+	       verified_is_used(fp->fp_loop->lp_verified, fp->fp_number, off,
+		   end, clock_now());
+}
+
+void
+residency_used(const struct pw_file *file, off_t off, off_t end)
+{
+	const struct file_private *fp = file_priv(file);
+
+	if (!fp->fp_quiet && fp->fp_ask == OS_ASK_NOWAIT)
+		verified_use(fp->fp_loop->lp_verified, fp->fp_number, off, end,
+		    file->fil_size, clock_now());
+}
+
+void
+residency_unused(const struct pw_file *file, off_t off, off_t end)
+{
+	const struct file_private *fp = file_priv(file);
+
+	verified_unuse(fp->fp_loop->lp_verified, fp->fp_number, off, end);
 }
 
 /*

@@ -22,6 +22,16 @@
 bool residency_ask(struct pw_file *, off_t off, off_t len);
 
 /*
+ * Returns true if the pages of the range, which residency_ask found resident just now, will also be resident when
+ * sendfile(2) reaches them: the kernel evicts none, no read is in flight, or all pages were used twice a moment
+ * ago, so that others go first.  Otherwise only a copy (RWF_NOWAIT) never waits.  residency_used notes which bytes
+ * were sent, residency_unused which are fetched, since a page of them is missing.
+ */
+bool residency_stays(const struct pw_file *, off_t off, off_t end);
+void residency_used(const struct pw_file *, off_t off, off_t end);
+void residency_unused(const struct pw_file *, off_t off, off_t end);
+
+/*
  * Returns the end of the 64 KiB piece that ends at `end` or contains it, at most the file's size: checks are
  * noted for whole pieces.
  */

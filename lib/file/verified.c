@@ -16,8 +16,10 @@
 #define LARGEST ((off_t)VERIFIED_PIECE << 32)
 
 struct piece {
-	uint64_t pc_key; /* file number and piece number; 0 if unused */
-	uint64_t pc_at;
+	uint64_t pc_key;  /* file number and piece number; 0 if unused */
+	uint64_t pc_at;	  /* time of the last note, or 0 */
+	uint64_t pc_used; /* time at which the piece was sent last, or 0 */
+	bool pc_again;	  /* true if it was sent within VERIFIED_AGAIN before */
 };
 
 struct verified {
@@ -83,21 +85,70 @@ verified_trim(const struct verified *vf, uint32_t file, off_t *off, off_t *end,
 		*off = *end;
 }
 
-/* Skips pieces that were found only in part. */
+/* Returns the slot of a piece, which the piece now occupies. */
+static struct piece *
+verified_piece(struct verified *vf, uint32_t file, off_t off)
+{
+	struct piece *pc = &vf->vf_pieces[verified_slot(file, off)];
+
+	if (pc->pc_key != verified_key(file, off))
+		*pc = (struct piece){.pc_key = verified_key(file, off)};
+	return pc;
+}
+
+/* Sets *off to the start of the first piece that lies in the range as a whole.  Returns false if none does. */
+static bool
+verified_next(off_t *off, off_t end, off_t size)
+{
+	*off = offset_round_up(*off, VERIFIED_PIECE, end);
+	return *off < end && end <= LARGEST &&
+	       (*off + VERIFIED_PIECE <= end || end >= size);
+}
+
 void
 verified_note(struct verified *vf, uint32_t file, off_t off, off_t end,
     off_t size, uint64_t now)
 {
-	off_t next;
+	for (; verified_next(&off, end, size); off += VERIFIED_PIECE)
+		verified_piece(vf, file, off)->pc_at = now;
+}
 
-	if (end > LARGEST)
-		return;
-	off = offset_round_up(off, VERIFIED_PIECE, end);
-	for (; off < end; off = next) {
-		next = off + VERIFIED_PIECE;
-		if (next > end && end < size)
-			return;
-		vf->vf_pieces[verified_slot(file, off)] =
-		    (struct piece){verified_key(file, off), now};
+void
+verified_use(struct verified *vf, uint32_t file, off_t off, off_t end,
+    off_t size, uint64_t now)
+{
+	struct piece *pc;
+
+	for (; verified_next(&off, end, size); off += VERIFIED_PIECE) {
+		pc = verified_piece(vf, file, off);
+		pc->pc_again = now - pc->pc_used < VERIFIED_AGAIN;
+		pc->pc_used = now;
 	}
+}
+
+void
+verified_unuse(struct verified *vf, uint32_t file, off_t off, off_t end)
+{
+	struct piece *pc;
+
+	for (; off < end; off = offset_next(off, VERIFIED_PIECE, end)) {
+		pc = &vf->vf_pieces[verified_slot(file, off)];
+		if (pc->pc_key == verified_key(file, off))
+			pc->pc_used = 0;
+	}
+}
+
+bool
+verified_is_used(const struct verified *vf, uint32_t file, off_t off, off_t end,
+    uint64_t now)
+{
+	const struct piece *pc;
+
+	for (; off < end; off = offset_next(off, VERIFIED_PIECE, end)) {
+		pc = &vf->vf_pieces[verified_slot(file, off)];
+		if (off >= LARGEST || pc->pc_key != verified_key(file, off) ||
+		    !pc->pc_again || now - pc->pc_used >= VERIFIED_AGAIN)
+			return false;
+	}
+	return true;
 }

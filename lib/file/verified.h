@@ -6,6 +6,7 @@
 #ifndef LIB_FILE_VERIFIED_H
 #define LIB_FILE_VERIFIED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -32,5 +33,17 @@ void verified_trim(const struct verified *, uint32_t file, off_t *off,
  */
 void verified_note(struct verified *, uint32_t file, off_t off, off_t end,
     off_t size, uint64_t now);
+
+/*
+ * verified_use notes that all bytes of [off, end) were sent at the time `now`.  verified_is_used returns true if
+ * each piece of the range was sent whole twice or more, each time within VERIFIED_AGAIN of the time before, and
+ * the last time within VERIFIED_AGAIN of `now`.  verified_unuse forgets the uses of all pieces of the range.
+ */
+#define VERIFIED_AGAIN 250000 /* microseconds */
+void verified_use(struct verified *, uint32_t file, off_t off, off_t end,
+    off_t size, uint64_t now);
+void verified_unuse(struct verified *, uint32_t file, off_t off, off_t end);
+bool verified_is_used(
+    const struct verified *, uint32_t file, off_t off, off_t end, uint64_t now);
 
 #endif

@@ -24,8 +24,6 @@ path_uring_fetch(struct pw_send *s, off_t off, size_t len)
 		len = ASYNC_STEPS * step;
 		send_priv(s)->ss_asked = off + (off_t)len;
 	}
-	/* A completed fetch proves only that the last page of each step has arrived. */
-	file_priv(s->snd_file)->fp_each = true;
 	error = async_fetch(s->snd_loop, send_priv(s)->ss_own,
 	    &send_priv(s)->ss_waiter, s->snd_file->fil_fd, off, len, step);
 	return error == 0 ? 0 : send_fetch_by_pool(s, off, len);

@@ -129,6 +129,7 @@ prefetch_range(struct pw_send *s, off_t from, off_t end, send_fetch_f fetch)
 
 	reclaim_expect(pool_reclaim(s->snd_loop->lp_pool));
 	send_drop_acknowledged(s);
+	residency_unused(s->snd_file, from, end);
 	send_priv(s)->ss_from = from;
 	send_priv(s)->ss_asked = end;
 	send_pending_begin(s, prefetch_done);
@@ -323,17 +324,29 @@ prefetch_forget_ready(struct pw_send *s)
 	send_priv(s)->ss_full = false;
 }
 
-/* Returns the call that sends the next byte: one that sends from its pin, or else `call`. */
-static send_call_f
-prefetch_call(const struct pw_send *s, send_call_f call)
+/*
+ * Sends the bytes before `end`: from their pin, or else by `call`.  Copies in place of sendfile(2), which would wait
+ * for a page that is evicted after the check, or still in flight.
+ */
+static enum pw_send_status
+prefetch_send(struct pw_send *s, off_t end, send_call_f call)
 {
 	const struct pin *pn = send_priv(s)->ss_pin;
+	off_t off = s->snd_off;
+	enum pw_send_status status;
 
-	if (pins_copy(pn, s->snd_off) != NULL)
-		return send_from_copy;
-	if (pins_mapping(pn, s->snd_off) != NULL && send_can_map(s))
-		return send_from_mapping;
-	return call;
+	if (pins_copy(pn, off) != NULL)
+		return send_window(s, end, send_from_copy);
+	if (pins_mapping(pn, off) != NULL)
+		return send_window(
+		    s, end, send_can_map(s) ? send_from_mapping : call);
+	if (call != send_by_sendfile || s->snd_len == 0 || off >= end)
+		return send_window(s, end, call);
+	if (!residency_stays(s->snd_file, off, end))
+		call = send_copied;
+	status = send_window(s, end, call);
+	residency_used(s->snd_file, off, s->snd_off);
+	return status;
 }
 
 /* Sends the resident part of the next chunk.  Sets *missed if the next byte is not resident. */
@@ -367,7 +380,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	chunk = send_chunk_end(s);
 	if (send_priv(s)->ss_ready < chunk)
 		chunk = send_priv(s)->ss_ready;
-	return send_window(s, chunk, prefetch_call(s, call));
+	return prefetch_send(s, chunk, call);
 }
 
 /*

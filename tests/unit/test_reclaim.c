@@ -134,19 +134,32 @@ iterate(struct pw_loop *lp, uint64_t sleeps)
 
 /* What the loop had found resident was not: nothing that any loop found before holds. */
 static void
-a_sleep_for_a_page_ends_the_trust_in_checks(void **state)
+a_sleep_for_a_page_ends_the_quiet(void **state)
+{
+	struct fixture *fx = *state;
+
+	taken = 5;
+	assert_true(quiet_after_a_look(fx));
+	iterate(fx->fx_loop, 1);
+	assert_false(quiet(fx));
+}
+
+/* A slow disk reads for longer than a second. */
+static void
+a_read_in_flight_is_not_quiet(void **state)
 {
 	struct fixture *fx = *state;
 	struct reclaim *rc = fx->fx_pool->pl_reclaim;
 
-	iterate(fx->fx_loop, 0);
-	assert_true(reclaim_is_trusted(rc, clock_now()));
-	iterate(fx->fx_loop, 1);
-	assert_false(reclaim_is_trusted(rc, clock_now()));
+	taken = 5;
+	assert_true(quiet_after_a_look(fx));
+	reclaim_read_begins(rc);
+	usleep(SECOND + SECOND / 10);
+	look(fx);
 	assert_false(quiet(fx));
-	iterate(fx->fx_loop, 0);
-	assert_false(reclaim_is_trusted(rc, clock_now() + 9000000));
-	assert_true(reclaim_is_trusted(rc, clock_now() + 10000001));
+	reclaim_read_ends(rc);
+	usleep(SECOND + SECOND / 10);
+	assert_true(quiet_after_a_look(fx));
 }
 
 /* What was known long ago says nothing of now. */
@@ -212,7 +225,8 @@ main(void)
 	    TEST(not_quiet_after_the_counters_changed),
 	    TEST(a_fetch_reads_the_counters),
 	    TEST(a_fetch_ends_the_quiet),
-	    TEST(a_sleep_for_a_page_ends_the_trust_in_checks),
+	    TEST(a_sleep_for_a_page_ends_the_quiet),
+	    TEST(a_read_in_flight_is_not_quiet),
 	    TEST(without_a_recent_read_the_state_is_unknown),
 	    TEST(unreadable_counters_leave_the_state_unknown),
 	    TEST(the_queue_of_reclaim_is_in_no_statistics),

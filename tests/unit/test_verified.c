@@ -149,12 +149,57 @@ a_large_file_evicts_older_pieces(void **state)
 	verified_destroy(&vf);
 }
 
+static void
+piece_is_in_use_after_two_uses_in_a_row(void **state)
+{
+	const uint64_t begin = 10 * (uint64_t)VERIFIED_AGAIN;
+	uint64_t now = begin;
+	uint32_t file;
+	struct verified *vf = create(&file);
+
+	(void)state;
+	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
+	assert_false(verified_is_used(vf, file, 0, PIECE, now));
+	now += VERIFIED_AGAIN - 1;
+	/* a part of a piece does not count */
+	verified_use(vf, file, 0, 2 * PIECE - 1, SIZE, now);
+	assert_true(verified_is_used(vf, file, 1, PIECE, now));
+	assert_false(verified_is_used(vf, file, 1, PIECE + 1, now));
+	verified_note(vf, file, 0, PIECE, SIZE, now);
+	assert_true(
+	    verified_is_used(vf, file, 0, PIECE, now + VERIFIED_AGAIN - 1));
+	assert_false(
+	    verified_is_used(vf, file, 0, PIECE, now + VERIFIED_AGAIN));
+	verified_use(vf, file, 0, PIECE, SIZE, now + VERIFIED_AGAIN);
+	assert_false(
+	    verified_is_used(vf, file, 0, PIECE, now + VERIFIED_AGAIN));
+	verified_destroy(&vf);
+}
+
+static void
+fetched_pieces_are_not_in_use(void **state)
+{
+	const uint64_t now = 10 * (uint64_t)VERIFIED_AGAIN;
+	uint32_t file;
+	struct verified *vf = create(&file);
+
+	(void)state;
+	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
+	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
+	verified_unuse(vf, file, PIECE - 1, PIECE);
+	assert_false(verified_is_used(vf, file, 0, PIECE, now));
+	assert_true(verified_is_used(vf, file, PIECE, 2 * PIECE, now));
+	verified_destroy(&vf);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(only_unverified_pieces_are_left),
 	    cmocka_unit_test(expired_pieces_are_left),
+	    cmocka_unit_test(piece_is_in_use_after_two_uses_in_a_row),
+	    cmocka_unit_test(fetched_pieces_are_not_in_use),
 	    cmocka_unit_test(a_part_of_a_piece_is_not_remembered),
 	    cmocka_unit_test(pieces_of_files_are_kept_apart),
 	    cmocka_unit_test(a_large_file_evicts_older_pieces),
