@@ -20,6 +20,7 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,22 @@ os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
 	return 0;
 }
 
+/*
+ * Returns true if the socket has no space.  After that the kernel reports an event once the socket has
+ * space again.
+ */
+static bool
+linux_is_full(int sock)
+{
+	struct pollfd pfd = {.fd = sock, .events = POLLOUT};
+
+	return poll(&pfd, 1, 0) == 0;
+}
+
+/*
+ * Nearly always sends less than len because the socket is full.  To find that by another sendfile(2) would
+ * look up pages that are not sent, which takes ten times as long as poll(2).
+ */
 int
 os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
 {
@@ -79,7 +96,7 @@ os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
 	if (n == -1)
 		return -errno;
 	*sent = (size_t)n;
-	return 0;
+	return n > 0 && (size_t)n < len && linux_is_full(sock) ? -EAGAIN : 0;
 }
 
 long

@@ -17,7 +17,7 @@
 
 /*
  * Send memory, or a range of a file, to a non-blocking socket.  Set *sent to the bytes that the kernel
- * accepted, also on an error (FreeBSD reports both).  If `more` is true, the kernel may delay a partial
+ * accepted, also on an error: -EAGAIN means that the socket is full.  If `more` is true, the kernel may delay a partial
  * segment, since more data follows at once.  Return 0 or -errno.
  */
 int os_send(int sock, const void *mem, size_t len, bool more, size_t *sent);
