@@ -632,8 +632,9 @@ struct pw_sink {
  *    true.
  * 4. One pure function counts the bytes of all paths (lib/send/account.h).
  * 5. If the file shrinks, or its size or modification time differs after its
- *    last byte was read, the transmission fails with PW_SEND_ERROR and -ESTALE
- *    before the last byte is sent.  With snd_grows, a larger size is no error.
+ *    last byte was read, or just before the call that sends the last byte without
+ *    waiting, the transmission fails with PW_SEND_ERROR and -ESTALE before the
+ *    last byte is sent.  With snd_grows, a larger size is no error.
  *    The caller must then close the connection, and never pad the response.
  * 6. Queues are bounded.  If the device's queue is full, a new transmission is
  *    refused (-EAGAIN, counted).  A transmission that has begun is always

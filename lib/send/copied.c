@@ -170,6 +170,10 @@ send_from_copy(struct pw_send *s, size_t len, size_t *sent)
 	    s->snd_more || (off_t)len < s->snd_len, sent);
 }
 
+/*
+ * Sends resident bytes to the last one in one call, just after the check: to copy the last byte takes
+ * three calls and a packet more.
+ */
 int
 send_by_sendfile(struct pw_send *s, size_t len, size_t *sent)
 {
@@ -178,7 +182,12 @@ send_by_sendfile(struct pw_send *s, size_t len, size_t *sent)
 
 	if (pages == 0 || s->snd_mem_len > 0)
 		return send_copied(s, len, sent);
-	error = os_sendfile(
-	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, pages, sent);
+	if (s->snd_path->path_prefetches)
+		pages = len;
+	*sent = 0;
+	error = send_check(s, pages);
+	if (error == 0)
+		error = os_sendfile(
+		    s->snd_sock, s->snd_file->fil_fd, s->snd_off, pages, sent);
 	return send_is_refused(s, error) ? send_copied(s, len, sent) : error;
 }

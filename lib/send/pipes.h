@@ -13,7 +13,7 @@
 #include <sys/queue.h>
 
 #define PIPES_SPLICE ((size_t)128 << 10) /* size of a pipe of the path splice */
-/* size of a pipe for mappings, bytes; its 256 slots hold the pages of SEND_CHUNK_MAX and one more */
+/* size of a pipe for mappings, bytes; its 256 slots hold 256 pages */
 #define PIPES_MAPPED ((size_t)1 << 20)
 
 struct pipe {

@@ -298,17 +298,20 @@ prefetch_was_sent_by_pool(struct pw_send *s)
 }
 
 /*
- * Limits the chunk where sockets and pages share a memory limit: allocating for the socket may evict
- * pages of the chunk, but not the SEND_CHUNK_HELD bytes to which sendfile(2) has references by then.
- * Returns true if the chunk was limited.
+ * Limits the chunk while the kernel evicts pages, which may be those of the chunk.  Limits it more where
+ * sockets and pages share a memory limit: allocating for the socket may evict pages of the chunk, but
+ * not the SEND_CHUNK_HELD bytes to which sendfile(2) has references by then.  Then returns true.
  */
 static bool
 prefetch_hold_chunk(struct pw_send *s, send_call_f call)
 {
 	struct pw_pool *pl = s->snd_loop->lp_pool;
 
-	if (!pool_sockets(pl) || call != send_by_sendfile ||
-	    quiet_ask(pl, clock_now()))
+	if (quiet_ask(pl, clock_now()))
+		return false;
+	if (send_priv(s)->ss_chunk > SEND_CHUNK_LESS)
+		send_priv(s)->ss_chunk = SEND_CHUNK_LESS;
+	if (!pool_sockets(pl) || call != send_by_sendfile)
 		return false;
 	send_priv(s)->ss_chunk =
 	    SEND_CHUNK_HELD - (size_t)(s->snd_off % (off_t)os_page_size());

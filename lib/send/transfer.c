@@ -186,6 +186,16 @@ send_limited(const struct pw_send *s, uint64_t bytes)
 	return s->snd_limit > 0 && s->snd_limit < bytes ? s->snd_limit : bytes;
 }
 
+/* Returns ss_chunk, or SEND_CHUNK_LESS for bytes that are copied, and for a path that checks no residency. */
+static size_t
+transfer_chunk(const struct pw_send *s)
+{
+	size_t chunk = send_priv(s)->ss_chunk;
+	bool less = sink_copies(s) || !s->snd_path->path_prefetches;
+
+	return less && chunk > SEND_CHUNK_LESS ? SEND_CHUNK_LESS : chunk;
+}
+
 /*
  * Ends the chunk at ss_asked, since bytes behind ss_asked may be in flight, but not before ss_offered,
  * since a sink may send all bytes that it was offered.
@@ -197,8 +207,7 @@ send_chunk_end(const struct pw_send *s)
 
 	if (s->snd_off < send_priv(s)->ss_asked && send_priv(s)->ss_asked < end)
 		end = send_priv(s)->ss_asked;
-	end = offset_add(
-	    s->snd_off, send_limited(s, send_priv(s)->ss_chunk), end);
+	end = offset_add(s->snd_off, send_limited(s, transfer_chunk(s)), end);
 	return send_priv(s)->ss_offered > end ? send_priv(s)->ss_offered : end;
 }
 
@@ -262,35 +271,39 @@ transfer_send_some(
 }
 
 /*
- * Doubles the chunk if all of it was sent, and halves it if the socket was full: a writable socket has
- * a third of its buffer free.  A destination that has accepted nothing yet may be a sink that waits.
+ * Doubles the chunk if all of it was sent, and halves it if the socket accepted less than a quarter: all of
+ * a chunk is checked before it is sent.  `begin` and `end` are what snd_sent was before the step and what it
+ * would be after the whole chunk.  A destination that has accepted nothing yet may be a sink that waits.
  */
 static void
-transfer_fit_chunk(struct pw_send *s, enum account_next next, uint64_t end)
+transfer_fit_chunk(
+    struct pw_send *s, enum account_next next, uint64_t begin, uint64_t end)
 {
+	size_t *chunk = &send_priv(s)->ss_chunk;
+
 	if (next == ACCOUNT_CALL && s->snd_sent >= end &&
-	    send_priv(s)->ss_chunk < SEND_CHUNK_MAX)
-		send_priv(s)->ss_chunk *= 2;
+	    *chunk < SEND_CHUNK_MAX)
+		*chunk *= 2;
 	else if (next == ACCOUNT_FULL && s->snd_sent > 0 &&
-		 send_priv(s)->ss_chunk > SEND_CHUNK)
-		send_priv(s)->ss_chunk /= 2;
+		 s->snd_sent - begin < *chunk / 4 && *chunk > SEND_CHUNK)
+		*chunk /= 2;
 }
 
 enum pw_send_status
 send_window(struct pw_send *s, off_t file_end, send_call_f call)
 {
 	enum account_next next = ACCOUNT_CALL;
-	uint64_t end = s->snd_sent + send_priv(s)->ss_chunk;
+	uint64_t begin = s->snd_sent, end = begin + transfer_chunk(s);
 
 	if (s->snd_mem_len < SEND_HEAD)
 		end += s->snd_mem_len;
-	end = s->snd_sent + send_limited(s, end - s->snd_sent);
+	end = begin + send_limited(s, end - begin);
 	if (s->snd_mem_len == 0 && s->snd_len == 0)
 		return PW_SEND_DONE;
 	while (next == ACCOUNT_CALL && s->snd_sent < end &&
 	       (s->snd_mem_len > 0 || s->snd_off < file_end))
 		next = transfer_send_some(
 		    s, file_end, (size_t)(end - s->snd_sent), call);
-	transfer_fit_chunk(s, next, end);
+	transfer_fit_chunk(s, next, begin, end);
 	return send_status(next);
 }

@@ -21,7 +21,7 @@
 
 static const struct sum loop_sums[] = {
     LOOPS("pagewise_shares_resident_total", ls_resident,
-	"Chunks of files (up to 512 KiB) that were in the page cache when the "
+	"Chunks of files (up to 2 MiB) that were in the page cache when the "
 	"server was about to send them."),
     LOOPS("pagewise_windows_missed_total", ls_missed,
 	"Windows that a request waited for, because they were not in the page "

@@ -22,7 +22,7 @@ from hot import Hot
 pytestmark = pytest.mark.needs("strace")
 
 SIZE = 2 * t.MIB + 3
-TAIL = SIZE % (512 * t.KIB)  # behind the last chunk: is copied, and the file compared before it is sent
+TAIL = SIZE % (512 * t.KIB)  # behind the last window: is copied, and the file compared before it is sent
 HEAP_FILES, HEAP_SIZE = 60, 60000  # more than glibc gives a thread at first, 132 KiB
 
 READS = {"read", "pread64", "readv", "preadv", "preadv2", "mmap", "splice", "copy_file_range"}

@@ -15,13 +15,13 @@
 
 #define PAGE	((off_t)4 * KIB) /* where nothing but RWF_NOWAIT can be asked */
 #define SIZE	(4 * SHARE)
+#define MOST	(16 * SHARE)
 #define HELD	((off_t)64 * KIB)
 #define NOWHERE ((off_t)1 << 40)
 
 /* What RWF_NOWAIT finds in the page cache: SIZE bytes without those from hole on, and without the page at flying. */
 static struct {
-	/* reads of one or two bytes: residency checks, and the copy of a range's last byte */
-	unsigned questions;
+	unsigned questions; /* reads of one or two bytes: residency checks */
 	off_t hole;
 	off_t flying;
 } fake = {.hole = NOWHERE, .flying = NOWHERE};
@@ -45,6 +45,28 @@ preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
 	if (flags != 0 && one.iov_len > (size_t)(refused - off))
 		one.iov_len = (size_t)(refused - off);
 	return preadv(fd, &one, 1, off);
+}
+
+static pthread_t loop_thread;
+static unsigned sent_by_loop;
+
+/* In place of the C library's: who sends? */
+ssize_t
+sendfile(int out, int in, off_t *off, size_t len)
+{
+	sent_by_loop += pthread_equal(pthread_self(), loop_thread) != 0;
+	return syscall(SYS_sendfile, out, in, off, len);
+}
+
+static bool quiet; /* the kernel evicts nothing */
+
+bool __wrap_reclaim_is_quiet(struct reclaim *, uint64_t);
+
+bool
+__wrap_reclaim_is_quiet(struct reclaim *rc, uint64_t now)
+{
+	(void)rc, (void)now;
+	return quiet;
 }
 
 /* Asked by RWF_NOWAIT alone, everywhere; nothing is known of it yet. */
@@ -112,29 +134,93 @@ static void
 a_chunk_adapts_to_the_socket(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 16 * SHARE);
-	const size_t smaller[] = {2 * SHARE, SHARE, SHARE};
+	struct pw_file *file = new_file(fx, "f", 2 * MOST);
 	const size_t larger[] = {2 * SHARE, 4 * SHARE};
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
+	size_t i, chunk, taken;
 
 	wire_narrow(&wr);
 	start(&xf, "blocking", fx, &wr, file);
-	assert_int_equal(send_priv(&xf.xf_send)->ss_chunk, 4 * SHARE);
-	for (i = 0; i < COUNT(smaller); i++) {
+	chunk = send_priv(&xf.xf_send)->ss_chunk;
+	assert_int_equal(chunk, MOST);
+	for (i = 0; i < 8; i++) {
+		taken = xf.xf_send.snd_sent;
+		sent_by_loop = 0;
 		assert_int_equal(xfer_step(&xf), PW_SEND_WANT_WRITE);
-		assert_int_equal(send_priv(&xf.xf_send)->ss_chunk, smaller[i]);
+		/* Nothing is tried in vain. */
+		assert_int_equal(sent_by_loop, 1);
+		taken = xf.xf_send.snd_sent - taken;
+		if (chunk > SHARE && taken < chunk / 4)
+			chunk /= 2;
+		assert_int_equal(send_priv(&xf.xf_send)->ss_chunk, chunk);
 		wire_flush(&wr);
 	}
+	assert_true(chunk < MOST);
 	wire_close(&wr);
 	wire_wide(&wr);
 	xf.xf_send.snd_sock = wr.wr_sock;
+	send_priv(&xf.xf_send)->ss_chunk = SHARE;
 	for (i = 0; i < COUNT(larger); i++) {
 		assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
 		assert_int_equal(send_priv(&xf.xf_send)->ss_chunk, larger[i]);
 		wire_read(&wr);
 	}
+	end(&xf, &wr, file);
+}
+
+/* Pages that may be evicted while they are sent, and copies, which take longer, go in smaller chunks. */
+static void
+resident_file_is_sent_by_one_call_while_nothing_is_evicted(void **state)
+{
+	static const struct {
+		bool quiet;
+		off_t sent;
+	} cases[] = {{true, MOST - 1}, {false, 4 * SHARE}};
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", MOST - 1);
+	struct wire wr;
+	struct xfer xf;
+	size_t i;
+
+	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
+	for (i = 0; i < COUNT(cases); i++) {
+		quiet = cases[i].quiet;
+		wire_wide(&wr);
+		start(&xf, "nodiskio", fx, &wr, file);
+		sent_by_loop = 0;
+		xfer_step(&xf);
+		assert_int_equal(xf.xf_send.snd_sent, cases[i].sent);
+		assert_int_equal(sent_by_loop, 1);
+		wire_read(&wr);
+		assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+		assert_int_equal(wr.wr_len, MOST - 1);
+		pw_send_finish(&xf.xf_send);
+		wire_close(&wr);
+	}
+	quiet = false;
+	pw_file_unref(&file);
+}
+
+/* Not even the bytes before the last one. */
+static void
+file_that_has_changed_is_not_sent_by_its_last_call(void **state)
+{
+	const struct timespec other[2] = {{1000, 0}, {1000, 0}};
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct wire wr;
+	struct xfer xf;
+
+	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
+	wire_wide(&wr);
+	start(&xf, "nodiskio", fx, &wr, file);
+	assert_int_equal(utimensat(AT_FDCWD, path_in(fx, "f"), other, 0), 0);
+	sent_by_loop = 0;
+	assert_int_equal(xfer_step(&xf), PW_SEND_ERROR);
+	assert_int_equal(xf.xf_send.snd_error, -ESTALE);
+	assert_int_equal(xf.xf_send.snd_sent, 0);
+	assert_int_equal(sent_by_loop, 0);
 	end(&xf, &wr, file);
 }
 
@@ -351,27 +437,6 @@ a_missing_chunk_is_not_checked_again_at_once(void **state)
 	}
 }
 
-static pthread_t loop_thread;
-static unsigned sent_by_loop;
-static bool always_quiet; /* if false, reclaim_is_quiet decides */
-
-bool __real_reclaim_is_quiet(struct reclaim *, uint64_t);
-bool __wrap_reclaim_is_quiet(struct reclaim *, uint64_t);
-
-bool
-__wrap_reclaim_is_quiet(struct reclaim *rc, uint64_t now)
-{
-	return always_quiet || __real_reclaim_is_quiet(rc, now);
-}
-
-/* In place of the C library's: who sends? */
-ssize_t
-sendfile(int out, int in, off_t *off, size_t len)
-{
-	sent_by_loop += pthread_equal(pthread_self(), loop_thread) != 0;
-	return syscall(SYS_sendfile, out, in, off, len);
-}
-
 /* Returns how often the loop calls sendfile(2) for the file. */
 static unsigned
 sendfiles_for(struct fixture *fx, struct pw_file *file)
@@ -400,9 +465,9 @@ only_pages_that_stay_are_sent_by_sendfile(void **state)
 
 	skip_unless(fx, NEED_LOCK | NEED_EXACT);
 	file = new_file(fx, "f", SIZE);
-	always_quiet = true;
+	quiet = true;
 	assert_true(sendfiles_for(fx, file) > 0);
-	always_quiet = false;
+	quiet = false;
 	assert_int_equal(sendfiles_for(fx, file), 0);
 	/* used again and again, each time soon */
 	while (sendfiles_for(fx, file) == 0)
@@ -424,7 +489,6 @@ a_repeatedly_evicted_chunk_is_sent_by_the_pool(void **state)
 	const char *why;
 	size_t i;
 
-	loop_thread = pthread_self();
 	leave_no_room_for_pins(fx);
 	for (i = 0; i < COUNT(asking); i++) {
 		if (pw_send_probe(pw_send_path(asking[i]), &why) != 0)
@@ -490,6 +554,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(a_head_is_sent_with_the_first_chunk),
 	    TEST(a_chunk_adapts_to_the_socket),
+	    TEST(resident_file_is_sent_by_one_call_while_nothing_is_evicted),
+	    TEST(file_that_has_changed_is_not_sent_by_its_last_call),
 	    TEST(a_chunk_cut_by_its_window_does_not_grow),
 	    TEST(a_chunk_ends_with_the_fetched_data),
 	    TEST(a_chunk_is_held_memory_where_sockets_evict),
@@ -504,5 +570,6 @@ main(void)
 	};
 
 	stay_on_one_cpu();
+	loop_thread = pthread_self();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
