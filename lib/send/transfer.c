@@ -191,7 +191,10 @@ static size_t
 transfer_chunk(const struct pw_send *s)
 {
 	size_t chunk = send_priv(s)->ss_chunk;
-	bool less = sink_copies(s) || !s->snd_path->path_prefetches;
+	bool less = sink_copies(s) || !s->snd_path->path_prefetches ||
+		    s->snd_mem_len >= SEND_HEAD ||
+		    (s->snd_len > 0 &&
+			device_copies(file_priv(s->snd_file)->fp_device));
 
 	return less && chunk > SEND_CHUNK_LESS ? SEND_CHUNK_LESS : chunk;
 }

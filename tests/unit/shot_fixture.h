@@ -140,6 +140,8 @@ step(struct shot *sh)
 	struct pw_send *s = &sh->sh_xfer.xf_send;
 	unsigned done = sh->sh_xfer.xf_done;
 	uint64_t before = s->snd_sent;
+	uint64_t most =
+	    s->snd_mem_len >= SEND_HEAD ? SHARE_MOST : share_most(s);
 	bool waited = sh->sh_waited;
 	enum pw_send_status status = pw_send_step(s);
 
@@ -150,7 +152,7 @@ step(struct shot *sh)
 		return status;
 	RULE(sh, fake.fk_wrong == NULL);
 	RULE(sh, s->snd_sent == fake.fk_len);
-	RULE(sh, s->snd_sent - before <= SHARE_MOST);
+	RULE(sh, s->snd_sent - before <= most);
 	RULE(sh, (status == PW_SEND_DONE) == (fake.fk_len == fake.fk_total));
 	RULE(sh, status != PW_SEND_WANT_WRITE || fake.fk_refused);
 	RULE(sh, status != PW_SEND_AGAIN || !fake.fk_refused);
