@@ -61,7 +61,7 @@ reclaim_destroy(struct reclaim **rcp)
 
 /*
  * Reads the counters.  `now` is a time before the read, so that the counters never seem newer than they
- * are.
+ * are.  The first read counts as a change, since it does not tell what was reclaimed before it.
  */
 static void
 reclaim_read(struct reclaim *rc, uint64_t now)
@@ -70,7 +70,7 @@ reclaim_read(struct reclaim *rc, uint64_t now)
 
 	if (taken < 0)
 		return;
-	if (taken != rc->rc_taken && rc->rc_taken >= 0)
+	if (taken != rc->rc_taken)
 		atomic_store(&rc->rc_moved, now);
 	rc->rc_taken = taken;
 	atomic_store(&rc->rc_looked, now);
