@@ -318,13 +318,16 @@ prefetch_hold_chunk(struct pw_send *s, send_call_f call)
 	return true;
 }
 
-/* Forgets a residency check that is older than RESIDENCY_HOLDS. */
+/*
+ * Forgets a residency check that is older than RESIDENCY_HOLDS, since the socket was full, or the last step sent
+ * a part of the chunk and the loop has served other connections since.
+ */
 static void
 prefetch_forget_ready(struct pw_send *s)
 {
-	if (clock_now() - send_priv(s)->ss_ready_at > RESIDENCY_HOLDS)
+	if (send_priv(s)->ss_ready > s->snd_off &&
+	    clock_now() - send_priv(s)->ss_ready_at > RESIDENCY_HOLDS)
 		send_priv(s)->ss_ready = -1;
-	send_priv(s)->ss_full = false;
 }
 
 /*
@@ -359,8 +362,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	bool held, pinned = send_priv(s)->ss_pin != NULL;
 	off_t chunk;
 
-	if (send_priv(s)->ss_full)
-		prefetch_forget_ready(s);
+	prefetch_forget_ready(s);
 	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off &&
 	    prefetch_may_be_pinned(s))
 		send_priv(s)->ss_ready = prefetch_pinned_end(s);
@@ -481,7 +483,6 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 		prefetch_progressed(s);
 	if (status == PW_SEND_AGAIN && send_was_refused(s))
 		return send_by_pool(s);
-	send_priv(s)->ss_full = status == PW_SEND_WANT_WRITE;
 	if (send_priv(s)->ss_holder != NULL) {
 		send_room_settle(s, status == PW_SEND_WANT_WRITE);
 		if (fetch == send_fetch_by_pool)

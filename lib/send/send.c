@@ -123,7 +123,7 @@ pw_send_start(struct pw_send *s)
 	send_priv(s)->ss_backed_off = false;
 	send_priv(s)->ss_short = send_priv(s)->ss_granted =
 	    send_priv(s)->ss_follows = false;
-	send_priv(s)->ss_joins = send_priv(s)->ss_full = false;
+	send_priv(s)->ss_joins = false;
 	send_priv(s)->ss_holder = NULL;
 	send_priv(s)->ss_ahead = NULL;
 	send_priv(s)->ss_pin = NULL;

@@ -42,7 +42,6 @@ struct send_private {
 	bool ss_short;	    /* true if the window was evicted unsent */
 	unsigned char ss_how; /* method of reading windows, an enum fetch_how */
 	bool ss_direct;	      /* true if the last window was read direct */
-	bool ss_full;	      /* true if the last step found the socket full */
 	bool ss_granted;      /* true if the budget for ss_wanted was granted */
 	bool ss_follows;      /* true if the next window is resident */
 	unsigned char ss_wait; /* cause of the last wait, an enum send_wait */
