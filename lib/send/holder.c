@@ -92,31 +92,40 @@ holder_taken_by_client(const struct pw_send *s)
 	return s->snd_sent > n ? s->snd_sent - n : 0;
 }
 
-/*
- * Returns false while the transmission is pending, while windows are fetched ahead, and if its path keeps
- * the pages locked.
- */
+/* Returns false while windows are fetched ahead, and if the transmission's path keeps the pages locked. */
 static bool
 holder_can_yield(const struct pw_send *s)
 {
-	return !s->snd_pending && send_priv(s)->ss_ahead == NULL &&
+	return send_priv(s)->ss_ahead == NULL &&
 	       (!s->snd_path->path_locks || sink_copies(s));
+}
+
+/*
+ * Returns true if the client has taken nothing since the last look.  Does not look at a pending transmission: its
+ * client may have nothing to take, and its socket may have been taken back and closed.
+ */
+static bool
+holder_has_stalled(struct holder *hd)
+{
+	uint64_t before = hd->hd_taken;
+
+	if (hd->hd_send->snd_pending)
+		return false;
+	hd->hd_taken = holder_taken_by_client(hd->hd_send);
+	return hd->hd_taken == before && holder_can_yield(hd->hd_send);
 }
 
 struct pw_send *
 holder_stalled(struct pw_loop *lp, uint64_t now_us, unsigned *looks)
 {
 	struct holder *hd;
-	uint64_t taken;
 
 	for (; *looks > 0; --*looks) {
 		hd = TAILQ_FIRST(&lp->lp_holders);
 		if (hd == NULL || now_us < hd->hd_progress + HOLDER_STALLED)
 			return NULL;
-		taken = holder_taken_by_client(hd->hd_send);
-		if (taken == hd->hd_taken && holder_can_yield(hd->hd_send))
+		if (holder_has_stalled(hd))
 			return hd->hd_send;
-		hd->hd_taken = taken;
 		holder_progressed(lp, hd, now_us);
 	}
 	return NULL;
