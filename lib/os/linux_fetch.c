@@ -249,7 +249,7 @@ os_pagemap_open(void)
 }
 
 /*
- * Reads the mapping, and puts one of its pages into a new pipe.  Returns false if the pages do not
+ * Reads the mapping, and puts one of its pages into a new pipe.  Returns false if the pages do not then
  * all belong to one folio, or if a call fails.
  */
 static bool
@@ -261,10 +261,11 @@ linux_fetch_hold(char *map, size_t len, int pagemap, int *held)
 
 	if (pagemap == -1 || len != OS_FOLIO ||
 	    madvise(map, len, MADV_POPULATE_READ) == -1 ||
-	    linux_fetch_huge(pagemap, map, len) != (ssize_t)len ||
 	    pipe2(fds, O_CLOEXEC) == -1)
 		return false;
-	yes = vmsplice(fds[1], &iov, 1, 0) == 1;
+	/* Before the pipe has a page, the kernel can still evict the folio. */
+	yes = vmsplice(fds[1], &iov, 1, 0) == 1 &&
+	      linux_fetch_huge(pagemap, map, len) == (ssize_t)len;
 	close(fds[1]);
 	if (yes)
 		*held = fds[0];
