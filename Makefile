@@ -15,6 +15,7 @@
 ##   scan-tls     testssl.sh and sslyze against each profile: build/scan (5 minutes)
 ##   judges       suites that others wrote, a line each; NGINX_TESTS=DIR TLSFUZZER=DIR: these
 ##                checkouts too; ARGS="--page FILE": the table (15 minutes)
+##   sim          the library in a simulated world, from seeds: SEED=N repeats one (tests/sim/world.h)
 ##   soak         everything at once for SOAK_MINUTES, all bytes verified: build/soak/report.md
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
@@ -69,6 +70,7 @@
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
 ##   test: PYTEST_ARGS="-k range" SANITIZERS="asan tsan": with the first of them
 ##         everything, with the second what is about the server; or one of them alone
+##   sim:  SIM_SECONDS=60 of the processor, SIM_BUILD=obj (asan), ARGS="--first N": other seeds
 ##   soak: SOAK_MINUTES=30 SOAK_BUILD=obj (asan, tsan) ARGS="--seed 1 --tls --http2"
 ##   test-freebsd: KERNEL=FILE ARGS="--cpus 2 --only 'sink adopt'" FREEBSD_ROOT=DIR: another compiler
 ##   lossless: LOSSLESS_SECONDS=60 for each signal, ARGS="--every 2"

@@ -43,6 +43,7 @@ check:
 	@sh conf/install-deps.sh build check
 	@+$(SUBMAKE) WERROR=1 SANITIZERS=asan asan unit lint-clang-format lint-names lint-messages lint-programs
 	@$(PYTHON) tests/rooms build/asan
+	@+$(if $(filter linux,$(OS)),$(SUBMAKE) WERROR=1 sim-check)
 	@$(PYTHON) tests/run --check $(filter build/asan/%,$(UNIT) $(FUZZ)) -- $(PYTEST_ARGS)
 
 # The debug build: sanitizers take too long there.
@@ -132,3 +133,23 @@ lossless:
 	@+$(SUBMAKE) build/$(SOAK_BUILD)/pagewise
 	@exec $(PYTHON) tests/soak/lossless.py --seconds $(LOSSLESS_SECONDS) \
 	    --binary build/$(SOAK_BUILD)/pagewise $(ARGS)
+
+# A simulated world for the library's objects as they ship: tests/sim/world.h.
+SIM_C := $(wildcard tests/sim/*.c)
+SIM_O = $(SIM_C:%.c=build/$(1)/%.o)
+define sim
+build/$(1)/sim: $(SIM_O) $(LIB_C:%.c=build/$(1)/%.o)
+	$$(call say,LD)$$(CC) -nostdlib -r -o $$@.o $$$$(nm $(SIM_O) | sed -n 's/.* T __wrap_/-Wl,--wrap=/p') \
+	    $(LIB_C:%.c=build/$(1)/%.o)
+	@$$(CC) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LINK_$(1)) $$(LDFLAGS) -o $$@ $(SIM_O) $$@.o $$(LIB_LIBS) -pthread
+endef
+$(foreach f,obj asan,$(eval $(call sim,$(f))))
+SIM_BUILD = obj
+SIM_SECONDS = 60
+sim: build/$(SIM_BUILD)/sim
+	@$< $(if $(SEED),--seed $(SEED),--seconds $(SIM_SECONDS)) $(ARGS)
+# The same seeds each time, and others.
+sim-check: build/obj/sim
+	@$< --no-table --seconds 10
+	@$< --no-table --seconds 10 --first $$(od -An -N4 -tu4 /dev/urandom)
+.PHONY: sim sim-check
