@@ -360,6 +360,7 @@ static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 {
 	bool held, pinned = send_priv(s)->ss_pin != NULL;
+	uint64_t now;
 	off_t chunk;
 
 	prefetch_forget_ready(s);
@@ -371,6 +372,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 		if (*missed)
 			return PW_SEND_PENDING;
 		held = prefetch_hold_chunk(s, call);
+		now = clock_now();
 		*missed = (pinned && send_check_spoils(s)) ||
 			  !prefetch_is_resident(s);
 		if (*missed)
@@ -380,7 +382,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 			return send_window(s, s->snd_off, call);
 		completion_count(s->snd_loop, COUNTED_RESIDENT);
 		send_priv(s)->ss_ready = send_chunk_end(s);
-		send_priv(s)->ss_ready_at = clock_now();
+		send_priv(s)->ss_ready_at = now;
 	}
 	chunk = send_chunk_end(s);
 	if (send_priv(s)->ss_ready < chunk)

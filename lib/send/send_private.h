@@ -30,7 +30,7 @@ struct send_private {
 	/* device_ended at ss_since or the last pw_send_stuck */
 	unsigned long ss_ended;
 	off_t ss_ready; /* end of the bytes known to be resident, or -1 */
-	/* time of the check that set ss_ready, microseconds */
+	/* time before the check that set ss_ready, microseconds */
 	uint64_t ss_ready_at;
 	/* start of the window requested last; before the first one, snd_off of pw_send_start */
 	off_t ss_from;
