@@ -11,6 +11,10 @@
 
 #include <linux/sockios.h>
 
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
 #include "tests/sim/kernel.h"
 #include "tests/sim/wrap.h"
 
@@ -21,9 +25,10 @@ struct map {
 	size_t ma_len;
 	struct inode *ma_inode;
 	off_t ma_off;
-	bool ma_huge, ma_locks;
+	bool ma_huge;
 	struct mapped {
-		bool mp_there, mp_locked;
+		bool mp_there, mp_locked; /* it keeps its page */
+		bool mp_locks;		  /* a page that comes is locked */
 		uint32_t mp_epoch;
 	} * ma_pages;
 };
@@ -121,9 +126,21 @@ map_forget(struct map *ma, size_t i)
 		pg->pg_maps--;
 	if (ma->ma_pages[i].mp_locked && pg != NULL)
 		page_let_go(pg, ma->ma_pages[i].mp_epoch);
-	if (ma->ma_pages[i].mp_locked)
-		locked -= PAGE;
-	ma->ma_pages[i] = (struct mapped){0};
+	ma->ma_pages[i].mp_there = ma->ma_pages[i].mp_locked = false;
+}
+
+static void
+map_unlock(struct map *ma, size_t i)
+{
+	map_forget(ma, i);
+	locked -= ma->ma_pages[i].mp_locks ? PAGE : 0;
+	ma->ma_pages[i].mp_locks = false;
+}
+
+static size_t
+map_index(const struct map *ma, const void *addr)
+{
+	return (size_t)((const char *)addr - ma->ma_addr) / PAGE;
 }
 
 WRAP(int, munmap, (void *addr, size_t len))
@@ -140,7 +157,7 @@ WRAP(int, munmap, (void *addr, size_t len))
 		world_fail(
 		    "%s unmaps a part of a mapping", task_name(world_me));
 	for (i = 0; i < (len + PAGE - 1) / PAGE; i++)
-		map_forget(ma, i);
+		map_unlock(ma, i);
 	munmap(addr, len);
 	free(ma->ma_pages);
 	in = ma->ma_inode;
@@ -169,11 +186,11 @@ map_fault(struct map *ma, size_t i)
 		return 0;
 	map_forget(ma, i);
 	pg->pg_maps++;
-	ma->ma_pages[i] = (struct mapped){true, ma->ma_locks, pg->pg_epoch};
-	if (ma->ma_locks) {
+	ma->ma_pages[i].mp_there = true;
+	ma->ma_pages[i].mp_locked = ma->ma_pages[i].mp_locks;
+	ma->ma_pages[i].mp_epoch = pg->pg_epoch;
+	if (ma->ma_pages[i].mp_locks)
 		page_keep(pg);
-		locked += PAGE;
-	}
 	return 0;
 }
 
@@ -182,70 +199,94 @@ map_fault(struct map *ma, size_t i)
  * reads single pages.
  */
 static void
-map_read_folio(struct map *ma, size_t n)
+map_read_folio(struct map *ma, size_t from, size_t n)
 {
+	off_t off = ma->ma_off + (off_t)from * PAGE;
 	bool folio =
-	    machine.ma_folios && ma->ma_off % ((off_t)FOLIO_PAGES * PAGE) == 0;
+	    machine.ma_folios && off % ((off_t)FOLIO_PAGES * PAGE) == 0;
 	size_t i;
 
-	for (i = 0; i < n && folio; i++)
+	for (i = from; i < from + n && folio; i++)
 		folio = map_page(ma, i) != NULL &&
 			map_page(ma, i)->pg_state == ABSENT;
-	pages_read(
-	    ma->ma_inode, ma->ma_off, ma->ma_off + (off_t)n * PAGE, true);
+	pages_read(ma->ma_inode, off, off + (off_t)n * PAGE, true);
 	if (!folio)
 		return;
 	covered("fetch    a large folio");
-	for (i = 0; i < n; i++)
+	for (i = from; i < from + n; i++)
 		map_page(ma, i)->pg_folio = true;
 }
 
 static int
-map_populate(struct map *ma, size_t len)
+map_populate(struct map *ma, size_t from, size_t n)
 {
-	size_t i, n = (len + PAGE - 1) / PAGE,
-		  all = (ma->ma_len + PAGE - 1) / PAGE;
+	off_t off = ma->ma_off + (off_t)from * PAGE;
+	size_t i;
 	int error = 0;
 
 	disk_is_waited_for("madvise");
 	if (ma->ma_huge)
-		map_read_folio(ma, all);
+		map_read_folio(ma, from, n > 1 ? n : FOLIO_PAGES);
 	else
-		pages_read(
-		    ma->ma_inode, ma->ma_off, ma->ma_off + (off_t)len, true);
-	for (i = 0; i < n && error == 0; i++)
+		pages_read(ma->ma_inode, off, off + (off_t)n * PAGE, true);
+	for (i = from; i < from + n && error == 0; i++)
 		error = map_fault(ma, i);
 	return error;
 }
 
+/* Counts all pages of the range at once, as Linux does. */
 WRAP(int, mlock2, (const void *addr, size_t len, int flags))
 {
 	struct map *ma = map_of(addr);
+	size_t i, from, n = (len + PAGE - 1) / PAGE;
 
 	world_point("mlock2");
 	if (ma == NULL)
 		return 0;
 	if (locked + len > machine.ma_memlock)
 		return failed(ENOMEM);
-	ma->ma_locks = true;
+	from = map_index(ma, addr);
+	for (i = from; i < from + n; i++) {
+		locked += ma->ma_pages[i].mp_locks ? 0 : PAGE;
+		ma->ma_pages[i].mp_locks = true;
+	}
 	if ((flags & MLOCK_ONFAULT) != 0)
 		return 0;
-	return map_populate(ma, len) == 0 ? 0 : failed(ENOMEM);
+	return map_populate(ma, from, n) == 0 ? 0 : failed(ENOMEM);
+}
+
+WRAP(int, munlock, (const void *addr, size_t len))
+{
+	struct map *ma = map_of(addr);
+	size_t i, from;
+
+	world_point("munlock");
+	if (ma == NULL)
+		return 0;
+	from = map_index(ma, addr);
+	for (i = from; i < from + (len + PAGE - 1) / PAGE; i++)
+		map_unlock(ma, i);
+	return 0;
 }
 
 WRAP(int, madvise, (void *addr, size_t len, int advice))
 {
 	struct map *ma = map_of(addr);
+	size_t i, from, n = (len + PAGE - 1) / PAGE;
 	int error = 0;
 
 	world_point("madvise");
 	if (ma == NULL)
 		return madvise(addr, len,
 		    advice == MADV_POPULATE_READ ? MADV_NORMAL : advice);
+	from = map_index(ma, addr);
 	if (advice == MADV_HUGEPAGE)
 		ma->ma_huge = true;
+	if (advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED)
+		for (i = from; i < from + n; i++)
+			map_forget(ma, i);
 	if (advice == MADV_POPULATE_READ)
-		error = map_populate(ma, len);
+		error = map_populate(ma, from, n);
 	return error == 0 ? 0 : failed(-error);
 }
 
