@@ -71,8 +71,10 @@ main_draw_kinds(void)
 static void
 main_draw_flavour(unsigned wanted)
 {
-	plan.pl_flavour =
-	    world_once_in(2) ? (enum flavour)world_below(FLAVOURS) : MIXED;
+	static const enum flavour flavours[] = {MIXED, MIXED, MIXED, POPULAR,
+	    POPULAR, DROPS, DROPS, DROPS, STALLED, QUEUES, COLD};
+
+	plan.pl_flavour = flavours[world_below(COUNT(flavours))];
 	if (wanted != 0)
 		plan.pl_flavour = (enum flavour)(wanted - 1);
 	switch (plan.pl_flavour) {

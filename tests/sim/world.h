@@ -45,7 +45,7 @@ enum fault {
 	FAULTS
 };
 
-/* Worlds in which certain races are likely; half of all worlds are mixed. */
+/* Worlds in which certain races are likely; some are mixed. */
 enum flavour {
 	POPULAR, /* all clients want the same files of another owner */
 	STALLED, /* clients that do not read hold the budget */
