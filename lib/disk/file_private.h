@@ -24,6 +24,8 @@ struct file_private {
 	bool fp_remote;	       /* true if fstat(2) may wait for a server */
 	uint64_t fp_iteration; /* lp_iteration of the last fstat(2) */
 	bool fp_quiet;	       /* result of quiet_ask at the last check */
+	/* true if splice(2) or a sink sends the file, which no copy replaces */
+	bool fp_each;
 	off_t fp_refused;      /* offset that RWF_NOWAIT refused last, or -1 */
 	bool fp_cachestat;     /* true if cachestat(2) is permitted */
 	/* true if mincore(2) is used, since cachestat(2) is not permitted */

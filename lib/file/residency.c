@@ -76,17 +76,38 @@ residency_try_each(const struct pw_file *file, off_t off, off_t end)
 }
 
 /*
- * Tries to read the first byte of each OS_SAMPLE, and the last byte, where cachestat counted all pages as present.
+ * Returns true if pages of the piece may be in flight, which cachestat counts as present, and a call that waits for
+ * them may send the piece (residency_stays).
+ */
+static bool
+residency_tries_each(const struct pw_file *file, off_t off, off_t end)
+{
+	const struct file_private *fp = file_priv(file);
+
+	return !fp->fp_quiet &&
+	       (fp->fp_each || verified_is_used(fp->fp_loop->lp_verified,
+				     fp->fp_number, off, end, clock_now()));
+}
+
+/*
+ * Tries the first byte of each piece and the last byte of the range, where cachestat counted all pages as present.
  * Returns as residency_try_each does.
  */
 static off_t
 residency_try_some(const struct pw_file *file, off_t off, off_t end)
 {
-	off_t at;
+	off_t at, next, refused;
 
-	for (at = off; at < end; at = offset_add(at, OS_SAMPLE, end))
-		if (os_nowait(file->fil_fd, at, 1) != 1)
-			return at;
+	for (at = off; at < end; at = next) {
+		next = offset_next(at, VERIFIED_PIECE, end);
+		refused = at;
+		if (residency_tries_each(file, at, next))
+			refused = residency_try_each(file, at, next);
+		else if (os_nowait(file->fil_fd, at, 1) == 1)
+			refused = -1;
+		if (refused >= 0)
+			return refused;
+	}
 	return os_nowait(file->fil_fd, end - 1, 1) == 1 ? -1 : end - 1;
 }
 

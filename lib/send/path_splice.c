@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "lib/disk/completion.h"
+#include "lib/disk/file_private.h"
 #include "lib/os/os.h"
 #include "lib/send/path.h"
 #include "lib/send/pipes.h"
@@ -64,10 +65,12 @@ path_splice_step(struct pw_send *s)
 	enum pw_send_status status;
 	const struct pipe *pp = send_priv(s)->ss_own;
 
-	if (splice_empty(s))
+	if (splice_empty(s)) {
+		if (s->snd_file != NULL)
+			file_priv(s->snd_file)->fp_each = true;
 		status =
 		    send_prefetched(s, send_fetch_by_pool, path_splice_call);
-	else
+	} else
 		status = send_window(
 		    s, s->snd_off + (off_t)pp->pp_held, path_splice_call);
 	if (status == PW_SEND_PENDING && splice_empty(s))

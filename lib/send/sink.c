@@ -50,8 +50,10 @@ sink_send_what_is_resident(struct pw_send *s)
 {
 	enum pw_send_status status;
 
-	if (sink_takes_ranges(s))
+	if (sink_takes_ranges(s)) {
+		file_priv(s->snd_file)->fp_each = true;
 		return send_prefetched(s, send_fetch_by_pool, sink_offer_range);
+	}
 	send_priv(s)->ss_result = 0;
 	send_priv(s)->ss_joins = true;
 	status = send_prefetched(s, send_fetch_by_pool, send_copied);
