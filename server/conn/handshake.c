@@ -158,7 +158,8 @@ conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
 		return conn_handshake_fail(c);
 	if (tl->tl_state == TLS_WANT_READ && !c->cn_readable)
 		return NEXT_WAIT;
-	switch (tls_awaits(tl)) {
+	/* A short step finds out at the cost of a poll whether it is due. */
+	switch (tls_step_is_short(tl) ? 0 : tls_awaits(tl)) {
 	case 0:
 		return conn_handshake_step(c, done);
 	case -EAGAIN:

@@ -36,9 +36,12 @@ bio_write(BIO *bio, const char *data, int len)
 	do
 		error = os_send(tl->tl_fd, data, (size_t)len, more, &n);
 	while (error == -EINTR);
+	/* OpenSSL would send again what a full socket accepted. */
+	if (error == 0 || n > 0)
+		return (int)n;
 	if (error == -EAGAIN || error == -ENOBUFS)
 		BIO_set_retry_write(bio);
-	return error == 0 ? (int)n : -1;
+	return -1;
 }
 
 /* Reads into the inbox.  Returns the bytes read, 0 if the client has closed, or -1 with errno. */

@@ -392,8 +392,7 @@ tls_awaits(const struct tls *tl)
 
 	if (tl->tl_state == TLS_HELLO)
 		return tls_session_first_record(tl->tl_fd);
-	/* A short step finds out at the cost of a poll whether it is due. */
-	if (tl->tl_state == TLS_LONG || tls_step_is_short(tl))
+	if (tl->tl_state == TLS_LONG)
 		return 0;
 	/* After an error of poll, the step runs and reports it. */
 	return poll(&pfd, 1, 0) == 0 ? -EAGAIN : 0;

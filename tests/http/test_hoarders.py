@@ -249,15 +249,16 @@ def test_order_of_eviction(start):  # noqa: F811
 
 @pytest.mark.plain("its clients of TLS are made by hand")
 @pytest.mark.http1("the same")
+@pytest.mark.parametrize("hello", [tls_peer.hello, tls_peer.hello_13], ids=["1.2", "1.3"])
 @pytest.mark.parametrize("more", [b"", b"\x14"], ids=["flight_read", "record_begun"])
-def test_a_begun_handshake_is_evicted_last(start, site, free_port, tmp_path, more):  # noqa: F811
+def test_a_begun_handshake_is_evicted_last(start, site, free_port, tmp_path, more, hello):  # noqa: F811
     """A client of TLS is longer without a request than one that sends a byte and is closed."""
     tls.make_pair(tmp_path / "pair")
     port = free_port()
     server = start({"max_connections": 4, "listen": ["127.0.0.1:0", "127.0.0.1:%d tls" % port],
                     "certificate": [tmp_path / "pair"]})
     shakes = socket.create_connection(("127.0.0.1", port), PATIENCE, ("127.1.0.3", 0))
-    shakes.sendall(tls_peer.record(tls_peer.HANDSHAKE, tls_peer.hello()))
+    shakes.sendall(tls_peer.record(tls_peer.HANDSHAKE, hello()))
     assert tls_peer.SERVER_HELLO in dict(tls_peer.messages(shakes.recv(1 << 16)))
     shakes.sendall(more)
     begins = socket.create_connection(("127.0.0.1", port), PATIENCE, ("127.2.0.3", 0))
