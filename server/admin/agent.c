@@ -185,11 +185,13 @@ agent_end(struct lingering *lg)
 static void
 agent_end_lingering(struct agent *ag, uint64_t now)
 {
-	struct lingering *lg;
+	struct lingering *lg, *next;
 
-	while ((lg = TAILQ_FIRST(&ag->ag_lingering)) != NULL &&
-	       now >= lg->lg_until)
+	for (lg = TAILQ_FIRST(&ag->ag_lingering);
+	     lg != NULL && now >= lg->lg_until; lg = next) {
+		next = TAILQ_NEXT(lg, lg_link);
 		agent_end(lg);
+	}
 }
 
 /*

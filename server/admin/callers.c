@@ -4,6 +4,7 @@
  * evhttp does not tell when it frees a connection.  So each entry has a reference to its bufferevent, which
  * keeps the descriptor from other uses.  bufferevent_free, which evhttp calls, removes the callbacks.
  */
+#include <event2/buffer.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -49,25 +50,35 @@ callers_has_closed(const struct caller *ca)
 	return on_event == NULL;
 }
 
-/* Removes closed connections, and those since before `then`. */
+/* Removes closed connections, and those whose time has passed at the time `now`. */
 static void
-callers_sweep(struct callers *cl, uint64_t then)
+callers_sweep(struct callers *cl, uint64_t now)
 {
 	for (unsigned i = cl->cl_count; i-- > 0;)
 		if (callers_has_closed(&cl->cl_list[i]) ||
-		    cl->cl_list[i].ca_since < then)
+		    cl->cl_list[i].ca_since + TIMEOUT_US < now)
 			callers_remove(cl, i);
 }
 
+/* Returns true if the client still has to read a part of a response. */
+static bool
+callers_reads(const struct caller *ca)
+{
+	return evbuffer_get_length(bufferevent_get_output(ca->ca_bev)) > 0;
+}
+
+/* Removes the oldest entry, of a client that reads a response only if all do. */
 static void
 callers_remove_oldest(struct callers *cl)
 {
-	unsigned oldest = 0;
+	const struct caller *ca, *oldest = &cl->cl_list[0];
 
-	for (unsigned i = 1; i < cl->cl_count; i++)
-		if (cl->cl_list[i].ca_since < cl->cl_list[oldest].ca_since)
-			oldest = i;
-	callers_remove(cl, oldest);
+	for (ca = oldest + 1; ca < cl->cl_list + cl->cl_count; ca++)
+		if (callers_reads(ca) != callers_reads(oldest)
+			? callers_reads(oldest)
+			: ca->ca_since < oldest->ca_since)
+			oldest = ca;
+	callers_remove(cl, (unsigned)(oldest - cl->cl_list));
 }
 
 static void
@@ -78,7 +89,7 @@ callers_on_tick(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	callers_sweep(cl, clock_now() - TIMEOUT_US);
+	callers_sweep(cl, clock_now());
 	if (cl->cl_count > 0)
 		event_add(cl->cl_tick, &second);
 }

@@ -113,6 +113,7 @@ metrics_write_connections(const struct metrics *mt, struct evbuffer *out)
 	    [TIMER_IDLE] = "keepalive",
 	    [TIMER_SEND] = "send",
 	    [TIMER_DISK] = "disk",
+	    [TIMER_CLOSED] = "closed",
 	    [TIMER_LINGER] = "linger"};
 	static const char *const caps[CAPS] = {[CAP_TOTAL] = "max_connections",
 	    [CAP_ADDRESS] = "max_connections_per_address",
