@@ -1,6 +1,7 @@
 /*
  * slow_clients: see slow_clients.h.
  */
+#include "lib/disk/shares.h"
 #include "lib/file/slow_clients.h"
 #include "lib/util/clock.h"
 
@@ -8,9 +9,12 @@ bool
 slow_clients_begin(const struct slow_clients *sls, unsigned client,
     uint64_t now, struct slow_lookup *slo)
 {
-	const struct slow_client *sl = &sls->sls_list[client % SLOW_CLIENTS];
-	bool known = sl->sl_client == client && now < sl->sl_until;
+	const struct slow_client *sl;
+	bool known;
 
+	client >>= SHARES_CONNECTION;
+	sl = &sls->sls_list[client % SLOW_CLIENTS];
+	known = sl->sl_client == client && now < sl->sl_until;
 	slo->slo_client = client;
 	slo->slo_suspect = known;
 	slo->slo_began = known ? clock_thread() : now;

@@ -6,7 +6,8 @@
  * A lookup that takes SLOW_US makes its client a suspect, since the kernel may only have run another thread
  * meanwhile.  If a further lookup computes for SLOW_US, the client is slow.  Both end after SLOW_FOR_US.
  *
- * A client is a wt_client.  Clients that share a slot displace each other.  Times are microseconds.
+ * All connections of a client (wt_client) count as one.  Clients that share a slot displace each other.  Times
+ * are microseconds.
  */
 #ifndef LIB_FILE_SLOW_CLIENTS_H
 #define LIB_FILE_SLOW_CLIENTS_H

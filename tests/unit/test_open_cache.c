@@ -4,7 +4,10 @@
  */
 #include "lib_fixture.h"
 #include "lib/file/slow_clients.h"
+#include "lib/disk/shares.h"
 #include "lib/util/clock.h"
+
+#define CLIENT (1U << SHARES_CONNECTION) /* wt_client of a client */
 
 #define SECOND UINT64_C(1000000)
 #define SIZE   5000
@@ -317,9 +320,9 @@ a_client_whose_lookups_take_long_leaves_the_loop(void **state)
 	do {
 		assert_in_range(n, 0, 1000);
 		snprintf(path, sizeof(path), "0/missing%d", n++);
-	} while (!a_disk_thread_looks_up(fx, path, 7) ||
-		 a_disk_thread_looks_up(fx, "absent", 8 + n) ||
-		 !a_disk_thread_looks_up(fx, "absent", 7));
+	} while (!a_disk_thread_looks_up(fx, path, CLIENT) ||
+		 a_disk_thread_looks_up(fx, "absent", CLIENT * (2 + n)) ||
+		 !a_disk_thread_looks_up(fx, "absent", CLIENT + 1));
 }
 
 #endif
@@ -331,21 +334,23 @@ one_long_lookup_is_no_proof(void **state)
 	struct slow_lookup slo;
 
 	(void)state;
-	assert_true(slow_clients_begin(&sls, 3, clock_now(), &slo));
+	assert_true(slow_clients_begin(&sls, CLIENT, clock_now(), &slo));
 	assert_false(slo.slo_suspect);
 	slo.slo_began -= SLOW_US;
 	slow_clients_end(&sls, &slo);
 	/* From now on the CPU time counts. */
-	assert_true(slow_clients_begin(&sls, 3, clock_now(), &slo));
+	assert_true(slow_clients_begin(&sls, CLIENT, clock_now(), &slo));
 	assert_true(slo.slo_suspect);
 	slow_clients_end(&sls, &slo);
-	assert_true(slow_clients_begin(&sls, 3, clock_now(), &slo));
+	assert_true(slow_clients_begin(&sls, CLIENT, clock_now(), &slo));
 	slo.slo_began -= SLOW_US;
 	slow_clients_end(&sls, &slo);
-	assert_false(slow_clients_begin(&sls, 3, clock_now(), &slo));
-	assert_true(slow_clients_begin(&sls, 4, clock_now(), &slo));
-	assert_true(
-	    slow_clients_begin(&sls, 3, clock_now() + 2 * SLOW_FOR_US, &slo));
+	assert_false(slow_clients_begin(&sls, CLIENT, clock_now(), &slo));
+	/* All connections of a client count as one. */
+	assert_false(slow_clients_begin(&sls, CLIENT + 1, clock_now(), &slo));
+	assert_true(slow_clients_begin(&sls, 2 * CLIENT, clock_now(), &slo));
+	assert_true(slow_clients_begin(
+	    &sls, CLIENT, clock_now() + 2 * SLOW_FOR_US, &slo));
 }
 
 int
