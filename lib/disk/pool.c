@@ -534,9 +534,8 @@ pool_choose_wanted(struct pw_device *dv, uint64_t now)
 
 /* Removes the next job from its queue and begins it.  Returns NULL if no job may begin. */
 static struct job *
-pool_job_next(struct pw_device *dv)
+pool_job_next(struct pw_device *dv, uint64_t now)
 {
-	uint64_t now = clock_now();
 	struct job *job = pool_choose_wanted(dv, now);
 
 	if (job == NULL)
@@ -559,13 +558,13 @@ pool_job_next(struct pw_device *dv)
 /*
  * Sleeps until pool_wake_one wakes a thread.  While a JOB_LONG is queued on a disk that seeks, sleeps for at
  * most a second, since no other thread ends the hold when SWEEP_STUCK has passed (sweep_long), and while the
- * crowd pauses, until it may go on.
+ * crowd pauses, until it may go on.  `now` is the time at which no job was found.
  */
 static void
-pool_sleep_until_woken(struct pw_device *dv)
+pool_sleep_until_woken(struct pw_device *dv, uint64_t now)
 {
 	uint64_t most = shares_crowd_pause(
-	    &dv->dv_shares, pool_quota(dv, JOB_CROWD_NEW), clock_now());
+	    &dv->dv_shares, pool_quota(dv, JOB_CROWD_NEW), now);
 	int n;
 
 	if (most == 0 && device_seeks(dv) && pool_first(dv, JOB_LONG) != NULL)
@@ -587,13 +586,14 @@ pool_sleep_until_woken(struct pw_device *dv)
 static struct job *
 pool_job_take(struct pw_device *dv)
 {
+	uint64_t now;
 	struct job *job;
 
 	meter_lock(&dv->dv_lock);
 	dv->dv_idle++;
-	while ((job = pool_job_next(dv)) == NULL && !dv->dv_stop &&
-	       dv->dv_dismissed == 0)
-		pool_sleep_until_woken(dv);
+	while ((job = pool_job_next(dv, now = clock_now())) == NULL &&
+	       !dv->dv_stop && (dv->dv_dismissed == 0 || dv->dv_queued > 0))
+		pool_sleep_until_woken(dv, now);
 	dv->dv_idle--;
 	if (job == NULL) {
 		dv->dv_threads--;

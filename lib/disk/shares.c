@@ -300,7 +300,9 @@ shares_crowd_threads(
 	*pause = 0;
 	if (sh->sh_longest <= SHARES_FAST || !shares_has_others(sh, now_us))
 		return threads < 2 ? 1 : threads * 3 / 4;
-	most = threads < SHARES_THREADS ? 1 : threads / SHARES_THREADS;
+	most = threads / SHARES_THREADS;
+	if (most == 0)
+		most = 1;
 	n = shares_crowd_processes(sh, now_us);
 	if (n <= most)
 		return most / n;
