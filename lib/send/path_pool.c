@@ -160,6 +160,7 @@ pool_path_done(struct pw_waiter *w)
 	send_pending_end(s, w->wt_error);
 	send_priv(s)->ss_next =
 	    account_sent(s, send_priv(s)->ss_result, send_priv(s)->ss_took);
+	send_priv(s)->ss_result = 0;
 	send_priv(s)->ss_reported = true;
 	if (s->snd_off > off)
 		send_fetch_end(s, off, s->snd_off);

@@ -348,8 +348,10 @@ prefetch_send(struct pw_send *s, off_t end, send_call_f call)
 		    s, end, send_can_map(s) ? send_from_mapping : call);
 	if (call != send_by_sendfile || s->snd_len == 0 || off >= end)
 		return send_window(s, end, call);
-	if (!residency_stays(s->snd_file, off, end))
+	if (!residency_stays(s->snd_file, off, end)) {
+		end = offset_add(off, SEND_CHUNK_LESS, end);
 		call = send_copied;
+	}
 	status = send_window(s, end, call);
 	residency_used(s->snd_file, off, s->snd_off);
 	return status;

@@ -286,7 +286,8 @@ transfer_fit_chunk(
 
 	if (next == ACCOUNT_CALL && s->snd_sent >= end &&
 	    *chunk < SEND_CHUNK_MAX)
-		*chunk *= 2;
+		*chunk =
+		    *chunk > SEND_CHUNK_MAX / 2 ? SEND_CHUNK_MAX : *chunk * 2;
 	else if (next == ACCOUNT_FULL && s->snd_sent > 0 &&
 		 s->snd_sent - begin < *chunk / 4 && *chunk > SEND_CHUNK)
 		*chunk /= 2;
