@@ -26,8 +26,8 @@ struct file_private {
 	bool fp_quiet;	       /* result of quiet_ask at the last check */
 	/* true if splice(2) or a sink sends the file, which no copy replaces */
 	bool fp_each;
-	off_t fp_refused;      /* offset that RWF_NOWAIT refused last, or -1 */
-	bool fp_cachestat;     /* true if cachestat(2) is permitted */
+	off_t fp_refused;  /* offset that RWF_NOWAIT refused last, or -1 */
+	bool fp_cachestat; /* true if cachestat(2) is permitted */
 	/* true if mincore(2) is used, since cachestat(2) is not permitted */
 	bool fp_mincore;
 	unsigned fp_drops;   /* pending drops of pages of the file */

@@ -86,7 +86,7 @@ residency_tries_each(const struct pw_file *file, off_t off, off_t end)
 
 	return !fp->fp_quiet &&
 	       (fp->fp_each || verified_is_used(fp->fp_loop->lp_verified,
-				     fp->fp_number, off, end, clock_now()));
+				   fp->fp_number, off, end, clock_now()));
 }
 
 /*

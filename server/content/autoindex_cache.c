@@ -145,9 +145,14 @@ autoindex_cache_keep(struct autoindex_cache *ls, struct entry *en)
 bool
 autoindex_cache_shrink(struct autoindex_cache *ls, unsigned most)
 {
-	while (most-- > 0 && !TAILQ_EMPTY(&ls->ls_lru))
-		autoindex_cache_forget(ls, TAILQ_FIRST(&ls->ls_lru));
-	return !TAILQ_EMPTY(&ls->ls_lru);
+	struct entry *en, *next;
+
+	for (en = TAILQ_FIRST(&ls->ls_lru); en != NULL && most-- > 0;
+	     en = next) {
+		next = TAILQ_NEXT(en, en_lru);
+		autoindex_cache_forget(ls, en);
+	}
+	return en != NULL;
 }
 
 void
