@@ -40,8 +40,11 @@ def is_dead(pid):
 def start_time(pid):
     if not PROC:
         return -int(subprocess.check_output(["ps", "-o", "etimes=", "-p", str(pid)])), pid
-    with open("/proc/%d/stat" % pid) as f:
-        return int(f.read().rsplit(")", 1)[1].split()[19]), pid
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return int(f.read().rsplit(")", 1)[1].split()[19]), pid
+    except OSError:
+        return 0, pid  # it has just ended
 
 
 @contextlib.contextmanager

@@ -59,13 +59,6 @@ def sample(master, serving):
     return {(who, what): part[what] for who, part in parts.items() if part for what in part}
 
 
-def start_time(pid):
-    try:
-        return processes.start_time(pid)
-    except OSError:
-        return 0, pid  # it has just ended
-
-
 # What a site has beside its files, through all reloads.
 SITE = """
 live = "/live"
@@ -163,7 +156,7 @@ class Soaked:
     def youngest(self):
         if not self.server.running:
             return None
-        return max(processes.children(self.server.master), key=start_time, default=None)
+        return max(processes.children(self.server.master), key=processes.start_time, default=None)
 
     def again(self, number, word):
         line, serving = "pagewise: %s\n" % word, self.serving
