@@ -54,6 +54,21 @@ os_linux_number(const char *path)
 	return strtoull(line, NULL, 10);
 }
 
+int
+os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
+{
+	ssize_t n;
+
+	*sent = 0;
+	meter_call(METER_SEND);
+	n = send(sock, mem, len,
+	    MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+	if (n == -1)
+		return -errno;
+	*sent = (size_t)n;
+	return 0;
+}
+
 /*
  * Returns true if the socket has no space.  After that the kernel reports an event once the socket has
  * space again.
@@ -67,24 +82,9 @@ linux_is_full(int sock)
 }
 
 /*
- * Both functions nearly always send less than len because the socket is full.  Another call would first copy
- * or look up bytes that are not sent, which takes ten times as long as poll(2).
+ * Nearly always sends less than len because the socket is full.  To find that by another sendfile(2) would
+ * look up pages that are not sent, which takes ten times as long as poll(2).
  */
-int
-os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
-{
-	ssize_t n;
-
-	*sent = 0;
-	meter_call(METER_SEND);
-	n = send(sock, mem, len,
-	    MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0));
-	if (n == -1)
-		return -errno;
-	*sent = (size_t)n;
-	return (size_t)n < len && linux_is_full(sock) ? -EAGAIN : 0;
-}
-
 int
 os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
 {
