@@ -54,7 +54,8 @@ conn_client_stays(struct conn *c)
 		return false;
 	if (c->cn_hup) {
 		exchange_defer(c->cn_ex);
-		if (response_sent(&c->cn_ex->ex_response) == 0)
+		if (response_sent(&c->cn_ex->ex_response) == 0 &&
+		    !exchange_verifies(c->cn_ex))
 			conn_timer(c, TIMER_CLOSED);
 	}
 	return true;

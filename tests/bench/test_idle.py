@@ -190,7 +190,7 @@ def test_tables_have_the_cost_of_a_connection_and_the_rate_of_the_load():
     seen = scenarios.view(idle, "idle", values)
     made = ["\n".join(scenarios.tables.markdown(seen, table)) for table in idle.tables(seen)]
     assert "1 024 idle connections, not 100 000, by the limit of open files" in made[0]
-    assert "| nginx | 2.0 | 3.0 | 2.5 | 1 024 | 8.00 | 0.50 | 2.00 | – | – | – | 2 |" in made[0]
+    assert "| nginx | 2.0 | 3.0 | 2.5 | 1 024 | 8.00 | 0.50 | 2.00 | – | – | – | – | 2 |" in made[0]
     assert len(made) == 3
     for text in made[1:]:
         assert "| nodiskio | 100 | 90 | 0.90 | 10.00 | 12.00 | 1.20 | 2 |" in text

@@ -42,13 +42,13 @@ LEFT = {
         BIO_s_mem BIO_set_data BIO_set_flags BIO_set_init ERR_clear_error ERR_peek_error
         ERR_peek_last_error ERR_reason_error_string EVP_CIPHER_CTX_ctrl EVP_CIPHER_CTX_free
         EVP_CIPHER_CTX_get0_cipher EVP_CIPHER_get_key_length EVP_CIPHER_get_nid EVP_KDF_CTX_free EVP_MD_get0_name
-        EVP_PKEY_free EVP_PKEY_get_base_id EVP_aes_256_cbc EVP_sha256 OBJ_obj2nid
+        EVP_PKEY_free EVP_PKEY_get_base_id EVP_PKEY_get_group_name EVP_aes_256_cbc EVP_sha256 OBJ_obj2nid
         OPENSSL_cleanse OPENSSL_sk_num OPENSSL_sk_pop_free OPENSSL_sk_value OPENSSL_thread_stop
         OSSL_PARAM_construct_int OSSL_PARAM_construct_octet_string PKCS12_free
         SSL_CIPHER_get_cipher_nid
         SSL_CIPHER_get_handshake_digest SSL_CIPHER_get_name SSL_CTX_callback_ctrl SSL_CTX_free
         SSL_CTX_get_ex_data SSL_CTX_get_num_tickets SSL_CTX_get_options SSL_CTX_get_verify_mode
-        SSL_CTX_set_alpn_select_cb SSL_CTX_set_client_CA_list SSL_CTX_set_client_hello_cb
+        SSL_CTX_set_alpn_select_cb SSL_CTX_set_cert_cb SSL_CTX_set_client_CA_list SSL_CTX_set_client_hello_cb
         SSL_CTX_set_keylog_callback SSL_CTX_set_num_tickets SSL_CTX_set_options
         SSL_CTX_set_session_id_context SSL_CTX_set_timeout SSL_CTX_set_tlsext_ticket_key_evp_cb
         SSL_CTX_set_verify SSL_SESSION_get_master_key SSL_clear_options SSL_client_hello_get0_ext
@@ -113,7 +113,8 @@ LEFT = {
         bufferevent_enable bufferevent_socket_new bufferevent_write evbuffer_add
         evbuffer_add_printf event_config_new event_config_set_flag evhttp_send_reply""",
     "libevent: does not fail": """
-        bufferevent_free bufferevent_get_input bufferevent_getfd bufferevent_set_timeouts
+        bufferevent_decref bufferevent_free bufferevent_get_input bufferevent_get_output bufferevent_getcb
+        bufferevent_getfd bufferevent_incref bufferevent_set_timeouts event_active
         bufferevent_setcb evhttp_connection_get_bufferevent evhttp_request_get_connection
         evbuffer_drain evbuffer_get_length evconnlistener_disable evconnlistener_enable evconnlistener_free
         evconnlistener_get_base evconnlistener_set_error_cb event_assign

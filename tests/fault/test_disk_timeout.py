@@ -106,6 +106,7 @@ def test_each_of_more_requests_than_threads_is_503_on_fuse(serve_slow, slow, sen
     server.stop(messages=GAVE_UP)
 
 
+@pytest.mark.plain("a client of TLS that shuts its side gets no close_notify")
 @pytest.mark.http1("a connection that is half closed")
 def test_client_that_closed_its_side_waits_for_a_part_of_disk_timeout(serve_slow, slow):
     """Most such clients have left, and their descriptors are for others.  It is no fault of the disk's."""
@@ -132,6 +133,7 @@ def test_client_that_closed_its_side_loses_its_slot_first(serve_slow, slow):
     assert closed.drain() == b""
     slow.release()
     assert waits.response().body == t.content(20, HOT)
+    server.stop(messages=True)
 
 
 def test_503_of_a_disk_has_the_fields_of_other_errors(serve_slow, slow):

@@ -465,9 +465,9 @@ only_pages_that_stay_are_sent_by_sendfile(void **state)
 
 	skip_unless(fx, NEED_LOCK | NEED_EXACT);
 	file = new_file(fx, "f", SIZE);
-	always_quiet = true;
+	quiet = true;
 	assert_true(sendfiles_for(fx, file) > 0);
-	always_quiet = false;
+	quiet = false;
 	assert_int_equal(sendfiles_for(fx, file), 0);
 	/* used again and again, each time soon */
 	while (sendfiles_for(fx, file) == 0)
