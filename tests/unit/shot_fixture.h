@@ -140,8 +140,10 @@ step(struct shot *sh)
 	struct pw_send *s = &sh->sh_xfer.xf_send;
 	unsigned done = sh->sh_xfer.xf_done;
 	uint64_t before = s->snd_sent;
-	uint64_t most =
-	    s->snd_mem_len >= SEND_HEAD ? SHARE_MOST : share_most(s);
+	/* Less memory goes beside a chunk and the tail. */
+	uint64_t most = s->snd_mem_len >= SEND_HEAD
+			    ? SHARE_MOST
+			    : share_most(s) + s->snd_mem_len;
 	bool waited = sh->sh_waited;
 	enum pw_send_status status = pw_send_step(s);
 
