@@ -18,7 +18,6 @@
 #include "lib/disk/pool_priv.h"
 #include "lib/disk/reclaim.h"
 #include "lib/os/meter.h"
-#include "lib/os/os.h"
 #include "lib/util/clock.h"
 
 #define POOL_THREADS 16

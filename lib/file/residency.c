@@ -75,6 +75,16 @@ residency_try_each(const struct pw_file *file, off_t off, off_t end)
 	return -1;
 }
 
+/* Returns true if the loop sent the pages twice a moment ago, so that the kernel evicts others first. */
+static bool
+residency_is_used(const struct pw_file *file, off_t off, off_t end)
+{
+	const struct file_private *fp = file_priv(file);
+
+	return verified_is_used(
+	    fp->fp_loop->lp_verified, fp->fp_number, off, end, clock_now());
+}
+
 /*
  * Returns true if pages of the piece may be in flight, which cachestat counts as present, and a call that waits for
  * them may send the piece (residency_stays).
@@ -85,8 +95,7 @@ residency_tries_each(const struct pw_file *file, off_t off, off_t end)
 	const struct file_private *fp = file_priv(file);
 
 	return !fp->fp_quiet &&
-	       (fp->fp_each || verified_is_used(fp->fp_loop->lp_verified,
-				   fp->fp_number, off, end, clock_now()));
+	       (fp->fp_each || residency_is_used(file, off, end));
 }
 
 /*
@@ -250,8 +259,7 @@ residency_stays(const struct pw_file *file, off_t off, off_t end)
 	const struct file_private *fp = file_priv(file);
 
 	return fp->fp_quiet || fp->fp_ask != OS_ASK_NOWAIT ||
-	       verified_is_used(fp->fp_loop->lp_verified, fp->fp_number, off,
-		   end, clock_now());
+	       residency_is_used(file, off, end);
 }
 
 void

@@ -3,22 +3,26 @@
  */
 #include "lib/util/clock.h"
 
+/* Returns the time of a clock in microseconds. */
+static inline uint64_t
+clock_read(clockid_t id)
+{
+	struct timespec ts = {0};
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
 uint64_t
 clock_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+	return clock_read(CLOCK_MONOTONIC);
 }
 
 uint64_t
 clock_thread(void)
 {
-	struct timespec ts = {0};
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+	return clock_read(CLOCK_THREAD_CPUTIME_ID);
 }
 
 struct timespec
