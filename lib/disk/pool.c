@@ -174,7 +174,7 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	pl->pl_ndevices = 1;
 	pl->pl_popular = admission_create(om.om_bytes / 4 * 3);
 	pl->pl_room = budget_create((size_t)(om.om_bytes / POOL_ROOM));
-	pl->pl_reclaim = reclaim_create();
+	pl->pl_reclaim = reclaim_create(om.om_bytes);
 	pins = (size_t)(om.om_bytes / POOL_PINS);
 	pipes = os_folio_pipes(pins);
 	pl->pl_pagemap = os_pagemap_open();

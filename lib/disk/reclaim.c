@@ -23,7 +23,9 @@ struct reclaim {
 	int rc_fd; /* result of os_reclaim_open: -errno if there is no counter */
 	/* guards rc_taken; held while the counters are read */
 	pthread_mutex_t rc_lock;
-	int64_t rc_taken; /* reclaimed pages at the last read, or -1 */
+	int64_t rc_taken;	  /* reclaimed pages at the last read, or -1 */
+	uint64_t rc_memory;	  /* pages */
+	_Atomic uint64_t rc_stay; /* reclaim_used_stay at the last read */
 	_Atomic uint64_t rc_looked;
 	/* time of the last possible change of rc_taken, microseconds */
 	_Atomic uint64_t rc_moved;
@@ -33,7 +35,7 @@ struct reclaim {
 };
 
 struct reclaim *
-reclaim_create(void)
+reclaim_create(uint64_t memory)
 {
 	struct reclaim *rc = calloc(1, sizeof(*rc));
 
@@ -41,6 +43,7 @@ reclaim_create(void)
 		return NULL;
 	rc->rc_fd = os_reclaim_open();
 	rc->rc_taken = -1;
+	rc->rc_memory = memory / os_page_size();
 	pthread_mutex_init(&rc->rc_lock, NULL);
 	return rc;
 }
@@ -59,6 +62,19 @@ reclaim_destroy(struct reclaim **rcp)
 	free(rc);
 }
 
+/* Lowers rc_stay at once, but doubles it at most, since the kernel reclaims in bursts. */
+static void
+reclaim_note_rate(struct reclaim *rc, uint64_t pages, uint64_t us)
+{
+	uint64_t stay = RECLAIM_USED, twice = 2 * atomic_load(&rc->rc_stay) + 1;
+
+	if (rc->rc_memory < RECLAIM_LEAST / os_page_size())
+		stay = 0;
+	else if (pages > 0 && rc->rc_memory / RECLAIM_SHARE * us / pages < stay)
+		stay = rc->rc_memory / RECLAIM_SHARE * us / pages;
+	atomic_store(&rc->rc_stay, stay < twice ? stay : twice);
+}
+
 /*
  * Reads the counters.  `now` is a time before the read, so that the counters never seem newer than they
  * are.  The first read counts as a change, since it does not tell what was reclaimed before it.
@@ -72,6 +88,9 @@ reclaim_read(struct reclaim *rc, uint64_t now)
 		return;
 	if (taken != rc->rc_taken)
 		atomic_store(&rc->rc_moved, now);
+	if (rc->rc_taken >= 0)
+		reclaim_note_rate(rc, (uint64_t)(taken - rc->rc_taken),
+		    now - atomic_load(&rc->rc_looked));
 	rc->rc_taken = taken;
 	atomic_store(&rc->rc_looked, now);
 }
@@ -139,4 +158,12 @@ reclaim_is_quiet(struct reclaim *rc, uint64_t now)
 	return rc->rc_fd >= 0 && atomic_load(&rc->rc_reads) == 0 &&
 	       now < atomic_load(&rc->rc_looked) + LOOK_STALE &&
 	       now > atomic_load(&rc->rc_moved) + QUIET;
+}
+
+uint64_t
+reclaim_used_stay(const struct reclaim *rc, uint64_t now)
+{
+	return now < atomic_load(&rc->rc_looked) + LOOK_STALE
+		   ? atomic_load(&rc->rc_stay)
+		   : 0;
 }

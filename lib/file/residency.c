@@ -75,48 +75,21 @@ residency_try_each(const struct pw_file *file, off_t off, off_t end)
 	return -1;
 }
 
-/* Returns true if the loop sent the pages twice a moment ago, so that the kernel evicts others first. */
-static bool
-residency_is_used(const struct pw_file *file, off_t off, off_t end)
-{
-	const struct file_private *fp = file_priv(file);
-
-	return verified_is_used(
-	    fp->fp_loop->lp_verified, fp->fp_number, off, end, clock_now());
-}
-
-/*
- * Returns true if pages of the piece may be in flight, which cachestat counts as present, and a call that waits for
- * them may send the piece (residency_stays).
- */
-static bool
-residency_tries_each(const struct pw_file *file, off_t off, off_t end)
-{
-	const struct file_private *fp = file_priv(file);
-
-	return !fp->fp_quiet &&
-	       (fp->fp_each || residency_is_used(file, off, end));
-}
-
 /*
  * Tries the first byte of each piece and the last byte of the range, where cachestat counted all pages as present.
- * Returns as residency_try_each does.
+ * Tries each page where pages may be in flight, which cachestat counts too, and a call that waits for them may send
+ * them (residency_stays).  Returns as residency_try_each does.
  */
 static off_t
 residency_try_some(const struct pw_file *file, off_t off, off_t end)
 {
-	off_t at, next, refused;
+	off_t at;
 
-	for (at = off; at < end; at = next) {
-		next = offset_next(at, VERIFIED_PIECE, end);
-		refused = at;
-		if (residency_tries_each(file, at, next))
-			refused = residency_try_each(file, at, next);
-		else if (os_nowait(file->fil_fd, at, 1) == 1)
-			refused = -1;
-		if (refused >= 0)
-			return refused;
-	}
+	if (file_priv(file)->fp_each && !file_priv(file)->fp_quiet)
+		return residency_try_each(file, off, end);
+	for (at = off; at < end; at = offset_next(at, VERIFIED_PIECE, end))
+		if (os_nowait(file->fil_fd, at, 1) != 1)
+			return at;
 	return os_nowait(file->fil_fd, end - 1, 1) == 1 ? -1 : end - 1;
 }
 
@@ -222,7 +195,15 @@ residency_ask_pieces(struct pw_file *file, off_t off, off_t *end)
 	return residency_ask_range(file, off, *end - off);
 }
 
-/* Skips pieces that were found resident within RESIDENCY_HOLDS, or RESIDENCY_HOLDS_QUIET. */
+/* Returns the time after which pages were used that are still resident. */
+static uint64_t
+residency_used_since(const struct pw_file *file, uint64_t now)
+{
+	return now - reclaim_used_stay(
+			 pool_reclaim(file_priv(file)->fp_loop->lp_pool), now);
+}
+
+/* Skips pieces that were found resident within RESIDENCY_HOLDS, or RESIDENCY_HOLDS_QUIET, and pieces in use. */
 bool
 residency_ask(struct pw_file *file, off_t off, off_t len)
 {
@@ -241,7 +222,7 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	if (file_priv(file)->fp_quiet)
 		holds = RESIDENCY_HOLDS_QUIET;
 	verified_trim(lp->lp_verified, file_priv(file)->fp_number, &off, &end,
-	    now - holds);
+	    now - holds, residency_used_since(file, now));
 	if (off == end)
 		return true;
 	yes = residency_ask_pieces(file, off, &end);
@@ -254,12 +235,21 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 }
 
 bool
-residency_stays(const struct pw_file *file, off_t off, off_t end)
+residency_in_use(const struct pw_file *file, off_t off, off_t *end)
+{
+	const struct file_private *fp = file_priv(file);
+
+	return verified_is_used(fp->fp_loop->lp_verified, fp->fp_number, off,
+	    end, residency_used_since(file, clock_now()));
+}
+
+bool
+residency_stays(const struct pw_file *file, off_t off, off_t *end)
 {
 	const struct file_private *fp = file_priv(file);
 
 	return fp->fp_quiet || fp->fp_ask != OS_ASK_NOWAIT ||
-	       residency_is_used(file, off, end);
+	       residency_in_use(file, off, end);
 }
 
 void

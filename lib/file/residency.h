@@ -17,17 +17,19 @@
 /*
  * Returns true if a sendfile(2) of the range will not wait for the disk, as far as the system can report
  * that.  Does not wait.  A successful check of whole pieces of 64 KiB holds for RESIDENCY_HOLDS, or
- * RESIDENCY_HOLDS_QUIET.
+ * RESIDENCY_HOLDS_QUIET; pieces in use need none.
  */
 bool residency_ask(struct pw_file *, off_t off, off_t len);
 
 /*
- * Returns true if the pages of the range, which residency_ask found resident just now, will also be resident when
- * sendfile(2) reaches them: the kernel evicts none, no read is in flight, or all pages were used twice a moment
- * ago, so that others go first.  Otherwise only a copy (RWF_NOWAIT) never waits.  residency_used notes which bytes
- * were sent, residency_unused which are fetched, since a page of them is missing.
+ * residency_in_use returns true if the loop sent all pages of [off, *end) twice a moment ago, so that the kernel evicts
+ * others first.  residency_stays returns true if pages that residency_ask found resident just now will also be resident
+ * when sendfile(2) reaches them: they are in use, or the kernel evicts none and no read is in flight.  Otherwise only
+ * a copy (RWF_NOWAIT) never waits.  Both lower *end to the end of the pages of which the same is true.
+ * residency_used notes which bytes were sent, residency_unused which are fetched, since a page of them is missing.
  */
-bool residency_stays(const struct pw_file *, off_t off, off_t end);
+bool residency_in_use(const struct pw_file *, off_t off, off_t *end);
+bool residency_stays(const struct pw_file *, off_t off, off_t *end);
 void residency_used(const struct pw_file *, off_t off, off_t end);
 void residency_unused(const struct pw_file *, off_t off, off_t end);
 

@@ -20,6 +20,9 @@ struct piece {
 	uint64_t pc_at;	  /* time of the last note, or 0 */
 	uint64_t pc_used; /* time at which the piece was sent last, or 0 */
 	bool pc_again;	  /* true if it was sent within VERIFIED_AGAIN before */
+	/* bytes from its start that were sent, and when: a full socket takes a part */
+	off_t pc_part;
+	uint64_t pc_part_at;
 };
 
 struct verified {
@@ -63,23 +66,42 @@ verified_slot(uint32_t file, off_t off)
 	       PIECES;
 }
 
-static bool
-verified_is_known(
-    const struct verified *vf, uint32_t file, off_t off, uint64_t since)
+static const struct piece *
+verified_find(const struct verified *vf, uint32_t file, off_t off)
 {
 	const struct piece *pc = &vf->vf_pieces[verified_slot(file, off)];
 
-	return off < LARGEST && pc->pc_key == verified_key(file, off) &&
-	       pc->pc_at >= since;
+	return off < LARGEST && pc->pc_key == verified_key(file, off) ? pc
+								      : NULL;
+}
+
+static bool
+verified_piece_is_used(
+    const struct verified *vf, uint32_t file, off_t off, uint64_t since)
+{
+	const struct piece *pc = verified_find(vf, file, off);
+
+	return pc != NULL && pc->pc_again && pc->pc_used > since;
+}
+
+static bool
+verified_is_known(const struct verified *vf, uint32_t file, off_t off,
+    uint64_t since, uint64_t used)
+{
+	const struct piece *pc = verified_find(vf, file, off);
+
+	return (pc != NULL && pc->pc_at >= since) ||
+	       verified_piece_is_used(vf, file, off, used);
 }
 
 void
 verified_trim(const struct verified *vf, uint32_t file, off_t *off, off_t *end,
-    uint64_t since)
+    uint64_t since, uint64_t used)
 {
-	while (*off < *end && verified_is_known(vf, file, *off, since))
+	while (*off < *end && verified_is_known(vf, file, *off, since, used))
 		*off = offset_next(*off, VERIFIED_PIECE, *end);
-	while (*off < *end && verified_is_known(vf, file, *end - 1, since))
+	while (
+	    *off < *end && verified_is_known(vf, file, *end - 1, since, used))
 		*end = (*end - 1) / VERIFIED_PIECE * VERIFIED_PIECE;
 	if (*off > *end)
 		*off = *end;
@@ -113,16 +135,39 @@ verified_note(struct verified *vf, uint32_t file, off_t off, off_t end,
 		verified_piece(vf, file, off)->pc_at = now;
 }
 
+/* Notes a use of [from, to) of a piece, of which it has `len` bytes. */
+static void
+verified_use_piece(
+    struct piece *pc, off_t from, off_t to, off_t len, uint64_t now)
+{
+	if (now - pc->pc_part_at >= VERIFIED_AGAIN)
+		pc->pc_part = 0;
+	if (from > pc->pc_part)
+		return;
+	if (to > pc->pc_part) {
+		pc->pc_part = to;
+		pc->pc_part_at = now;
+	}
+	if (to < len)
+		return;
+	pc->pc_part = 0;
+	pc->pc_again = now - pc->pc_used < VERIFIED_AGAIN;
+	pc->pc_used = now;
+}
+
 void
 verified_use(struct verified *vf, uint32_t file, off_t off, off_t end,
     off_t size, uint64_t now)
 {
-	struct piece *pc;
+	off_t start, len, next;
 
-	for (; verified_next(&off, end, size); off += VERIFIED_PIECE) {
-		pc = verified_piece(vf, file, off);
-		pc->pc_again = now - pc->pc_used < VERIFIED_AGAIN;
-		pc->pc_used = now;
+	for (; off < end && end <= LARGEST; off = next) {
+		next = offset_next(off, VERIFIED_PIECE, end);
+		start = off - off % VERIFIED_PIECE;
+		len = size - start < VERIFIED_PIECE ? size - start
+						    : VERIFIED_PIECE;
+		verified_use_piece(verified_piece(vf, file, off), off - start,
+		    next - start, len, now);
 	}
 }
 
@@ -134,21 +179,20 @@ verified_unuse(struct verified *vf, uint32_t file, off_t off, off_t end)
 	for (; off < end; off = offset_next(off, VERIFIED_PIECE, end)) {
 		pc = &vf->vf_pieces[verified_slot(file, off)];
 		if (pc->pc_key == verified_key(file, off))
-			pc->pc_used = 0;
+			pc->pc_used = pc->pc_part_at = 0;
 	}
 }
 
 bool
-verified_is_used(const struct verified *vf, uint32_t file, off_t off, off_t end,
-    uint64_t now)
+verified_is_used(const struct verified *vf, uint32_t file, off_t off,
+    off_t *end, uint64_t since)
 {
-	const struct piece *pc;
+	bool used = verified_piece_is_used(vf, file, off, since);
 
-	for (; off < end; off = offset_next(off, VERIFIED_PIECE, end)) {
-		pc = &vf->vf_pieces[verified_slot(file, off)];
-		if (off >= LARGEST || pc->pc_key != verified_key(file, off) ||
-		    !pc->pc_again || now - pc->pc_used >= VERIFIED_AGAIN)
-			return false;
-	}
-	return true;
+	do
+		off = offset_next(off, VERIFIED_PIECE, *end);
+	while (
+	    off < *end && verified_piece_is_used(vf, file, off, since) == used);
+	*end = off;
+	return used;
 }

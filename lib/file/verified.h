@@ -21,11 +21,11 @@ void verified_destroy(struct verified **);
 uint32_t verified_number(struct verified *);
 
 /*
- * Removes from both ends of [*off, *end) the pieces that were noted at the time `since` or
- * later.  Sets *off equal to *end if nothing is left.
+ * Removes from both ends of [*off, *end) the pieces that were noted at the time `since` or later, or are in use after
+ * the time `used` (verified_is_used).  Sets *off equal to *end if nothing is left.
  */
 void verified_trim(const struct verified *, uint32_t file, off_t *off,
-    off_t *end, uint64_t since);
+    off_t *end, uint64_t since, uint64_t used);
 
 /*
  * Notes that [off, end) is resident at the time `now`.  `size` is the size of the file, whose last piece
@@ -35,15 +35,16 @@ void verified_note(struct verified *, uint32_t file, off_t off, off_t end,
     off_t size, uint64_t now);
 
 /*
- * verified_use notes that all bytes of [off, end) were sent at the time `now`.  verified_is_used returns true if
- * each piece of the range was sent whole twice or more, each time within VERIFIED_AGAIN of the time before, and
- * the last time within VERIFIED_AGAIN of `now`.  verified_unuse forgets the uses of all pieces of the range.
+ * verified_use notes that all bytes of [off, end) were sent at the time `now`, which proves that they were resident.
+ * verified_is_used returns true if the piece at off was sent whole twice within VERIFIED_AGAIN, the last time after
+ * `since`.  It lowers *end to the end of the pieces from off on of which the same is true.  verified_unuse forgets the
+ * uses of all pieces of the range.
  */
-#define VERIFIED_AGAIN 250000 /* microseconds */
+#define VERIFIED_AGAIN 100000 /* microseconds */
 void verified_use(struct verified *, uint32_t file, off_t off, off_t end,
     off_t size, uint64_t now);
 void verified_unuse(struct verified *, uint32_t file, off_t off, off_t end);
-bool verified_is_used(
-    const struct verified *, uint32_t file, off_t off, off_t end, uint64_t now);
+bool verified_is_used(const struct verified *, uint32_t file, off_t off,
+    off_t *end, uint64_t since);
 
 #endif

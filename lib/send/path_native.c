@@ -74,8 +74,8 @@ native_resident(const struct pw_send *s, size_t len)
 		return len;
 	if (ready > off && send_priv(s)->ss_ready_at >= since)
 		return ready < end ? (size_t)(ready - off) : len;
-	verified_trim(
-	    s->snd_loop->lp_verified, fp->fp_number, &off, &end, since);
+	verified_trim(s->snd_loop->lp_verified, fp->fp_number, &off, &end,
+	    since, UINT64_MAX);
 	return off == end ? len : 0;
 }
 
@@ -102,7 +102,7 @@ native_was_resident(const struct pw_send *s, size_t len)
 	off_t off = s->snd_off, end = off + (off_t)len;
 
 	verified_trim(s->snd_loop->lp_verified,
-	    file_priv(s->snd_file)->fp_number, &off, &end, 0);
+	    file_priv(s->snd_file)->fp_number, &off, &end, 0, UINT64_MAX);
 	return off == end;
 }
 

@@ -298,7 +298,7 @@ prefetch_was_sent_by_pool(struct pw_send *s)
 }
 
 /*
- * Limits the chunk while the kernel evicts pages, which may be those of the chunk.  Limits it more where
+ * Limits the chunk while the kernel evicts pages, which may be those of a chunk that is not in use.  Limits it more where
  * sockets and pages share a memory limit: allocating for the socket may evict pages of the chunk, but
  * not the SEND_CHUNK_HELD bytes to which sendfile(2) has references by then.  Then returns true.
  */
@@ -306,10 +306,12 @@ static bool
 prefetch_hold_chunk(struct pw_send *s, send_call_f call)
 {
 	struct pw_pool *pl = s->snd_loop->lp_pool;
+	off_t end = send_chunk_end(s);
 
 	if (quiet_ask(pl, clock_now()))
 		return false;
-	if (send_priv(s)->ss_chunk > SEND_CHUNK_LESS)
+	if (send_priv(s)->ss_chunk > SEND_CHUNK_LESS &&
+	    !residency_in_use(s->snd_file, s->snd_off, &end))
 		send_priv(s)->ss_chunk = SEND_CHUNK_LESS;
 	if (!pool_sockets(pl) || call != send_by_sendfile)
 		return false;
@@ -348,7 +350,7 @@ prefetch_send(struct pw_send *s, off_t end, send_call_f call)
 		    s, end, send_can_map(s) ? send_from_mapping : call);
 	if (call != send_by_sendfile || s->snd_len == 0 || off >= end)
 		return send_window(s, end, call);
-	if (!residency_stays(s->snd_file, off, end)) {
+	if (!residency_stays(s->snd_file, off, &end)) {
 		end = offset_add(off, SEND_CHUNK_LESS, end);
 		call = send_copied;
 	}

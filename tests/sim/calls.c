@@ -381,9 +381,8 @@ call_read_pages(struct fd *f, off_t off, char *to, size_t len, bool nowait)
 			pages_read(in, off, off + 1, false);
 			return failed(EAGAIN);
 		}
-		if (!nowait)
-			error = page_need(
-			    in, off, f->fd_random ? len - done : 0, "read");
+		error =
+		    page_need(in, off, f->fd_random ? len - done : 0, "read");
 		if (error != 0)
 			return done > 0		   ? (ssize_t)done
 			       : error == -ENODATA ? 0

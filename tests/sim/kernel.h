@@ -79,6 +79,8 @@ struct page {
 	bool pg_folio, pg_by_library;
 	uint64_t pg_when; /* time at which it left the cache */
 	uint64_t pg_used;
+	uint64_t pg_mark; /* pages reclaimed before the last use */
+	uint8_t pg_uses;  /* since it came, at most 2 */
 };
 
 struct inode {

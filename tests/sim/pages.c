@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/disk/reclaim.h"
 #include "tests/sim/kernel.h"
 
 #define NOISE	((size_t)1 << 18)
@@ -15,7 +16,8 @@
 #define HOLDS	(2 * MS)
 #define HOLDS_LONG \
 	(101 * MS) /* while nothing is reclaimed: RESIDENCY_HOLDS_QUIET */
-#define QUIET SECOND
+#define QUIET  SECOND
+#define ACTIVE (2 * RECLAIM_USED * US) /* a piece is sent in parts */
 
 struct inode inodes[INODES_MAX];
 unsigned ninodes;
@@ -180,6 +182,7 @@ page_leave(struct page *pg, enum gone why)
 	pg->pg_when = world_now;
 	pg->pg_epoch++;
 	pg->pg_maps = 0;
+	pg->pg_uses = 0;
 	pg->pg_folio = false;
 }
 
@@ -278,6 +281,27 @@ kernel_note_reclaim(unsigned n)
 		moments[nmoments++ % MOMENTS] = world_now;
 }
 
+static void
+page_use(struct page *pg)
+{
+	if (pg->pg_uses < 2 && (pg->pg_uses == 0 || pg->pg_used != world_now))
+		pg->pg_uses++;
+	pg->pg_used = world_now;
+	pg->pg_mark = reclaimed;
+}
+
+/*
+ * Returns true if the kernel reclaims others first: pages that were used twice, until an eighth of memory was
+ * reclaimed (reclaim.h has the measurement).
+ */
+static bool
+page_is_active(const struct page *pg)
+{
+	return pg->pg_uses == 2 && world_now - pg->pg_used <= ACTIVE &&
+	       reclaimed - pg->pg_mark <
+		   machine.ma_memory / PAGE / RECLAIM_SHARE;
+}
+
 /* Reclaims pages from this one on that were not used after the time. */
 static void
 kernel_reclaim(struct inode *in, off_t page, unsigned most, uint64_t used)
@@ -288,7 +312,8 @@ kernel_reclaim(struct inode *in, off_t page, unsigned most, uint64_t used)
 	if (last > page + LOOKS)
 		last = page + LOOKS;
 	while (page < last && n < most && in->in_pages[page].pg_used <= used) {
-		if (in->in_pages[page].pg_state == ABSENT) {
+		if (in->in_pages[page].pg_state == ABSENT ||
+		    page_is_active(&in->in_pages[page])) {
 			page++;
 			continue;
 		}
@@ -537,7 +562,7 @@ page_need(struct inode *in, off_t off, size_t len, const char *call)
 
 	if (len > 0)
 		ahead = len < SPLICE ? (off_t)len : SPLICE;
-	pg->pg_used = world_now;
+	page_use(pg);
 	if (pg->pg_state == RESIDENT)
 		return 0;
 	if (in->in_disk->di_kind == TMPFS) {

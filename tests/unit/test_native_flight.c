@@ -397,11 +397,11 @@ above_the_limit_bytes_once_resident_are_sent(void **state)
 	struct shot sh;
 
 	send_cold(&sh, fx, file);
-	verified_trim(vf, number, &off, &size, since);
+	verified_trim(vf, number, &off, &size, since, UINT64_MAX);
 	assert_true(off < size);
 	fake.fk_unready = 0;
 	pw_loop_tick(fx->fx_loop, clock_now());
-	verified_trim(vf, number, &off, &size, since);
+	verified_trim(vf, number, &off, &size, since, UINT64_MAX);
 	assert_int_equal(off, size);
 	end(&sh);
 	/* As if a minute had passed. */

@@ -48,12 +48,12 @@ pieces_of_each_place_are_told_apart(void **state)
 		off = from % ((off_t)1 << 32);
 		end = off + LEN / 2;
 		if (off != from) {
-			verified_trim(vf, file, &off, &end, 10);
+			verified_trim(vf, file, &off, &end, 10, UINT64_MAX);
 			assert_true(off < end);
 		}
 		off = from;
 		end = ends[i];
-		verified_trim(vf, file, &off, &end, 10);
+		verified_trim(vf, file, &off, &end, 10, UINT64_MAX);
 		assert_in_range(off, from, end);
 		verified_destroy(&vf);
 		vf = verified_create();

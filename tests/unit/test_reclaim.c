@@ -195,6 +195,42 @@ the_queue_of_reclaim_is_in_no_statistics(void **state)
 		assert_int_equal(ds[i].ds_jobs, 0);
 }
 
+/* Has the counters of a process with so many MiB read twice, with `pages` reclaimed in between. */
+static uint64_t
+used_stay_of(uint64_t mib, int64_t pages)
+{
+	struct reclaim *rc = reclaim_create(mib * KIB * KIB);
+	uint64_t stay;
+
+	assert_non_null(rc);
+	assert_int_equal(reclaim_used_stay(rc, clock_now()), 0);
+	taken = 0;
+	reclaim_look(rc);
+	/* It doubles at most, so it takes some looks to rise. */
+	for (int i = 0; i < 20; i++) {
+		usleep(5001);
+		taken += pages;
+		reclaim_look(rc);
+	}
+	stay = reclaim_used_stay(rc, clock_now());
+	assert_int_equal(reclaim_used_stay(rc, clock_now() + SECOND), 0);
+	reclaim_destroy(&rc);
+	return stay;
+}
+
+static void
+used_pages_stay_until_much_was_reclaimed(void **state)
+{
+	(void)state;
+	assert_int_equal(used_stay_of(1024, 0), RECLAIM_USED);
+	assert_int_equal(used_stay_of(1024, 1), RECLAIM_USED);
+	/* an eighth of it in 5 ms, or more if the test was held up */
+	assert_in_range(used_stay_of(1024, 32768), 5000, RECLAIM_USED);
+	assert_in_range(used_stay_of(1024, 327680), 500, RECLAIM_USED / 10);
+	/* the counters are read too seldom for so little memory */
+	assert_int_equal(used_stay_of(128, 0), 0);
+}
+
 static void
 descriptor_0_of_reclaim_is_closed(void **state)
 {
@@ -203,7 +239,7 @@ descriptor_0_of_reclaim_is_closed(void **state)
 
 	(void)state;
 	close(STDIN_FILENO);
-	rc = reclaim_create();
+	rc = reclaim_create(SIZE_MAX);
 	assert_non_null(rc);
 	assert_int_not_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 	reclaim_destroy(&rc);
@@ -230,6 +266,7 @@ main(void)
 	    TEST(without_a_recent_read_the_state_is_unknown),
 	    TEST(unreadable_counters_leave_the_state_unknown),
 	    TEST(the_queue_of_reclaim_is_in_no_statistics),
+	    cmocka_unit_test(used_pages_stay_until_much_was_reclaimed),
 	    cmocka_unit_test(descriptor_0_of_reclaim_is_closed),
 	};
 

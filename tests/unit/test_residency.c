@@ -285,7 +285,7 @@ a_part_of_a_piece_is_asked_for_with_the_rest(void **state)
 	fetch(fx, file, 0, PIECE);
 	assert_true(residency_ask(file, 0, 4096));
 	verified_trim(fx->fx_loop->lp_verified, file_priv(file)->fp_number,
-	    &off, &end, 0);
+	    &off, &end, 0, UINT64_MAX);
 	assert_true(off == end);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE),
 	    PIECE / sysconf(_SC_PAGESIZE));

@@ -59,7 +59,7 @@ only_unverified_pieces_are_left(void **state)
 	for (i = 0; i < COUNT(cases); i++) {
 		off = cases[i].tc_off;
 		end = cases[i].tc_end;
-		verified_trim(vf, file, &off, &end, 10);
+		verified_trim(vf, file, &off, &end, 10, UINT64_MAX);
 		if (cases[i].tc_left_end == 0)
 			assert_true(off == end);
 		else {
@@ -80,10 +80,10 @@ expired_pieces_are_left(void **state)
 
 	(void)state;
 	verified_note(vf, file, 0, PIECE, SIZE, 10);
-	verified_trim(vf, file, &off, &end, 11);
+	verified_trim(vf, file, &off, &end, 11, UINT64_MAX);
 	assert_int_equal(end - off, PIECE);
 	verified_note(vf, file, 0, PIECE, SIZE, 11);
-	verified_trim(vf, file, &off, &end, 11);
+	verified_trim(vf, file, &off, &end, 11, UINT64_MAX);
 	assert_int_equal(end - off, 0);
 	verified_destroy(&vf);
 }
@@ -100,7 +100,7 @@ a_part_of_a_piece_is_not_remembered(void **state)
 	verified_note(vf, file, PIECE, 2 * PIECE - 1, SIZE, 10);
 	verified_note(vf, file, 8 * PIECE, SIZE - 1, SIZE, 10);
 	verified_note(vf, file, 8 * PIECE + 1, SIZE, SIZE, 10);
-	verified_trim(vf, file, &off, &end, 10);
+	verified_trim(vf, file, &off, &end, 10, UINT64_MAX);
 	assert_int_equal(off, 0);
 	assert_int_equal(end, SIZE);
 	verified_destroy(&vf);
@@ -117,9 +117,9 @@ pieces_of_files_are_kept_apart(void **state)
 	other = verified_number(vf);
 	assert_int_not_equal(file, other);
 	verified_note(vf, file, 0, SIZE, SIZE, 10);
-	verified_trim(vf, other, &off, &end, 10);
+	verified_trim(vf, other, &off, &end, 10, UINT64_MAX);
 	assert_int_equal(end - off, SIZE);
-	verified_trim(vf, file, &off, &end, 10);
+	verified_trim(vf, file, &off, &end, 10, UINT64_MAX);
 	assert_int_equal(end - off, 0);
 	verified_destroy(&vf);
 }
@@ -139,7 +139,7 @@ a_large_file_evicts_older_pieces(void **state)
 	for (at = 0; at < large; at += PIECE) {
 		off = at;
 		end = at + PIECE;
-		verified_trim(vf, file, &off, &end, 10);
+		verified_trim(vf, file, &off, &end, 10, UINT64_MAX);
 		if (at % (2 * PIECE) != 0)
 			assert_int_equal(end - off, PIECE);
 		else if (off == end)
@@ -147,6 +147,27 @@ a_large_file_evicts_older_pieces(void **state)
 	}
 	assert_in_range(known, 1, 4096);
 	verified_destroy(&vf);
+}
+
+/* Returns how many bytes from off on were in use after the time, or were not, as `used` says. */
+static off_t
+run_of(const struct verified *vf, uint32_t file, off_t off, uint64_t since,
+    bool used)
+{
+	off_t end = SIZE;
+
+	assert_int_equal(verified_is_used(vf, file, off, &end, since), used);
+	return end - off;
+}
+
+/* Returns how many bytes of the piece need a check. */
+static off_t
+unknown_at(const struct verified *vf, uint32_t file, off_t off, uint64_t since)
+{
+	off_t end = off + PIECE;
+
+	verified_trim(vf, file, &off, &end, UINT64_MAX, since);
+	return end - off;
 }
 
 static void
@@ -159,20 +180,42 @@ piece_is_in_use_after_two_uses_in_a_row(void **state)
 
 	(void)state;
 	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
-	assert_false(verified_is_used(vf, file, 0, PIECE, now));
+	assert_int_equal(run_of(vf, file, 0, 0, false), SIZE);
 	now += VERIFIED_AGAIN - 1;
 	/* a part of a piece does not count */
 	verified_use(vf, file, 0, 2 * PIECE - 1, SIZE, now);
-	assert_true(verified_is_used(vf, file, 1, PIECE, now));
-	assert_false(verified_is_used(vf, file, 1, PIECE + 1, now));
-	verified_note(vf, file, 0, PIECE, SIZE, now);
-	assert_true(
-	    verified_is_used(vf, file, 0, PIECE, now + VERIFIED_AGAIN - 1));
-	assert_false(
-	    verified_is_used(vf, file, 0, PIECE, now + VERIFIED_AGAIN));
-	verified_use(vf, file, 0, PIECE, SIZE, now + VERIFIED_AGAIN);
-	assert_false(
-	    verified_is_used(vf, file, 0, PIECE, now + VERIFIED_AGAIN));
+	assert_int_equal(run_of(vf, file, 1, now - 1, true), PIECE - 1);
+	assert_int_equal(run_of(vf, file, PIECE, 0, false), SIZE - PIECE);
+	assert_int_equal(unknown_at(vf, file, 0, now - 1), 0);
+	assert_int_equal(unknown_at(vf, file, PIECE, 0), PIECE);
+	assert_int_equal(run_of(vf, file, 0, now, false), SIZE);
+	assert_int_equal(unknown_at(vf, file, 0, now), PIECE);
+	now += VERIFIED_AGAIN;
+	verified_use(vf, file, 0, PIECE, SIZE, now);
+	assert_int_equal(run_of(vf, file, 0, 0, false), SIZE);
+	verified_destroy(&vf);
+}
+
+/* A full socket takes a part of a piece. */
+static void
+piece_that_is_sent_in_parts_is_used(void **state)
+{
+	const uint64_t now = 10 * (uint64_t)VERIFIED_AGAIN;
+	uint32_t file;
+	struct verified *vf = create(&file);
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		verified_use(vf, file, 0, PIECE + 1, SIZE, now);
+		verified_use(vf, file, PIECE + 1, 2 * PIECE, SIZE, now);
+		/* not all of the third piece, and its end too late */
+		verified_use(vf, file, 2 * PIECE, 2 * PIECE + 1, SIZE, now);
+		verified_use(vf, file, 2 * PIECE + 2, 3 * PIECE, SIZE, now);
+		verified_use(vf, file, 2 * PIECE + 1, 3 * PIECE, SIZE,
+		    now + VERIFIED_AGAIN);
+	}
+	assert_int_equal(run_of(vf, file, 0, now - 1, true), 2 * PIECE);
 	verified_destroy(&vf);
 }
 
@@ -187,8 +230,8 @@ fetched_pieces_are_not_in_use(void **state)
 	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
 	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
 	verified_unuse(vf, file, PIECE - 1, PIECE);
-	assert_false(verified_is_used(vf, file, 0, PIECE, now));
-	assert_true(verified_is_used(vf, file, PIECE, 2 * PIECE, now));
+	assert_int_equal(run_of(vf, file, 0, 0, false), PIECE);
+	assert_int_equal(run_of(vf, file, PIECE, 0, true), PIECE);
 	verified_destroy(&vf);
 }
 
@@ -199,6 +242,7 @@ main(void)
 	    cmocka_unit_test(only_unverified_pieces_are_left),
 	    cmocka_unit_test(expired_pieces_are_left),
 	    cmocka_unit_test(piece_is_in_use_after_two_uses_in_a_row),
+	    cmocka_unit_test(piece_that_is_sent_in_parts_is_used),
 	    cmocka_unit_test(fetched_pieces_are_not_in_use),
 	    cmocka_unit_test(a_part_of_a_piece_is_not_remembered),
 	    cmocka_unit_test(pieces_of_files_are_kept_apart),
