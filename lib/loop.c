@@ -18,7 +18,7 @@
 #include "lib/os/os.h"
 #include "lib/send/cold_calls.h"
 #include "lib/send/drop_behind.h"
-#include "lib/send/pipes.h"
+#include "lib/send/piped.h"
 #include "lib/send/stalled.h"
 #include "lib/util/check.h"
 #include "lib/util/clock.h"
@@ -47,11 +47,9 @@ pw_loop_create(
 		goto fail;
 	lp->lp_files = file_cache_create(lp->lp_conf.plc_open_files);
 	lp->lp_drops = drop_behind_create();
-	lp->lp_pipes = pipes_create(PIPES_SPLICE);
-	lp->lp_mapped = pipes_create(PIPES_MAPPED);
+	lp->lp_pipe[0] = -1;
 	lp->lp_verified = verified_create();
 	if (lp->lp_files == NULL || lp->lp_drops == NULL ||
-	    lp->lp_pipes == NULL || lp->lp_mapped == NULL ||
 	    lp->lp_verified == NULL) {
 		error = -ENOMEM;
 		goto fail_wake;
@@ -63,8 +61,6 @@ pw_loop_create(
 
 fail_wake:
 	verified_destroy(&lp->lp_verified);
-	pipes_destroy(&lp->lp_mapped);
-	pipes_destroy(&lp->lp_pipes);
 	drop_behind_destroy(&lp->lp_drops);
 	file_cache_destroy(&lp->lp_files);
 	os_wake_close(lp->lp_wake);
@@ -150,8 +146,6 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	cold_calls_tick(lp, now_us);
 	pool_tick_pins(lp, now_us);
 	tier_fetch_tick(lp->lp_pool, now_us);
-	if (lp->lp_mapped != NULL)
-		pipes_rest(lp->lp_mapped);
 }
 
 int
@@ -167,8 +161,7 @@ pw_loop_destroy(struct pw_loop **lpp)
 	cold_calls_forget(lp);
 	async_destroy(&lp->lp_async);
 	verified_destroy(&lp->lp_verified);
-	pipes_destroy(&lp->lp_mapped);
-	pipes_destroy(&lp->lp_pipes);
+	piped_close(lp, -1);
 	drop_behind_destroy(&lp->lp_drops);
 	file_cache_destroy(&lp->lp_files);
 	completion_end(lp);

@@ -30,7 +30,6 @@ struct cold_call;
 struct file_cache;
 struct drops;
 struct holder;
-struct pipes;
 struct verified;
 
 struct pw_loop {
@@ -46,11 +45,7 @@ struct pw_loop {
 	TAILQ_HEAD(, holder) lp_holders;
 	/* calls of sendfile(2) whose disk reads may be in flight (cold_calls.h) */
 	TAILQ_HEAD(cold_head, cold_call) lp_cold;
-	struct pipes *lp_pipes;
-	/*
-	 * pipes for mappings (piped.h); NULL after the kernel refused a pipe, or a call on a pipe
-	 */
-	struct pipes *lp_mapped;
+	int lp_pipe[2]; /* pipe of piped.h; lp_pipe[0] is -1 or PIPED_REFUSED if there is none */
 	struct verified *lp_verified;
 	uint64_t
 	    lp_page_sleeps;	/* meter_page_sleeps at the last pw_loop_rest */

@@ -6,24 +6,13 @@
 #include "lib/disk/pool.h"
 #include "lib/send/path.h"
 #include "lib/send/piped.h"
-#include "lib/send/pipes.h"
 
-/*
- * Takes the loop's pipe.  Returns NULL if there is none.  If the kernel refuses a pipe, later calls
- * do not try again.
- */
-static struct pipe *
-piped_pipe(struct pw_loop *lp)
+void
+piped_close(struct pw_loop *lp, int none)
 {
-	struct pipe *pp;
-	int error;
-
-	if (lp->lp_mapped == NULL)
-		return NULL;
-	error = pipes_get(lp->lp_mapped, &pp);
-	if (error == -EPERM || error == -ENOSYS)
-		pipes_destroy(&lp->lp_mapped);
-	return error == 0 ? pp : NULL;
+	if (lp->lp_pipe[0] >= 0)
+		os_pipe_close(lp->lp_pipe);
+	lp->lp_pipe[0] = none;
 }
 
 /* Returns true if the kernel, a filter of system calls or the socket does not support a call. */
@@ -34,18 +23,35 @@ piped_is_refused(int error)
 	       error == -EINVAL || error == -EOPNOTSUPP;
 }
 
-/* Moves the bytes that are left in the pipe to /dev/null, and returns the pipe to the loop. */
+/* Makes the loop's pipe, unless there is one.  Returns false if there is none. */
+static bool
+piped_open(struct pw_loop *lp)
+{
+	int fds[2], error;
+
+	if (lp->lp_pipe[0] != -1)
+		return lp->lp_pipe[0] >= 0;
+	error = os_pipe(fds, PIPED_SIZE);
+	if (error == 0) {
+		lp->lp_pipe[0] = fds[0];
+		lp->lp_pipe[1] = fds[1];
+	} else if (piped_is_refused(error))
+		lp->lp_pipe[0] = PIPED_REFUSED;
+	return error == 0;
+}
+
+/* Moves the bytes that are left in the pipe to /dev/null.  Closes the pipe if that fails. */
 static void
-piped_pipe_put(struct pw_loop *lp, struct pipe *pp)
+piped_drain(struct pw_loop *lp, size_t held)
 {
 	size_t moved;
 
-	if (pp->pp_held > 0) {
-		(void)os_splice_out(pool_sink(lp->lp_pool), pp->pp_fds[0],
-		    pp->pp_held, false, &moved);
-		pp->pp_held -= moved;
-	}
-	pipes_put(lp->lp_mapped, pp);
+	if (held == 0)
+		return;
+	(void)os_splice_out(
+	    pool_sink(lp->lp_pool), lp->lp_pipe[0], held, false, &moved);
+	if (moved < held)
+		piped_close(lp, -1);
 }
 
 /*
@@ -53,37 +59,25 @@ piped_pipe_put(struct pw_loop *lp, struct pipe *pp)
  * -EAGAIN means a full socket to the caller.
  */
 static int
-piped_fill(struct pipe *pp, const char *data, size_t len)
+piped_fill(struct pw_send *s, const char *data, size_t len, size_t *held)
 {
-	int error = os_vmsplice(pp->pp_fds[1], data, len, &pp->pp_held);
+	int pipe = s->snd_loop->lp_pipe[1];
+	int error = data != NULL ? os_vmsplice(pipe, data, len, held)
+				 : os_splice_in(pipe, s->snd_file->fil_fd,
+				       s->snd_off, len, held);
 
 	return error == -EAGAIN || error == -ENOMEM ? -ENOBUFS : error;
 }
 
-/* Sends len bytes at data by way of the pipe. */
-static int
-piped_splice(struct pw_send *s, struct pipe *pp, const char *data, size_t len,
-    size_t *sent)
-{
-	int error = piped_fill(pp, data, len);
-
-	if (error != 0)
-		return error;
-	error = os_splice_out(s->snd_sock, pp->pp_fds[0], pp->pp_held,
-	    s->snd_more || (off_t)pp->pp_held < s->snd_len, sent);
-	pp->pp_held -= *sent;
-	return error;
-}
-
 /*
- * Returns true if the caller must use another call.  Destroys the pipes if the kernel would refuse
- * the call again.
+ * Returns true if the caller must use another call.  Closes the pipe if the kernel would refuse the
+ * call again.
  */
 static bool
 piped_was_refused(struct pw_loop *lp, int error)
 {
 	if (piped_is_refused(error))
-		pipes_destroy(&lp->lp_mapped);
+		piped_close(lp, PIPED_REFUSED);
 	return error == -ENOBUFS || piped_is_refused(error);
 }
 
@@ -91,14 +85,20 @@ int
 piped_send(struct pw_send *s, const char *data, size_t len, size_t *sent)
 {
 	struct pw_loop *lp = s->snd_loop;
-	struct pipe *pp = piped_pipe(lp);
+	size_t held = 0;
 	int error;
 
 	*sent = 0;
-	if (pp == NULL)
+	if (!piped_open(lp))
 		return -ENOSYS;
-	error = piped_splice(s, pp, data, len, sent);
-	piped_pipe_put(lp, pp);
+	error = piped_fill(s, data, len, &held);
+	/* The file, not the pipe, may be refused. */
+	if (data == NULL && (error != 0 || held == 0))
+		return error == -ENOBUFS ? -ENOSYS : error;
+	if (error == 0)
+		error = os_splice_out(s->snd_sock, lp->lp_pipe[0], held,
+		    s->snd_more || (off_t)held < s->snd_len, sent);
+	piped_drain(lp, held - *sent);
 	return piped_was_refused(lp, error) ? -ENOSYS : error;
 }
 
@@ -106,18 +106,17 @@ long
 piped_read(struct pw_send *s, char *to, size_t len)
 {
 	const char *data = pins_mapping(send_priv(s)->ss_pin, s->snd_off);
-	struct pipe *pp = piped_pipe(s->snd_loop);
+	struct pw_loop *lp = s->snd_loop;
+	size_t held = 0;
 	long n;
 
-	if (pp == NULL)
+	if (!piped_open(lp))
 		return 0;
-	n = piped_fill(pp, data, len);
+	n = piped_fill(s, data, len, &held);
 	if (n == 0)
-		n = os_pipe_read(pp->pp_fds[0], to, pp->pp_held);
-	if (n > 0)
-		pp->pp_held -= (size_t)n;
-	piped_pipe_put(s->snd_loop, pp);
-	if (n == -EAGAIN || (n < 0 && piped_was_refused(s->snd_loop, (int)n)))
+		n = os_pipe_read(lp->lp_pipe[0], to, held);
+	piped_drain(lp, n > 0 ? held - (size_t)n : held);
+	if (n == -EAGAIN || (n < 0 && piped_was_refused(lp, (int)n)))
 		return 0;
 	return n == -EFAULT ? -ESTALE : n;
 }

@@ -84,7 +84,7 @@ def fail_at_random(tmp_path, path, scenario_class):
         harness.wait_until(lambda: calm(w), "idle connections to be kept", 5)
         for _ in range(walk.RUNS):
             w.scenario.strictly(w.server)
-        w.descriptors.spare["pipe:[]"] = 2 * CLIENTS  # pipes.c keeps them
+        w.descriptors.spare["pipe:[]"] = 2  # piped.c keeps them
         w.well()
         w.end()
     finally:
