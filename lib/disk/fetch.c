@@ -579,8 +579,8 @@ fetch_window(struct pw_file *file, const struct window *like, enum admit admit,
 	if (win == NULL || !fetch_may_join(win, like))
 		error = fetch_window_enqueue(like, admit, w, &win);
 	else
-		shares_join(
-		    &dv->dv_shares, &win->win_job, w->wt_client, clock_now());
+		shares_join(&dv->dv_shares, &win->win_job,
+		    like->win_job.job_kind, w->wt_client, clock_now());
 	if (error == 0)
 		pool_await(&win->win_job, file_priv(file)->fp_loop, w);
 	pthread_mutex_unlock(&dv->dv_lock);

@@ -710,7 +710,8 @@ pool_join(struct pw_device *dv, struct job **ref, struct pw_waiter *w,
 	meter_lock(&dv->dv_lock);
 	if (*ref != NULL) {
 		__atomic_store_n(&w->wt_client, client, __ATOMIC_RELAXED);
-		shares_join(&dv->dv_shares, *ref, client, clock_now());
+		shares_join(&dv->dv_shares, *ref, (*ref)->job_plain, client,
+		    clock_now());
 	}
 	pthread_mutex_unlock(&dv->dv_lock);
 }

@@ -218,14 +218,16 @@ shares_add(struct shares *sh, struct job *job, unsigned most)
 }
 
 void
-shares_join(
-    struct shares *sh, struct job *job, unsigned client, uint64_t now_us)
+shares_join(struct shares *sh, struct job *job, enum job_kind kind,
+    unsigned client, uint64_t now_us)
 {
-	enum job_kind kind = job->job_plain;
+	bool first = job->job_kind == JOB_LONG && kind == JOB_NEW;
 	struct share *conn;
 
-	if (!job->job_queued || !shares_is_crowd(job->job_kind))
+	if (!job->job_queued || (!first && !shares_is_crowd(job->job_kind)))
 		return;
+	if (!first)
+		kind = job->job_plain;
 	conn = shares_connection(sh, client);
 	if (conn == NULL)
 		return;
@@ -233,6 +235,7 @@ shares_join(
 		shares_put(conn); /* its client has jobs, too, if it crowds */
 		return;
 	}
+	job->job_plain = kind;
 	shares_move(sh, job, conn, kind, now_us);
 }
 

@@ -125,11 +125,12 @@ void shares_share(
 int shares_add(struct shares *, struct job *, unsigned most);
 
 /*
- * Moves a job that waits in the crowd to another client, unless that one would crowd, too.  Call when
- * the client waits for the job as well.
+ * Moves a job that waits in the crowd to another client, unless that one would crowd, too, and the next window of one
+ * client to another that waits for it as its first window.  Call when the client waits for the job as well;
+ * `kind` is the kind that a job of its own would have.
  */
-void shares_join(
-    struct shares *, struct job *, unsigned client, uint64_t now_us);
+void shares_join(struct shares *, struct job *, enum job_kind kind,
+    unsigned client, uint64_t now_us);
 
 /* Moves a queued job to the crowd, as one of POOL_LAST.  Returns false if memory is short. */
 bool shares_defer(struct shares *, struct job *, uint64_t now_us);

@@ -275,8 +275,8 @@ tier_fetch_from_tier(struct tiered *td, const struct window *like,
 		error =
 		    tier_fetch_start(td, like, from, len, pool_client(w), &tj);
 	else
-		shares_join(
-		    &dv->dv_shares, &tj->tj_job, pool_client(w), clock_now());
+		shares_join(&dv->dv_shares, &tj->tj_job,
+		    like->win_job.job_kind, pool_client(w), clock_now());
 	if (error == 0) {
 		tier_fetch_extend(&tj->tj_window, like);
 		pool_await(&tj->tj_job, lp, w);

@@ -395,11 +395,25 @@ a_job_of_the_crowd_moves_to_another_client_that_waits_for_it(void **state)
 
 	add_some(be, CLIENT, JOB_NEW, SHARES_CLIENT + 2);
 	job = &be->be_jobs[SHARES_CLIENT + 1];
-	shares_join(&be->be_shares, job, CLIENT, be->be_now);
+	shares_join(&be->be_shares, job, JOB_NEW, CLIENT, be->be_now);
 	assert_int_equal(job->job_kind, JOB_CROWD_NEW);
-	shares_join(&be->be_shares, job, 2 * CLIENT, be->be_now);
+	shares_join(&be->be_shares, job, JOB_NEW, 2 * CLIENT, be->be_now);
 	assert_int_equal(job->job_kind, JOB_NEW);
 	run(be, JOB_NEW, 1);
+	assert_ptr_equal(run(be, JOB_NEW, 1), job);
+}
+
+static void
+a_next_window_moves_to_a_client_that_waits_for_it_first(void **state)
+{
+	struct bench *be = *state;
+	struct job *job = &be->be_jobs[0];
+
+	add_some(be, CLIENT, JOB_LONG, 1);
+	shares_join(&be->be_shares, job, JOB_LONG, 2 * CLIENT, be->be_now);
+	assert_int_equal(job->job_kind, JOB_LONG);
+	shares_join(&be->be_shares, job, JOB_NEW, 2 * CLIENT, be->be_now);
+	assert_int_equal(job->job_kind, JOB_NEW);
 	assert_ptr_equal(run(be, JOB_NEW, 1), job);
 }
 
@@ -415,7 +429,7 @@ a_job_moves_to_another_connection_of_its_client(void **state)
 	for (i = 0; i < SHARES_CLIENT; i++)
 		run(be, JOB_NEW, 1);
 	job = shares_first(&be->be_shares, JOB_CROWD_NEW);
-	shares_join(&be->be_shares, job, CLIENT + 2, be->be_now);
+	shares_join(&be->be_shares, job, JOB_NEW, CLIENT + 2, be->be_now);
 	assert_int_equal(job->job_kind, JOB_NEW);
 	assert_ptr_equal(run(be, JOB_NEW, 1), job);
 }
@@ -554,6 +568,7 @@ main(void)
 	    TEST(
 		a_crowd_occupies_three_quarters_of_the_threads_of_a_fast_device),
 	    TEST(a_client_in_the_crowd_is_not_one_of_the_others),
+	    TEST(a_next_window_moves_to_a_client_that_waits_for_it_first),
 	    TEST(a_job_moves_to_another_connection_of_its_client),
 	    TEST(a_crowd_always_has_a_thread),
 	    TEST(the_others_of_all_processes_count),
