@@ -139,7 +139,6 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	admission_tell(pool_admission(lp->lp_pool), &lp->lp_noted);
 	drop_behind_tick(lp, now_us);
 	async_flush(lp);
-	completion_deliver_later(lp);
 	completion_tick(lp);
 	budget_tick(pool_room(lp->lp_pool), now_us);
 	stalled_yield(lp, now_us);

@@ -430,7 +430,7 @@ int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
  * Checks, without waiting for the disk, whether `len` bytes at `off` are resident.
  *   1            all are: a sendfile(2) of fil_fd would not wait for the disk now
  *   0            some byte is not resident, or the file's pages are being dropped
- *   -EOPNOTSUPP  unknown: on FreeBSD except tmpfs, and where the path pool sends the files, as on
+ *   -EOPNOTSUPP  unknown: on FreeBSD except tmpfs, and on file systems without a residency check, such as
  *                network file systems
  *   -EINVAL      the range is empty or not within fil_size, or the file is not regular
  * The kernel may evict pages at any moment after the call, and the library keeps a result for up to
@@ -596,7 +596,7 @@ struct pw_sink_ops {
 	 * again.
 	 *
 	 * The library calls take instead for the last bytes, at most 16 KiB, and if residency
-	 * cannot be checked or the window is evicted again and again.  It then offers to take all
+	 * cannot be checked or the window was evicted.  It then offers to take all
 	 * that is left of the range: the sink must not send that from the file, which may wait for
 	 * the disk.  take_range may be NULL.
 	 */
@@ -621,9 +621,8 @@ struct pw_sink {
  * A program zeroes a struct pw_send, sets its members, and calls pw_send_start, then pw_send_step until it
  * returns something other than PW_SEND_AGAIN, and at last pw_send_finish.  The rules that every send path keeps:
  * 1. Every operation runs on the loop's thread, and a disk thread never uses a
- *    connection.  Exceptions are the path pool, and other paths if the loop
- *    cannot send the file without waiting.  Then a disk thread sends on the
- *    non-blocking socket, and does nothing else with the socket.
+ *    connection.  An exception is the path pool, whose disk threads send on the
+ *    non-blocking socket, and do nothing else with the socket.
  * 2. After PW_SEND_PENDING, pw_loop_drain delivers exactly one completion, even
  *    after pw_send_cancel.  pw_send_step never delivers it.
  * 3. While a transmission is pending, the library holds references.  A caller
@@ -760,8 +759,8 @@ void pw_send_defer(struct pw_send *);
 
 /*
  * Takes the socket of a pending transmission back, for another response or to close it; call
- * pw_send_cancel next.  Returns false if a disk thread, or the kernel for the path ring, may be
- * sending on the socket, which must then stay open until snd_done is called.
+ * pw_send_cancel next.  Returns false if a disk thread (path pool) or the kernel (path ring)
+ * may be sending on the socket, which must then stay open until snd_done is called.
  */
 bool pw_send_take_back(struct pw_send *);
 

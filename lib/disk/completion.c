@@ -60,27 +60,6 @@ completion_forget(struct pw_waiter *w)
 }
 
 void
-completion_later(struct pw_loop *lp, struct pw_waiter *w)
-{
-	lp->lp_pending++;
-	w->wt_loop = lp;
-	w->wt_next = lp->lp_later;
-	lp->lp_later = w;
-}
-
-void
-completion_deliver_later(struct pw_loop *lp)
-{
-	struct pw_waiter *w = lp->lp_later, *next;
-
-	lp->lp_later = NULL;
-	for (; w != NULL; w = next) {
-		next = w->wt_next;
-		completion_deliver(w, 0);
-	}
-}
-
-void
 completion_take(struct pw_loop *lp)
 {
 	struct pw_waiter *w, *next;

@@ -38,14 +38,14 @@ struct pw_loop {
 	int lp_wake[2];
 	unsigned lp_pending; /* number of waits that are not delivered yet */
 	bool lp_draining;    /* true while pw_loop_drain runs */
-	struct pw_waiter *lp_later;
 	struct file_cache *lp_files;
 	struct drops *lp_drops;
 	/* transmissions with a part of the budget (holder.h), the longest without progress first */
 	TAILQ_HEAD(, holder) lp_holders;
 	/* calls of sendfile(2) whose disk reads may be in flight (cold_calls.h) */
 	TAILQ_HEAD(cold_head, cold_call) lp_cold;
-	int lp_pipe[2]; /* pipe of piped.h; lp_pipe[0] is -1 or PIPED_REFUSED if there is none */
+	int lp_pipe
+	    [2]; /* pipe of piped.h; lp_pipe[0] is -1 or PIPED_REFUSED if there is none */
 	struct verified *lp_verified;
 	uint64_t
 	    lp_page_sleeps;	/* meter_page_sleeps at the last pw_loop_rest */
@@ -75,13 +75,7 @@ void completion_deliver(struct pw_waiter *, int error);
 /* Ends a wait that pw_wait_end will not end.  Does not call wt_done.  Loop's thread. */
 void completion_forget(struct pw_waiter *);
 
-/* Delivers the wait at the next tick, with error 0.  Loop's thread. */
-void completion_later(struct pw_loop *, struct pw_waiter *);
-
-/* Delivers all waits of completion_later.  Loop's thread, as completion_take. */
-void completion_deliver_later(struct pw_loop *);
-
-/* Calls wt_done of each delivered wait. */
+/* Calls wt_done of each delivered wait.  Loop's thread. */
 void completion_take(struct pw_loop *);
 
 /* Wakes the loop again if waits are delivered, since a signal may have failed.  Call in each tick. */

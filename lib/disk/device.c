@@ -99,10 +99,10 @@ device_means(enum os_ask ask)
 	    [OS_ASK_NOWAIT] =
 		"cachestat where permitted, else RWF_NOWAIT for each page",
 	    [OS_ASK_MINCORE] =
-		"mincore where permitted, else a disk thread sends the file",
+		"mincore where permitted, else the file is sent from copies",
 	    [OS_ASK_NEVER_COLD] = "always resident",
-	    [OS_ASK_FETCH] = "no check is available, so a disk thread sends "
-			     "the file",
+	    [OS_ASK_FETCH] =
+		"no check is available, so the file is sent from copies",
 	    [OS_ASK_NATIVE] = "no check is needed, because the kernel waits "
 			      "for the disk",
 	};

@@ -300,9 +300,22 @@ fetch_read_window(const struct window *win, char *to)
 	return fetch_check(win);
 }
 
+/* Has the kernel begin to read a window, if it is not read as folios. */
+static int
+fetch_begin(const struct window *win)
+{
+	struct pw_device *dv = win->win_device;
+
+	if (fetch_folds(win))
+		return fetch_read(dv, win->win_fd, win->win_off,
+		    win->win_job.job_len, true, NULL);
+	os_fetch_begin(
+	    win->win_fd, win->win_off, win->win_job.job_len, device_step(dv));
+	return 0;
+}
+
 /*
- * Copies a window that was read into the page cache.  Returns 0 also above the limit of pins, since
- * the window is resident without a copy, too.
+ * Reads a window into a copy.  Above the limit of pins, reads it into the page cache only.
  */
 static int
 fetch_lend(const struct window *win)
@@ -312,8 +325,13 @@ fetch_lend(const struct window *win)
 	int error;
 
 	if (pn == NULL)
-		return 0;
-	error = fetch_read_window(win, pins_memory(pn));
+		return fetch_read(win->win_device, win->win_fd, win->win_off,
+		    win->win_job.job_len, fetch_folds(win), NULL);
+	reclaim_read_begins(win->win_device->dv_pool->pl_reclaim);
+	error = fetch_begin(win);
+	if (error == 0)
+		error = fetch_read_window(win, pins_memory(pn));
+	reclaim_read_ends(win->win_device->dv_pool->pl_reclaim);
 	if (error == 0)
 		pins_add_lent(ps, pn, win->win_off, win->win_job.job_len);
 	else
@@ -354,11 +372,10 @@ fetch_window_run(struct job *job)
 			dv->dv_pool->pl_offer(win, true);
 		return FETCHED_DIRECT;
 	}
-	/* A window that is copied needs no mapping. */
-	error = fetch_read(win->win_device, win->win_fd, win->win_off,
-	    win->win_job.job_len, fetch_folds(win), win->win_lent ? NULL : win);
-	if (error == 0 && win->win_lent)
-		error = fetch_lend(win);
+	error = win->win_lent
+		    ? fetch_lend(win)
+		    : fetch_read(dv, win->win_fd, win->win_off,
+			  win->win_job.job_len, fetch_folds(win), win);
 	if (error == 0 && win->win_tier)
 		dv->dv_pool->pl_offer(win, win->win_lent);
 	if (error == 0 && win->win_how == FETCH_RELEASED)

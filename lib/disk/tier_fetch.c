@@ -275,8 +275,8 @@ tier_fetch_from_tier(struct tiered *td, const struct window *like,
 		error =
 		    tier_fetch_start(td, like, from, len, pool_client(w), &tj);
 	else
-		shares_join(&dv->dv_shares, &tj->tj_job,
-		    like->win_job.job_kind, pool_client(w), clock_now());
+		shares_join(&dv->dv_shares, &tj->tj_job, like->win_job.job_kind,
+		    pool_client(w), clock_now());
 	if (error == 0) {
 		tier_fetch_extend(&tj->tj_window, like);
 		pool_await(&tj->tj_job, lp, w);
@@ -325,22 +325,6 @@ tier_fetch_missed(
 	return *use == TIER_WRITES;
 }
 
-bool
-tier_fetch_can_copy(
-    struct pw_file *file, off_t off, size_t len, enum tier_use *use)
-{
-	struct tiered *td = file_priv(file)->fp_device->dv_pool->pl_tiered;
-	struct pins_key key;
-	struct window like;
-
-	if (!tier_fetch_describe(
-		file, off, len, FETCH_PAGES, ADMIT_BEGUN, &like))
-		return false;
-	key = tier_fetch_key(&like);
-	return *use == TIER_WRITES || tier_has(td->td_tier, &key, off) ||
-	       tier_fetch_missed(td, &like, use);
-}
-
 /* Describes the whole window, which is written to the tier, if a large part of it is needed. */
 static void
 tier_fetch_widen(struct window *like)
@@ -363,7 +347,9 @@ tier_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
 	int error;
 
 	if (!tier_fetch_describe(file, off, len, how, admit, &like))
-		return pool_fetch(file, off, len, how, admit, w);
+		return (tier_fetch_needs_copy(file)
+			    ? pool_fetch_copy
+			    : pool_fetch)(file, off, len, how, admit, w);
 	error = tier_fetch_from_tier(td, &like, file_priv(file)->fp_loop, w);
 	if (error == 0)
 		return 0;

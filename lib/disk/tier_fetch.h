@@ -38,13 +38,6 @@ int tier_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how how,
 /* Returns true if the residency of the file cannot be checked, so that tier_fetch makes copies. */
 bool tier_fetch_needs_copy(const struct pw_file *);
 
-/*
- * Returns true if tier_fetch of the range would read the tier, or, for TIER_WRITES, the file's own disk, into
- * a copy.  Decides *use, and counts a miss, as tier_fetch does.  Only for files that need copies.  Loop's thread.
- */
-bool tier_fetch_can_copy(
-    struct pw_file *, off_t off, size_t len, enum tier_use *use);
-
 /* Returns the bytes of the pieces that have a range of len bytes, at least 1, at off. */
 static inline size_t
 tier_fetch_room(off_t off, size_t len)

@@ -305,7 +305,7 @@ file_announce(const struct pw_file *file)
 }
 
 /*
- * Allocates fp_indirect if the file has indirect blocks.  If memory is short, the pool sends the file.
+ * Allocates fp_indirect if the file has indirect blocks.  If memory is short, copies are sent.
  */
 static void
 file_learn_blocks(struct pw_file *file)

@@ -16,7 +16,6 @@ enum send_wait {
 	SEND_WAIT_FETCH,  /* the window is being fetched */
 	SEND_WAIT_AHEAD,  /* a prefetch of the window has not arrived */
 	SEND_WAIT_BUDGET, /* other transmissions hold the budget */
-	SEND_WAIT_TICK,	  /* the window was evicted; the next tick resumes */
 };
 
 struct send_facts {

@@ -92,14 +92,6 @@ holder_taken_by_client(const struct pw_send *s)
 	return s->snd_sent > n ? s->snd_sent - n : 0;
 }
 
-/* Returns false while windows are fetched ahead, and if the transmission's path keeps the pages locked. */
-static bool
-holder_can_yield(const struct pw_send *s)
-{
-	return send_priv(s)->ss_ahead == NULL &&
-	       (!s->snd_path->path_locks || sink_copies(s));
-}
-
 /*
  * Returns true if the client has taken nothing since the last look.  Does not look at a pending transmission: its
  * client may have nothing to take, and its socket may have been taken back and closed.
@@ -112,7 +104,8 @@ holder_has_stalled(struct holder *hd)
 	if (hd->hd_send->snd_pending)
 		return false;
 	hd->hd_taken = holder_taken_by_client(hd->hd_send);
-	return hd->hd_taken == before && holder_can_yield(hd->hd_send);
+	return hd->hd_taken == before &&
+	       send_priv(hd->hd_send)->ss_ahead == NULL;
 }
 
 struct pw_send *

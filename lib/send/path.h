@@ -40,7 +40,7 @@ struct pw_send_path {
 	 */
 	int (*path_probe)(const char **why);
 	enum pw_send_status (*path_step)(struct pw_send *);
-	/* Releases ss_own.  Called only when nothing is pending.  May be NULL. */
+	/* Called at the end, when nothing is pending.  May be NULL. */
 	void (*path_finish)(struct pw_send *);
 	/*
 	 * True if the path itself fetches windows; pw_send_start then switches kernel read-ahead
@@ -49,8 +49,6 @@ struct pw_send_path {
 	bool path_prefetches;
 	/* True if the path may send copies in place of pages (enum fetch_how). */
 	bool path_copies;
-	/* True if the path keeps pages locked until they are sent. */
-	bool path_locks;
 	/*
 	 * True if the path drops no pages, since it does not know which pages the kernel fetched.
 	 */
@@ -91,8 +89,7 @@ enum pw_send_status send_status(enum account_next);
 /*
  * Sends the next chunk by `call` if the chunk is resident.  Otherwise calls `fetch` for its window,
  * and the transmission is pending until the window arrives.  `fetch` completes ss_waiter when [off,
- * off + len) was read, or returns -errno.  The pool sends files whose residency cannot be checked,
- * unless the tier has copies.  The paths that prefetch call send_prefetched.
+ * off + len) was read, or returns -errno.  Files whose residency cannot be checked are sent from copies.
  */
 typedef int (*send_fetch_f)(struct pw_send *, off_t off, size_t len);
 enum pw_send_status send_prefetched(
@@ -164,12 +161,6 @@ bool send_takes_tier(struct pw_send *);
 /* Returns the number of the client, or 0 if it is unknown: see wt_client. */
 unsigned send_client(const struct pw_send *);
 
-/*
- * Returns true if send_prefetched may send copies of a file whose residency cannot be checked.  Calls
- * send_takes_tier.
- */
-bool send_tries_copies(struct pw_send *);
-
 /* Calls send_fetch for ss_waiter.  Is a send_fetch_f. */
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 
@@ -178,15 +169,6 @@ int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
  * ss_waiter.
  */
 int send_map_by_pool(struct pw_send *, off_t off);
-
-/*
- * send_by_pool is path_step of the path pool.  If ss_reported is set, send_by_pool first calls
- * send_pool_report, which returns the outcome of the disk thread's last call; any outcome except
- * PW_SEND_AGAIN is returned to the caller.  Otherwise a disk thread sends a window, or only a chunk if
- * memory is short (ss_short).
- */
-enum pw_send_status send_by_pool(struct pw_send *);
-enum pw_send_status send_pool_report(struct pw_send *);
 
 /*
  * Begin and end a wait.  In between, the transmission is pending, and a completion is in flight.  The
@@ -262,9 +244,6 @@ void send_brought_in(struct pw_send *, off_t off, off_t end);
 void send_drop_acknowledged(struct pw_send *);
 void send_drop_rest(struct pw_send *);
 
-/* Returns true if the path, aio or ring, has sent all bytes that it read. */
-bool aio_is_empty(const struct pw_send *);
-
 /*
  * Sends by sendfile(2), as a send_call_f.  Copies the tail, and the whole file if sendfile(2) refuses the
  * file.
@@ -297,13 +276,6 @@ bool send_can_read_marked(const struct pw_send *);
  * behind snd_mem, as a send_call_f.  Returns -EBUSY with ss_result -EAGAIN if a page was evicted.
  */
 int send_copied(struct pw_send *, size_t len, size_t *sent);
-
-/*
- * Returns true if a page was evicted before it could be copied.  Then the caller has the pool send,
- * since a second residency check would have the same result, and might start a read.  Returns false
- * for a pw_sink, for which sink.c handles that case.
- */
-bool send_was_refused(struct pw_send *);
 
 /* Returns how many of the next `len` bytes may be sent as pages of the file; the rest is copied. */
 size_t send_before_tail(const struct pw_send *, size_t len);

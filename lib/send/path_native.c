@@ -28,6 +28,7 @@
 #include "lib/file/verified.h"
 #include "lib/os/os.h"
 #include "lib/send/cold_calls.h"
+#include "lib/send/own.h"
 #include "lib/send/path.h"
 #include "lib/send/window_size.h"
 #include "lib/util/clock.h"
@@ -48,7 +49,7 @@ native_readahead(struct pw_send *s)
 	return send_priv(s)->ss_window;
 }
 
-/* Returns true if the file system does not support the call.  The pool sends the file from then on. */
+/* Returns true if the file system does not support the call.  Copies are sent from then on. */
 static bool
 native_is_refused(struct pw_send *s)
 {
@@ -205,7 +206,7 @@ native_await_pages(struct pw_send *s)
 }
 
 /*
- * Notes the result of FETCH_MAP.  If the file system does not support FETCH_MAP, the pool sends the file
+ * Notes the result of FETCH_MAP.  If the file system does not support FETCH_MAP, copies are sent
  * from then on.  Returns 0 or -errno.
  */
 static int
@@ -309,7 +310,7 @@ path_native_step(struct pw_send *s)
 	off_t end;
 
 	if (s->snd_file != NULL && !residency_native(s->snd_file))
-		return send_by_pool(s);
+		return own_step(s, own_read_by_pool);
 	end = native_known_end(s);
 	if (s->snd_len > 0 && end == s->snd_off)
 		return native_read_block(s);
@@ -317,7 +318,7 @@ path_native_step(struct pw_send *s)
 	status = send_window(s, end, path_native_call);
 	if (status == PW_SEND_AGAIN && s->snd_file != NULL &&
 	    !residency_native(s->snd_file))
-		return send_by_pool(s);
+		return own_step(s, own_read_by_pool);
 	if (status == PW_SEND_AGAIN && send_priv(s)->ss_result == -EBUSY)
 		return native_await_pages(s);
 	return status;

@@ -31,15 +31,6 @@ pool_path_take(struct pw_send *s, int state)
 	    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-bool
-pw_send_take_back(struct pw_send *s)
-{
-	int state = __atomic_load_n(&send_priv(s)->ss_lent, __ATOMIC_SEQ_CST);
-
-	return state == LENT_NOT || state == LENT_BACK ||
-	       pool_path_take(s, LENT_BACK);
-}
-
 /*
  * Reads the first byte before the head is sent, so that the caller can still send an error response if
  * the read fails.
@@ -59,23 +50,10 @@ pool_path_read_first(const struct pw_send *s)
 static off_t
 pool_path_end(const struct pw_send *s)
 {
-	off_t end = send_priv(s)->ss_short ? send_chunk_end(s)
-					   : send_window_end(s, s->snd_off);
+	off_t end = send_window_end(s, s->snd_off);
 
 	return s->snd_off +
 	       (off_t)send_limited(s, (uint64_t)(end - s->snd_off));
-}
-
-/*
- * Reads the chunk first if a path that prefetches has the pool send it (ss_short): kernel read-ahead is
- * off for the descriptors of these paths, so sendfile would read page by page.
- */
-static void
-pool_path_prefetch(const struct pw_send *s, size_t len)
-{
-	if (send_priv(s)->ss_short)
-		pool_read(file_priv(s->snd_file)->fp_device,
-		    s->snd_file->fil_fd, s->snd_off, len, false);
 }
 
 /* Reads up to SEND_TAIL bytes at off and sends them, as send_copied does. */
@@ -139,7 +117,6 @@ pool_path_run(struct pw_send *s)
 
 	reclaim_expect(pool_reclaim(s->snd_loop->lp_pool));
 	send_priv(s)->ss_took = 0;
-	pool_path_prefetch(s, len);
 	if (s->snd_mem_len > 0)
 		error = pool_path_read_first(s);
 	if (error == 0)
@@ -187,8 +164,8 @@ pool_path_submit(struct pw_send *s)
  * thread filled the socket; an edge-triggered event loop then had its event while the transmission
  * was pending, and gets no further event.
  */
-enum pw_send_status
-send_pool_report(struct pw_send *s)
+static enum pw_send_status
+pool_path_report(struct pw_send *s)
 {
 	struct pollfd pfd = {.fd = s->snd_sock, .events = POLLOUT};
 	enum pw_send_status status = send_status(send_priv(s)->ss_next);
@@ -210,15 +187,13 @@ pool_path_send_memory(struct pw_send *s)
 	return send_window(s, s->snd_off, send_by_sendfile);
 }
 
-enum pw_send_status
-send_by_pool(struct pw_send *s)
+static enum pw_send_status
+pool_path_step(struct pw_send *s)
 {
 	enum pw_send_status status = PW_SEND_AGAIN;
 
-	if (sink_copies(s))
-		return send_aio.path_step(s);
 	if (send_priv(s)->ss_reported)
-		status = send_pool_report(s);
+		status = pool_path_report(s);
 	if (status != PW_SEND_AGAIN)
 		return status;
 	return s->snd_len > 0 ? pool_path_submit(s) : pool_path_send_memory(s);
@@ -226,6 +201,6 @@ send_by_pool(struct pw_send *s)
 
 const struct pw_send_path send_pool = {
     .path_name = "pool",
-    .path_step = send_by_pool,
+    .path_step = pool_path_step,
     .path_queues = true,
 };

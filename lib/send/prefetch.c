@@ -3,8 +3,8 @@
  * if the chunk is resident.  Otherwise the path fetches the window, and the transmission is pending
  * until the window arrives.  The paths differ in how they fetch and send.
  *
- * A chunk that was evicted between its fetch and its check means that memory is short.  Then only
- * that chunk is fetched; if it is evicted again, a disk thread sends it after a pause.
+ * Bytes that were evicted between their fetch and their check mean that memory is short.  They are read again
+ * into own memory, which nothing evicts (own.h).
  */
 #include <errno.h>
 
@@ -19,12 +19,11 @@
 #include "lib/os/os.h"
 #include "lib/send/facts.h"
 #include "lib/send/holder.h"
+#include "lib/send/own.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
-
-#define FETCHES 2 /* fetches of the same bytes before the pool sends them */
 
 static bool
 prefetch_may_be_pinned(const struct pw_send *s)
@@ -110,8 +109,6 @@ prefetch_done(struct pw_waiter *w)
 		send_brought_in(s, s->snd_off, send_priv(s)->ss_asked);
 	}
 	if (error == 0) {
-		if (send_priv(s)->ss_fetches < FETCHES)
-			send_priv(s)->ss_fetches++;
 		/* On a bounded loop a new client, which may never read, must not hold budget. */
 		if (s->snd_rate == 0)
 			send_room_settle(s, true);
@@ -138,16 +135,6 @@ prefetch_range(struct pw_send *s, off_t from, off_t end, send_fetch_f fetch)
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
-/* Resumes a transmission that waited for budget or for the next tick. */
-static void
-prefetch_retry_done(struct pw_waiter *w)
-{
-	struct pw_send *s = send_of_waiter(w);
-
-	send_pending_end(s, w->wt_error);
-	s->snd_done(s);
-}
-
 static void
 prefetch_room_done(struct pw_waiter *w)
 {
@@ -155,7 +142,8 @@ prefetch_room_done(struct pw_waiter *w)
 
 	holder_add(s, send_priv(s)->ss_wanted);
 	send_priv(s)->ss_granted = true;
-	prefetch_retry_done(w);
+	send_pending_end(s, w->wt_error);
+	s->snd_done(s);
 }
 
 static enum pw_send_status
@@ -187,66 +175,45 @@ prefetch_window(struct pw_send *s, send_fetch_f fetch)
 			return send_pending_fail(s, error);
 		holder_add(s, send_priv(s)->ss_wanted);
 	}
-	send_priv(s)->ss_granted = send_priv(s)->ss_short =
-	    send_priv(s)->ss_follows = false;
+	send_priv(s)->ss_granted = send_priv(s)->ss_follows = false;
 	completion_count(s->snd_loop, COUNTED_MISSED);
 	return prefetch_range(s, from, end, fetch);
 }
 
-/* Waits for the loop's next tick. */
-static enum pw_send_status
-prefetch_back_off(struct pw_send *s)
-{
-	send_priv(s)->ss_backed_off = true;
-	send_pending_begin(s, prefetch_retry_done);
-	send_priv(s)->ss_wait = SEND_WAIT_TICK;
-	completion_later(s->snd_loop, &send_priv(s)->ss_waiter);
-	return PW_SEND_PENDING;
-}
-
-/* Fetches the next chunk, without more budget. */
-static enum pw_send_status
-prefetch_chunk(struct pw_send *s, send_fetch_f fetch)
-{
-	off_t from = s->snd_off, end = send_chunk_end(s);
-
-	residency_round(s->snd_file, &from, &end);
-	return prefetch_range(s, from, end, fetch);
-}
-
-/*
- * Fetches the next chunk again, or has a disk thread send it.  If `locked` is true, the chunk was not checked, and
- * its first FETCHES fetches do not count as evictions.
- */
-static enum pw_send_status
-prefetch_again(struct pw_send *s, send_fetch_f fetch, bool locked)
-{
-	if (locked && send_priv(s)->ss_fetches < FETCHES)
-		return prefetch_chunk(s, fetch);
-	send_priv(s)->ss_short = true;
-	if (send_priv(s)->ss_fetches >= FETCHES && !send_priv(s)->ss_backed_off)
-		return prefetch_back_off(s);
-	completion_count(s->snd_loop, COUNTED_EVICTED);
-	/* A drop evicts pages that other transmissions of the file fetched; memory is not short then. */
-	if (file_priv(s->snd_file)->fp_drops == 0)
-		budget_evicted(pool_room(s->snd_loop->lp_pool), clock_now());
-	if (send_priv(s)->ss_fetches >= FETCHES)
-		return send_by_pool(s);
-	return prefetch_chunk(s, fetch);
-}
-
 /*
  * Returns true if the next byte was fetched and evicted.  Returns false for a copy that expired because
- * its client was slow; then its window is read again.  A file whose residency cannot be checked has only copies.
+ * its client was slow; then its window is read again.
  */
 static bool
 prefetch_was_evicted(const struct pw_send *s)
 {
-	return s->snd_off < send_priv(s)->ss_asked &&
-	       residency_can_ask(s->snd_file) &&
-	       (!send_priv(s)->ss_direct || send_priv(s)->ss_fetches > 0);
+	return s->snd_off < send_priv(s)->ss_asked && !send_priv(s)->ss_direct;
 }
 
+/* Sends from own memory, and frees it once all of it and all that a sink was offered is sent. */
+static enum pw_send_status
+prefetch_from_own(struct pw_send *s)
+{
+	enum pw_send_status status = own_step(s, own_read_by_pool);
+
+	send_priv(s)->ss_ready = -1;
+	if (!s->snd_pending && own_is_empty(s) &&
+	    s->snd_off >= send_priv(s)->ss_offered)
+		own_free(s);
+	return status;
+}
+
+/* A drop evicts pages that other transmissions of the file fetched; memory is not short then. */
+static void
+prefetch_count_evicted(const struct pw_send *s)
+{
+	completion_count(s->snd_loop, COUNTED_EVICTED);
+	if (file_priv(s->snd_file)->fp_drops == 0 &&
+	    residency_can_ask(s->snd_file))
+		budget_evicted(pool_room(s->snd_loop->lp_pool), clock_now());
+}
+
+/* Waits for the bytes, which are not resident, or which a drop keeps off (`locked`). */
 static enum pw_send_status
 prefetch_await(struct pw_send *s, send_fetch_f fetch, bool locked)
 {
@@ -254,8 +221,11 @@ prefetch_await(struct pw_send *s, send_fetch_f fetch, bool locked)
 		completion_count(s->snd_loop, COUNTED_MISSED);
 		return PW_SEND_PENDING;
 	}
-	return prefetch_was_evicted(s) ? prefetch_again(s, fetch, locked)
-				       : prefetch_window(s, fetch);
+	if (!locked && !prefetch_was_evicted(s))
+		return prefetch_window(s, fetch);
+	if (!locked)
+		prefetch_count_evicted(s);
+	return prefetch_from_own(s);
 }
 
 /*
@@ -276,25 +246,6 @@ prefetch_is_resident(struct pw_send *s)
 	refused = file_priv(s->snd_file)->fp_refused;
 	return (refused < 0 || refused >= end) &&
 	       residency_ask(s->snd_file, off, end - off);
-}
-
-static void
-prefetch_progressed(struct pw_send *s)
-{
-	send_priv(s)->ss_fetches = 0;
-	send_priv(s)->ss_backed_off = false;
-}
-
-/*
- * Returns the outcome of a disk thread's send call.  If the call sent bytes, first clears the counters of
- * fetches without progress.
- */
-static enum pw_send_status
-prefetch_was_sent_by_pool(struct pw_send *s)
-{
-	if (send_priv(s)->ss_took > 0)
-		prefetch_progressed(s);
-	return send_pool_report(s);
 }
 
 /*
@@ -416,66 +367,24 @@ prefetch_send_between_drops(
 	return status;
 }
 
-bool
-send_was_refused(struct pw_send *s)
+/* Returns true if a page was evicted before it could be copied. */
+static bool
+prefetch_was_refused(struct pw_send *s)
 {
-	if (sink_copies(s) || send_priv(s)->ss_result != -EAGAIN)
-		return false;
+	bool yes = send_priv(s)->ss_result == -EAGAIN;
+
 	send_priv(s)->ss_result = 0;
-	send_priv(s)->ss_ready = -1;
-	send_priv(s)->ss_reported = false;
-	return true;
-}
-
-bool
-send_tries_copies(struct pw_send *s)
-{
-	return s->snd_file != NULL && s->snd_len > 0 &&
-	       !residency_can_ask(s->snd_file) && send_takes_tier(s);
-}
-
-static bool
-prefetch_can_copy(struct pw_send *s)
-{
-	enum tier_use use = send_priv(s)->ss_tier_use;
-	size_t len = (size_t)(send_window_end(s, s->snd_off) - s->snd_off);
-	bool can = tier_fetch_can_copy(s->snd_file, s->snd_off, len, &use);
-
-	send_priv(s)->ss_tier_use = use;
-	return can;
-}
-
-/*
- * Returns true if the next bytes of a file whose residency cannot be checked are sent from a copy that is
- * present or in flight, or that a fetch can make.  Otherwise disk threads send the whole rest of the range:
- * they check the version only after the last byte, and this check covers all bytes that they have read.
- */
-static bool
-prefetch_uses_copies(struct pw_send *s)
-{
-	if (send_priv(s)->ss_reported || !send_tries_copies(s))
-		return false;
-	if ((prefetch_may_be_pinned(s) && prefetch_is_pinned(s)) ||
-	    send_ahead_comes(s) ||
-	    (send_priv(s)->ss_fetches == 0 && prefetch_can_copy(s)))
-		return true;
-	send_priv(s)->ss_tier = false;
-	pw_send_yield(s);
-	return false;
+	return yes;
 }
 
 enum pw_send_status
 send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 {
 	enum pw_send_status status;
-	off_t off = s->snd_off;
 	bool missed = false, locked = false;
 
-	if (s->snd_file != NULL && !residency_can_ask(s->snd_file) &&
-	    !prefetch_uses_copies(s))
-		return send_by_pool(s);
-	if (send_priv(s)->ss_reported)
-		return prefetch_was_sent_by_pool(s);
+	if (send_priv(s)->ss_own != NULL)
+		return prefetch_from_own(s);
 	if (send_hole_is_next(s))
 		status = send_hole(s);
 	else if (s->snd_file != NULL && s->snd_len > 0 &&
@@ -485,10 +394,8 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 		status = prefetch_send_resident(s, call, &missed);
 	if (missed)
 		return prefetch_await(s, fetch, locked);
-	if (s->snd_off > off)
-		prefetch_progressed(s);
-	if (status == PW_SEND_AGAIN && send_was_refused(s))
-		return send_by_pool(s);
+	if (status == PW_SEND_AGAIN && prefetch_was_refused(s))
+		return prefetch_from_own(s);
 	if (send_priv(s)->ss_holder != NULL) {
 		send_room_settle(s, status == PW_SEND_WANT_WRITE);
 		if (fetch == send_fetch_by_pool)

@@ -187,7 +187,7 @@ readahead_is_due(const struct pw_send *s, off_t *from)
 	return left >= 0 && left <= (off_t)lead && left < s->snd_len &&
 	       *from < send_priv(s)->ss_reach && count < READAHEAD_DEPTH &&
 	       s->snd_readahead != PW_READAHEAD_NONE &&
-	       !send_priv(s)->ss_short && !send_priv(s)->ss_follows &&
+	       send_priv(s)->ss_own == NULL && !send_priv(s)->ss_follows &&
 	       !send_hole_may_begin(s, *from);
 }
 

@@ -8,6 +8,7 @@
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
 #include "lib/send/holder.h"
+#include "lib/send/own.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 #include "lib/send/window_size.h"
@@ -120,16 +121,13 @@ pw_send_start(struct pw_send *s)
 	send_priv(s)->ss_lent = 0;
 	send_priv(s)->ss_how = FETCH_PAGES;
 	send_priv(s)->ss_direct = send_priv(s)->ss_hole = false;
-	send_priv(s)->ss_backed_off = false;
-	send_priv(s)->ss_short = send_priv(s)->ss_granted =
-	    send_priv(s)->ss_follows = false;
+	send_priv(s)->ss_granted = send_priv(s)->ss_follows = false;
 	send_priv(s)->ss_joins = false;
 	send_priv(s)->ss_holder = NULL;
 	send_priv(s)->ss_ahead = NULL;
 	send_priv(s)->ss_pin = NULL;
 	send_priv(s)->ss_mark = send_priv(s)->ss_ready_at = 0;
 	send_priv(s)->ss_from = s->snd_off;
-	send_priv(s)->ss_fetches = 0;
 	send_priv(s)->ss_chunk = SEND_CHUNK_MAX;
 	send_priv(s)->ss_own = NULL;
 	send_priv(s)->ss_reported = send_priv(s)->ss_brings =
@@ -187,7 +185,7 @@ send_step_too_early(struct pw_send *s)
 	return PW_SEND_ERROR;
 }
 
-/* Updates ss_copies, unless the path has data in ss_own or a disk thread's result is unreported. */
+/* Updates ss_copies, unless own memory has data or a disk thread's result is unreported. */
 static void
 send_choose_copies(struct pw_send *s)
 {
@@ -208,7 +206,9 @@ pw_send_step(struct pw_send *s)
 	if (send_reach(s) == 0 && (s->snd_mem_len > 0 || s->snd_len > 0))
 		return PW_SEND_WANT_WRITE;
 	send_choose_copies(s);
-	status = sink_copies(s) ? sink_step(s) : s->snd_path->path_step(s);
+	status = sink_copies(s) && !s->snd_path->path_reads
+		     ? sink_step(s)
+		     : s->snd_path->path_step(s);
 	send_check_step(s, status, before);
 	return status;
 }
@@ -267,10 +267,9 @@ pw_send_finish(struct pw_send *s)
 		return;
 	PW_MUST(!s->snd_pending,
 	    "the transmission is pending: cancel it, and wait for snd_done");
-	if (sink_copies(s))
-		sink_finish(s);
-	else if (s->snd_path->path_finish != NULL)
+	if (s->snd_path->path_finish != NULL)
 		s->snd_path->path_finish(s);
+	own_free(s);
 	file_announce(s->snd_file);
 	if (send_priv(s)->ss_mark > 0 && s->snd_error == 0)
 		send_rate_measure(s);
@@ -279,6 +278,16 @@ pw_send_finish(struct pw_send *s)
 	send_drop_rest(s);
 	holder_keep(s, 0);
 	pw_file_unref(&s->snd_file);
+}
+
+bool
+pw_send_take_back(struct pw_send *s)
+{
+	int out = LENT_OUT;
+
+	return __atomic_compare_exchange_n(&send_priv(s)->ss_lent, &out,
+		   LENT_BACK, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
+	       out != LENT_CLAIMED;
 }
 
 bool

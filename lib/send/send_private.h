@@ -12,6 +12,7 @@
 
 struct ahead;
 struct holder;
+struct own;
 struct pin;
 
 /* States of ss_lent.  Disk thread and loop compete to leave LENT_OUT; one of them succeeds. */
@@ -34,12 +35,10 @@ struct send_private {
 	uint64_t ss_ready_at;
 	/* start of the window requested last; before the first one, snd_off of pw_send_start */
 	off_t ss_from;
-	off_t ss_asked;	    /* end of the window requested last, or -1 */
-	off_t ss_offered;   /* end of the bytes offered to take_range, or -1 */
-	off_t ss_extent;    /* end of the hole or data at snd_off, or -1 */
-	bool ss_hole;	    /* true if a hole ends at ss_extent */
-	bool ss_backed_off; /* true after a pause, until bytes are sent */
-	bool ss_short;	    /* true if the window was evicted unsent */
+	off_t ss_asked;	  /* end of the window requested last, or -1 */
+	off_t ss_offered; /* end of the bytes offered to take_range, or -1 */
+	off_t ss_extent;  /* end of the hole or data at snd_off, or -1 */
+	bool ss_hole;	  /* true if a hole ends at ss_extent */
 	unsigned char ss_how; /* method of reading windows, an enum fetch_how */
 	bool ss_direct;	      /* true if the last window was read direct */
 	bool ss_granted;      /* true if the budget for ss_wanted was granted */
@@ -59,8 +58,6 @@ struct send_private {
 	bool ss_decided : 1; /* true if ss_drops and the fields above are set */
 	bool ss_counts : 1;  /* true if account_sent counts for admission.h */
 	unsigned char ss_tier_use; /* for ss_tier, an enum tier_use */
-	/* fetches since bytes were sent, FETCHES at most */
-	unsigned char ss_fetches;
 	/* outcome of a disk thread's call, an enum account_next */
 	unsigned char ss_next;
 	/* the transmission's part of the budget, or NULL */
@@ -75,7 +72,7 @@ struct send_private {
 	off_t ss_fetched;     /* start of the stretch that was fetched */
 	off_t ss_fetched_end; /* end of the stretch that was fetched */
 	off_t ss_dropped;     /* end of the dropped part of the stretch */
-	void *ss_own;	      /* state of the path, or NULL */
+	struct own *ss_own;   /* own memory (own.h), or NULL */
 	size_t ss_took;	      /* bytes that a disk thread's call sent */
 	off_t ss_reach;	      /* end of the bytes that may be fetched */
 	int ss_lent;	      /* user of the socket, one of LENT_*; atomic */

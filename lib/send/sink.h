@@ -56,8 +56,7 @@ sink_unacked(const struct pw_send *s)
 	return sk == NULL ? os_unacked(s->snd_sock) : sk->sk_ops->unacked(sk);
 }
 
-/* sink_step and sink_finish replace path_step and path_finish of all paths where sink_copies is true. */
+/* Replaces path_step where sink_copies is true, but for paths that read into own memory. */
 enum pw_send_status sink_step(struct pw_send *);
-void sink_finish(struct pw_send *);
 
 #endif

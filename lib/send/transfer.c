@@ -8,6 +8,7 @@
 
 #include "lib/os/os.h"
 #include "lib/disk/tier_fetch.h"
+#include "lib/file/residency.h"
 #include "lib/send/facts.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
@@ -37,6 +38,9 @@ send_window_end(const struct pw_send *s, off_t from)
 
 	if (from < extent && extent < end)
 		end = extent;
+	/* A copy lies in one OS_FOLIO of the file. */
+	if (s->snd_file != NULL && !residency_can_ask(s->snd_file))
+		end = offset_next(from, OS_FOLIO, end);
 	return send_priv(s)->ss_reach < end ? send_priv(s)->ss_reach : end;
 }
 
@@ -151,7 +155,10 @@ send_fetch(struct pw_send *s, off_t off, size_t len, enum admit admit,
 
 	w->wt_client = send_client(s);
 	if (!send_takes_tier(s))
-		return pool_fetch(s->snd_file, off, len, how, admit, w);
+		return residency_can_ask(s->snd_file)
+			   ? pool_fetch(s->snd_file, off, len, how, admit, w)
+			   : pool_fetch_copy(
+				 s->snd_file, off, len, FETCH_PAGES, admit, w);
 	use = send_priv(s)->ss_tier_use;
 	error = tier_fetch(s->snd_file, off, len, how, &use, admit, w);
 	send_priv(s)->ss_tier_use = use;

@@ -241,7 +241,6 @@ trace_set_cause(struct exchange *ex)
 	    [SEND_WAIT_FETCH] = "the window",
 	    [SEND_WAIT_AHEAD] = "the prefetch of the window at",
 	    [SEND_WAIT_BUDGET] = "budget for a window at",
-	    [SEND_WAIT_TICK] = "the next tick (memory is short) at",
 	};
 	struct trace *tr = ex->ex_trace;
 	const struct pw_send *s = &ex->ex_response.rs_send;

@@ -442,9 +442,7 @@ static bool
 client_may_wait(const struct client *c)
 {
 	return strcmp(path_names[c->cl_path], "blocking") == 0 ||
-	       strcmp(path_names[c->cl_path], "copy") == 0 ||
-	       (strcmp(path_names[c->cl_path], "mlock") == 0 &&
-		   machine.ma_memlock != UINT64_MAX);
+	       strcmp(path_names[c->cl_path], "copy") == 0;
 }
 
 /* Copies bytes of the file on the loop, as a program does for the last bytes of a response. */

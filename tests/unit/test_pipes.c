@@ -11,7 +11,7 @@
 #include "lib/os/os.h"
 #include "lib/send/piped.h"
 
-#define STRANGER    54321 /* a user who has no pipes yet */
+#define STRANGER 54321 /* a user who has no pipes yet */
 
 /* Whether path has sent all of a file, rightly. */
 static void

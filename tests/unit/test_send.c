@@ -6,6 +6,7 @@
 #include "send_fixture.h"
 
 #include "lib/disk/pool_priv.h"
+#include "lib/disk/pool_priv.h"
 
 #define MEM_MAX 100000
 
@@ -77,6 +78,14 @@ static const struct {
     {2 * WINDOW + 77, WINDOW + 12345 - 77},
 };
 
+/* Evicts the file, also what the path mlock has locked. */
+static void
+forget(struct fixture *fx, struct pw_file *file)
+{
+	pins_reap(fx->fx_pool->pl_pins, file->fil_dev);
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+}
+
 static void
 send_every_range(struct fixture *fx, struct pw_file *file, bool cold)
 {
@@ -90,8 +99,7 @@ send_every_range(struct fixture *fx, struct pw_file *file, bool cold)
 			for (m = 0; m < COUNT(mems); m++)
 				for (narrow = 0; narrow <= 1; narrow++) {
 					if (cold)
-						assert_true(evict(file->fil_fd,
-						    (size_t)SIZE));
+						forget(fx, file);
 					send_range(fx, *path, file, mems[m],
 					    ranges[r].off, ranges[r].len,
 					    narrow);

@@ -5,6 +5,8 @@
  */
 #include "shot_fixture.h"
 
+#include "lib/disk/pool_priv.h"
+
 /* ----------------------------------------------------------------- the fake */
 
 int __real_os_send(int, const void *, size_t, bool, size_t *);
@@ -353,8 +355,12 @@ after_cancel_there_is_one_completion_and_an_error(void **state)
 	unsigned i, n, pending = 0;
 	enum pw_send_status status;
 	struct shot sh;
+	uint64_t dev;
 
-	for (i = 0; i < SHOTS / 4; i++) {
+	for (i = 0; i < SHOTS / 2; i++) {
+		/* Forgets the copies of the transmission before. */
+		pins_tick(fx->fx_pool->pl_pins,
+		    clock_now() + PINS_WAITED_US + 1, &dev);
 		random_shot(fx, &sh, file);
 		pw_send_start(&sh.sh_xfer.xf_send);
 		for (n = below(6);; n--) {
