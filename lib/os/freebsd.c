@@ -188,13 +188,6 @@ os_lock(void *map, size_t len)
 	return mlock(map, len) == -1 ? -errno : 0;
 }
 
-int
-os_populate(void *map, size_t len)
-{
-	(void)map, (void)len;
-	return -ENOSYS;
-}
-
 /* Returns -ENOSYS, as FreeBSD has no splice(2). */
 int
 os_pipe(int fds[2], size_t size)

@@ -335,12 +335,6 @@ os_lock(void *map, size_t len)
 }
 
 int
-os_populate(void *map, size_t len)
-{
-	return madvise(map, len, MADV_POPULATE_READ) == -1 ? -errno : 0;
-}
-
-int
 os_pipe(int fds[2], size_t size)
 {
 	int error;

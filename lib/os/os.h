@@ -256,9 +256,8 @@ int os_mincore(void *map, off_t off, size_t len);
 void *os_map(int fd, off_t off, size_t len); /* returns NULL on failure */
 void os_unmap(void *map, size_t len);
 
-/* Read the pages of a mapping into memory; os_lock locks them as well.  Return 0 or -errno. */
+/* Reads the pages of a mapping into memory, and locks them.  Returns 0 or -errno. */
 int os_lock(void *map, size_t len);
-int os_populate(void *map, size_t len);
 size_t os_page_size(void);
 
 /*
