@@ -85,6 +85,14 @@ struct pw_pool_conf {
 int pw_pool_create(const struct pw_pool_conf *, struct pw_pool **);
 
 /*
+ * Starts the thread that starts the pool's disk threads, so that no loop does: the start of a thread may wait
+ * for other threads.  Disk threads inherit the caller's capabilities and Landlock rules, so call after these
+ * have changed and before the first request.  Otherwise the loop of the first job starts this thread.
+ * While no disk thread can be started, the jobs of a device without one wait.  Returns 0 or -errno.
+ */
+int pw_pool_start(struct pw_pool *);
+
+/*
  * Lets the pools of several processes share disks: a client that requests much from one process then
  * delays the clients of the others no more than those of its own.  `memory` is PW_POOL_SHARED bytes,
  * zeroed at first, that all of them map (MAP_SHARED), and stays the caller's until the pool is destroyed.

@@ -313,8 +313,7 @@ device_stats(struct pw_device *dv, struct pw_device_stats *ds)
 	pthread_mutex_unlock(&dv->dv_lock);
 }
 
-/* The caller then acquires dv_lock without pl_lock: pool_thread_start acquires them in the other order. */
-static size_t
+size_t
 device_count(struct pw_pool *pl)
 {
 	size_t n;

@@ -1,6 +1,7 @@
 /*
- * pool: see pool.h.  The thread that queues a job starts a thread of the device if none is
- * idle for the job and the quota permits another.  Threads run until the pool is destroyed, or dismisses
+ * pool: see pool.h.  If no thread of the device is idle for a job that is queued, and the quota permits
+ * another, the pool's starter starts one, since pthread_create waits for the lock of the memory map, which
+ * other threads may hold for long.  Threads run until the pool is destroyed, or dismisses
  * them (pool_dismiss), because a device that was needed once will be needed again.
  */
 #include <errno.h>
@@ -23,8 +24,9 @@
 #define POOL_THREADS 16
 #define POOL_QUEUE   4096
 #define POOL_STACK   ((size_t)256 << 10)
-#define POOL_ROOM    3 /* 1/POOL_ROOM of memory is the budget */
-#define POOL_PINS    8 /* 1/POOL_PINS of memory is for pins */
+#define POOL_RETRY   100000 /* time after a failed start of a thread, us */
+#define POOL_ROOM    3	    /* 1/POOL_ROOM of memory is the budget */
+#define POOL_PINS    8	    /* 1/POOL_PINS of memory is for pins */
 #define POOL_LONG    ((size_t)16 << 20) /* bytes of JOB_LONG jobs in flight */
 
 _Static_assert(sizeof(struct shares_common) == PW_POOL_SHARED, "pw_pool_share");
@@ -190,6 +192,7 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 		pl->pl_conf.ppc_queue = POOL_QUEUE;
 	pthread_mutex_init(&pl->pl_lock, NULL);
 	clock_cond_init(&pl->pl_ended);
+	sem_init(&pl->pl_start, 0, 0);
 	*out = pl;
 	return 0;
 
@@ -219,18 +222,18 @@ pool_stop_threads(struct pw_pool *pl)
 			pool_wake_one(dv);
 		pthread_mutex_unlock(&dv->dv_lock);
 	}
+	meter_lock(&pl->pl_lock);
+	pl->pl_stop = true;
+	pthread_mutex_unlock(&pl->pl_lock);
+	sem_post(&pl->pl_start);
 }
 
 void
 pool_dismiss(struct pw_pool *pl)
 {
 	struct pw_device *dv;
-	size_t i, n;
+	size_t i, n = device_count(pl);
 
-	/* pool_thread_start acquires dv_lock before pl_lock. */
-	meter_lock(&pl->pl_lock);
-	n = pl->pl_ndevices;
-	pthread_mutex_unlock(&pl->pl_lock);
 	for (i = 0; i < n; i++) {
 		dv = pl->pl_devices[i];
 		meter_lock(&dv->dv_lock);
@@ -281,6 +284,7 @@ pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
 		return -EBUSY;
 	}
 	pthread_mutex_unlock(&pl->pl_lock);
+	sem_destroy(&pl->pl_start);
 	pthread_cond_destroy(&pl->pl_ended);
 	pthread_mutex_destroy(&pl->pl_lock);
 	pool_free(pl);
@@ -414,6 +418,7 @@ pool_job_finish(struct pw_device *dv, struct job *job, int error)
 	w = job->job_waiters;
 	dv->dv_ended +=
 	    !job->job_left && pool_shows_progress(dv, job->job_kind);
+	dv->dv_idle++;
 	pthread_mutex_unlock(&dv->dv_lock);
 	return w;
 }
@@ -589,7 +594,6 @@ pool_job_take(struct pw_device *dv)
 	struct job *job;
 
 	meter_lock(&dv->dv_lock);
-	dv->dv_idle++;
 	while ((job = pool_job_next(dv, now = clock_now())) == NULL &&
 	       !dv->dv_stop && (dv->dv_dismissed == 0 || dv->dv_queued > 0))
 		pool_sleep_until_woken(dv, now);
@@ -603,6 +607,17 @@ pool_job_take(struct pw_device *dv)
 		pool_wake_one(dv);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return job;
+}
+
+/* Wakes the starter, too, which ends last. */
+static void
+pool_thread_end(struct pw_pool *pl)
+{
+	meter_lock(&pl->pl_lock);
+	pl->pl_running--;
+	pthread_cond_broadcast(&pl->pl_ended);
+	sem_post(&pl->pl_start);
+	pthread_mutex_unlock(&pl->pl_lock);
 }
 
 static void *
@@ -623,54 +638,136 @@ pool_thread_main(void *arg)
 		}
 		free(job);
 	}
-	meter_lock(&pl->pl_lock);
-	pl->pl_running--;
-	pthread_cond_broadcast(&pl->pl_ended);
-	pthread_mutex_unlock(&pl->pl_lock);
+	pool_thread_end(pl);
 	return NULL;
 }
 
 /* Starts a thread with all signals blocked, as signals belong to the program's own threads. */
 static int
-pool_thread_start(struct pw_device *dv)
+pool_thread_start(void *(*run)(void *), void *arg)
 {
-	struct pw_pool *pl = dv->dv_pool;
 	pthread_attr_t attr;
 	pthread_t thread;
 	sigset_t all, old;
 	int error;
 
-	meter_lock(&pl->pl_lock);
-	pl->pl_running++;
-	pthread_mutex_unlock(&pl->pl_lock);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, POOL_STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	meter_call(METER_PTHREAD_CREATE);
-	error = pthread_create(&thread, &attr, pool_thread_main, dv);
+	error = pthread_create(&thread, &attr, run, arg);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (error != 0) {
-		meter_lock(&pl->pl_lock);
-		pl->pl_running--;
-		pthread_mutex_unlock(&pl->pl_lock);
-	}
 	return -error;
 }
 
 /*
- * Starts a thread if no thread is idle for another job.  Returns false if the device has no thread.
- * dv_lock is held.
+ * Starts the threads that the device waits for.  Returns false if it has no thread and none can be started
+ * now.  If it has another, the next job tries again.
+ */
+static bool
+pool_start_threads(struct pw_device *dv)
+{
+	bool started = true, has = true;
+
+	meter_lock(&dv->dv_lock);
+	while (dv->dv_starting > 0 && has) {
+		pthread_mutex_unlock(&dv->dv_lock);
+		started = pool_thread_start(pool_thread_main, dv) == 0;
+		meter_lock(&dv->dv_lock);
+		has = started || dv->dv_threads > dv->dv_starting;
+		dv->dv_starting -= has;
+		if (has && !started) {
+			dv->dv_threads--;
+			dv->dv_idle--;
+			pool_thread_end(dv->dv_pool);
+		}
+	}
+	pthread_mutex_unlock(&dv->dv_lock);
+	return has;
+}
+
+/* Starts the threads of all devices.  Returns false if a device has none. */
+static bool
+pool_start_all(struct pw_pool *pl)
+{
+	size_t i, n = device_count(pl);
+	bool all = true;
+
+	for (i = 0; i < n; i++)
+		all = pool_start_threads(pl->pl_devices[i]) && all;
+	return all;
+}
+
+/* Returns true if the pool ends, and only the starter is left. */
+static bool
+pool_is_over(struct pw_pool *pl)
+{
+	bool over;
+
+	meter_lock(&pl->pl_lock);
+	over = pl->pl_stop && pl->pl_running == 1;
+	pthread_mutex_unlock(&pl->pl_lock);
+	return over;
+}
+
+static void *
+pool_starter_main(void *arg)
+{
+	struct pw_pool *pl = arg;
+	bool all = true;
+
+	os_thread_name("pw-start");
+	while (!pool_is_over(pl)) {
+		if (!all)
+			(void)os_sem_wait(&pl->pl_start, POOL_RETRY);
+		else
+			while (sem_wait(&pl->pl_start) == -1 && errno == EINTR)
+				;
+		all = pool_start_all(pl);
+	}
+	pool_thread_end(pl);
+	return NULL;
+}
+
+int
+pw_pool_start(struct pw_pool *pl)
+{
+	int error = 0;
+
+	meter_lock(&pl->pl_lock);
+	if (!pl->pl_started) {
+		error = pool_thread_start(pool_starter_main, pl);
+		pl->pl_started = error == 0;
+		pl->pl_running += error == 0;
+	}
+	pthread_mutex_unlock(&pl->pl_lock);
+	return error;
+}
+
+/*
+ * Has the starter start a thread if no thread is idle for another job.  A thread that is not started yet
+ * counts as idle.  Returns false if the pool has no starter.  dv_lock is held.
  */
 static bool
 pool_have_thread(struct pw_device *dv, enum job_kind kind)
 {
-	if (dv->dv_idle <= dv->dv_queued &&
-	    dv->dv_threads < pool_quota(dv, kind) && pool_thread_start(dv) == 0)
-		dv->dv_threads++;
-	return dv->dv_threads > 0;
+	struct pw_pool *pl = dv->dv_pool;
+
+	if (dv->dv_idle > dv->dv_queued ||
+	    dv->dv_threads >= pool_quota(dv, kind))
+		return true;
+	if (pw_pool_start(pl) != 0)
+		return false;
+	dv->dv_threads++;
+	dv->dv_idle++;
+	dv->dv_starting++;
+	meter_lock(&pl->pl_lock);
+	pl->pl_running++;
+	pthread_mutex_unlock(&pl->pl_lock);
+	sem_post(&pl->pl_start);
+	return true;
 }
 
 void

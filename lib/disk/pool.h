@@ -2,8 +2,8 @@
  * pool: the disk threads, with a queue and a quota of threads for each device.  All
  * transmissions that need the same window of a file wait for one fetch of it.
  *
- * The locks here protect lists, and are held for a few instructions, or for the start of a thread.
- * No thread performs I/O while it holds one.
+ * The locks here protect lists, and are held for a few instructions.  No thread performs I/O while it
+ * holds one.
  */
 #ifndef LIB_DISK_POOL_H
 #define LIB_DISK_POOL_H
@@ -80,8 +80,8 @@ enum admit {
 
 /*
  * Queues a job, and takes ownership of it.  The waiter, if not NULL, is delivered when the job has
- * ended; its wt_client is the client of the job.  Returns -EAGAIN if the job is refused or no thread can
- * be started, or -ENOMEM; then the caller still owns the job.  Loop's thread.
+ * ended; its wt_client is the client of the job.  Returns -EAGAIN if the job is refused, or -ENOMEM; then
+ * the caller still owns the job.  Loop's thread.
  */
 int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
     struct pw_waiter *);

@@ -51,7 +51,8 @@ struct pw_device {
 	atomic_bool dv_told_seeks; /* true after UNTOLD_SEEKS was set */
 	unsigned dv_queued;
 	unsigned dv_threads;
-	unsigned dv_idle;
+	unsigned dv_idle;     /* of these, threads without a job */
+	unsigned dv_starting; /* of these, threads that are not started yet */
 	unsigned
 	    dv_dismissed; /* threads that end as soon as they have no job */
 	bool dv_stop;
@@ -119,17 +120,26 @@ struct pw_pool {
 	struct shares_common *pl_common;
 	unsigned pl_process;
 
-	/* guards the device table and pl_running */
+	/* guards the fields down to pl_stop; acquired after dv_lock */
 	alignas(CACHE_LINE) pthread_mutex_t pl_lock;
 	pthread_cond_t pl_ended;
 	struct pw_device *pl_devices[POOL_DEVICES];
 	size_t pl_ndevices;
-	unsigned pl_running; /* threads that have not ended */
+	/* threads that have not ended, also those that are not started yet */
+	unsigned pl_running;
+	bool pl_started; /* true if the starter runs */
+	bool pl_stop;
+	sem_t pl_start; /* wakes the starter */
 	atomic_uint pl_loops;
 	atomic_ullong pl_refused;
 	struct cold pl_cold;
 	atomic_ullong pl_dropped;
 };
+
+/*
+ * Returns the number of devices, so that the caller may acquire the lock of each.  A device never moves.
+ */
+size_t device_count(struct pw_pool *);
 
 /*
  * pool_enqueue queues a job as pool_submit does.  pool_await adds a waiter to a queued or running job.

@@ -54,6 +54,7 @@ clients_start(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	pw_process_prepare(); /* optional, so errors are ignored */
 	check("pool", pw_pool_create(NULL, &pool));
+	check("thread", pw_pool_start(pool));
 	check("loop", pw_loop_create(pool, NULL, &clients_loop));
 	check(argv[1], pw_root_open(argv[1], &clients_root));
 	return check(argv[2], listen_at(argv[2]));

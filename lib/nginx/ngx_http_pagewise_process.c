@@ -133,6 +133,10 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle,
 
     if (err == 0) {
         pw_pool_share(p->pool, pmcf->zone->data, ngx_worker);
+        err = pw_pool_start(p->pool);
+    }
+
+    if (err == 0) {
         err = pw_loop_create(p->pool, &lc, &p->loop);
     }
 

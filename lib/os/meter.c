@@ -23,7 +23,6 @@ static const char *const names[METER_CALLS] = {
     [METER_OPENAT2] = "openat2",
     [METER_PREAD] = "pread",
     [METER_PREADV2] = "preadv2",
-    [METER_PTHREAD_CREATE] = "pthread_create",
     [METER_SEND] = "send",
     [METER_SENDFILE] = "sendfile",
     [METER_SPLICE] = "splice",

@@ -498,6 +498,8 @@ serve_start_threads(struct server *sv)
 	unsigned i;
 	int error = log_start(sv->sv_log);
 
+	if (error == 0)
+		error = pw_pool_start(sv->sv_pool);
 	if (error == 0 && sv->sv_verifier != NULL)
 		error = verifier_start(
 		    sv->sv_verifier, sv->sv_conf->conf_workers / 4);

@@ -18,7 +18,7 @@ from test_slowfs import SIZE, ask_slow, fast, finishes, serve_slow, slow  # fixt
 TOLD = re.compile(r"pagewise: warning: worker 0: the event loop slept for (\d+) ms: (\w+) (\d+)\.\d ms \((\d+)\)")
 # What a busy machine does to any thread: another one has the lock and no processor.
 NO_DISK = (r"(pagewise: warning: worker 0: the event loop slept for \d+ ms:"
-           r"(,? (lock|pthread_create) \d+\.\d ms \(\d+\))+\n)*")
+           r"(,? lock \d+\.\d ms \(\d+\))+\n)*")
 WAITING = [p for p in harness.FILE_PATHS if p not in ("blocking", "copy")]
 HELD = 0.3  # seconds
 # A sink is given memory alone: blocking reads as copy does.
@@ -26,11 +26,10 @@ CALLS = {"blocking": "sendfile" if "blocking" in harness.FILE_PATHS else "preadv
 
 
 def slept(admin):
-    """{call: times}, but for those that wait for no disk: for a lock that another thread has, of
-    the process' memory map as well."""
+    """{call: times}, but for those that wait for no disk: for a lock that another thread has."""
     return {s.labels["call"]: s.value
             for s in admin.families()["pagewise_loop_sleeps"].samples
-            if s.value and s.labels["call"] not in ("lock", "pthread_create")}
+            if s.value and s.labels["call"] != "lock"}
 
 
 def read_while_it_hangs(server, slow):

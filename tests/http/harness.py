@@ -261,10 +261,6 @@ def judge(text):
 # In a server's own messages besides: a death that no test has caused with SIGKILL.
 DIED = re.compile(r"server process \d+ (was killed by signal (?!9 )|exited with status)")
 
-# The thread sanitizer's pthread_create(3) returns when the new thread runs, on a busy machine late.
-CREATED_LATE = re.compile(
-    r"^pagewise: warning: worker \d+: the event loop slept for \d+ ms: pthread_create [\d.]+ ms \(\d+\)\n", re.M)
-THREAD_SANITIZER = os.path.basename(os.path.dirname(PAGEWISE)) == "tsan"
 
 SERVING = re.compile(
     r"^pagewise: serving (.*) at (?:https?://([^/\s]+):(\d+)/|unix:(\S+))$", re.M)
@@ -405,8 +401,6 @@ class Server:
     @property
     def messages(self):
         text = self.content(self.err)
-        if THREAD_SANITIZER:
-            text = CREATED_LATE.sub("", text)
         return text.replace(self.gap, "") if self.gap else text
 
     @property

@@ -113,7 +113,6 @@ def test_included_files_have_sites_and_a_directory_of_their_own(dirs, serve):
         assert body(server, "/f", host=host) == want + ":f"
     # What the file says itself counts.
     names = [path.read_text() for path in pathlib.Path("/proc/%d/task" % server.pid).glob("*/comm")]
-    # A thread that a worker has just started has its name at first.
     assert {name for name in names if name.startswith("pw-worker")} == {"pw-worker0\n"}
 
 

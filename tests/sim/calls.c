@@ -88,8 +88,7 @@ inode_release(struct inode *in)
 	if (--in->in_opens > 0 || in->in_links > 0)
 		return;
 	if (task_is_loop() &&
-	    (has_fault(FAULT_MEMORY) || has_fault(FAULT_THREADS) ||
-		in->in_removed >= *task_step()))
+	    (has_fault(FAULT_MEMORY) || in->in_removed >= *task_step()))
 		return;
 	disk_is_waited_for("close of a removed file");
 	disk_wait(in->in_disk);

@@ -368,8 +368,7 @@ client_may_fail(int error)
 	case -EIO:
 		return has_fault(FAULT_ERRORS);
 	case -EAGAIN:
-		return plan.pl_queue != 0 || has_fault(FAULT_THREADS) ||
-		       has_fault(FAULT_MEMORY);
+		return plan.pl_queue != 0 || has_fault(FAULT_MEMORY);
 	case -ENOMEM:
 	case -ENOBUFS:
 		return has_fault(FAULT_MEMORY);

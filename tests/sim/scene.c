@@ -244,9 +244,10 @@ scene_begin(void)
 	char path[16];
 
 	/* The program ends if it cannot start. */
-	plan.pl_faults &= ~(1U << FAULT_MEMORY | 1U << FAULT_REFUSED);
-	if (pw_pool_create(&pc, &pool) != 0)
-		world_fail("pw_pool_create fails");
+	plan.pl_faults &=
+	    ~(1U << FAULT_MEMORY | 1U << FAULT_REFUSED | 1U << FAULT_THREADS);
+	if (pw_pool_create(&pc, &pool) != 0 || pw_pool_start(pool) != 0)
+		world_fail("no pool can be created");
 	for (i = 0; i < plan.pl_disks; i++) {
 		snprintf(path, sizeof(path), "/disk%u", i);
 		if (pw_root_open(path, &roots[i]) != 0)

@@ -372,6 +372,8 @@ WRAP(int, pthread_create,
 
 	(void)a;
 	world_point("pthread_create");
+	if (task_is_loop())
+		world_fail("the loop starts a thread");
 	if (has_fault(FAULT_THREADS) && world_once_in(4)) {
 		covered("fault    no thread can be started");
 		return EAGAIN;

@@ -113,6 +113,7 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	pw_process_prepare(); /* optional, so errors are ignored */
 	if (argc != 4 || pw_pool_create(NULL, &pool) != 0 ||
+	    pw_pool_start(pool) != 0 ||
 	    pw_loop_create(pool, NULL, &loop) != 0 ||
 	    pw_root_open(argv[1], &root) != 0)
 		return 1;

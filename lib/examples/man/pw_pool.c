@@ -14,9 +14,11 @@ library_start(struct pw_pool **pool, struct pw_loop **loop)
 	pw_process_prepare(); /* optional, so errors are ignored */
 	error = pw_pool_create(&conf, pool);
 	if (error == 0) {
-		error = pw_loop_create(*pool, NULL, loop);
+		error = pw_pool_start(*pool);
+		if (error == 0)
+			error = pw_loop_create(*pool, NULL, loop);
 		if (error != 0)
-			pw_pool_destroy(pool, 0);
+			pw_pool_destroy(pool, 1000000);
 	}
 	return error;
 }
