@@ -45,7 +45,7 @@ conn_abort(struct conn *c)
 /*
  * Does no work for a client that has reset the connection.  A client that has only closed its side may still
  * read the response, so its work is done last.  Most such clients have left, which the kernel shows only when
- * the response begins, so until then the client waits for less time than others.
+ * the response begins, so until then the client waits for less time than others, in all waits together.
  */
 bool
 conn_client_stays(struct conn *c)
@@ -55,6 +55,7 @@ conn_client_stays(struct conn *c)
 	if (c->cn_hup) {
 		exchange_defer(c->cn_ex);
 		if (response_sent(&c->cn_ex->ex_response) == 0 &&
+		    c->cn_item.it_timer != TIMER_CLOSED &&
 		    !exchange_verifies(c->cn_ex))
 			conn_timer(c, TIMER_CLOSED);
 	}

@@ -81,7 +81,7 @@ conn_on_resumed(struct exchange *ex)
 {
 	struct conn *c = ex->ex_owner;
 
-	if (!c->cn_dying)
+	if (!c->cn_dying && c->cn_item.it_timer != TIMER_CLOSED)
 		conn_timer(c, TIMER_NONE);
 	conn_resume(c);
 }

@@ -132,9 +132,11 @@ conn_invariants_check_send(const struct conn *c)
 	RULE(c, c->cn_ex->ex_owner == c && c->cn_ex->ex_open);
 	RULE(c, rs->rs_status >= 200);
 	RULE(c, !rs->rs_send.snd_pending);
-	RULE(c, c->cn_item.it_timer == TIMER_NONE ||
-		    c->cn_item.it_timer == TIMER_SEND ||
-		    c->cn_item.it_timer == TIMER_PAUSE);
+	RULE(c,
+	    c->cn_item.it_timer == TIMER_NONE ||
+		c->cn_item.it_timer == TIMER_SEND ||
+		c->cn_item.it_timer == TIMER_PAUSE ||
+		(c->cn_item.it_timer == TIMER_CLOSED && c->cn_item.it_queued));
 	RULE(c, c->cn_item.it_timer != TIMER_PAUSE || c->cn_ex->ex_paced);
 	/* If the socket has space, the connection is queued or paused; otherwise a timer runs. */
 	RULE(c, !c->cn_writable || c->cn_item.it_queued ||

@@ -116,6 +116,9 @@ conn_send(struct conn *c)
 	conn_bound(c);
 	status = response_step(c->cn_ex);
 	exchange_sent(c->cn_ex);
+	if (c->cn_item.it_timer == TIMER_CLOSED &&
+	    response_sent(&c->cn_ex->ex_response) > 0)
+		conn_timer(c, TIMER_NONE);
 	if (status != PW_SEND_DONE && status != PW_SEND_ERROR)
 		conn_send_settle(c);
 	switch (status) {

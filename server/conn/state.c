@@ -58,7 +58,8 @@ conn_requests_left(const struct conn *c)
 void
 conn_await_disk(struct conn *c)
 {
-	conn_timer(c, TIMER_DISK);
+	if (c->cn_item.it_timer != TIMER_CLOSED)
+		conn_timer(c, TIMER_DISK);
 	exchange_wait(c->cn_ex);
 }
 

@@ -28,7 +28,7 @@
 #define LISTINGS    16
 #define SECOND_US   ((uint64_t)1000000)
 /* part of disk_timeout that a client which closed its side waits for the response to begin */
-#define CLOSED_PART 15
+#define CLOSED_PART 30
 /* maximum of hot_set if not configured, bytes */
 #define HOT_SET	    ((uint64_t)16 << 20)
 #define HOT_PART    16 /* 1/16 of the memory, for all workers */

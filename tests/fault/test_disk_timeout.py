@@ -121,6 +121,19 @@ def test_client_that_closed_its_side_waits_for_a_part_of_disk_timeout(serve_slow
     assert waits.response().body == t.content(20, HOT)
 
 
+@pytest.mark.plain("a client of TLS that shuts its side gets no close_notify")
+@pytest.mark.http1("a connection that is half closed")
+def test_client_that_closed_its_side_has_one_time_for_all_waits(serve_slow, slow):
+    server = serve_slow(disk_timeout=30)
+    slow.add("cold-1.bin", t.content(20, 100))
+    for op in ("lookup", "read"):
+        slow.delay(op, 700, "cold-")  # together more than a second
+    closed = ask_slow(server, "/cold-1.bin")
+    closed.half_close()
+    assert closed.response().status == 503
+    closed.eof()
+
+
 @pytest.mark.http1("a connection that is half closed")
 def test_client_that_closed_its_side_loses_its_slot_first(serve_slow, slow):
     server = serve_slow(max_connections=2)
