@@ -119,8 +119,8 @@ uint64_t pw_pool_refused(const struct pw_pool *);
 /*
  * -------- pw_loop(3): the library's end of an event loop, and waits
  * A program creates a loop in each thread that runs an event loop.  The event loop watches pw_loop_fd
- * for reading; when it is readable, the program calls pw_loop_drain, which calls the callbacks of all
- * waits that have ended.
+ * for reading; when it is readable, the program calls pw_loop_drain, which calls the callbacks of waits
+ * that have ended, for about 300 us.  If more have ended, pw_loop_fd becomes readable again.
  *
  * A loop, its files, opens, fetches and transmissions belong to its thread, which must make all calls.
  * Any thread may call pw_wait_end and pw_now.  A callback may call every function except pw_loop_drain

@@ -75,7 +75,7 @@ void completion_deliver(struct pw_waiter *, int error);
 /* Ends a wait that pw_wait_end will not end.  Does not call wt_done.  Loop's thread. */
 void completion_forget(struct pw_waiter *);
 
-/* Calls wt_done of each delivered wait.  Loop's thread. */
+/* Calls wt_done of delivered waits, for a short time, as thousands may be; wakes the loop if some are left. */
 void completion_take(struct pw_loop *);
 
 /* Wakes the loop again if waits are delivered, since a signal may have failed.  Call in each tick. */

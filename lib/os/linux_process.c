@@ -78,13 +78,15 @@ linux_process_unlimited(int resource)
 
 /*
  * Makes glibc map the heap of each thread in one piece: by default it reserves HEAP bytes of addresses
- * and makes them usable page by page (mprotect).  An unused heap needs no memory.  Does nothing where
- * addresses are limited or counted.
+ * and makes them usable page by page (mprotect).  An unused heap needs no memory.  Heaps stay as they are
+ * where addresses are limited or counted.
  */
 void
 os_prepare_heap(void)
 {
 #ifdef __GLIBC__
+	/* Chunks merge when they are freed, rather than thousands of them in one later call. */
+	mallopt(M_MXFAST, 0);
 	if (os_linux_number("/proc/sys/vm/overcommit_memory") == 2 ||
 	    !linux_process_unlimited(RLIMIT_AS) ||
 	    !linux_process_unlimited(RLIMIT_DATA))

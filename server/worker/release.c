@@ -15,7 +15,7 @@
 #define MISSES 16  /* pieces with few resident pages before a smaller size */
 #define TICKS  8   /* ticks (2 s) with few connections before a release */
 #define HIGH   4   /* ticks before a release if memory is high */
-#define BLOCKS 512 /* items of each kind freed per tick, in 50 us */
+#define BLOCKS 512 /* items of each kind freed per tick, in 0.3 ms */
 #define LEAST  16  /* number of connections that makes a release worthwhile */
 
 void

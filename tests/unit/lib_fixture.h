@@ -82,6 +82,17 @@ settle(struct pw_loop *lp)
 	}
 }
 
+/* Delivers all that has ended. */
+static inline void
+drain_all(struct pw_loop *lp)
+{
+	struct pollfd pfd = {.fd = pw_loop_fd(lp), .events = POLLIN};
+
+	do
+		pw_loop_drain(lp);
+	while (poll(&pfd, 1, 0) == 1);
+}
+
 /* /tmp is often a tmpfs, which never evicts a page: rather build/. */
 static inline int
 make_directory(struct fixture *fx)

@@ -78,7 +78,7 @@ static void
 give(struct house *ho, size_t part, size_t len)
 {
 	budget_give(ho->ho_room, &ho->ho_parts[part], len);
-	pw_loop_drain(ho->ho_fx->fx_loop);
+	drain_all(ho->ho_fx->fx_loop);
 }
 
 static void
@@ -219,16 +219,16 @@ a_long_wait_bypasses_the_budget(void **state)
 	held(ho, 0, 32, false, 0);
 	held(ho, 0, 32, true, 1);
 	budget_tick(ho->ho_room, now + 900000);
-	pw_loop_drain(ho->ho_fx->fx_loop);
+	drain_all(ho->ho_fx->fx_loop);
 	assert_int_equal(ho->ho_n, 0);
 	budget_tick(ho->ho_room, now + 1200000);
-	pw_loop_drain(ho->ho_fx->fx_loop);
+	drain_all(ho->ho_fx->fx_loop);
 	assert_int_equal(ho->ho_n, 1); /* a tick's share of them */
 	budget_tick(ho->ho_room, now + 1300000);
-	pw_loop_drain(ho->ho_fx->fx_loop);
+	drain_all(ho->ho_fx->fx_loop);
 	assert_int_equal(ho->ho_n, 1);
 	budget_tick(ho->ho_room, now + 1500000);
-	pw_loop_drain(ho->ho_fx->fx_loop);
+	drain_all(ho->ho_fx->fx_loop);
 	assert_int_equal(ho->ho_n, 2);
 	assert_int_equal(budget_used(ho->ho_room), 106);
 }

@@ -49,6 +49,16 @@ note(struct pw_waiter *w)
 	nt->nt_order = delivered++;
 }
 
+static void
+note_late(struct pw_waiter *w)
+{
+	uint64_t end = pw_now() + 10000;
+
+	note(w);
+	while (pw_now() < end)
+		continue;
+}
+
 static struct job *
 count_job(atomic_uint *ran, int error)
 {
@@ -455,6 +465,29 @@ deliveries_reach_their_loop_on_its_thread_and_in_order(void **state)
 	}
 }
 
+static void
+waits_whose_callbacks_take_long_are_delivered_one_by_one(void **state)
+{
+	struct fixture *fx = *state;
+	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
+	struct noting nt[3];
+	unsigned i, n;
+
+	for (i = 0; i < COUNT(nt); i++) {
+		nt[i] = (struct noting){.nt_waiter.wt_done = note_late};
+		pw_wait_begin(fx->fx_loop, &nt[i].nt_waiter);
+		pw_wait_end(&nt[i].nt_waiter, 0);
+	}
+	for (n = 1; n <= COUNT(nt); n++) {
+		assert_int_equal(poll(&pfd, 1, 0), 1);
+		pw_loop_drain(fx->fx_loop);
+		for (i = 0; i < COUNT(nt); i++)
+			assert_int_equal(nt[i].nt_times, i < n);
+	}
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+}
+
 /* More devices than there is room for: they share, and their jobs still run. */
 static void
 any_number_of_devices_is_served(void **state)
@@ -712,6 +745,8 @@ main(void)
 	    TEST(another_file_is_another_flight, setup_narrow),
 	    TEST(a_window_is_fetched_again_after_it_has_landed, setup_narrow),
 	    TEST(a_window_past_the_end_is_stale_for_all, setup_narrow),
+	    TEST(waits_whose_callbacks_take_long_are_delivered_one_by_one,
+		setup),
 	    TEST(deliveries_reach_their_loop_on_its_thread_and_in_order,
 		setup_narrow),
 	    TEST(any_number_of_devices_is_served, setup_narrow),

@@ -74,7 +74,7 @@ static void
 tick_after(struct fixture *fx, uint64_t us)
 {
 	pw_loop_tick(fx->fx_loop, clock_now() + us);
-	pw_loop_drain(fx->fx_loop);
+	drain_all(fx->fx_loop);
 }
 
 /* Has each of those who wait get its part, and give it back. */
