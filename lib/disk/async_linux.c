@@ -10,6 +10,8 @@
 
 #include "lib/disk/async.h"
 #include "lib/disk/completion.h"
+#include "lib/disk/pool.h"
+#include "lib/disk/reclaim.h"
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 #include "lib/util/offset.h"
@@ -109,6 +111,7 @@ async_op_begin(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 	*op = (struct async_op){.ao_waiter = w, .ao_left = completions};
 	w->wt_loop = lp;
 	lp->lp_pending++;
+	reclaim_read_begins(pool_reclaim(lp->lp_pool));
 }
 
 /*
@@ -257,6 +260,7 @@ async_complete(
 	if (--op->ao_left > 0)
 		return;
 	lp->lp_pending--;
+	reclaim_read_ends(pool_reclaim(lp->lp_pool));
 	w->wt_error = op->ao_error;
 	w->wt_done(w);
 }

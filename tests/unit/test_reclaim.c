@@ -5,6 +5,7 @@
 #define OWN_RECLAIM
 #include "lib_fixture.h"
 
+#include "lib/disk/async.h"
 #include "lib/disk/completion.h"
 #include "lib/disk/pool_priv.h"
 #include "lib/disk/quiet.h"
@@ -162,6 +163,28 @@ a_read_in_flight_is_not_quiet(void **state)
 	assert_true(quiet_after_a_look(fx));
 }
 
+static void
+a_read_in_flight_of_a_ring_is_not_quiet(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_waiter w = {.wt_done = nothing_done};
+	struct async_op op;
+	int fds[2];
+	char byte;
+
+	taken = 5;
+	assert_int_equal(pipe(fds), 0);
+	if (async_read(fx->fx_loop, &op, &w, fds[0], &byte, 1, 0) != 0)
+		skip();
+	usleep(SECOND + SECOND / 10);
+	assert_false(quiet_after_a_look(fx));
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	settle(fx->fx_loop);
+	assert_true(quiet_after_a_look(fx));
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* What was known long ago says nothing of now. */
 static void
 without_a_recent_read_the_state_is_unknown(void **state)
@@ -263,6 +286,7 @@ main(void)
 	    TEST(a_fetch_ends_the_quiet),
 	    TEST(a_sleep_for_a_page_ends_the_quiet),
 	    TEST(a_read_in_flight_is_not_quiet),
+	    TEST(a_read_in_flight_of_a_ring_is_not_quiet),
 	    TEST(without_a_recent_read_the_state_is_unknown),
 	    TEST(unreadable_counters_leave_the_state_unknown),
 	    TEST(the_queue_of_reclaim_is_in_no_statistics),
