@@ -259,9 +259,9 @@ PAGES = (
                      "against {other}", subject="nodiskio-tls", table=3, who="nginx")),
          ("nodiskio-tls",), ("nginx-tls", "h2o-tls"),
          {"seconds": 1, "probe_seconds": 1, "probe_timeout": 1},
-         why="A handshake takes about as many instructions as in nginx. But threads of lower priority make "
-             "the handshakes of pagewise, so that other clients do not wait, and each takes one or two "
-             "switches between threads more. H2O has a TLS library of its own, picotls."),
+         why="While the event loop has time, it makes the handshakes that are resumed, and those with "
+             "P-256. Threads of lower priority make those with RSA, so that other clients do not wait. "
+             "H2O has a TLS library of its own, picotls."),
     Page("http2", ENCRYPTED, "Cached files over HTTP/2",
          "How much CPU time does a request over HTTP/2 take, with few and many streams?",
          "http2", in_cases("CPU µs/request", "its CPU time per request is {ratio} of the best "

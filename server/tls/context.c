@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/tls/context_priv.h"
+#include "server/tls/key_schedule.h"
 #include "server/tls/server_name.h"
 #include "server/tls/session.h"
 #include "server/tls/ticket_keys.h"
@@ -188,16 +189,6 @@ tls_context_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* Stores the traffic secrets for record_key.h. */
-static void
-tls_context_on_secret(const SSL *ssl, const char *line)
-{
-	struct tls *tl = SSL_get_ex_data(ssl, tls_session_index());
-
-	record_key_take(&tl->tl_writes, line);
-	record_key_take(&tl->tl_reads, line);
-}
-
 /* --------------------------------------------------------------- contexts */
 
 static bool
@@ -284,7 +275,8 @@ static SSL_CTX *
 tls_context_new(
     struct tls_context *tx, const struct tls_settings *tc, size_t site)
 {
-	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+	SSL_CTX *ctx =
+	    SSL_CTX_new_ex(NULL, KEY_SCHEDULE_QUERY, TLS_server_method());
 
 	if (ctx == NULL)
 		return NULL;
@@ -296,7 +288,6 @@ tls_context_new(
 	}
 	SSL_CTX_set_options(ctx, OPTIONS);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
-	SSL_CTX_set_keylog_callback(ctx, tls_context_on_secret);
 	SSL_CTX_set_client_hello_cb(ctx, tls_context_on_hello, tx);
 	SSL_CTX_set_cert_cb(ctx, tls_context_on_certificate, tx);
 	SSL_CTX_set_tlsext_servername_callback(ctx, tls_context_on_name);

@@ -7,27 +7,26 @@
 #include <openssl/ssl.h>
 #include <string.h>
 
+#include "server/tls/key_schedule.h"
 #include "server/tls/record_key.h"
-#include "server/util/hex.h"
 
 #define RANDOM ((size_t)SSL3_RANDOM_SIZE)
 
 /* Algorithms of OpenSSL, fetched once, since a search by name takes locks and time. */
 static struct {
-	EVP_KDF *al_hkdf, *al_prf;
+	EVP_KDF *al_prf;
 	EVP_CIPHER *al_gcm128, *al_gcm256, *al_chacha;
 } algorithms;
 
 bool
 record_key_prepare(void)
 {
-	algorithms.al_hkdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
 	algorithms.al_prf = EVP_KDF_fetch(NULL, "TLS1-PRF", NULL);
 	algorithms.al_gcm128 = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
 	algorithms.al_gcm256 = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
 	algorithms.al_chacha =
 	    EVP_CIPHER_fetch(NULL, "ChaCha20-Poly1305", NULL);
-	return algorithms.al_hkdf != NULL && algorithms.al_prf != NULL &&
+	return key_schedule_prepare() && algorithms.al_prf != NULL &&
 	       algorithms.al_gcm128 != NULL && algorithms.al_gcm256 != NULL &&
 	       algorithms.al_chacha != NULL;
 }
@@ -48,63 +47,17 @@ record_key_digest_param(const EVP_MD *md)
 	    OSSL_KDF_PARAM_DIGEST, (char *)(uintptr_t)EVP_MD_get0_name(md), 0);
 }
 
-/* Returns the context for record_key_expand, or NULL if memory is short. */
-static EVP_KDF_CTX *
-record_key_new_hkdf(const struct record_key *rk)
-{
-	int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
-	OSSL_PARAM params[] = {
-	    OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
-	    record_key_digest_param(rk->rk_digest),
-	    record_key_octets(
-		OSSL_KDF_PARAM_KEY, rk->rk_secret, rk->rk_secret_len),
-	    OSSL_PARAM_construct_end(),
-	};
-	EVP_KDF_CTX *ctx = EVP_KDF_CTX_new(algorithms.al_hkdf);
-
-	if (ctx != NULL && EVP_KDF_CTX_set_params(ctx, params) == 1)
-		return ctx;
-	EVP_KDF_CTX_free(ctx);
-	return NULL;
-}
-
-/* Computes HKDF-Expand-Label with an empty context (RFC 8446, 7.1). */
-static bool
-record_key_expand(
-    EVP_KDF_CTX *ctx, const char *label, unsigned char *to, size_t len)
-{
-	static const char prefix[] = "tls13 ";
-	unsigned char info[64];
-	size_t n = 0, label_len = strlen(label),
-	       all = sizeof(prefix) - 1 + label_len;
-	OSSL_PARAM params[2];
-
-	info[n++] = (unsigned char)(len >> 8);
-	info[n++] = (unsigned char)len;
-	info[n++] = (unsigned char)all;
-	memcpy(info + n, prefix, sizeof(prefix) - 1);
-	n += sizeof(prefix) - 1;
-	memcpy(info + n, label, label_len);
-	n += label_len;
-	info[n++] = 0;
-	params[0] = record_key_octets(OSSL_KDF_PARAM_INFO, info, n);
-	params[1] = OSSL_PARAM_construct_end();
-	return EVP_KDF_derive(ctx, to, len, params) == 1;
-}
-
 /* Derives the key and the IV from rk_secret. */
 static bool
 record_key_material_13(
     const struct record_key *rk, struct record_material *rm, unsigned char *iv)
 {
 	size_t len = (size_t)EVP_CIPHER_get_key_length(rm->rm_cipher);
-	EVP_KDF_CTX *ctx = record_key_new_hkdf(rk);
-	bool done = ctx != NULL &&
-		    record_key_expand(ctx, "key", rm->rm_key, len) &&
-		    record_key_expand(ctx, "iv", iv, RECORD_NONCE);
 
-	EVP_KDF_CTX_free(ctx);
-	return done;
+	return key_schedule_expand(
+		   rk->rk_digest, rk->rk_secret, "key", rm->rm_key, len) &&
+	       key_schedule_expand(
+		   rk->rk_digest, rk->rk_secret, "iv", iv, RECORD_NONCE);
 }
 
 /* Computes the PRF of TLS 1.2 (RFC 5246, 5). */
@@ -168,18 +121,6 @@ record_key_cipher_of(const SSL_CIPHER *cipher)
 	}
 }
 
-void
-record_key_take(struct record_key *rk, const char *line)
-{
-	static const char server[] = "SERVER_TRAFFIC_SECRET_0 ",
-			  client[] = "CLIENT_TRAFFIC_SECRET_0 ";
-	const char *label = rk->rk_reads ? client : server;
-
-	if (strncmp(line, label, sizeof(server) - 1) == 0)
-		rk->rk_secret_len = (unsigned char)hex_read(
-		    strrchr(line, ' ') + 1, rk->rk_secret, RECORD_SECRET);
-}
-
 bool
 record_key_derive(struct record_key *rk, const SSL *ssl, uint64_t number,
     struct record_material *rm)
@@ -235,11 +176,10 @@ record_key_update(struct record_key *rk)
 {
 	unsigned char next[RECORD_SECRET];
 	struct record_material rm;
-	EVP_KDF_CTX *ctx = rk->rk_hides ? record_key_new_hkdf(rk) : NULL;
-	bool done = ctx != NULL && record_key_expand(ctx, "traffic upd", next,
-				       rk->rk_secret_len);
+	bool done =
+	    rk->rk_hides && key_schedule_expand(rk->rk_digest, rk->rk_secret,
+				"traffic upd", next, rk->rk_secret_len);
 
-	EVP_KDF_CTX_free(ctx);
 	if (done) {
 		memcpy(rk->rk_secret, next, rk->rk_secret_len);
 		rm.rm_cipher = EVP_CIPHER_CTX_get0_cipher(rk->rk_cipher);

@@ -1,7 +1,7 @@
 /*
  * record_key: the keys of records of TLS 1.2 and 1.3 (RFC 8446, 7; RFC 5246, 6.3), one for each
- * direction.  OpenSSL runs the handshake, exports the secrets by public calls, and provides the
- * ciphers (EVP).  After the handshake each direction has one key and one sequence of record
+ * direction.  OpenSSL runs the handshake, during which key_schedule.h stores the secrets of TLS 1.3,
+ * and provides the ciphers (EVP).  After the handshake each direction has one key and one sequence of record
  * numbers, and OpenSSL's session is not needed any more.
  */
 #ifndef SERVER_TLS_RECORD_KEY_H
@@ -61,12 +61,6 @@ record_put_number(unsigned char *to, uint64_t number)
  * missing.
  */
 bool record_key_prepare(void);
-
-/*
- * Sets rk_secret during the handshake from a line of SSL_CTX_set_keylog_callback(3).  Uses only the
- * lines of TLS 1.3: CLIENT_TRAFFIC_SECRET_0 if rk_reads is true, else SERVER_TRAFFIC_SECRET_0.
- */
-void record_key_take(struct record_key *, const char *line);
 
 /*
  * Derives the material, and all fields except rk_cipher, after the handshake.  `number` is the

@@ -15,6 +15,7 @@
 #include "lib/util/clock.h"
 #include "server/tls/context_priv.h"
 #include "server/tls/kernel.h"
+#include "server/tls/key_schedule.h"
 #include "server/tls/session.h"
 
 int
@@ -264,7 +265,9 @@ tls_session_step(struct tls *tl)
 		tls_session_failed(tl, SSL_ERROR_SSL);
 		return;
 	}
+	key_schedule_store(&tl->tl_writes, &tl->tl_reads);
 	result = SSL_do_handshake(tl->tl_ssl);
+	key_schedule_store(NULL, NULL);
 	if (result == 1) {
 		tls_session_opened(tl);
 		return;

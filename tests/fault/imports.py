@@ -41,15 +41,16 @@ LEFT = {
         BIO_get_new_index BIO_meth_free BIO_meth_set_ctrl BIO_meth_set_read BIO_meth_set_write
         BIO_s_mem BIO_set_data BIO_set_flags BIO_set_init ERR_clear_error ERR_peek_error
         ERR_peek_last_error ERR_reason_error_string EVP_CIPHER_CTX_ctrl EVP_CIPHER_CTX_free
-        EVP_CIPHER_CTX_get0_cipher EVP_CIPHER_get_key_length EVP_CIPHER_get_nid EVP_KDF_CTX_free EVP_MD_get0_name
+        EVP_CIPHER_CTX_get0_cipher EVP_CIPHER_get_key_length EVP_CIPHER_get_nid EVP_KDF_CTX_free EVP_MD_CTX_free EVP_MD_get0_name
+        EVP_MD_get_block_size EVP_MD_get_size EVP_MD_is_a
         EVP_PKEY_free EVP_PKEY_get_base_id EVP_PKEY_get_group_name EVP_aes_256_cbc EVP_sha256 OBJ_obj2nid
         OPENSSL_cleanse OPENSSL_sk_num OPENSSL_sk_pop_free OPENSSL_sk_value OPENSSL_thread_stop
-        OSSL_PARAM_construct_int OSSL_PARAM_construct_octet_string PKCS12_free
+        OSSL_PARAM_construct_octet_string OSSL_PARAM_get_int OSSL_PARAM_locate_const PKCS12_free
         SSL_CIPHER_get_cipher_nid
         SSL_CIPHER_get_handshake_digest SSL_CIPHER_get_name SSL_CTX_callback_ctrl SSL_CTX_free
         SSL_CTX_get_ex_data SSL_CTX_get_num_tickets SSL_CTX_get_options SSL_CTX_get_verify_mode
         SSL_CTX_set_alpn_select_cb SSL_CTX_set_cert_cb SSL_CTX_set_client_CA_list SSL_CTX_set_client_hello_cb
-        SSL_CTX_set_keylog_callback SSL_CTX_set_num_tickets SSL_CTX_set_options
+        SSL_CTX_set_num_tickets SSL_CTX_set_options
         SSL_CTX_set_session_id_context SSL_CTX_set_timeout SSL_CTX_set_tlsext_ticket_key_evp_cb
         SSL_CTX_set_verify SSL_SESSION_get_master_key SSL_clear_options SSL_client_hello_get0_ext
         SSL_free SSL_get0_alpn_selected SSL_get0_peer_certificate SSL_get_SSL_CTX SSL_get_client_random
@@ -70,8 +71,10 @@ LEFT = {
     "OpenSSL: fails for want of memory, or of random bytes; not injected yet": """
         BIO_meth_new BIO_new_mem_buf BIO_read CRYPTO_get_ex_new_index
         EVP_CIPHER_CTX_new EVP_CIPHER_fetch EVP_CipherInit_ex EVP_DecryptInit_ex EVP_Digest
-        EVP_EncryptInit_ex EVP_KDF_CTX_new EVP_KDF_CTX_set_params EVP_KDF_derive EVP_KDF_fetch
-        EVP_MAC_CTX_set_params OPENSSL_init_ssl OPENSSL_sk_new_null OPENSSL_sk_push RAND_bytes
+        EVP_DigestFinal_ex EVP_DigestInit_ex EVP_DigestUpdate EVP_EncryptInit_ex EVP_KDF_CTX_new
+        EVP_KDF_derive EVP_KDF_fetch EVP_MAC_CTX_set_params EVP_MD_CTX_new EVP_MD_fetch
+        OPENSSL_init_ssl OPENSSL_sk_new_null OPENSSL_sk_push OSSL_PROVIDER_add_builtin
+        OSSL_PROVIDER_try_load RAND_bytes
         SSL_CTX_ctrl SSL_CTX_set_cipher_list SSL_CTX_set_ciphersuites
         SSL_CTX_set_ex_data SSL_ctrl SSL_set_SSL_CTX X509_NAME_oneline""",
     "libcrypt: reads and writes the caller's memory; yescrypt allocates, see test_basic.py": "crypt_r",

@@ -71,6 +71,9 @@ WRAP(SSL_set_ex_data, int, 0, (SSL * ssl, int index, void *data),
 WRAP(SSL_do_handshake, int, -1, (SSL * ssl), (ssl))
 WRAP(BIO_new, BIO *, NULL, (const BIO_METHOD *method), (method))
 WRAP(SSL_CTX_new, SSL_CTX *, NULL, (const SSL_METHOD *method), (method))
+WRAP(SSL_CTX_new_ex, SSL_CTX *, NULL,
+    (OSSL_LIB_CTX * lib, const char *query, const SSL_METHOD *method),
+    (lib, query, method))
 WRAP(SSL_CTX_use_cert_and_key, int, 0,
     (SSL_CTX * ctx, X509 *cert, EVP_PKEY *key, STACK_OF(X509) * chain,
 	int replaces),

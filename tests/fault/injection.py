@@ -136,6 +136,7 @@ ON = {
     "SSL_do_handshake": "ENOMEM",
     "BIO_new": "ENOMEM",
     "SSL_CTX_new": "ENOMEM",
+    "SSL_CTX_new_ex": "ENOMEM",
     "SSL_CTX_use_cert_and_key": "ENOMEM",
     "EVP_EncryptUpdate": "ENOMEM",
     "EVP_EncryptFinal_ex": "ENOMEM",

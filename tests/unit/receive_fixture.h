@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "lib/util/clock.h"
+#include "server/tls/key_schedule.h"
 #include "server/tls/session.h"
 
 #define CONTEXTS 3 /* at most, of a process */
@@ -91,12 +92,16 @@ end_context(void **state)
 	return 0;
 }
 
-static inline void
-on_secret(const SSL *ssl, const char *line)
+/* A step of the client's handshake, which stores the secret of the client's records. */
+static inline int
+shake(struct pair *pr)
 {
-	struct pair *pr = SSL_get_app_data(ssl);
+	int result;
 
-	record_key_take(&pr->pr_key, line);
+	key_schedule_store(NULL, &pr->pr_key);
+	result = SSL_do_handshake(pr->pr_client);
+	key_schedule_store(NULL, NULL);
+	return result;
 }
 
 static inline void
@@ -131,12 +136,11 @@ begin_pair(struct pair *pr, int version)
 	widen(pr->pr_fds[0]);
 	widen(pr->pr_fds[1]);
 	pr->pr_tls = tls_create(context, pr->pr_fds[0]);
-	pr->pr_context = SSL_CTX_new(TLS_client_method());
-	SSL_CTX_set_keylog_callback(pr->pr_context, on_secret);
+	pr->pr_context =
+	    SSL_CTX_new_ex(NULL, KEY_SCHEDULE_QUERY, TLS_client_method());
 	SSL_CTX_set_min_proto_version(pr->pr_context, version);
 	SSL_CTX_set_max_proto_version(pr->pr_context, version);
 	pr->pr_client = SSL_new(pr->pr_context);
-	SSL_set_app_data(pr->pr_client, pr);
 	SSL_set_fd(pr->pr_client, pr->pr_fds[1]);
 	SSL_set_connect_state(pr->pr_client);
 }
@@ -148,10 +152,10 @@ open_pair(struct pair *pr, int version)
 
 	begin_pair(pr, version);
 	for (i = 0; i < 10 && pr->pr_tls->tl_state < TLS_OPEN; i++) {
-		SSL_do_handshake(pr->pr_client);
+		shake(pr);
 		tls_step(pr->pr_tls);
 	}
-	assert_int_equal(SSL_do_handshake(pr->pr_client), 1);
+	assert_int_equal(shake(pr), 1);
 	assert_int_equal(pr->pr_tls->tl_state, TLS_OPEN);
 	assert_null(pr->pr_tls->tl_ssl);
 	take_client_key(pr);
