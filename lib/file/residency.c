@@ -346,6 +346,43 @@ pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 	return error;
 }
 
+/*
+ * Returns true if sendfile(2) of the whole file will not wait, and nothing requires a copy: no disk thread may drop
+ * pages, and the loop is not bounded.
+ */
+static bool
+residency_may_send(struct pw_file *file)
+{
+	const struct file_private *fp = file_priv(file);
+	off_t end = file->fil_size;
+
+	return fp->fp_ask == OS_ASK_NOWAIT && !device_copies(fp->fp_device) &&
+	       atomic_load_explicit(
+		   &fp->fp_loop->lp_bound, memory_order_relaxed) == 0 &&
+	       !residency_may_drop(file) &&
+	       residency_ask(file, 0, file->fil_size) &&
+	       residency_stays(file, 0, &end) && end == file->fil_size;
+}
+
+int
+residency_send(
+    struct pw_file *file, int sock, const char *head, size_t len, size_t *sent)
+{
+	size_t n = 0;
+	int error;
+
+	*sent = 0;
+	if (!residency_may_send(file) || residency_check_version(file) != 0)
+		return -EBUSY;
+	error = os_send(sock, head, len, true, sent);
+	if (error != 0 || *sent < len)
+		return error;
+	error = os_sendfile(sock, file->fil_fd, 0, (size_t)file->fil_size, &n);
+	*sent += n;
+	residency_used(file, 0, (off_t)n);
+	return error;
+}
+
 void
 residency_drops(struct pw_file *file)
 {

@@ -68,6 +68,14 @@ bool residency_may_drop(const struct pw_file *);
 bool residency_ask_alone(struct pw_file *, off_t off, off_t len);
 
 /*
+ * Sends the head and then the whole file, by sendfile(2), if the file is resident and has not changed.  Sets *sent to
+ * the bytes that the socket accepted.  Returns 0, -EBUSY if the caller must send a copy (nothing was sent), -EAGAIN if the
+ * socket is full, or another -errno.
+ */
+int residency_send(
+    struct pw_file *, int sock, const char *head, size_t len, size_t *sent);
+
+/*
  * Switches kernel read-ahead off for fil_fd if residency can be checked: otherwise a call on the loop might
  * start a read.
  */

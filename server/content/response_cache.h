@@ -25,9 +25,8 @@
  * response stays and becomes the youngest.  So popular responses stay, equally popular responses
  * seldom replace each other, and no list changes when a response is used.
  *
- * A response is copied into the socket by send(2), rather than sent by sendfile(2) from a file in
- * memory.  Up to RESPONSE_CACHE_LARGEST this costs less, and no bytes in flight need the memory
- * afterwards (docs/performance.md).
+ * A response is copied into the socket by send(2), so that it needs no pages of the file.  In place of a copy
+ * of more than 32 KiB, sendfile(2) sends pages that are resident, which costs less (conn/fast_path.c).
  */
 #ifndef SERVER_CONTENT_RESPONSE_CACHE_H
 #define SERVER_CONTENT_RESPONSE_CACHE_H

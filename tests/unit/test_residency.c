@@ -4,9 +4,13 @@
  */
 #include "residency_fixture.h"
 
+#include <sys/socket.h>
+
 #include "lib/send/drop_behind.h"
 
 #define ROUNDS 20
+#define SMALL  (PIECE - 7)
+#define HEAD   "head\r\n"
 
 static void
 a_cold_file_of_ours_is_not_resident(void **state)
@@ -399,6 +403,103 @@ shared_memory_is_never_cold(void **state)
 	pw_file_unref(&file);
 }
 
+/* Receives what was sent: the head, then the file. */
+static void
+expect_whole(int sock, const struct pw_file *file, const char *head)
+{
+	size_t len = strlen(head), all = len + (size_t)file->fil_size;
+	char *got = malloc(all + 1), *want = malloc(all);
+
+	memcpy(want, head, len);
+	assert_int_equal(pread(file->fil_fd, want + len, all - len, 0),
+	    (ssize_t)(all - len));
+	assert_int_equal(recv(sock, got, all + 1, MSG_DONTWAIT), (ssize_t)all);
+	assert_memory_equal(got, want, all);
+	free(got);
+	free(want);
+}
+
+/* A small file whose pages stay, and were sent a moment ago: the kernel evicts others first. */
+static struct pw_file *
+popular_file(struct fixture *fx, void **held)
+{
+	struct pw_file *file = new_file(fx, "f", (size_t)SMALL);
+
+	*held = hold(file->fil_fd, (size_t)SMALL);
+	residency_used(file, 0, SMALL);
+	residency_used(file, 0, SMALL);
+	return file;
+}
+
+static int
+send_whole(struct pw_file *file, int sock, size_t *sent)
+{
+	/* On a slow machine the uses before may be too long ago. */
+	residency_used(file, 0, SMALL);
+	return residency_send(file, sock, HEAD, strlen(HEAD), sent);
+}
+
+static bool
+resident_file_is_sent_behind_its_head(struct fixture *fx)
+{
+	void *held;
+	struct pw_file *file = popular_file(fx, &held);
+	int fds[2], error;
+	size_t sent;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	error = send_whole(file, fds[0], &sent);
+	if (error == 0) {
+		assert_int_equal(sent, strlen(HEAD) + (size_t)SMALL);
+		expect_whole(fds[1], file, HEAD);
+	}
+	close(fds[0]);
+	close(fds[1]);
+	let_go(held, (size_t)SMALL);
+	pw_file_unref(&file);
+	return error == 0;
+}
+
+static void
+a_resident_file_is_sent_behind_its_head(void **state)
+{
+	skip_unless(*state, NEED_LOCK | NEED_NOWAIT);
+	assert_true(holds_in_one_of(
+	    TRIES, resident_file_is_sent_behind_its_head, *state));
+}
+
+static void
+nothing_is_sent_of_a_file_that_must_be_copied(void **state)
+{
+	static const struct timespec long_ago[2] = {{1000, 0}, {1000, 0}};
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	int fds[2];
+	size_t sent = 1;
+	void *held;
+
+	skip_unless(fx, NEED_EVICTION | NEED_LOCK | NEED_NOWAIT);
+	file = popular_file(fx, &held);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	pw_loop_bound(fx->fx_loop, 4096);
+	assert_int_equal(send_whole(file, fds[0], &sent), -EBUSY);
+	pw_loop_bound(fx->fx_loop, 0);
+	residency_drops(file);
+	assert_int_equal(send_whole(file, fds[0], &sent), -EBUSY);
+	residency_drops_end(file);
+	assert_int_equal(futimens(file->fil_fd, long_ago), 0);
+	assert_int_equal(send_whole(file, fds[0], &sent), -EBUSY);
+	let_go(held, (size_t)SMALL);
+	pw_file_unref(&file);
+	file = cold_file(fx);
+	assert_int_equal(send_whole(file, fds[0], &sent), -EBUSY);
+	assert_int_equal(sent, 0);
+	assert_int_equal(recv(fds[1], &sent, 1, MSG_DONTWAIT), -1);
+	close(fds[0]);
+	close(fds[1]);
+	pw_file_unref(&file);
+}
+
 int
 main(void)
 {
@@ -422,6 +523,8 @@ main(void)
 		teardown),
 	    TEST(asking_about_a_cold_file_of_ours_brings_nothing_in),
 	    TEST(shared_memory_is_never_cold),
+	    TEST(a_resident_file_is_sent_behind_its_head),
+	    TEST(nothing_is_sent_of_a_file_that_must_be_copied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
