@@ -23,7 +23,7 @@ import send_paths
 import tls
 import tree as tree_module
 from flaky import pytest_runtest_logreport  # noqa: F401: a hook
-from forked import pytest_runtestloop  # noqa: F401: a hook
+from forked import pytest_runtestloop, pytest_terminal_summary  # noqa: F401: hooks
 
 
 # About Linux: its /proc, cgroups, strace, loop devices, systemd, or what was measured there.

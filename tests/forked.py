@@ -10,6 +10,8 @@ module while there are more, because most modules have servers that their tests 
 With --turn=IN,OUT processes of the next set begin as those of this one end, so that no processor idles in
 between.  A process begins when it has read a byte from the descriptor IN, or its end, and writes one into
 OUT when it ends.  The first byte in OUT is not for a process: few tests are left, the next set may collect.
+
+With --durations=N it also tells which N modules take most of the processor, and which wait most.
 """
 
 import collections
@@ -19,6 +21,7 @@ import itertools
 import multiprocessing
 import multiprocessing.connection
 import os
+import resource
 import signal
 import sys
 import time
@@ -32,6 +35,7 @@ AHEAD = 2  # tests that wait in a process: the next one tells which fixtures sta
 PATIENCE = 10  # seconds for a process that has been told to end
 PROCESS = "PYTEST_XDIST_WORKER"  # in the environment of a process: its name, as pytest-xdist has it
 AT_EXIT = []  # functions that a process calls before it ends
+SPENT = pytest.StashKey[dict]()  # {module: Spent}, and what is nobody's below ""
 
 
 def pytest_addoption(parser):
@@ -48,6 +52,43 @@ def pytest_runtestloop(session):
         return None
     Run(session).run(count)
     return True
+
+
+class Spent:
+    """Seconds of the processor are a module's own and those of the programs that have ended with it."""
+
+    def __init__(self):
+        self.tests, self.seconds, self.processor = 0, 0.0, 0.0
+
+    def add(self, tests, seconds, processor):
+        self.tests += tests
+        self.seconds += seconds
+        self.processor += processor
+
+    @property
+    def waited(self):
+        return self.seconds - self.processor
+
+
+def processor_seconds(*whose):
+    used = [resource.getrusage(one) for one in whose or (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    spent, most = config.stash.get(SPENT, {}), config.getoption("durations")
+    if not spent or most is None:
+        return
+    for key, title in (("processor", "most of the processor"), ("waited", "longest waits")):
+        terminalreporter.section("modules with " + title)
+        terminalreporter.write_line("processor   waited  tests")
+        rows = sorted(spent.items(), key=lambda row: getattr(row[1], key), reverse=True)
+        total = Spent()
+        for _, one in rows:
+            total.add(one.tests, one.seconds, one.processor)
+        for name, one in [("all", total), *rows[:most or None]]:
+            terminalreporter.write_line(
+                "%8.1f %8.1f %6d  %s" % (one.processor, one.waited, one.tests, name or "between the tests"))
 
 
 class Queue:
@@ -120,6 +161,7 @@ class Run:
             os.set_inheritable(fd, False)
         self.told = False  # that few tests are left
         self.base = self.config._tmp_path_factory.getbasetemp()
+        self.spent = self.config.stash.setdefault(SPENT, collections.defaultdict(Spent))
 
     def run(self, count):
         gc.collect()
@@ -132,6 +174,8 @@ class Run:
                     self.hear(pipe)
         finally:
             self.end()
+        ours = processor_seconds(resource.RUSAGE_CHILDREN) - sum(one.processor for one in self.spent.values())
+        self.spent[""].add(0, ours, ours)
 
     def fork(self, turn=None):
         number = next(self.numbers)
@@ -151,7 +195,7 @@ class Run:
     def hear(self, pipe):
         process = self.processes[pipe]
         try:
-            index, reports = pipe.recv()
+            index, reports, spent = pipe.recv()
         except (EOFError, OSError):
             self.gone(pipe)  # it has crashed
             return
@@ -160,6 +204,7 @@ class Run:
                 self.give(pipe)
         else:
             process.tests.popleft()
+            self.spent[self.session.items[index].nodeid.partition("::")[0]].add(1, *spent)
             self.report(self.session.items[index], [
                 self.config.hook.pytest_report_from_serializable(config=self.config, data=data) for data in reports])
         self.give(pipe)
@@ -274,11 +319,12 @@ def run_tests(session, base, pipe, turn):
     config.pluginmanager.register(reports)
     if turn is not None:
         os.read(turn, 1)
-    pipe.send((None, []))
+    pipe.send((None, [], None))
     index = pipe.recv()
     while index is not None:
         following = pipe.recv()
+        since, before = time.monotonic(), processor_seconds()
         config.hook.pytest_runtest_protocol(
             item=items[index], nextitem=None if following is None else items[following])
-        pipe.send((index, reports.take()))
+        pipe.send((index, reports.take(), (time.monotonic() - since, processor_seconds() - before)))
         index = following
