@@ -112,6 +112,12 @@ limits_most(const struct connection_limits *cs)
 	return cs->cs_total_max;
 }
 
+bool
+limits_are_unused(const struct connection_limits *cs)
+{
+	return atomic_load(&cs->cs_total) == 0;
+}
+
 void
 limits_join(
     struct connection_limits *cs, unsigned worker, struct commands *orders)

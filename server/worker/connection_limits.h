@@ -47,6 +47,9 @@ void limits_destroy(struct connection_limits **);
 
 /* Any thread may call the functions below. */
 
+/* Returns true if no slot is in use, so that the process has no connection. */
+bool limits_are_unused(const struct connection_limits *);
+
 /*
  * Reserves a slot.  Call before the worker accepts a connection.  Returns false if all slots are in
  * use or promised to other workers by COMMAND_PLACE.

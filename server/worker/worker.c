@@ -545,6 +545,7 @@ worker_main(void *arg)
 #endif
 	worker_run(wk);
 	sched_check(&wk->wk_sched, &wk->wk_service.svc_stats);
-	if (!wk->wk_abandoned)
+	/* Without connections the other workers end too, and the process. */
+	if (!wk->wk_abandoned && !limits_are_unused(wk->wk_clients))
 		worker_shed_all(wk);
 }

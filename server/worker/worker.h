@@ -169,8 +169,8 @@ void worker_maybe_end(struct worker *);
 /*
  * worker_shed frees, in a worker that drains, after the grace period, what only further requests need: open
  * files, cached responses and listings.  Then, every 15 s, it ends idle disk threads and returns free memory to
- * the kernel.  Call at each tick.  worker_shed_all does so at once, at the end of the thread: other workers
- * may continue for days.
+ * the kernel.  Call at each tick.  worker_shed_all does so at once, at the end of a thread while other
+ * workers have connections: these may continue for days.
  */
 void worker_shed(struct worker *);
 void worker_shed_all(struct worker *);

@@ -76,7 +76,9 @@ the_total_is_exact(void **state)
 	struct connection_limits *cs = create(3, 0);
 
 	(void)state;
+	assert_true(limits_are_unused(cs));
 	reserve(cs, 3);
+	assert_false(limits_are_unused(cs));
 	assert_false(limits_reserve(cs, 0));
 	assert_false(limits_reserve(cs, 0));
 	limits_release(cs);
@@ -85,6 +87,7 @@ the_total_is_exact(void **state)
 	limits_leave(cs, NULL);
 	reserve(cs, 1);
 	release(cs, 3);
+	assert_true(limits_are_unused(cs));
 	limits_destroy(&cs);
 }
 
