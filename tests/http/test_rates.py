@@ -320,7 +320,7 @@ def test_networks_of_ipv6_share_a_client_rate(site):
         c.send(request("/64.bin", fields=[("X-Forwarded-For", "2001:db8:1:%x00::1" % (i + 1))]))
     for c in clients:
         assert c.response().status == 200
-    assert 3 < time.monotonic() - begin < 20
+    assert time.monotonic() - begin > 3
 
 
 @pytest.mark.parametrize("key, value, cause", [
