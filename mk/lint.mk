@@ -98,13 +98,8 @@ lint-clang-format:
 		echo "pagewise: the format is not checked: that needs clang-format $(FORMAT_VERSION)"; \
 	fi
 
-# One file a run: with more, version 14 takes every va_list for uninitialized.
-# On stderr it counts the warnings that it does not show.
 lint-clang-tidy:
-	@mkdir -p build
-	@ls $(LIB_C) $(filter server/%,$(SERVER_C)) $(TOOL_C) server/main.c | xargs -P $(JOBS) -n 1 sh -c 'clang-tidy --quiet \
-	    --warnings-as-errors="*" "$$1" -- $(STD) $(PKG_CFLAGS)' \
-	    clang-tidy 2>build/clang-tidy.err || { cat build/clang-tidy.err; exit 1; }
+	@$(PYTHON) tests/lint_tidy $(LIB_C) $(filter server/%,$(SERVER_C)) $(TOOL_C) server/main.c -- $(STD) $(PKG_CFLAGS)
 
 # It reads no system headers and cannot guess what a queue is; ctuuninitvar
 # takes every output argument for an uninitialized one.
