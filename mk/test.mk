@@ -41,10 +41,15 @@ test test-all:
 # The first build alone, and what a patch breaks most often: minutes, without root.
 check:
 	@sh conf/install-deps.sh build check
-	@+$(SUBMAKE) WERROR=1 SANITIZERS=asan asan unit lint-clang-format lint-names lint-messages lint-programs
+	@+$(SUBMAKE) WERROR=1 SANITIZERS=asan checked
+# The other checks take what the tests, which wait for much, leave of the processors.
+checked: check-tests check-rooms lint-clang-format lint-names lint-messages lint-programs \
+    $(if $(filter linux,$(OS)),sim-same sim-other)
+check-tests: asan unit
+	@MAKEFLAGS= $(PYTHON) tests/run --check $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
+check-rooms: asan
 	@$(PYTHON) tests/rooms build/asan
-	@+$(if $(filter linux,$(OS)),$(SUBMAKE) WERROR=1 sim-check)
-	@$(PYTHON) tests/run --check $(filter build/asan/%,$(UNIT) $(FUZZ)) -- $(PYTEST_ARGS)
+.PHONY: checked check-tests check-rooms
 
 # The debug build: sanitizers take too long there.
 KERNEL_UNIT = $(UNIT_C:tests/unit/%.c=build/debug/unit/%)
@@ -149,7 +154,8 @@ SIM_SECONDS = 60
 sim: build/$(SIM_BUILD)/sim
 	@$< $(if $(SEED),--seed $(SEED),--seconds $(SIM_SECONDS)) $(ARGS)
 # The same seeds each time, and others.
-sim-check: build/obj/sim
+sim-same: build/obj/sim
 	@$< --no-table --seconds 10
+sim-other: build/obj/sim
 	@$< --no-table --seconds 10 --first $$(od -An -N4 -tu4 /dev/urandom)
-.PHONY: sim sim-check
+.PHONY: sim sim-same sim-other
