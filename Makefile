@@ -141,7 +141,12 @@ UNIT_NOT_linux = freebsd_rights freebsd_socket
 UNIT_C := $(filter-out $(UNIT_NOT_$(OS):%=tests/unit/test_%.c),\
     $(wildcard tests/unit/test_*.c))
 SANITIZERS = asan tsan
-UNIT = $(foreach f,$(SANITIZERS),$(UNIT_C:tests/unit/%.c=build/$(f)/unit/%))
+# With TSan only those that start threads, by what they call themselves or a header that they include.
+UNIT_THREADS := $(filter $(UNIT_C),$(shell calls='pthread_create|thread_start|pool_create'; for depth in 1 2 3; do \
+    calls="$$calls$$(grep -lE "$$calls" tests/unit/*.h | sed 's,.*/\(.*\),|"\1",' | tr -d '\n')"; done; \
+    grep -lE "$$calls" tests/unit/test_*.c))
+UNIT_OF = $(if $(filter tsan,$(1)),$(UNIT_THREADS),$(UNIT_C))
+UNIT = $(foreach f,$(SANITIZERS),$(patsubst tests/unit/%.c,build/$(f)/unit/%,$(call UNIT_OF,$(f))))
 FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_C := $(filter-out tests/fuzz/fuzz_main.c,$(FUZZ_C))
 FUZZ = $(if $(filter asan,$(SANITIZERS)),$(FUZZ_C:tests/fuzz/%.c=build/asan/fuzz/%))
