@@ -1,7 +1,8 @@
 """tests/lint_docs, which `make lint` runs: what it says of pages that are not as they should be."""
 
+import importlib.machinery
+import importlib.util
 import os
-import subprocess
 import sys
 
 import pytest
@@ -14,23 +15,34 @@ README = "# Name\n\nFor readers. [Start](docs/start.md)\n"
 START = "# Start\n\nA page.\n\n## The first one\n\n## The first one\n\n## `-t`, *and* [a link](x): so_on 2.0\n"
 
 
+_loader = importlib.machinery.SourceFileLoader("lint_docs", os.path.join(harness.TREE, "tests/lint_docs"))
+lint_docs = importlib.util.module_from_spec(importlib.util.spec_from_loader("lint_docs", _loader))
+_loader.exec_module(lint_docs)
+
+
 @pytest.fixture
-def lint(tmp_path):
-    def check(readme=README, *args, **pages):
+def lint(tmp_path, monkeypatch, capsys):
+    """Spelling, which takes longer than all other checks, only where it is asked for."""
+    def check(readme=README, *args, speller=lambda tree: {}, **pages):
         (tmp_path / "docs").mkdir()
         (tmp_path / "README.md").write_text(readme)
         for name, text in {"start": START.replace("(x)", "(start.md)"), **pages}.items():
             (tmp_path / "docs" / (name + ".md")).write_text(text)
-        done = subprocess.run([sys.executable, os.path.join(harness.TREE, "tests/lint_docs"), "--tree", tmp_path,
-                               *args], capture_output=True, text=True, check=False)
-        assert done.returncode == (1 if done.stderr else 0) and not done.stdout
-        return done.stderr.splitlines()
+        monkeypatch.setattr(lint_docs.Tree, "spelling", speller)
+        monkeypatch.setattr(sys, "argv", ["lint_docs", "--tree", str(tmp_path), *args])
+        status = lint_docs.main()
+        done = capsys.readouterr()
+        assert status == (1 if done.err else 0) and not done.out
+        return done.err.splitlines()
 
     return check
 
 
+SPELLER = lint_docs.Tree.spelling
+
+
 def test_pages_in_order_are_passed_in_silence(lint):
-    assert lint() == []
+    assert lint(speller=SPELLER) == []
 
 
 def test_line_is_too_long(lint):
@@ -98,12 +110,12 @@ def test_sentence_ends_with_its_paragraph(lint):
 
 
 def test_word_is_misspelt(lint):
-    assert lint(README + "\nteh word\n") == ["README.md:5: spelling: teh ==> the"]
+    assert lint(README + "\nteh word\n", speller=SPELLER) == ["README.md:5: spelling: teh ==> the"]
 
 
 def test_pages_can_be_named(lint):
     bad = "\nteh word\n"
-    assert lint(README + bad, "docs/start.md", start=START + bad)[0].startswith("docs/start.md:")
+    assert lint(README + bad, "docs/start.md", speller=SPELLER, start=START + bad)[0].startswith("docs/start.md:")
 
 
 def test_block_has_the_text_that_a_reader_copies():
