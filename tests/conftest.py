@@ -133,7 +133,7 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason="plain: " + mark.args[0]))
         for mark in item.iter_markers("http1") if http2.ON else ():
             item.add_marker(pytest.mark.skip(reason="HTTP/1: " + mark.args[0]))
-        if item.path.parent.name == "bench" or OTHER_BUILDS & set(item.fixturenames):
+        if item.path.parent.name in ("bench", "docs", "lib") or OTHER_BUILDS & set(item.fixturenames):
             item.add_marker("once")
 
 
