@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.xdist_group("manual")]  # the page is made once
 TOP = pathlib.Path(__file__).resolve().parents[2]
 EMPTY = {"meta", "link", "img", "br", "hr", "col", "input", "wbr"}
 
