@@ -12,9 +12,13 @@
 
 #include "server/worker/event_memory.h"
 
-#define PIECE ((size_t)32)	   /* size of a piece, bytes */
-#define RUN   ((size_t)4096)	   /* bytes that a thread reserves at a time */
-#define AREA  ((size_t)1024 * RUN) /* 131072 pieces, then malloc(3) */
+#define PIECE ((size_t)32)   /* size of a piece, bytes */
+#define RUN   ((size_t)4096) /* bytes that a thread reserves at a time */
+#ifdef PW_DEBUG /* LeakSanitizer reads all of it at the end of each process */
+#define AREA (64 * RUN)
+#else
+#define AREA (1024 * RUN) /* 131072 pieces, then malloc(3) */
+#endif
 
 /* The kernel provides the area's pages on first use. */
 static alignas(4096) char event_area[AREA];
