@@ -13,9 +13,7 @@ from harness import Finished
 OLD = 1_600_000_000  # seconds
 
 
-@pytest.fixture
-def root(tmp_path):
-    top = tmp_path / "site"
+def make(top):
     (top / "v" / "w").mkdir(parents=True)
     for name in ("a.html", "a.txt", "a.png", "a.foo", "v/a.txt", "v/w/a.txt", "v/b.foo"):
         path = top / name
@@ -24,12 +22,29 @@ def root(tmp_path):
     return top
 
 
+@pytest.fixture(scope="module")
+def lent(module_path):
+    return make(module_path / "site")
+
+
 @pytest.fixture
-def site(serve_conf, root):
+def site(lend_conf, lent):
     def start(settings=None, locations=None, top=None):
-        return serve_conf(top or {}, [("s", {"root": root, **(settings or {})}, locations or {})])
+        return lend_conf(top or {}, [("s", {"root": lent, **(settings or {})}, locations or {})])
 
     return start
+
+
+@pytest.fixture
+def root(tmp_path):
+    return make(tmp_path / "site")
+
+
+@pytest.fixture
+def site_of_its_own(serve_conf, root):
+    """For tests that change files."""
+    return lambda settings=None, locations=None, top=None: serve_conf(
+        top or {}, [("s", {"root": root, **(settings or {})}, locations or {})])
 
 
 def three_times(server, target, **kw):
@@ -182,9 +197,9 @@ def test_entity_tag_that_a_rule_sets_is_the_one_of_conditions(site, etag):
 
 
 @pytest.mark.parametrize("when, etag", [(0, "auto"), (1, "inode")])
-def test_time_of_a_reproducible_build_is_no_validator(site, root, when, etag):
+def test_time_of_a_reproducible_build_is_no_validator(site_of_its_own, root, when, etag):
     """All versions have it: the Nix store, OSTree, images."""
-    server = site({"etag": etag}, top={"workers": 1})
+    server = site_of_its_own({"etag": etag}, top={"workers": 1})
     name = root / "a.txt"
     os.utime(name, (when, when))
     harness.wait_until(lambda: server.get("/a.txt").get("ETag").startswith('"'), "the change to be old")
@@ -305,10 +320,11 @@ def test_cors_for_listed_origins_sends_no_other_origin(site):
     ("/a.html", "OPTIONS", [("Access-Control-Request-Method", "GET")], 204),
     ("/a.html", "POST", (), 405),
 ])
-def test_scripts_may_read_the_fields_of_every_answer(site, tmp_path, cors, target, method, fields, status):
+def test_scripts_may_read_the_fields_of_every_answer(site, module_path, cors, target, method, fields, status):
     """A script learns the size of a file from the Content-Range of a 416."""
-    users = tmp_path / "users"
-    users.write_text("alice:$2y$04$ijQyNVbLNHWvUNUbOsnv9u0kqBxhXGLpZ1mwpfMcnhJ7HbN0ogxeq\n")
+    users = module_path / "users"
+    if not users.exists():
+        users.write_text("alice:$2y$04$ijQyNVbLNHWvUNUbOsnv9u0kqBxhXGLpZ1mwpfMcnhJ7HbN0ogxeq\n")
     server = site({"cors": cors}, {"/gone/": {"try": ["410"]}, "/secret/": {"htpasswd": users}})
     for _ in range(3):
         answer = server.get(target, method, fields=[("Origin", "https://a.example"), *fields])
@@ -382,8 +398,8 @@ def test_invalid_media_type_is_an_error(tmp_path, key, value):
     assert run.code == 1 and ":3: %s: " % key in run.err, run.err
 
 
-def test_mirrors_agree_on_the_entity_tag(site, root):
-    server = site({}, {"/v/": {"etag": "inode"}})
+def test_mirrors_agree_on_the_entity_tag(site_of_its_own, root):
+    server = site_of_its_own({}, {"/v/": {"etag": "inode"}})
     os.utime(root / "a.txt", ns=(0, OLD * 10**9 + 123))
     first = three_times(server, "/a.txt").get("ETag")
     copy = root / "copy"
@@ -395,8 +411,8 @@ def test_mirrors_agree_on_the_entity_tag(site, root):
     assert server.get("/v/a.txt").get("ETag").count("-") == first.count("-") + 1
 
 
-def test_entity_tag_is_weak_for_two_seconds(site, root):
-    server = site()
+def test_entity_tag_is_weak_for_two_seconds(site_of_its_own, root):
+    server = site_of_its_own()
     name = root / "a.txt"
     os.utime(name)
     answer = server.get("/a.txt")
