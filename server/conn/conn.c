@@ -398,12 +398,25 @@ conn_handshake_late(struct conn *c)
 	conn_close(c);
 }
 
+/*
+ * Returns true if the timer waits for input.  If the connection is on the run queue, the loop is late, and has
+ * not read what may be the input.
+ */
+static bool
+conn_timer_is_for_input(enum timer timer)
+{
+	return timer == TIMER_HEAD || timer == TIMER_IDLE ||
+	       timer == TIMER_REST || timer == TIMER_GRACE;
+}
+
 static void
 conn_on_timeout(struct sched_item *it, enum timer timer)
 {
 	struct conn *c = conn_of(it);
 
-	if (c->cn_state == CONN_TLS)
+	if (c->cn_item.it_queued && conn_timer_is_for_input(timer))
+		conn_timer(c, timer);
+	else if (c->cn_state == CONN_TLS)
 		conn_handshake_late(c);
 	else if (conn_waits(c))
 		conn_give_up(c, timer);
