@@ -7,6 +7,7 @@
 
 #include "lib/disk/budget.h"
 #include "lib/disk/completion.h"
+#include "lib/disk/pool.h"
 #include "lib/os/meter.h"
 #include "lib/util/check.h"
 #include "lib/util/clock.h"
@@ -142,8 +143,16 @@ budget_let_anybody_in(struct budget *rm)
 	return NULL;
 }
 
+/* Returns true if the transfer was cancelled.  It returns its bytes as soon as its waiter is delivered. */
+static bool
+budget_has_left(const struct held *hl)
+{
+	return __atomic_load_n(&hl->hl_waiter->wt_client, __ATOMIC_RELAXED) ==
+	       POOL_LEFT;
+}
+
 /*
- * Admits the first waiter that was held for HELD_US.  Returns the waiter, or NULL if there is none.
+ * Admits the first waiter that was held for HELD_US, or has left.  Returns the waiter, or NULL if there is none.
  */
 static struct held *
 budget_force_in(struct budget *rm, uint64_t now_us)
@@ -155,7 +164,8 @@ budget_force_in(struct budget *rm, uint64_t now_us)
 	TAILQ_FOREACH(rp, &rm->bg_parts, rp_link)
 	for (i = 0; i < 2; i++) {
 		hl = STAILQ_FIRST(&rp->rp_held[i]);
-		if (hl != NULL && now_us >= hl->hl_since + HELD_US)
+		if (hl != NULL &&
+		    (now_us >= hl->hl_since + HELD_US || budget_has_left(hl)))
 			return budget_let_in(rm, rp, &rp->rp_held[i]);
 	}
 	return NULL;
@@ -306,7 +316,8 @@ budget_tick(struct budget *rm, uint64_t now_us)
 		budget_grow(rm, now_us);
 		while (forced <= rm->bg_max / FORCED &&
 		       (hl = budget_force_in(rm, now_us)) != NULL) {
-			forced += hl->hl_len;
+			if (!budget_has_left(hl))
+				forced += hl->hl_len;
 			STAILQ_INSERT_TAIL(&ready, hl, hl_link);
 		}
 	}
