@@ -15,7 +15,7 @@
 ##   scan-tls     testssl.sh and sslyze against each profile: build/scan (5 minutes)
 ##   judges       suites that others wrote, a line each; NGINX_TESTS=DIR TLSFUZZER=DIR: these
 ##                checkouts too; ARGS="--page FILE": the table (15 minutes)
-##   sim          the library in a simulated world, from seeds: SEED=N repeats one (tests/sim/world.h)
+##   sim          library and server in a simulated world, from seeds: SEED=N repeats one (tests/sim/world.h)
 ##   soak         everything at once for SOAK_MINUTES, all bytes verified: build/soak/report.md
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)

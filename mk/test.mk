@@ -139,14 +139,17 @@ lossless:
 	@exec $(PYTHON) tests/soak/lossless.py --seconds $(LOSSLESS_SECONDS) \
 	    --binary build/$(SOAK_BUILD)/pagewise $(ARGS)
 
-# A simulated world for the library's objects as they ship: tests/sim/world.h.
+# A simulated world for the objects of library and server as they ship: tests/sim/world.h.
 SIM_C := $(wildcard tests/sim/*.c)
 SIM_O = $(SIM_C:%.c=build/$(1)/%.o)
 define sim
-build/$(1)/sim: $(SIM_O) $(LIB_C:%.c=build/$(1)/%.o)
+build/$(1)/sim: $(SIM_O) $(LIB_C:%.c=build/$(1)/%.o) $(SERVER_C:%.c=build/$(1)/%.o)
 	$$(call say,LD)$$(CC) -nostdlib -r -o $$@.o $$$$(nm $(SIM_O) | sed -n 's/.* T __wrap_/-Wl,--wrap=/p') \
-	    $(LIB_C:%.c=build/$(1)/%.o)
-	@$$(CC) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LINK_$(1)) $$(LDFLAGS) -o $$@ $(SIM_O) $$@.o $$(LIB_LIBS) -pthread
+	    $(LIB_C:%.c=build/$(1)/%.o) $(SERVER_C:%.c=build/$(1)/%.o) \
+	    $$$$(for l in event_extra event_core nghttp2 http_parser; do $$(CC) -print-file-name=lib$$$$l.a; done)
+	@$$(CC) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LINK_$(1)) $$(LDFLAGS) -o $$@ $(SIM_O) $$@.o \
+	    $$$$(nm $(SIM_O) | sed -n 's/.* U __real_\(.*\)/-Wl,--defsym=__real_\1=\1/p') \
+	    $$(filter-out -levent% -lnghttp2 -lhttp_parser,$$(LIBS))
 endef
 $(foreach f,obj asan,$(eval $(call sim,$(f))))
 SIM_BUILD = obj
@@ -155,7 +158,7 @@ sim: build/$(SIM_BUILD)/sim
 	@$< $(if $(SEED),--seed $(SEED),--seconds $(SIM_SECONDS)) $(ARGS)
 # The same seeds each time, and others.
 sim-same: build/obj/sim
-	@$< --no-table --seconds 10
+	@$< --no-table --seconds 15
 sim-other: build/obj/sim
-	@$< --no-table --seconds 10 --first $$(od -An -N4 -tu4 /dev/urandom)
+	@$< --no-table --seconds 15 --first $$(od -An -N4 -tu4 /dev/urandom)
 .PHONY: sim sim-same sim-other

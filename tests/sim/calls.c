@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -104,13 +105,11 @@ WRAP(int, close, (int fd))
 		    task_name(world_me), fd);
 	was = *f;
 	f->fd_kind = FD_FREE;
+	net_close(&was, fd); /* before another thread may have the descriptor */
 	if (was.fd_kind == FD_FILE)
 		inode_release(was.fd_inode);
 	if (was.fd_kind == FD_PIPE_IN || was.fd_kind == FD_PIPE_OUT)
 		pipe_close(was.fd_pipe);
-	if (was.fd_kind == FD_SOCKET)
-		world_fail(
-		    "%s closes a socket of the program", task_name(world_me));
 	return 0;
 }
 
@@ -234,6 +233,21 @@ call_fill_stat(const struct fd *f, struct stat *st)
 	st->st_blocks = in->in_size / 512 + 1;
 }
 
+/* The configuration looks whether roots exist. */
+WRAP(int, stat, (const char *path, struct stat *st))
+{
+	(void)path;
+	memset(st, 0, sizeof(*st));
+	st->st_mode = S_IFDIR | 0755;
+	return 0;
+}
+
+WRAP(int, faccessat, (int dir, const char *path, int mode, int flags))
+{
+	(void)dir, (void)path, (void)mode, (void)flags;
+	return 0;
+}
+
 WRAP(int, fstat, (int fd, struct stat *st))
 {
 	struct fd *f = fd_of(fd);
@@ -303,6 +317,53 @@ WRAP(ssize_t, fgetxattr, (int fd, const char *name, void *to, size_t size))
 	world_point("fgetxattr");
 	disk_is_waited_for("fgetxattr");
 	return failed(ENODATA);
+}
+
+/* --------------------------------------------------------------- directories */
+
+struct dir {
+	int dr_fd;
+	unsigned dr_at;
+	struct dirent dr_name;
+};
+
+WRAP(DIR *, fdopendir, (int fd))
+{
+	struct dir *dr = calloc(1, sizeof(*dr));
+
+	world_point("fdopendir");
+	disk_is_waited_for("fdopendir");
+	dr->dr_fd = fd;
+	return (DIR *)(void *)dr;
+}
+
+WRAP(struct dirent *, readdir, (DIR * dir))
+{
+	struct dir *dr = (struct dir *)(void *)dir;
+	struct disk *di = fds[dr->dr_fd].fd_disk;
+
+	world_point("readdir");
+	disk_is_waited_for("readdir");
+	if (dr->dr_at == 0)
+		disk_wait(di);
+	if (dr->dr_at == di->di_nnames)
+		return NULL;
+	snprintf(dr->dr_name.d_name, sizeof(dr->dr_name.d_name), "%s",
+	    di->di_names[dr->dr_at++].na_text);
+	return &dr->dr_name;
+}
+
+WRAP(int, dirfd, (DIR * dir))
+{
+	return ((struct dir *)(void *)dir)->dr_fd;
+}
+
+WRAP(int, closedir, (DIR * dir))
+{
+	int fd = __wrap_dirfd(dir);
+
+	free(dir);
+	return __wrap_close(fd);
 }
 
 /* ---------------------------------------------------------------- page cache */
@@ -532,6 +593,18 @@ WRAP(long, syscall, (long number, ...))
 	return failed(ENOSYS);
 }
 
+static int
+call_dup(const struct fd *f)
+{
+	int fd = fd_new(f->fd_kind);
+
+	if (fd != -1)
+		fds[fd] = *f;
+	if (fd != -1 && f->fd_kind == FD_FILE)
+		f->fd_inode->in_opens++;
+	return fd;
+}
+
 WRAP(int, fcntl, (int fd, int command, ...))
 {
 	struct fd *f = fd_of(fd);
@@ -544,6 +617,8 @@ WRAP(int, fcntl, (int fd, int command, ...))
 	world_point("fcntl");
 	if (f == NULL)
 		return -1;
+	if (command == F_DUPFD_CLOEXEC)
+		return call_dup(f);
 	if (command == F_SETPIPE_SZ)
 		return has_fault(FAULT_REFUSED) && world_once_in(6)
 			   ? failed(EPERM)
@@ -566,6 +641,7 @@ WRAP(ssize_t, write, (int fd, const void *from, size_t len))
 		world_fail("write to descriptor %d, which is no eventfd", fd);
 	f->fd_count += *(const uint64_t *)from;
 	world_wake(f->fd_waiter, TASKS_MAX);
+	net_changed(fd);
 	world_point("write ends");
 	return (ssize_t)len;
 }

@@ -48,6 +48,8 @@ client_pause(struct client *c)
 	}
 }
 
+static void client_queued(void *);
+
 static void
 client_read(void *arg)
 {
@@ -71,9 +73,11 @@ client_read(void *arg)
 		client_queued(c);
 }
 
-void
-client_queued(struct client *c)
+static void
+client_queued(void *arg)
 {
+	struct client *c = arg;
+
 	if (c->cl_reading)
 		return;
 	c->cl_reading = true;
@@ -81,9 +85,11 @@ client_queued(struct client *c)
 }
 
 /* As epoll with EPOLLET: the loop takes the event in its next iteration, and it does not come again. */
-void
-client_writable(struct client *c)
+static void
+client_writable(void *arg)
 {
+	struct client *c = arg;
+
 	c->cl_event = true;
 	world_wake(c->cl_app, TASKS_MAX);
 }
@@ -158,9 +164,10 @@ client_check_page(struct client *c, off_t off, const char *mem, size_t len)
 	    c->cl_number, (long long)off, (unsigned long long)in->in_number);
 }
 
-void
-client_got_memory(struct client *c, const char *mem, size_t len)
+static void
+client_got_memory(void *arg, const char *mem, size_t len)
 {
+	struct client *c = arg;
 	size_t n;
 	off_t off;
 
@@ -187,10 +194,12 @@ client_got_memory(struct client *c, const char *mem, size_t len)
 	c->cl_progress = world_now;
 }
 
-void
-client_got_page(struct client *c, const struct inode *in, off_t off, size_t len,
-    uint32_t version)
+static void
+client_got_page(
+    void *arg, const struct inode *in, off_t off, size_t len, uint32_t version)
 {
+	struct client *c = arg;
+
 	client_is_too_much(c, len);
 	if (c->cl_got == 0)
 		client_got_first(c);
@@ -211,6 +220,13 @@ client_got_page(struct client *c, const struct inode *in, off_t off, size_t len,
 	shared->sh_bytes += len;
 	c->cl_progress = world_now;
 }
+
+static const struct sock_end client_end_ops = {
+    .se_memory = client_got_memory,
+    .se_page = client_got_page,
+    .se_queued = client_queued,
+    .se_writable = client_writable,
+};
 
 /*
  * Adds to BOUND a window of each client, and one that is reclaimed while it is read, so that it is read page by
@@ -555,9 +571,9 @@ client_request(struct client *c)
 	int error;
 
 	if (c->cl_sock == -1)
-		c->cl_sock = sock_create(c,
+		c->cl_sock = sock_open(sock_create(&client_end_ops, c,
 		    world_once_in(2) ? 4 << 20
-				     : (unsigned)world_between(8192, 300000));
+				     : (unsigned)world_between(8192, 300000)));
 	c->cl_disk = world_below(plan.pl_disks);
 	di = &disks[c->cl_disk];
 	name = client_name(c, di);

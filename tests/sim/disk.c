@@ -72,6 +72,7 @@ disk_draw(void)
 		na = &di->di_names[di->di_nnames++];
 		snprintf(na->na_text, sizeof(na->na_text), "f%u", i);
 		na->na_inode = inode_create(di, disk_file_size());
+		inodes[na->na_inode].in_name = i;
 		na->na_cached = world_once_in(2);
 	}
 }

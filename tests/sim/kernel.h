@@ -88,12 +88,14 @@ struct inode {
 	struct disk *in_disk;
 	off_t in_size;
 	unsigned in_version, in_links, in_opens, in_npages;
+	unsigned in_name; /* number of its name, also after its name went */
 	time_t in_time; /* mtime and ctime; their nanoseconds are the version */
 	uint64_t in_removed; /* time at which its name went */
 	bool in_owned, in_bad;
 	struct page *in_pages;
 	struct {
 		off_t wr_from, wr_end, wr_size;
+		uint64_t wr_when;
 	} in_writes[WRITES_MAX]; /* [v]: what version v wrote */
 };
 extern struct inode inodes[INODES_MAX];
@@ -142,7 +144,10 @@ enum fd_kind {
 	FD_PIPE_IN,
 	FD_PIPE_OUT,
 	FD_SOCKET,
-	FD_PAGEMAP
+	FD_PAGEMAP,
+	FD_LISTEN,
+	FD_EPOLL,
+	FD_CHANNEL
 };
 struct fd {
 	enum fd_kind fd_kind;
@@ -151,9 +156,11 @@ struct fd {
 	struct disk *fd_disk;
 	const char *fd_text;
 	struct pipe_sim *fd_pipe;
-	struct sock *fd_sock;
+	struct tcp_sock *fd_sock;
 	uint64_t fd_count;     /* of an eventfd */
 	const void *fd_waiter; /* woken when an eventfd is written */
+	struct listener *fd_listener;
+	struct epoll_sim *fd_epoll;
 };
 extern struct fd fds[FDS_MAX];
 int fd_new(enum fd_kind);
@@ -169,17 +176,47 @@ struct inode *map_place(struct map *, const void *mem, off_t *off);
 unsigned maps_left(void);
 
 /* ------------------------------------------------------------------- sockets */
-struct sock;
-struct client;
+#define SEGMENTS 8192
+
+/* Bytes of one page, or of memory. */
+struct segment {
+	struct inode *sg_inode; /* NULL: memory that was copied */
+	off_t sg_off;
+	unsigned sg_len;
+	uint32_t sg_epoch, sg_version;
+};
+
+/* What the client's end of a socket does about what is sent: memory, or a page of a file. */
+struct sock_end {
+	void (*se_memory)(void *, const char *mem, size_t len);
+	void (*se_page)(void *, const struct inode *, off_t off, size_t len,
+	    uint32_t version);
+	void (*se_queued)(void *);
+	void (*se_writable)(void *);
+};
+
+struct tcp_sock {
+	const struct sock_end *so_end;
+	void *so_client;
+	unsigned so_room, so_queued;
+	bool so_full, so_reset;
+	uint64_t so_sent; /* time of the last send */
+	struct segment so_segments[SEGMENTS];
+	unsigned so_first, so_count;
+	struct wire *so_wire; /* of a server's socket: net.c */
+};
+
 struct pipe_sim;
-int sock_create(struct client *, unsigned room);
-struct sock *sock_of(int fd);
-void sock_reset(struct sock *);
+struct tcp_sock *sock_create(
+    const struct sock_end *, void *client, unsigned room);
+int sock_open(struct tcp_sock *);
+struct tcp_sock *sock_of(int fd);
+void sock_reset(struct tcp_sock *);
 /* The client reads up to n bytes.  Returns how many there were. */
-unsigned sock_read(struct sock *, unsigned n);
-unsigned sock_queued(const struct sock *);
-bool sock_is_full(const struct sock *);
-void sock_close(struct sock *);
+unsigned sock_read(struct tcp_sock *, unsigned n);
+unsigned sock_queued(const struct tcp_sock *);
+bool sock_is_full(const struct tcp_sock *);
+void sock_close(struct tcp_sock *);
 void pipe_close(struct pipe_sim *);
 int pipe_take(struct fd *, void *to, size_t len);
 
@@ -187,11 +224,25 @@ int pipe_take(struct fd *, void *to, size_t len);
 ssize_t __wrap_sendfile(int, int, off_t *, size_t);
 ssize_t __wrap_send(int, const void *, size_t, int);
 
-/* The client's end checks what arrives: memory, or a page of a file. */
-void client_got_memory(struct client *, const char *mem, size_t len);
-void client_got_page(struct client *, const struct inode *, off_t off,
-    size_t len, uint32_t version);
-void client_queued(struct client *);
-void client_writable(struct client *);
+/* ------------------------------------------------------- sockets of a server */
+/* Connects to a socket that listens.  Returns NULL if there is none. */
+struct tcp_sock *net_connect(
+    const struct sock_end *, void *client, unsigned room);
+/* The client's end sends, shuts its side down, receives, and leaves. */
+void net_write(struct tcp_sock *, const char *mem, size_t len);
+void net_shut(struct tcp_sock *);
+size_t net_read(struct tcp_sock *, char *to, size_t room);
+void net_leave(struct tcp_sock *);
+/* Returns true if the server has closed its side, and all was received. */
+bool net_ended(const struct tcp_sock *);
+void net_keep(struct tcp_sock *, const char *mem, size_t len);
+/* Called by close(2), write(2) to an eventfd, and the client's end. */
+void net_close(const struct fd *, int number);
+void net_changed(int fd);
+void net_writable(struct tcp_sock *);
+unsigned net_unread(const struct tcp_sock *);
+void net_linger(struct tcp_sock *);
+/* Has the server's master send a message. */
+void net_tell(unsigned kind);
 
 #endif

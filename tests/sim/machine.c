@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include <malloc.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 
 struct machine machine;
 static unsigned blocks;
+
+#define FILLED 8192 /* bytes of a block that malloc(3) and free(3) overwrite */
 
 void
 machine_draw(void)
@@ -62,6 +65,10 @@ machine_text(const char *path)
 		snprintf(text, sizeof(text), "%u\n", machine.ma_readahead);
 		return text;
 	}
+	if (strcmp(path, "/proc/self/statm") == 0)
+		return "1000 1000 500 0 0 0 0\n";
+	if (strcmp(path, "/proc/self/net/sockstat") == 0)
+		return "TCP: inuse 1 orphan 0 tw 0 alloc 1 mem 1\n";
 	if (strstr(path, "hpage_pmd_size") != NULL)
 		return machine.ma_folios ? "2097152\n" : NULL;
 	if (strcmp(path, "/proc/self/cgroup") == 0)
@@ -120,6 +127,11 @@ WRAP(int, getrusage, (int who, struct rusage *ru))
 	return 0;
 }
 
+WRAP(pid_t, getpid, (void))
+{
+	return 1000;
+}
+
 WRAP(uid_t, geteuid, (void))
 {
 	return 1000;
@@ -164,9 +176,11 @@ static bool
 machine_is_short(void)
 {
 	world_point("malloc");
-	if (!has_fault(FAULT_MEMORY) || !world_once_in(300))
+	/* The clients of a server have memory. */
+	if (world_me == NULL || !has_fault(FAULT_MEMORY) || !world_once_in(300))
 		return false;
 	covered("fault    no memory");
+	story("no memory");
 	errno = ENOMEM;
 	return true;
 }
@@ -177,8 +191,49 @@ WRAP(void *, malloc, (size_t n))
 
 	blocks += mem != NULL;
 	if (mem != NULL)
-		memset(mem, 0xa5, n);
+		memset(mem, 0xa5, n < FILLED ? n : FILLED);
 	return mem;
+}
+
+WRAP(void *, realloc, (void *old, size_t n))
+{
+	void *mem = machine_is_short() ? NULL : realloc(old, n);
+
+	blocks += mem != NULL && old == NULL;
+	return mem;
+}
+
+WRAP(void *, reallocarray, (void *old, size_t n, size_t size))
+{
+	return __wrap_realloc(old, n * size);
+}
+
+WRAP(char *, strndup, (const char *text, size_t most))
+{
+	size_t n = strnlen(text, most);
+	char *copy = __wrap_malloc(n + 1);
+
+	if (copy != NULL)
+		memcpy(copy, text, n), copy[n] = '\0';
+	return copy;
+}
+
+WRAP(char *, strdup, (const char *text))
+{
+	return __wrap_strndup(text, strlen(text));
+}
+
+WRAP(int, asprintf, (char **out, const char *format, ...))
+{
+	char text[4096];
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	*out = __wrap_strdup(text);
+	return *out == NULL ? -1 : n;
 }
 
 WRAP(void *, calloc, (size_t n, size_t size))
@@ -200,11 +255,15 @@ WRAP(void *, aligned_alloc, (size_t align, size_t n))
 /* Freed memory has no old values, so that a use of it is noticed. */
 WRAP(void, free, (void *mem))
 {
+	size_t n;
+
+	(void)n;
 	if (mem == NULL)
 		return;
 	blocks--;
 #ifndef __SANITIZE_ADDRESS__
-	memset(mem, 0xdb, malloc_usable_size(mem));
+	n = malloc_usable_size(mem);
+	memset(mem, 0xdb, n < FILLED ? n : FILLED);
 #endif
 	free(mem);
 }

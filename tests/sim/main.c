@@ -3,6 +3,7 @@
  * fails is made smaller, and told.
  *
  *   sim [--seconds N] [--seed N [--order N] [--loops N] [--clients N] ... [--faults LIST]] [--story]
+ *      [--only library|server]
  */
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -33,6 +34,9 @@ static struct limits {
 	unsigned li_flavour; /* plus 1 */
 	unsigned li_paths;
 } limits = {.li_faults = ~0U, .li_paths = ~0U};
+
+static unsigned only =
+    2; /* kind of worlds that run: 0 library, 1 server, 2 both */
 
 static void
 main_limit(unsigned *size, unsigned most)
@@ -130,7 +134,7 @@ main_draw(uint64_t seed, const struct limits *li)
 	static const unsigned threads[] = {1, 1, 2, 3, 4, 16};
 	unsigned i;
 
-	plan = (struct plan){.pl_seed = seed, .pl_order = 0};
+	plan = (struct plan){.pl_seed = seed, .pl_server = seed % 2 == 1};
 	world_begin();
 	plan.pl_loops = 1 + world_below(LOOPS_MAX);
 	plan.pl_disks = 1 + world_below(DISKS_MAX);
@@ -148,6 +152,15 @@ main_draw(uint64_t seed, const struct limits *li)
 		    << i;
 	main_draw_kinds();
 	main_draw_flavour(li->li_flavour);
+	if (plan.pl_server) {
+		/* Of many small files more fits into a second than of few large ones. */
+		if (!world_once_in(8))
+			plan.pl_sizes = 1U << world_below(3) | 1;
+		plan.pl_early = world_once_in(2);
+		if (plan.pl_preempts < 60)
+			plan.pl_preempts = 60;
+		main_limit(&plan.pl_requests, 10);
+	}
 	main_limit(&plan.pl_loops, li->li_loops);
 	main_limit(&plan.pl_clients, li->li_clients);
 	main_limit(&plan.pl_disks, li->li_disks);
@@ -192,7 +205,7 @@ main_run(uint64_t seed, const struct limits *li)
 	machine_draw();
 	disk_draw();
 	main_catch();
-	world_run(scene_main, NULL);
+	world_run(plan.pl_server ? served_main : scene_main, NULL);
 }
 
 /* Runs a world in a process of its own.  Returns true if it held. */
@@ -384,39 +397,51 @@ main_fix_addresses(char **argv)
 }
 
 static void
-main_summary(uint64_t first, uint64_t seeds, double seconds)
+main_summary(uint64_t first, const uint64_t n[2], double seconds)
 {
-	printf("sim: seeds %llu to %llu: %llu worlds in %.1f s, %.1f hours of "
-	       "virtual time, %.1f GB, %.1f million calls\n",
-	    (unsigned long long)first, (unsigned long long)(first + seeds - 1),
-	    (unsigned long long)seeds, seconds,
+	printf(
+	    "sim: seeds from %llu: %llu worlds of the library and %llu of the "
+	    "server in %.1f s, %.1f hours of virtual time, %.1f GB, %.1f "
+	    "million calls\n",
+	    (unsigned long long)first, (unsigned long long)n[0],
+	    (unsigned long long)n[1], seconds,
 	    (double)shared->sh_virtual / 3.6e6, (double)shared->sh_bytes / 1e9,
 	    (double)shared->sh_steps / 1e6);
 }
 
 static int
-main_seeds(
-    uint64_t first, uint64_t most, double seconds, bool shrinks, bool table)
+main_failed(uint64_t seed, bool shrinks, uint64_t n, double seconds)
 {
-	double begin = main_time();
-	struct limits li;
-	uint64_t n = 0;
+	struct limits li = limits;
 
-	while (
-	    n < most && (most != UINT64_MAX || main_time() < begin + seconds)) {
-		if (main_try(first + n++, &limits, false))
-			continue;
-		printf("sim: seed %llu failed: %s (after %llu seeds, %.1f s)\n",
-		    (unsigned long long)(first + n - 1), shared->sh_why,
-		    (unsigned long long)n, main_time() - begin);
-		if (!shrinks)
-			return 1;
-		li = limits;
-		main_kind(failure, sizeof(failure));
-		shrink_until = main_time() + SHRINK_SECONDS;
-		main_shrink(first + n - 1, &li);
-		main_tell(first + n - 1, &li);
+	printf("sim: seed %llu failed: %s (after %llu seeds, %.1f s)\n",
+	    (unsigned long long)seed, shared->sh_why, (unsigned long long)n,
+	    seconds);
+	if (!shrinks)
 		return 1;
+	main_kind(failure, sizeof(failure));
+	shrink_until = main_time() + SHRINK_SECONDS;
+	main_shrink(seed, &li);
+	main_tell(seed, &li);
+	return 1;
+}
+
+/* Seeds of both kinds of worlds, so that each has half of the time. */
+static int
+main_seeds(uint64_t first, double seconds, bool shrinks, bool table)
+{
+	double begin = main_time(), before, used[2] = {0};
+	uint64_t n[2] = {0}, seed;
+	unsigned kind;
+
+	while (main_time() < begin + seconds) {
+		before = main_time();
+		kind = only != 2 ? only : used[1] < used[0];
+		seed = first + (first % 2 != kind) + 2 * n[kind]++;
+		if (!main_try(seed, &limits, false))
+			return main_failed(
+			    seed, shrinks, n[0] + n[1], main_time() - begin);
+		used[kind] += main_time() - before;
 	}
 	if (table)
 		cover_print();
@@ -434,11 +459,11 @@ main(int argc, char **argv)
 	    {"disks", 1, NULL, 'd'}, {"requests", 1, NULL, 'r'},
 	    {"faults", 1, NULL, 'F'}, {"paths", 1, NULL, 'P'},
 	    {"flavour", 1, NULL, 'V'}, {"story", 0, NULL, 'S'},
-	    {"quick", 0, NULL, 'q'}, {"no-table", 0, NULL, 'T'},
-	    {NULL, 0, NULL, 0}};
-	uint64_t first = 1, most = UINT64_MAX;
+	    {"only", 1, NULL, 'O'}, {"quick", 0, NULL, 'q'},
+	    {"no-table", 0, NULL, 'T'}, {NULL, 0, NULL, 0}};
+	uint64_t first = 1;
 	double seconds = 20;
-	bool told = false, shrinks = true, table = true;
+	bool told = false, one = false, shrinks = true, table = true;
 	int c;
 
 	main_fix_addresses(argv);
@@ -447,7 +472,7 @@ main(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		switch (c) {
 		case 's':
-			first = strtoull(optarg, NULL, 0), most = 1;
+			first = strtoull(optarg, NULL, 0), one = true;
 			break;
 		case 'f':
 			first = strtoull(optarg, NULL, 0);
@@ -483,6 +508,9 @@ main(int argc, char **argv)
 			limits.li_flavour =
 			    1 + (unsigned)strtoul(optarg, NULL, 0);
 			break;
+		case 'O':
+			only = strcmp(optarg, "server") == 0;
+			break;
 		case 'S':
 			told = true;
 			break;
@@ -501,5 +529,7 @@ main(int argc, char **argv)
 		    shared->sh_why[0] == '\0' ? "holds" : shared->sh_why);
 		return shared->sh_why[0] != '\0';
 	}
-	return main_seeds(first, most, seconds, shrinks, table);
+	if (one && !main_try(first, &limits, false))
+		return main_failed(first, shrinks, 1, main_time());
+	return one ? 0 : main_seeds(first, seconds, shrinks, table);
 }

@@ -101,6 +101,7 @@ inode_new_version(struct inode *in, off_t from, off_t end, bool cached)
 	in->in_writes[in->in_version].wr_from = from;
 	in->in_writes[in->in_version].wr_end = end;
 	in->in_writes[in->in_version].wr_size = in->in_size;
+	in->in_writes[in->in_version].wr_when = world_now;
 	for (off = from; off < end; off += PAGE) {
 		page_at(in, off)->pg_version = in->in_version;
 		if (cached && page_at(in, off)->pg_state == ABSENT) {

@@ -8,15 +8,10 @@
 #include "tests/sim/scene.h"
 
 #define TICK (250 * MS)
-#define CALM  \
-	(16 * \
-	    SECOND) /* after the last client: longer than files and copies are kept */
-#define LONGEST (300 * SECOND) /* then all clients leave */
 
-static struct pw_pool *pool;
 static struct app_loop apps[LOOPS_MAX];
 static unsigned loops_left;
-static uint64_t calm_since;
+uint64_t calm_since;
 
 static bool
 scene_all_gone(void)
@@ -158,6 +153,7 @@ scene_replace(struct name *na, struct disk *di)
 	old->in_links = 0;
 	old->in_removed = world_now;
 	na->na_inode = inode_create(di, (off_t)world_between(1, 4 << 20));
+	inodes[na->na_inode].in_name = old->in_name;
 	story("%s is replaced: file %llu, no longer %llu", na->na_text,
 	    (unsigned long long)inodes[na->na_inode].in_number,
 	    (unsigned long long)old->in_number);
@@ -191,6 +187,15 @@ scene_forget_names(void *arg)
 		    scene_forget_names, arg);
 }
 
+void
+scene_disturb(void)
+{
+	if (has_fault(FAULT_WRITERS))
+		world_at(world_now + SECOND, scene_writer, NULL);
+	if (has_fault(FAULT_LOOKUPS))
+		world_at(world_now, scene_forget_names, NULL);
+}
+
 /* Looks at what must always hold. */
 static void
 scene_watch(void *arg)
@@ -206,8 +211,8 @@ scene_watch(void *arg)
 
 /* ----------------------------------------------------------------------- end */
 
-static void
-scene_check_budget(void)
+void
+scene_check_budget(struct pw_pool *pool)
 {
 	struct pw_pool_stats ps;
 
@@ -221,7 +226,7 @@ scene_check_budget(void)
 		    (unsigned long long)pw_pool_pinned(pool));
 }
 
-static void
+void
 scene_check_end(void)
 {
 	if (fds_open() > 0)
@@ -235,7 +240,7 @@ scene_check_end(void)
 }
 
 static void
-scene_begin(void)
+scene_begin(struct pw_pool **pool)
 {
 	static const struct pw_loop_conf conf = {
 	    .plc_device = scene_device, .plc_client = scene_client_number};
@@ -246,7 +251,7 @@ scene_begin(void)
 	/* The program ends if it cannot start. */
 	plan.pl_faults &=
 	    ~(1U << FAULT_MEMORY | 1U << FAULT_REFUSED | 1U << FAULT_THREADS);
-	if (pw_pool_create(&pc, &pool) != 0 || pw_pool_start(pool) != 0)
+	if (pw_pool_create(&pc, pool) != 0 || pw_pool_start(*pool) != 0)
 		world_fail("no pool can be created");
 	for (i = 0; i < plan.pl_disks; i++) {
 		snprintf(path, sizeof(path), "/disk%u", i);
@@ -255,7 +260,7 @@ scene_begin(void)
 	}
 	for (i = 0; i < plan.pl_loops; i++) {
 		apps[i].al_number = i;
-		if (pw_loop_create(pool, &conf, &apps[i].al_loop) != 0)
+		if (pw_loop_create(*pool, &conf, &apps[i].al_loop) != 0)
 			world_fail("pw_loop_create fails");
 		fd_of(pw_loop_fd(apps[i].al_loop))->fd_waiter = &apps[i];
 	}
@@ -267,17 +272,15 @@ scene_main(void *arg)
 {
 	static const char *const names[LOOPS_MAX] = {
 	    "loop 0", "loop 1", "loop 2", "loop 3"};
+	struct pw_pool *pool;
 	unsigned i;
 	int error;
 
 	(void)arg;
-	scene_begin();
+	scene_begin(&pool);
 	for (i = 0; i < plan.pl_clients; i++)
 		client_draw(&clients[i], i, &apps[i % plan.pl_loops]);
-	if (has_fault(FAULT_WRITERS))
-		world_at(world_now + SECOND, scene_writer, NULL);
-	if (has_fault(FAULT_LOOKUPS))
-		world_at(world_now, scene_forget_names, NULL);
+	scene_disturb();
 	world_at(world_now + SECOND, scene_watch, NULL);
 	loops_left = plan.pl_loops;
 	for (i = 0; i < plan.pl_loops; i++)
@@ -286,7 +289,7 @@ scene_main(void *arg)
 	while (!scene_ends() &&
 	       (calm_since == 0 || world_now < calm_since + CALM - SECOND))
 		world_sleep(SECOND);
-	scene_check_budget();
+	scene_check_budget(pool);
 	while (loops_left > 0)
 		world_wait(&loops_left, NEVER);
 	for (i = 0; i < plan.pl_disks; i++)

@@ -10,6 +10,10 @@
 #define CLIENTS_MAX 64
 #define LOOPS_MAX   4
 #define HEAD_MAX    512
+#define CALM  \
+	(16 * \
+	    SECOND) /* after the last client: longer than files and copies are kept */
+#define LONGEST (300 * SECOND) /* then all clients leave */
 
 enum reader {
 	READ_FAST,
@@ -69,5 +73,20 @@ void clients_check_progress(void);
 void clients_leave(void);
 /* The main task of a world. */
 void scene_main(void *);
+/* Starts writers, and what makes names leave the cache, until calm_since is set: the time when all clients had gone. */
+void scene_disturb(void);
+extern uint64_t calm_since;
+void scene_check_budget(struct pw_pool *);
+void scene_check_end(void);
+
+/* The main task of a world with a server: served.c, and its clients: peer.c. */
+void served_main(void *);
+/* Returns true if the server may refuse, close or cut without a fault of the machine. */
+bool served_ends(void);
+bool served_limits(void);
+void peers_draw(void);
+void peers_check(void);
+void peers_leave(void);
+bool peers_all_gone(void);
 
 #endif

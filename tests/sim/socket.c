@@ -11,31 +11,11 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/sim/kernel.h"
 #include "tests/sim/wrap.h"
-
-#define SEGMENTS 8192
-
-/* Bytes of one page, or of memory. */
-struct segment {
-	struct inode *sg_inode; /* NULL: memory that was copied */
-	off_t sg_off;
-	unsigned sg_len;
-	uint32_t sg_epoch, sg_version;
-};
-
-struct sock {
-	struct client *so_client;
-	unsigned so_room, so_queued;
-	bool so_full, so_reset;
-	uint64_t so_sent; /* time of the last send */
-	struct segment so_segments[SEGMENTS];
-	unsigned so_first, so_count;
-};
 
 struct pipe_sim {
 	struct segment pp_segments[SEGMENTS / 8];
@@ -50,20 +30,28 @@ segment_release(const struct segment *sg)
 		page_let_go(page_at(sg->sg_inode, sg->sg_off), sg->sg_epoch);
 }
 
+struct tcp_sock *
+sock_create(const struct sock_end *end, void *client, unsigned room)
+{
+	struct tcp_sock *so = calloc(1, sizeof(*so));
+
+	so->so_end = end;
+	so->so_client = client;
+	so->so_room = room;
+	return so;
+}
+
 int
-sock_create(struct client *c, unsigned room)
+sock_open(struct tcp_sock *so)
 {
 	int fd = fd_new(FD_SOCKET);
 
-	if (fd == -1)
-		world_fail("no descriptor is left for a client");
-	fds[fd].fd_sock = calloc(1, sizeof(struct sock));
-	fds[fd].fd_sock->so_client = c;
-	fds[fd].fd_sock->so_room = room;
+	if (fd != -1)
+		fds[fd].fd_sock = so;
 	return fd;
 }
 
-struct sock *
+struct tcp_sock *
 sock_of(int fd)
 {
 	struct fd *f = fd_of(fd);
@@ -72,19 +60,19 @@ sock_of(int fd)
 }
 
 unsigned
-sock_queued(const struct sock *so)
+sock_queued(const struct tcp_sock *so)
 {
 	return so->so_queued;
 }
 
 bool
-sock_is_full(const struct sock *so)
+sock_is_full(const struct tcp_sock *so)
 {
 	return so->so_full;
 }
 
 void
-sock_reset(struct sock *so)
+sock_reset(struct tcp_sock *so)
 {
 	so->so_reset = true;
 	while (so->so_count > 0)
@@ -92,7 +80,7 @@ sock_reset(struct sock *so)
 }
 
 void
-sock_close(struct sock *so)
+sock_close(struct tcp_sock *so)
 {
 	int i;
 
@@ -105,7 +93,7 @@ sock_close(struct sock *so)
 
 /* Acknowledges bytes, and tells the loop once a third of a full socket is free. */
 unsigned
-sock_read(struct sock *so, unsigned n)
+sock_read(struct tcp_sock *so, unsigned n)
 {
 	struct segment *sg;
 	unsigned got = 0, part;
@@ -124,14 +112,14 @@ sock_read(struct sock *so, unsigned n)
 	}
 	if (so->so_full && so->so_queued <= so->so_room / 3 * 2) {
 		so->so_full = false;
-		client_writable(so->so_client);
+		so->so_end->se_writable(so->so_client);
 	}
 	return got;
 }
 
 /* Returns how many bytes fit, or -errno. */
 static long
-sock_space(struct sock *so)
+sock_space(struct tcp_sock *so)
 {
 	if (so == NULL)
 		return -EBADF;
@@ -145,7 +133,13 @@ sock_space(struct sock *so)
 }
 
 static void
-sock_put(struct sock *so, const struct segment *sg)
+sock_told(struct tcp_sock *so)
+{
+	so->so_end->se_queued(so->so_client);
+}
+
+static void
+sock_put(struct tcp_sock *so, const struct segment *sg)
 {
 	so->so_segments[(so->so_first + so->so_count++) % SEGMENTS] = *sg;
 	so->so_queued += sg->sg_len;
@@ -153,7 +147,7 @@ sock_put(struct sock *so, const struct segment *sg)
 	if (so->so_queued >= so->so_room)
 		so->so_full = true;
 	if (sg->sg_inode != NULL)
-		client_got_page(so->so_client, sg->sg_inode, sg->sg_off,
+		so->so_end->se_page(so->so_client, sg->sg_inode, sg->sg_off,
 		    sg->sg_len, sg->sg_version);
 }
 
@@ -212,7 +206,7 @@ put_nowhere(void *to, const struct segment *sg)
 static void
 put_in_socket(void *to, const struct segment *sg)
 {
-	if (((struct sock *)to)->so_reset) {
+	if (((struct tcp_sock *)to)->so_reset) {
 		segment_release(sg);
 		return;
 	}
@@ -249,7 +243,7 @@ WRAP(ssize_t, sendfile, (int out, int fd, off_t *off, size_t len))
 			    len < (size_t)n ? len : (size_t)n, put_in_socket,
 			    to->fd_sock, "sendfile");
 		if (n > 0)
-			client_queued(to->fd_sock->so_client);
+			sock_told(to->fd_sock);
 	}
 	if (n < 0)
 		return failed((int)-n);
@@ -263,7 +257,7 @@ WRAP(ssize_t, sendfile, (int out, int fd, off_t *off, size_t len))
 
 /* send(2) from a mapping of a file sends the page as it is. */
 static void
-send_from(struct sock *so, const char *mem, size_t len)
+send_from(struct tcp_sock *so, const char *mem, size_t len)
 {
 	struct map *ma = map_of(mem);
 	struct segment sg = {.sg_len = (unsigned)len};
@@ -271,7 +265,7 @@ send_from(struct sock *so, const char *mem, size_t len)
 	off_t off;
 
 	if (ma == NULL) {
-		client_got_memory(so->so_client, mem, len);
+		so->so_end->se_memory(so->so_client, mem, len);
 		sock_put(so, &sg);
 		return;
 	}
@@ -284,7 +278,7 @@ send_from(struct sock *so, const char *mem, size_t len)
 
 WRAP(ssize_t, send, (int fd, const void *mem, size_t len, int flags))
 {
-	struct sock *so = sock_of(fd);
+	struct tcp_sock *so = sock_of(fd);
 	long n;
 
 	(void)flags;
@@ -296,25 +290,10 @@ WRAP(ssize_t, send, (int fd, const void *mem, size_t len, int flags))
 	if ((size_t)n > len)
 		n = (long)len;
 	send_from(so, mem, (size_t)n);
-	client_queued(so->so_client);
+	sock_told(so);
 	story("send from memory: %ld of %zu bytes", n, len);
 	world_point("send ends");
 	return n;
-}
-
-WRAP(int, poll, (struct pollfd * pfd, nfds_t n, int timeout))
-{
-	struct sock *so = sock_of(pfd->fd);
-
-	(void)n, (void)timeout;
-	world_point("poll");
-	if (so != NULL && !so->so_reset &&
-	    so->so_queued > so->so_room / 3 * 2) {
-		so->so_full = true;
-		return 0;
-	}
-	pfd->revents = POLLOUT;
-	return 1;
 }
 
 /* --------------------------------------------------------------------- pipes */
@@ -458,7 +437,7 @@ splice_out(struct pipe_sim *pp, struct fd *to, size_t len)
 			segment_release(&part);
 	}
 	if (done > 0 && to->fd_kind == FD_SOCKET)
-		client_queued(to->fd_sock->so_client);
+		sock_told(to->fd_sock);
 	return (long)done;
 }
 
@@ -493,12 +472,14 @@ WRAP(ssize_t, splice,
 
 WRAP(int, getsockopt, (int fd, int level, int name, void *to, socklen_t *len))
 {
-	struct sock *so = sock_of(fd);
+	struct tcp_sock *so = sock_of(fd);
 
 	world_point("getsockopt");
-	if (so == NULL)
-		return failed(EBADF);
 	memset(to, 0, *len);
+	if (so == NULL) {
+		*(int *)to = name == SO_ACCEPTCONN;
+		return 0;
+	}
 	if (level == SOL_SOCKET && name == SO_MEMINFO) {
 		((uint32_t *)to)[SK_MEMINFO_SNDBUF] = so->so_room;
 		((uint32_t *)to)[SK_MEMINFO_WMEM_QUEUED] = so->so_queued;
@@ -507,7 +488,7 @@ WRAP(int, getsockopt, (int fd, int level, int name, void *to, socklen_t *len))
 		    (uint32_t)((world_now - so->so_sent) / MS);
 		((struct tcp_info *)to)->tcpi_rtt =
 		    100 + world_below(2) * 30000;
-	} else
+	} else if (level != SOL_SOCKET)
 		return failed(ENOPROTOOPT);
 	return 0;
 }
@@ -515,6 +496,8 @@ WRAP(int, getsockopt, (int fd, int level, int name, void *to, socklen_t *len))
 WRAP(int, setsockopt,
     (int fd, int level, int name, const void *from, socklen_t len))
 {
-	(void)fd, (void)level, (void)name, (void)from, (void)len;
+	(void)from, (void)len;
+	if (level == SOL_SOCKET && name == SO_LINGER)
+		net_linger(sock_of(fd));
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 
 #include "tests/sim/world.h"
@@ -362,6 +363,30 @@ threads_main(void *arg)
 	struct starting st = *(struct starting *)arg;
 
 	st.st_function(st.st_arg);
+	((struct starting *)arg)->st_function = NULL;
+}
+
+/* Succeeds once the thread has returned. */
+WRAP(int, pthread_timedjoin_np,
+    (pthread_t t, void **result, const struct timespec *end))
+{
+	(void)result, (void)end;
+	world_point("pthread_timedjoin_np");
+	return starting[(t - 1) % TASKS_MAX].st_function != NULL ? ETIMEDOUT
+								 : 0;
+}
+
+WRAP(int, pthread_detach, (pthread_t t))
+{
+	(void)t;
+	return 0;
+}
+
+WRAP(int, pthread_setname_np, (pthread_t t, const char *name))
+{
+	(void)t;
+	task_rename(name);
+	return 0;
 }
 
 WRAP(int, pthread_create,
@@ -412,6 +437,14 @@ WRAP(int, clock_gettime, (clockid_t c, struct timespec *ts))
 	/* The caller may lose the processor before it uses the time. */
 	if (world_once_in(4))
 		world_point("clock ends");
+	return 0;
+}
+
+WRAP(int, gettimeofday, (struct timeval * tv, void *zone))
+{
+	(void)zone;
+	tv->tv_sec = (time_t)(world_now / SECOND);
+	tv->tv_usec = (suseconds_t)(world_now % SECOND / US);
 	return 0;
 }
 

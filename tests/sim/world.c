@@ -116,6 +116,18 @@ task_loop(const struct task *ta)
 	return ta == NULL ? -1 : ta->ta_loop;
 }
 
+void
+task_rename(const char *name)
+{
+	snprintf(world_me->ta_name, sizeof(world_me->ta_name), "%s", name);
+}
+
+void
+task_become_loop(int loop)
+{
+	world_me->ta_loop = loop;
+}
+
 bool
 task_is_loop(void)
 {

@@ -1,15 +1,19 @@
 /*
- * world: a simulated machine with one processor, for the library as it ships.  Its threads are
- * coroutines of one real thread, its clock is virtual, and everything that happens is drawn from a
- * seed.  The library's objects are linked with --wrap, so each of their system calls, clock reads
- * and pthread functions is a function of tests/sim/, and a place at which another thread may
- * continue (world_point).
+ * world: a simulated machine with one processor, for the library and the server as they ship.  Its
+ * threads are coroutines of one real thread, its clock is virtual, and everything that happens is
+ * drawn from a seed.  Seeds that are even have a program that uses the library, others the server.
+ * All objects, and those of libevent, libnghttp2 and http-parser, are linked with --wrap, so each of
+ * their system calls, clock reads and pthread functions is a function of tests/sim/, and a place at
+ * which another thread may continue (world_point).
  *
  *   world    scheduler, clock, random numbers, events, locks (threads.c)
  *   kernel   files, page cache, disks, descriptors (kernel.c, pages.c, disk.c, calls.c, maps.c)
  *   socket   sockets, pipes and the clients at their other end (socket.c)
  *   machine  /proc, /sys, limits, heap (machine.c)
+ *   net      what a server needs besides: listening, receiving, poll(2), epoll(7), its master
  *   scene    loops and clients that use lib/pagewise.h, and writers (scene.c, client.c)
+ *   served   the server from serve() on, and its master's orders (served.c)
+ *   peer     clients that speak HTTP/1 and HTTP/2, and the check of responses (peer.c, answer.c)
  *   story    what happened, the table of what was covered (story.c)
  *   main     seeds, shrinking (main.c)
  */
@@ -73,7 +77,9 @@ struct plan {
 	unsigned pl_reclaims, pl_preempts; /* one in so many calls */
 	enum flavour pl_flavour;
 	bool pl_pieces; /* disks end parts of a read at different times */
-	bool pl_early;	/* a loop ends when its clients have gone */
+	bool
+	    pl_early; /* a loop ends when its clients have gone, a server while clients are there */
+	bool pl_server; /* a server runs: served.c */
 };
 
 struct task;
@@ -106,6 +112,9 @@ uint64_t world_between(uint64_t least, uint64_t most);
 struct task *world_start(const char *name, int loop, task_f *f, void *arg);
 const char *task_name(const struct task *);
 int task_loop(const struct task *);
+void task_rename(const char *name);
+/* Makes the present task the loop of this number. */
+void task_become_loop(int loop);
 bool task_is_loop(void);
 /* Prints where each task is. */
 void tasks_print(void);
