@@ -195,6 +195,14 @@ residency_ask_pieces(struct pw_file *file, off_t off, off_t *end)
 	return residency_ask_range(file, off, *end - off);
 }
 
+void
+residency_unused(const struct pw_file *file, off_t off, off_t end)
+{
+	const struct file_private *fp = file_priv(file);
+
+	verified_unuse(fp->fp_loop->lp_verified, fp->fp_number, off, end);
+}
+
 /* Returns the time after which pages were used that are still resident. */
 static uint64_t
 residency_used_since(const struct pw_file *file, uint64_t now)
@@ -217,8 +225,12 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 		return residency_ask_range(file, off, len);
 	file_priv(file)->fp_quiet = quiet_ask(lp->lp_pool, now);
 	/* Remembers no check if the library drops pages of the file. */
-	if (file_priv(file)->fp_drops > 0)
-		return residency_ask_range(file, off, len);
+	if (file_priv(file)->fp_drops > 0) {
+		yes = residency_ask_range(file, off, len);
+		if (!yes)
+			residency_unused(file, off, end);
+		return yes;
+	}
 	if (file_priv(file)->fp_quiet)
 		holds = RESIDENCY_HOLDS_QUIET;
 	verified_trim(lp->lp_verified, file_priv(file)->fp_number, &off, &end,
@@ -226,8 +238,10 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	if (off == end)
 		return true;
 	yes = residency_ask_pieces(file, off, &end);
-	if (!yes)
+	if (!yes) {
+		residency_unused(file, off, end);
 		end = residency_known_end(file, off);
+	}
 	if (off < end)
 		verified_note(lp->lp_verified, file_priv(file)->fp_number, off,
 		    end, file->fil_size, now);
@@ -260,14 +274,6 @@ residency_used(const struct pw_file *file, off_t off, off_t end)
 	if (!fp->fp_quiet && fp->fp_ask == OS_ASK_NOWAIT)
 		verified_use(fp->fp_loop->lp_verified, fp->fp_number, off, end,
 		    file->fil_size, clock_now());
-}
-
-void
-residency_unused(const struct pw_file *file, off_t off, off_t end)
-{
-	const struct file_private *fp = file_priv(file);
-
-	verified_unuse(fp->fp_loop->lp_verified, fp->fp_number, off, end);
 }
 
 /*

@@ -26,7 +26,8 @@ bool residency_ask(struct pw_file *, off_t off, off_t len);
  * others first.  residency_stays returns true if pages that residency_ask found resident just now will also be resident
  * when sendfile(2) reaches them: they are in use, or the kernel evicts none and no read is in flight.  Otherwise only
  * a copy (RWF_NOWAIT) never waits.  Both lower *end to the end of the pages of which the same is true.
- * residency_used notes which bytes were sent, residency_unused which are fetched, since a page of them is missing.
+ * residency_used notes which bytes were sent.  residency_unused forgets that, since a page of them is missing: call it before a
+ * fetch; a check that fails does.
  */
 bool residency_in_use(const struct pw_file *, off_t off, off_t *end);
 bool residency_stays(const struct pw_file *, off_t off, off_t *end);

@@ -50,10 +50,10 @@ own_create(const struct pw_send *s)
 {
 	size_t bound = send_bound(s);
 	size_t room = bound > 0 && bound < SEND_CHUNK ? bound : SEND_CHUNK;
-	struct own *ow = calloc(1, sizeof(*ow) + room);
+	struct own *ow = malloc(sizeof(*ow) + room);
 
 	if (ow != NULL)
-		ow->ow_room = room;
+		*ow = (struct own){.ow_room = room};
 	return ow;
 }
 
@@ -98,6 +98,8 @@ own_read_more(struct pw_send *s, own_read_f read)
 		ow = send_priv(s)->ss_own = own_create(s);
 	if (ow == NULL)
 		return send_pending_fail(s, -ENOMEM);
+	residency_unused(
+	    s->snd_file, s->snd_off, s->snd_off + (off_t)own_chunk(s));
 	send_fetch_begin(s, s->snd_off + (off_t)own_chunk(s));
 	ow->ow_off = s->snd_off;
 	ow->ow_len = 0;

@@ -138,6 +138,7 @@ readahead_start(struct pw_send *s, off_t from, off_t end)
 		return false;
 	}
 	pw_file_ref(s->snd_file);
+	residency_unused(s->snd_file, from, end);
 	if (send_fetch(s, from, len, ADMIT_HINT, &ah->ah_waiter) != 0) {
 		pool_room_give(file_priv(s->snd_file)->fp_device, ah->ah_room);
 		readahead_free(ah);
