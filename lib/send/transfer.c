@@ -39,7 +39,7 @@ send_window_end(const struct pw_send *s, off_t from)
 	if (from < extent && extent < end)
 		end = extent;
 	/* A copy lies in one OS_FOLIO of the file. */
-	if (s->snd_file != NULL && !residency_can_ask(s->snd_file))
+	if (s->snd_file != NULL && tier_fetch_needs_copy(s->snd_file))
 		end = offset_next(from, OS_FOLIO, end);
 	return send_priv(s)->ss_reach < end ? send_priv(s)->ss_reach : end;
 }
@@ -155,7 +155,7 @@ send_fetch(struct pw_send *s, off_t off, size_t len, enum admit admit,
 
 	w->wt_client = send_client(s);
 	if (!send_takes_tier(s))
-		return residency_can_ask(s->snd_file)
+		return !tier_fetch_needs_copy(s->snd_file)
 			   ? pool_fetch(s->snd_file, off, len, how, admit, w)
 			   : pool_fetch_copy(
 				 s->snd_file, off, len, FETCH_PAGES, admit, w);
