@@ -208,11 +208,22 @@ evict_tell(struct worker *wk, const struct sched_item *it, unsigned most)
 	    text, most);
 }
 
+/* Returns the connection that closed its side first, but not the one that runs, which may be what needs room. */
+static struct sched_item *
+evict_first_closed(const struct worker *wk)
+{
+	struct sched_item *it =
+	    TAILQ_FIRST(&wk->wk_sched.sc_timers[TIMER_CLOSED]);
+
+	return it != NULL && it == wk->wk_sched.sc_running
+		   ? TAILQ_NEXT(it, it_timed)
+		   : it;
+}
+
 static struct victim
 evict_choose(struct worker *wk, bool at_once)
 {
-	struct victim vi = {
-	    TAILQ_FIRST(&wk->wk_sched.sc_timers[TIMER_CLOSED]), RANK_IDLE, 0};
+	struct victim vi = {evict_first_closed(wk), RANK_IDLE, 0};
 	uint64_t due = 0;
 
 	if (vi.vi_item == NULL)

@@ -87,6 +87,8 @@ struct sched {
 	struct event sc_again; /* pending if an item is ready or timed out */
 	struct sched_list sc_run_queue;
 	unsigned sc_runnable; /* items on the run queue */
+	struct sched_item
+	    *sc_running; /* item of the run queue that runs, or NULL */
 	/*
 	 * Items with a timer.  An item is in at most one list.  All timers of a list have one
 	 * length, so the list is in the order of the deadlines, and setting a timer takes O(1).

@@ -82,7 +82,9 @@ worker_on_again(evutil_socket_t fd, short what, void *arg)
 	worker_expire(wk, end);
 	worker_lap(wk, LOOP_SLICES);
 	while (n-- > 0 && (it = sched_next(sc)) != NULL) {
+		sc->sc_running = it;
 		it->it_ops->run(it);
+		sc->sc_running = NULL;
 		if (clock_now() >= end)
 			break;
 	}
