@@ -399,14 +399,23 @@ conn_handshake_late(struct conn *c)
 }
 
 /*
- * Returns true if the timer waits for input.  If the connection is on the run queue, the loop is late, and has
- * not read what may be the input.
+ * Returns true if the connection is on the run queue, and what the timer waits for may have come: the loop is late, and has
+ * not read the input, or not sent the response that a client that closed its side waits for.  A timer for input
+ * starts again, once for each request.
  */
 static bool
-conn_timer_is_for_input(enum timer timer)
+conn_loop_is_late(struct conn *c, enum timer timer)
 {
-	return timer == TIMER_HEAD || timer == TIMER_IDLE ||
-	       timer == TIMER_REST || timer == TIMER_GRACE;
+	bool input = timer == TIMER_HEAD || timer == TIMER_IDLE ||
+		     timer == TIMER_REST || timer == TIMER_GRACE;
+
+	if (!c->cn_item.it_queued)
+		return false;
+	if (!input || c->cn_spared || c->cn_state == CONN_LINGER)
+		return timer == TIMER_CLOSED;
+	c->cn_spared = true;
+	conn_timer(c, timer);
+	return true;
 }
 
 static void
@@ -414,9 +423,9 @@ conn_on_timeout(struct sched_item *it, enum timer timer)
 {
 	struct conn *c = conn_of(it);
 
-	if (c->cn_item.it_queued && conn_timer_is_for_input(timer))
-		conn_timer(c, timer);
-	else if (c->cn_state == CONN_TLS)
+	if (conn_loop_is_late(c, timer))
+		return;
+	if (c->cn_state == CONN_TLS)
 		conn_handshake_late(c);
 	else if (conn_waits(c))
 		conn_give_up(c, timer);

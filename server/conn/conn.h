@@ -77,10 +77,12 @@ struct conn {
 	bool cn_readable; /* true if the socket may have input */
 	bool cn_writable; /* true if the socket may have space */
 	bool cn_drained;  /* true if the last recv emptied the socket */
-	bool cn_hup;	  /* true if the client has closed or reset */
-	bool cn_dying;	  /* true if closed while a completion is pending */
-	bool cn_proxied;  /* true if the peer may state the client's address */
-	bool cn_secure;	  /* true if the connection uses TLS */
+	/* true if a timer for input started again since the last request */
+	bool cn_spared;
+	bool cn_hup;	 /* true if the client has closed or reset */
+	bool cn_dying;	 /* true if closed while a completion is pending */
+	bool cn_proxied; /* true if the peer may state the client's address */
+	bool cn_secure;	 /* true if the connection uses TLS */
 	/*
 	 * true from the start of a handshake step on a thread to its completion, or until
 	 * conn_handshake_take_back finds that the step has ended

@@ -24,6 +24,8 @@ conn_bufs(struct conn *c)
 static inline void
 conn_timer(struct conn *c, enum timer timer)
 {
+	if (timer == TIMER_NONE)
+		c->cn_spared = false;
 	sched_timer(&c->cn_worker->wk_sched, &c->cn_item, timer);
 }
 
