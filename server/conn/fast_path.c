@@ -60,7 +60,7 @@ fast_path_send_one(struct conn *c, const struct cached_response *rsp)
 	    rsp->rsp_len - rsp->rsp_head > COPIED) {
 		error = residency_send(rsp->rsp_file, tr->tr_fd, rsp->rsp_text,
 		    rsp->rsp_head, &sent);
-		if (error != -EBUSY)
+		if (error != -EBUSY || sent > 0)
 			return sent > 0 ? (long)sent : error;
 	}
 	return transport_send(tr, rsp->rsp_text, rsp->rsp_len);
