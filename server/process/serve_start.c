@@ -169,6 +169,11 @@ serve_start_create_tls(struct server *sv)
 {
 	int error = tls_prepare();
 
+	if (error == -ENOTSUP)
+		log_error(NULL,
+		    "cannot start TLS: openssl.cnf (OPENSSL_CONF) prefers "
+		    "another provider's TLS13-KDF; remove its "
+		    "default_properties");
 	if (sv->sv_conf->conf_ktls == TLS_KTLS_ON && !tls_kernel_can())
 		log_warn(NULL,
 		    "ktls: this kernel does not support TLS; the server "

@@ -67,9 +67,9 @@ tls_prepare(void)
 	if (OPENSSL_init_ssl(OPENSSL_INIT_LOAD_SSL_STRINGS |
 				 OPENSSL_INIT_LOAD_CRYPTO_STRINGS,
 		NULL) != 1 ||
-	    tls_session_index() == -1 || !record_key_prepare())
+	    tls_session_index() == -1)
 		return -ENOMEM;
-	return 0;
+	return record_key_prepare();
 }
 
 /* --------------------------------------------------------------- the name */

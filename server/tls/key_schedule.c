@@ -7,6 +7,8 @@
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/provider.h>
+
+#include <errno.h>
 #include <string.h>
 
 #include "server/tls/key_schedule.h"
@@ -103,7 +105,8 @@ key_schedule_expand_label(const EVP_MD *md, struct octets secret,
 	bool done;
 
 	if (len > (size_t)EVP_MD_get_size(md) ||
-	    5 + name + context.oc_len > sizeof(info) || secret.oc_len > BLOCK)
+	    5 + name + context.oc_len > sizeof(info) || name > UINT8_MAX ||
+	    secret.oc_len > (size_t)EVP_MD_get_block_size(md))
 		return false;
 	info[n++] = 0;
 	info[n++] = (unsigned char)len;
@@ -287,18 +290,34 @@ key_schedule_init(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in,
 	return 1;
 }
 
-bool
+/* Returns true if a context with KEY_SCHEDULE_QUERY uses the provider, whatever openssl.cnf(5) prefers. */
+static bool
+key_schedule_is_used(void)
+{
+	EVP_KDF *kdf =
+	    EVP_KDF_fetch(NULL, OSSL_KDF_NAME_TLS1_3_KDF, KEY_SCHEDULE_QUERY);
+	bool used = kdf != NULL &&
+		    strcmp(OSSL_PROVIDER_get0_name(EVP_KDF_get0_provider(kdf)),
+			NAME) == 0;
+
+	EVP_KDF_free(kdf);
+	return used;
+}
+
+int
 key_schedule_prepare(void)
 {
 	static OSSL_PROVIDER *loaded;
 
 	if (loaded != NULL)
-		return true;
+		return 0;
 	digests[0] = EVP_MD_fetch(NULL, "SHA2-256", NULL);
 	digests[1] = EVP_MD_fetch(NULL, "SHA2-384", NULL);
 	/* The providers that OpenSSL loads by itself stay. */
 	if (digests[0] != NULL && digests[1] != NULL &&
 	    OSSL_PROVIDER_add_builtin(NULL, NAME, key_schedule_init) == 1)
 		loaded = OSSL_PROVIDER_try_load(NULL, NAME, 1);
-	return loaded != NULL;
+	if (loaded == NULL)
+		return -ENOMEM;
+	return key_schedule_is_used() ? 0 : -ENOTSUP;
 }

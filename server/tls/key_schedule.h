@@ -18,8 +18,11 @@
 struct evp_md_st; /* OpenSSL's type */
 struct record_key;
 
-/* Loads the provider.  Call before threads start.  Returns false if memory is short. */
-bool key_schedule_prepare(void);
+/*
+ * Loads the provider.  Call before threads start.  Returns 0, -ENOMEM, or -ENOTSUP if OpenSSL's configuration prefers
+ * the TLS13-KDF of another provider.
+ */
+int key_schedule_prepare(void);
 
 /*
  * Has the handshake steps of this thread store the traffic secrets in rk_secret, until the next call.  Both keys

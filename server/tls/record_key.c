@@ -5,6 +5,8 @@
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/ssl.h>
+
+#include <errno.h>
 #include <string.h>
 
 #include "server/tls/key_schedule.h"
@@ -18,7 +20,7 @@ static struct {
 	EVP_CIPHER *al_gcm128, *al_gcm256, *al_chacha;
 } algorithms;
 
-bool
+int
 record_key_prepare(void)
 {
 	algorithms.al_prf = EVP_KDF_fetch(NULL, "TLS1-PRF", NULL);
@@ -26,9 +28,10 @@ record_key_prepare(void)
 	algorithms.al_gcm256 = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
 	algorithms.al_chacha =
 	    EVP_CIPHER_fetch(NULL, "ChaCha20-Poly1305", NULL);
-	return key_schedule_prepare() && algorithms.al_prf != NULL &&
-	       algorithms.al_gcm128 != NULL && algorithms.al_gcm256 != NULL &&
-	       algorithms.al_chacha != NULL;
+	if (algorithms.al_prf == NULL || algorithms.al_gcm128 == NULL ||
+	    algorithms.al_gcm256 == NULL || algorithms.al_chacha == NULL)
+		return -ENOMEM;
+	return key_schedule_prepare();
 }
 
 /* ------------------------------------------------------------------ the keys */

@@ -57,10 +57,10 @@ record_put_number(unsigned char *to, uint64_t number)
 }
 
 /*
- * Finds OpenSSL's algorithms.  Call before threads start.  Returns false if an algorithm is
- * missing.
+ * Finds OpenSSL's algorithms.  Call before threads start.  Returns 0, -ENOMEM, also if an algorithm is missing, or
+ * an error of key_schedule_prepare.
  */
-bool record_key_prepare(void);
+int record_key_prepare(void);
 
 /*
  * Derives the material, and all fields except rk_cipher, after the handshake.  `number` is the

@@ -187,7 +187,7 @@ main(void)
 
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)(i * 37 + 11);
-	if (!key_schedule_prepare())
+	if (key_schedule_prepare() != 0)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -519,7 +519,7 @@ main(void)
 	    cmocka_unit_test(padding_is_taken_off),
 	};
 
-	if (!record_key_prepare())
+	if (record_key_prepare() != 0)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
