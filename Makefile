@@ -254,7 +254,7 @@ build/key_text.c: build/%.c: server/conf/key_text.txt
 # of the time, and gold links in a third.
 GOLD = $(eval GOLD := $(if $(shell command -v ld.gold),-fuse-ld=gold))$(GOLD)
 define unit
-build/$(1)/tests/unit/%.o: SANITIZE_$(1) += -O0
+build/$(1)/tests/unit/%.o: SANITIZE_$(1) += -O0 -U_FORTIFY_SOURCE
 .PRECIOUS: build/$(1)/tests/unit/%.o
 build/$(1)/unit/%: build/$(1)/tests/unit/%.o build/$(1)/server.a build/$(1)/libpagewise.a
 	@mkdir -p $$(@D)
@@ -265,7 +265,7 @@ endef
 $(foreach f,asan tsan debug,$(eval $(call unit,$(f))))
 
 # A harness over the inputs that are there, and with a fuzzer that makes more.
-build/asan/tests/fuzz/%.o: SANITIZE_asan += -O0
+build/asan/tests/fuzz/%.o: SANITIZE_asan += -O0 -U_FORTIFY_SOURCE
 .PRECIOUS: build/asan/tests/fuzz/%.o
 build/asan/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/fuzz_main.o build/asan/server.a \
     build/asan/libpagewise.a
