@@ -5,25 +5,14 @@
 #ifndef TESTS_CONF_FIXTURE_H
 #define TESTS_CONF_FIXTURE_H
 
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <sys/stat.h>
 
 #include "server/conf/conf.h"
 #include "server/conf/conf_priv.h"
 
-#define ARGS_MAX     16
-#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+#define ARGS_MAX 16
 
 static char dir[] = "/tmp/test_conf.XXXXXX";
 static char file_path[64];
@@ -169,8 +158,8 @@ expect_usage_error(const char *words, const char *expected)
 
 #define SITE "site \"a\" { root = \".\" }\n"
 
-static inline int
-make_dir(void **state)
+int
+setup_all(void **state)
 {
 	(void)state;
 	if (mkdtemp(dir) == NULL)
@@ -179,8 +168,8 @@ make_dir(void **state)
 	return 0;
 }
 
-static inline int
-remove_dir(void **state)
+int
+teardown_all(void **state)
 {
 	static const char *const names[] = {
 	    "test.conf", "types", "plain", "closed", "stdout", "stderr"};

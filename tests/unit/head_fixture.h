@@ -1,16 +1,8 @@
 /* Heads of requests (server/http/head.h) for tests. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/http/head.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define BYTES(literal)                         \
 	{                                      \
 		(literal), sizeof(literal) - 1 \

@@ -6,29 +6,18 @@
 #ifndef TESTS_LIB_FIXTURE_H
 #define TESTS_LIB_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "lib/disk/drop_lock.h"
 #include "lib/disk/file_private.h"
@@ -41,7 +30,6 @@
 #include "lib/send/send_private.h"
 #include "lib/util/clock.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define PATIENCE 60000 /* milliseconds: for what never happens */
 #define KIB	 1024
 
@@ -121,7 +109,7 @@ leave_no_room_for_pins(struct fixture *fx)
 			continue;
 }
 
-static inline int
+int
 setup(void **state)
 {
 	return setup_with(state, 0, 0, 0);
@@ -159,7 +147,7 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 	return remove(path);
 }
 
-static inline int
+int
 teardown(void **state)
 {
 	struct fixture *fx = *state;

@@ -5,23 +5,13 @@
 #ifndef TESTS_LOG_FIXTURE_H
 #define TESTS_LOG_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/stat.h>
 
 #include <netinet/in.h>
 
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "server/log/log.h"
 
@@ -36,7 +26,7 @@ struct fixture {
 	char fx_log[80], fx_out[80], fx_err[80];
 };
 
-static inline int
+int
 setup(void **state)
 {
 	struct fixture *fx = calloc(1, sizeof(*fx));
@@ -53,7 +43,7 @@ setup(void **state)
 	return 0;
 }
 
-static inline int
+int
 teardown(void **state)
 {
 	struct fixture *fx = *state;

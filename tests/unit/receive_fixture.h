@@ -5,20 +5,12 @@
 #ifndef TESTS_RECEIVE_FIXTURE_H
 #define TESTS_RECEIVE_FIXTURE_H
 
-#include <setjmp.h>
-#include <openssl/ssl.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-#include <errno.h>
+#include <openssl/ssl.h>
 #include <openssl/err.h>
 #include <openssl/x509.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "lib/util/clock.h"
 #include "server/tls/session.h"
@@ -73,8 +65,9 @@ new_context(EVP_PKEY *key, struct ticket_keys *tickets)
 	return tx;
 }
 
-static inline int
-make_context(void **state)
+#ifndef OWN_CONTEXTS
+int
+setup_all(void **state)
 {
 	(void)state;
 	if (tls_prepare() != 0)
@@ -83,13 +76,14 @@ make_context(void **state)
 	return 0;
 }
 
-static inline int
-end_context(void **state)
+int
+teardown_all(void **state)
 {
 	(void)state;
 	tls_context_destroy(&context);
 	return 0;
 }
+#endif
 
 static inline void
 on_secret(const SSL *ssl, const char *line)

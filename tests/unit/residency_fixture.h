@@ -39,6 +39,4 @@ fetch(struct fixture *fx, struct pw_file *file, off_t off, off_t len)
 	residency_fetched(file, off, len);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 #endif

@@ -117,6 +117,4 @@ assert_answer(const struct cached_response *rsp, size_t size)
 	free(expected);
 }
 
-#define RULE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 #endif

@@ -20,6 +20,4 @@ start_whole(struct xfer *xf, const char *path, struct fixture *fx,
 	pw_send_start(&xf->xf_send);
 }
 
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
 #endif

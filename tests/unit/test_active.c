@@ -95,8 +95,7 @@ check_active(struct fixture *fx, const char *name, size_t size)
 	pw_file_unref(&file);
 }
 
-static void
-only_pages_sent_twice_are_active(void **state)
+TEST(only_pages_sent_twice_are_active)
 {
 	struct fixture *fx = *state;
 
@@ -107,15 +106,4 @@ only_pages_sent_twice_are_active(void **state)
 	}
 	check_active(fx, "small", SMALL);
 	check_active(fx, "large", LARGE);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		only_pages_sent_twice_are_active, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

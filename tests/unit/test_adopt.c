@@ -94,8 +94,7 @@ assert_is_whole(struct fixture *fx, struct pw_file *file)
 	wire_close(&wr);
 }
 
-static void
-a_descriptor_becomes_a_file(void **state)
+TEST(a_descriptor_becomes_a_file)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -121,8 +120,7 @@ a_descriptor_becomes_a_file(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_disk_thread_examines_the_first_file_of_a_device(void **state)
+TEST(a_disk_thread_examines_the_first_file_of_a_device)
 {
 	struct fixture *fx = *state;
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
@@ -183,8 +181,7 @@ refuse_wrong_ones(struct fixture *fx)
 }
 
 /* On a disk thread, and on the loop once the device is known. */
-static void
-what_cannot_be_a_file_is_refused(void **state)
+TEST(what_cannot_be_a_file_is_refused)
 {
 	struct fixture *fx = *state;
 	struct pw_open op = {0};
@@ -203,8 +200,7 @@ what_cannot_be_a_file_is_refused(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_cancelled_one_calls_nothing(void **state)
+TEST(a_cancelled_one_calls_nothing, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct asked as;
@@ -225,8 +221,7 @@ a_cancelled_one_calls_nothing(void **state)
 	close(fd);
 }
 
-static void
-a_full_queue_refuses(void **state)
+TEST(a_full_queue_refuses, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct asked first, second;
@@ -247,8 +242,7 @@ a_full_queue_refuses(void **state)
 }
 
 /* One fetch serves a file that was opened by path and one from a descriptor. */
-static void
-files_of_both_kinds_share_fetches(void **state)
+TEST(files_of_both_kinds_share_fetches, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *by_path = new_file(fx, "f", SIZE), *by_fd;
@@ -274,8 +268,7 @@ files_of_both_kinds_share_fetches(void **state)
 	pw_file_unref(&by_fd);
 }
 
-static void
-a_file_that_changes_is_not_sent_whole(void **state)
+TEST(a_file_that_changes_is_not_sent_whole)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -304,8 +297,7 @@ a_file_that_changes_is_not_sent_whole(void **state)
 #ifdef __linux__
 
 /* A second description: it has no O_APPEND, which the caller's has. */
-static void
-the_callers_description_stays_its_own(void **state)
+TEST(the_callers_description_stays_its_own)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -322,8 +314,7 @@ the_callers_description_stays_its_own(void **state)
 	close(fd);
 }
 
-static void
-direct_descriptors_are_opened_again_without_o_direct(void **state)
+TEST(direct_descriptors_are_opened_again_without_o_direct)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -340,8 +331,7 @@ direct_descriptors_are_opened_again_without_o_direct(void **state)
 	close(fd);
 }
 
-static void
-a_path_descriptor_cannot_be_read(void **state)
+TEST(a_path_descriptor_cannot_be_read)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -353,8 +343,7 @@ a_path_descriptor_cannot_be_read(void **state)
 	close(fd);
 }
 
-static void
-a_duplicate_is_sent_all_the_same(void **state)
+TEST(a_duplicate_is_sent_all_the_same)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -380,38 +369,3 @@ a_duplicate_is_sent_all_the_same(void **state)
 }
 
 #endif
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		a_descriptor_becomes_a_file, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_disk_thread_examines_the_first_file_of_a_device, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_cannot_be_a_file_is_refused, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_cancelled_one_calls_nothing, setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_full_queue_refuses, setup_narrow, teardown),
-	    cmocka_unit_test_setup_teardown(
-		files_of_both_kinds_share_fetches, setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_file_that_changes_is_not_sent_whole, setup, teardown),
-#ifdef __linux__
-	    cmocka_unit_test_setup_teardown(
-		the_callers_description_stays_its_own, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		direct_descriptors_are_opened_again_without_o_direct, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_path_descriptor_cannot_be_read, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_duplicate_is_sent_all_the_same, setup, teardown),
-#endif
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -112,8 +112,7 @@ whole_file_is_right(struct download *dl)
  * is fetched goes by the client's rate, and that of a client that gets no processor is low: then
  * one comes too late, and it is tried again.
  */
-static void
-only_the_first_window_is_waited_for(void **state)
+TEST(only_the_first_window_is_waited_for)
 {
 	struct pw_loop_stats before, after;
 	struct download dl;
@@ -137,8 +136,9 @@ only_the_first_window_is_waited_for(void **state)
 	end(&dl);
 }
 
-static void
-a_transmission_ahead_of_its_prefetch_waits_once(void **state)
+AGAIN(only_the_first_window_is_waited_for, setup_sinks);
+
+TEST(a_transmission_ahead_of_its_prefetch_waits_once, setup_one_thread)
 {
 	struct download dl;
 	struct latch la;
@@ -156,8 +156,7 @@ a_transmission_ahead_of_its_prefetch_waits_once(void **state)
 	end(&dl);
 }
 
-static void
-a_wait_for_a_prefetch_can_be_cancelled(void **state)
+TEST(a_wait_for_a_prefetch_can_be_cancelled, setup_one_thread)
 {
 	struct download dl;
 	struct latch la;
@@ -174,8 +173,7 @@ a_wait_for_a_prefetch_can_be_cancelled(void **state)
 }
 
 /* It has its own reference, and nobody is told. */
-static void
-a_transmission_may_end_before_its_prefetch(void **state)
+TEST(a_transmission_may_end_before_its_prefetch, setup_one_thread)
 {
 	struct download dl;
 	struct latch la;
@@ -192,8 +190,7 @@ a_transmission_may_end_before_its_prefetch(void **state)
 }
 
 /* Where the window is locked in memory, and the file is the one that was opened. */
-static void
-a_pinned_window_is_sent_without_a_residency_check(void **state)
+TEST(a_pinned_window_is_sent_without_a_residency_check)
 {
 	struct download dl;
 	struct pins_key key;
@@ -252,16 +249,14 @@ yields_for_next_window(struct fixture *fx, uint64_t pace, size_t lead)
 }
 
 /* Disk threads on the loop's core could otherwise begin only when the loop waits. */
-static void
-a_loop_yields_if_the_client_is_faster_than_the_disk(void **state)
+TEST(a_loop_yields_if_the_client_is_faster_than_the_disk)
 {
 	assert_int_equal(yields_for_next_window(*state, WINDOW_MOST, 0), 0);
 	assert_int_equal(
 	    yields_for_next_window(*state, 0, WINDOW_LEAD * WINDOW_MOST), 1);
 }
 
-static void
-without_read_ahead_one_chunk_is_fetched(void **state)
+TEST(without_read_ahead_one_chunk_is_fetched)
 {
 	struct download dl;
 	int fd;
@@ -282,6 +277,8 @@ without_read_ahead_one_chunk_is_fetched(void **state)
 	end(&dl);
 }
 
+AGAIN(without_read_ahead_one_chunk_is_fetched, setup_sinks);
+
 /* All that the device may have is another's. */
 static size_t
 take_all_room(struct download *dl)
@@ -297,8 +294,7 @@ take_all_room(struct download *dl)
 	return len;
 }
 
-static void
-without_budget_a_transmission_waits(void **state)
+TEST(without_budget_a_transmission_waits)
 {
 	struct download dl;
 	size_t taken;
@@ -321,8 +317,9 @@ without_budget_a_transmission_waits(void **state)
 	end(&dl);
 }
 
-static void
-a_cancelled_wait_for_budget_returns_it(void **state)
+AGAIN(without_budget_a_transmission_waits, setup_sinks);
+
+TEST(a_cancelled_wait_for_budget_returns_it)
 {
 	struct download dl;
 	size_t taken;
@@ -338,9 +335,10 @@ a_cancelled_wait_for_budget_returns_it(void **state)
 	end(&dl);
 }
 
+AGAIN(a_cancelled_wait_for_budget_returns_it, setup_sinks);
+
 /* The window is small then, and the next one is not fetched early. */
-static void
-windows_are_small_if_memory_is_short(void **state)
+TEST(windows_are_small_if_memory_is_short)
 {
 	struct download dl;
 	size_t taken;
@@ -355,9 +353,10 @@ windows_are_small_if_memory_is_short(void **state)
 	end(&dl);
 }
 
+AGAIN(windows_are_small_if_memory_is_short, setup_sinks);
+
 /* Else the windows of many fast clients, which are all new at first, would be read by pages. */
-static void
-first_windows_are_whole_while_half_of_the_budget_is_left(void **state)
+TEST(first_windows_are_whole_while_half_of_the_budget_is_left)
 {
 	struct download dl;
 	size_t taken;
@@ -374,8 +373,7 @@ first_windows_are_whole_while_half_of_the_budget_is_left(void **state)
 }
 
 /* Once at once, then after a pause; the third fetch is taken for the answer. */
-static void
-what_is_evicted_is_fetched_again_after_a_pause(void **state)
+TEST(what_is_evicted_is_fetched_again_after_a_pause)
 {
 	struct download dl;
 	int fd;
@@ -410,6 +408,8 @@ what_is_evicted_is_fetched_again_after_a_pause(void **state)
 	end(&dl);
 }
 
+AGAIN(what_is_evicted_is_fetched_again_after_a_pause, setup_sinks);
+
 static uint64_t
 budget_max_of(const struct download *dl)
 {
@@ -420,8 +420,7 @@ budget_max_of(const struct download *dl)
 }
 
 /* The pages are resident, but a disk thread drops pages of another file with the same lock. */
-static void
-a_chunk_that_is_locked_is_not_taken_for_evicted(void **state)
+TEST(a_chunk_that_is_locked_is_not_taken_for_evicted)
 {
 	struct drop_lock *lock;
 	struct download dl;
@@ -445,35 +444,4 @@ a_chunk_that_is_locked_is_not_taken_for_evicted(void **state)
 	end(&dl);
 }
 
-#define TEST(f)	  cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define SINK(f)	  cmocka_unit_test_setup_teardown(f, setup_sinks, teardown)
-#define NARROW(f) cmocka_unit_test_setup_teardown(f, setup_one_thread, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(only_the_first_window_is_waited_for),
-	    NARROW(a_transmission_ahead_of_its_prefetch_waits_once),
-	    NARROW(a_wait_for_a_prefetch_can_be_cancelled),
-	    NARROW(a_transmission_may_end_before_its_prefetch),
-	    TEST(a_pinned_window_is_sent_without_a_residency_check),
-	    TEST(a_loop_yields_if_the_client_is_faster_than_the_disk),
-	    TEST(without_read_ahead_one_chunk_is_fetched),
-	    TEST(without_budget_a_transmission_waits),
-	    TEST(a_cancelled_wait_for_budget_returns_it),
-	    TEST(windows_are_small_if_memory_is_short),
-	    TEST(first_windows_are_whole_while_half_of_the_budget_is_left),
-	    TEST(what_is_evicted_is_fetched_again_after_a_pause),
-	    TEST(a_chunk_that_is_locked_is_not_taken_for_evicted),
-	    SINK(only_the_first_window_is_waited_for),
-	    SINK(without_read_ahead_one_chunk_is_fetched),
-	    SINK(without_budget_a_transmission_waits),
-	    SINK(a_cancelled_wait_for_budget_returns_it),
-	    SINK(windows_are_small_if_memory_is_short),
-	    SINK(what_is_evicted_is_fetched_again_after_a_pause),
-	    SINK(a_chunk_that_is_locked_is_not_taken_for_evicted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+AGAIN(a_chunk_that_is_locked_is_not_taken_for_evicted, setup_sinks);

@@ -64,8 +64,7 @@ made(struct fixture *fx, struct autoindex_cache *ls, const char *path,
 }
 
 /* The queue takes one job: the others, had they their own, would be refused. */
-static void
-requests_for_one_page_share_a_task(void **state)
+TEST(requests_for_one_page_share_a_task, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -114,8 +113,7 @@ note_first(struct listing *li)
 }
 
 /* The client may not read it, and others must not wait with it. */
-static void
-a_page_of_a_client_that_closed_its_side_waits_for_others(void **state)
+TEST(a_page_of_a_client_that_closed_its_side_waits_for_others, setup_one_thread)
 {
 	static const char *const paths[] = {"closed", "other", "closed"};
 	struct fixture *fx = *state;
@@ -151,8 +149,7 @@ a_page_of_a_client_that_closed_its_side_waits_for_others(void **state)
 	autoindex_cache_destroy(&ls);
 }
 
-static void
-a_page_is_used_for_its_lifetime(void **state)
+TEST(a_page_is_used_for_its_lifetime)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -168,8 +165,7 @@ a_page_is_used_for_its_lifetime(void **state)
 }
 
 /* It may change again, and its times would say nothing. */
-static void
-a_page_of_a_changing_directory_is_used_for_a_second(void **state)
+TEST(a_page_of_a_changing_directory_is_used_for_a_second)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -184,8 +180,7 @@ a_page_of_a_changing_directory_is_used_for_a_second(void **state)
 	autoindex_cache_destroy(&ls);
 }
 
-static void
-each_part_of_the_key_selects_another_page(void **state)
+TEST(each_part_of_the_key_selects_another_page)
 {
 	static char *const names[] = {NULL};
 	struct fixture *fx = *state;
@@ -220,8 +215,7 @@ each_part_of_the_key_selects_another_page(void **state)
 	autoindex_cache_destroy(&ls);
 }
 
-static void
-an_added_name_needs_a_new_page(void **state)
+TEST(an_added_name_needs_a_new_page)
 {
 	struct fixture *fx = *state;
 	struct timespec times[2] = {{1, 0}, {1, 0}};
@@ -237,8 +231,7 @@ an_added_name_needs_a_new_page(void **state)
 }
 
 /* Between the lookup and the reading something else was put there. */
-static void
-the_page_of_a_replaced_directory_is_sent_but_not_cached(void **state)
+TEST(the_page_of_a_replaced_directory_is_sent_but_not_cached)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -253,8 +246,7 @@ the_page_of_a_replaced_directory_is_sent_but_not_cached(void **state)
 	autoindex_cache_destroy(&ls);
 }
 
-static void
-a_temporary_error_is_not_cached(void **state)
+TEST(a_temporary_error_is_not_cached)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -270,8 +262,7 @@ a_temporary_error_is_not_cached(void **state)
 }
 
 /* A page may still be sent to somebody. */
-static void
-a_page_outlives_its_place_in_memory(void **state)
+TEST(a_page_outlives_its_place_in_memory)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -307,8 +298,7 @@ make_names(struct fixture *fx, const char *dir, int count)
 }
 
 /* The text of one directory under many titles. */
-static void
-the_memory_of_pages_is_bounded(void **state)
+TEST(the_memory_of_pages_is_bounded)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -367,8 +357,7 @@ make_long_names(struct fixture *fx, const char *dir, int count)
 }
 
 /* Slow readers may have each page that was ever made. */
-static void
-the_memory_of_pages_that_are_sent_is_bounded(void **state)
+TEST(the_memory_of_pages_that_are_sent_is_bounded)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -403,8 +392,7 @@ the_memory_of_pages_that_are_sent_is_bounded(void **state)
 }
 
 /* That a directory is too large is known for a while, as a page would be. */
-static void
-a_directory_that_is_too_large_is_not_read_each_time(void **state)
+TEST(a_directory_that_is_too_large_is_not_read_each_time)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -422,8 +410,7 @@ a_directory_that_is_too_large_is_not_read_each_time(void **state)
 }
 
 /* So is that its disk is too slow, from when that was found out. */
-static void
-a_disk_that_is_too_slow_is_remembered(void **state)
+TEST(a_disk_that_is_too_slow_is_remembered)
 {
 	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
@@ -440,30 +427,4 @@ a_disk_that_is_too_slow_is_remembered(void **state)
 	assert_false(is_made(fx, ls, &li, asked + AUTOINDEX_CACHE_AGE_US));
 	assert_int_equal(li.li_error, -E2BIG);
 	autoindex_cache_destroy(&ls);
-}
-
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(requests_for_one_page_share_a_task, setup_narrow),
-	    TEST(a_page_of_a_client_that_closed_its_side_waits_for_others,
-		setup_one_thread),
-	    TEST(a_page_is_used_for_its_lifetime, setup),
-	    TEST(a_page_of_a_changing_directory_is_used_for_a_second, setup),
-	    TEST(each_part_of_the_key_selects_another_page, setup),
-	    TEST(an_added_name_needs_a_new_page, setup),
-	    TEST(
-		the_page_of_a_replaced_directory_is_sent_but_not_cached, setup),
-	    TEST(a_temporary_error_is_not_cached, setup),
-	    TEST(a_page_outlives_its_place_in_memory, setup),
-	    TEST(the_memory_of_pages_is_bounded, setup),
-	    TEST(the_memory_of_pages_that_are_sent_is_bounded, setup),
-	    TEST(a_directory_that_is_too_large_is_not_read_each_time, setup),
-	    TEST(a_disk_that_is_too_slow_is_remembered, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

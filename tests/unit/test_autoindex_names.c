@@ -82,8 +82,7 @@ make_names(struct fixture *fx)
 	return true;
 }
 
-static void
-a_name_with_any_byte_is_escaped_and_its_link_leads_back(void **state)
+TEST(a_name_with_any_byte_is_escaped_and_its_link_leads_back)
 {
 	struct fixture *fx = *state;
 	unsigned seen[256] = {0};
@@ -111,8 +110,7 @@ a_name_with_any_byte_is_escaped_and_its_link_leads_back(void **state)
 	free(page);
 }
 
-static void
-a_link_is_never_a_scheme_nor_a_way_out(void **state)
+TEST(a_link_is_never_a_scheme_nor_a_way_out)
 {
 	static const char *const names[] = {"javascript:alert(1)",
 	    "http:", "..a", "...", "~", "%2e%2e", "%", "a%", "-", "*", "?",
@@ -137,8 +135,7 @@ a_link_is_never_a_scheme_nor_a_way_out(void **state)
 	free(page);
 }
 
-static void
-the_longest_name_has_a_whole_link(void **state)
+TEST(the_longest_name_has_a_whole_link)
 {
 	struct fixture *fx = *state;
 	char name[256], decoded[1024], *page;
@@ -186,8 +183,7 @@ static const struct {
     {"\xff<", REPLACED "&lt;"},
 };
 
-static void
-what_is_not_utf_8_is_replaced(void **state)
+TEST(what_is_not_utf_8_is_replaced)
 {
 	struct fixture *fx = *state;
 	unsigned seen = 0;
@@ -213,8 +209,7 @@ what_is_not_utf_8_is_replaced(void **state)
 }
 
 /* fsspec takes each of them for an address. */
-static void
-only_a_name_like_an_address_has_a_dot_before_it(void **state)
+TEST(only_a_name_like_an_address_has_a_dot_before_it)
 {
 	struct fixture *fx = *state;
 	char *page;
@@ -229,20 +224,4 @@ only_a_name_like_an_address_has_a_dot_before_it(void **state)
 	assert_non_null(strstr(page, "<a href=\"htt\""));
 	assert_non_null(strstr(page, "<a href=\"a%3Ab\""));
 	free(page);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_name_with_any_byte_is_escaped_and_its_link_leads_back),
-	    TEST(a_link_is_never_a_scheme_nor_a_way_out),
-	    TEST(the_longest_name_has_a_whole_link),
-	    TEST(what_is_not_utf_8_is_replaced),
-	    TEST(only_a_name_like_an_address_has_a_dot_before_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

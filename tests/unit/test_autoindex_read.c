@@ -8,8 +8,7 @@
 
 #define REPLACED "\xef\xbf\xbd"
 
-static void
-dot_files_are_hidden_unless_wanted(void **state)
+TEST(dot_files_are_hidden_unless_wanted)
 {
 	struct fixture *fx = *state;
 	char *page;
@@ -32,8 +31,7 @@ dot_files_are_hidden_unless_wanted(void **state)
 	free(page);
 }
 
-static void
-dot_files_that_are_named_are_shown(void **state)
+TEST(dot_files_that_are_named_are_shown)
 {
 	static char zarray[] = ".zarray", git[] = ".git";
 	char *const names[] = {zarray, git, NULL};
@@ -58,8 +56,7 @@ dot_files_that_are_named_are_shown(void **state)
 	free(page.b_data);
 }
 
-static void
-an_empty_directory_has_a_page_without_names(void **state)
+TEST(an_empty_directory_has_a_page_without_names)
 {
 	struct fixture *fx = *state;
 	char *page;
@@ -73,8 +70,7 @@ an_empty_directory_has_a_page_without_names(void **state)
 	free(page);
 }
 
-static void
-only_the_root_has_no_way_up(void **state)
+TEST(only_the_root_has_no_way_up)
 {
 	struct fixture *fx = *state;
 	char *page;
@@ -87,8 +83,7 @@ only_the_root_has_no_way_up(void **state)
 	free(page);
 }
 
-static void
-each_directory_of_the_path_is_a_link(void **state)
+TEST(each_directory_of_the_path_is_a_link)
 {
 	char *page;
 
@@ -104,8 +99,7 @@ each_directory_of_the_path_is_a_link(void **state)
 }
 
 /* Else their text would be as long as the square of the path. */
-static void
-only_the_first_parts_of_a_very_deep_path_have_links(void **state)
+TEST(only_the_first_parts_of_a_very_deep_path_have_links)
 {
 	char title[2002] = "/", *page;
 	int i, links = 0;
@@ -129,8 +123,7 @@ only_the_first_parts_of_a_very_deep_path_have_links(void **state)
 	free(page);
 }
 
-static void
-sizes_are_shown_with_few_digits(void **state)
+TEST(sizes_are_shown_with_few_digits)
 {
 	static const struct {
 		off_t size;
@@ -162,8 +155,7 @@ sizes_are_shown_with_few_digits(void **state)
 	}
 }
 
-static void
-the_title_is_escaped(void **state)
+TEST(the_title_is_escaped)
 {
 	char *page;
 
@@ -177,8 +169,7 @@ the_title_is_escaped(void **state)
 }
 
 /* Directories first, each half in order; a link is what it leads to, unless that is outside. */
-static void
-rows_are_in_order_with_what_is_known_of_them(void **state)
+TEST(rows_are_in_order_with_what_is_known_of_them)
 {
 	static const char *const hrefs[] = {"a-dir/", "y-link/", "z-dir/",
 	    "b-link", "b-loop", "b-nowhere", "c-file", "c-link", "d-file",
@@ -229,8 +220,7 @@ rows_are_in_order_with_what_is_known_of_them(void **state)
 }
 
 /* From a directory below the root a link may lead up, but not out. */
-static void
-a_link_may_lead_anywhere_below_the_root(void **state)
+TEST(a_link_may_lead_anywhere_below_the_root)
 {
 	struct fixture *fx = *state;
 	char *page;
@@ -247,8 +237,7 @@ a_link_may_lead_anywhere_below_the_root(void **state)
 	free(page);
 }
 
-static void
-an_unreadable_directory_is_an_error(void **state)
+TEST(an_unreadable_directory_is_an_error)
 {
 	static const struct {
 		const char *path;
@@ -270,8 +259,7 @@ an_unreadable_directory_is_an_error(void **state)
 }
 
 /* Few names of the longest text: only when it is made is it seen to be too long. */
-static void
-a_too_large_directory_has_no_page(void **state)
+TEST(a_too_large_directory_has_no_page)
 {
 	struct fixture *fx = *state;
 	struct buf page;
@@ -289,8 +277,7 @@ a_too_large_directory_has_no_page(void **state)
 	free(page.b_data);
 }
 
-static void
-a_replaced_directory_is_detected(void **state)
+TEST(a_replaced_directory_is_detected)
 {
 	struct fixture *fx = *state;
 	struct place place = {.pl_root = fx->fx_root,
@@ -308,28 +295,4 @@ a_replaced_directory_is_detected(void **state)
 	assert_int_equal(autoindex_read_whole(&place, &page, &same, &lv), 0);
 	assert_false(same);
 	free(page.b_data);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(dot_files_are_hidden_unless_wanted),
-	    TEST(dot_files_that_are_named_are_shown),
-	    TEST(an_empty_directory_has_a_page_without_names),
-	    TEST(only_the_root_has_no_way_up),
-	    TEST(each_directory_of_the_path_is_a_link),
-	    TEST(only_the_first_parts_of_a_very_deep_path_have_links),
-	    TEST(sizes_are_shown_with_few_digits),
-	    TEST(the_title_is_escaped),
-	    TEST(rows_are_in_order_with_what_is_known_of_them),
-	    TEST(a_link_may_lead_anywhere_below_the_root),
-	    TEST(an_unreadable_directory_is_an_error),
-	    TEST(a_too_large_directory_has_no_page),
-	    TEST(a_replaced_directory_is_detected),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

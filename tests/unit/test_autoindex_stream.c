@@ -109,8 +109,7 @@ assert_names(const char *page)
 	assert_non_null(strstr(page, "</html>\n"));
 }
 
-static void
-every_name_comes_once(void **state)
+TEST(every_name_comes_once)
 {
 	struct fixture *fx = *state;
 	struct autoindex_stream *st = stream_titled(fx, ".", "/title/", false);
@@ -151,8 +150,7 @@ unframe(char *text)
 	*to = '\0';
 }
 
-static void
-chunks_are_as_long_as_they_say(void **state)
+TEST(chunks_are_as_long_as_they_say)
 {
 	struct fixture *fx = *state;
 	struct autoindex_stream *st = stream_of(fx, ".", true);
@@ -167,8 +165,7 @@ chunks_are_as_long_as_they_say(void **state)
 	free(page);
 }
 
-static void
-an_empty_directory_is_one_block(void **state)
+TEST(an_empty_directory_is_one_block)
 {
 	struct fixture *fx = *state;
 	struct autoindex_stream *st = stream_of(fx, ".", true);
@@ -183,8 +180,7 @@ an_empty_directory_is_one_block(void **state)
 	free(page);
 }
 
-static void
-an_unreadable_directory_is_an_error(void **state)
+TEST(an_unreadable_directory_is_an_error)
 {
 	struct fixture *fx = *state;
 	struct autoindex_stream *st = stream_of(fx, "none", true);
@@ -194,8 +190,7 @@ an_unreadable_directory_is_an_error(void **state)
 }
 
 /* The pool's only thread is held: so it is not the loop that closes. */
-static void
-a_disk_thread_closes_an_abandoned_listing(void **state)
+TEST(a_disk_thread_closes_an_abandoned_listing, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct autoindex_stream *st = stream_of(fx, ".", true);
@@ -218,8 +213,7 @@ a_disk_thread_closes_an_abandoned_listing(void **state)
 }
 
 /* Its head has been sent: it goes on though the queue is full. */
-static void
-only_the_first_block_is_refused(void **state)
+TEST(only_the_first_block_is_refused, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct autoindex_stream *st = stream_of(fx, ".", true);
@@ -248,8 +242,7 @@ only_the_first_block_is_refused(void **state)
 }
 
 /* One thread, which a gate holds: the block is queued behind it. */
-static void
-a_block_without_a_reader_is_not_read(void **state)
+TEST(a_block_without_a_reader_is_not_read, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct autoindex_stream *st = stream_of(fx, ".", true);
@@ -272,22 +265,4 @@ a_block_without_a_reader_is_not_read(void **state)
 	assert_int_equal(count_fds(), fds);
 	autoindex_stream_close(&st);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
-}
-
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(every_name_comes_once, setup),
-	    TEST(chunks_are_as_long_as_they_say, setup),
-	    TEST(an_empty_directory_is_one_block, setup),
-	    TEST(an_unreadable_directory_is_an_error, setup),
-	    TEST(a_disk_thread_closes_an_abandoned_listing, setup_one_thread),
-	    TEST(a_block_without_a_reader_is_not_read, setup_one_thread),
-	    TEST(only_the_first_block_is_refused, setup_narrow),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

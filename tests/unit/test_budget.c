@@ -81,8 +81,7 @@ give(struct house *ho, size_t part, size_t len)
 	pw_loop_drain(ho->ho_fx->fx_loop);
 }
 
-static void
-a_device_may_use_as_much_as_is_free(void **state)
+TEST(a_device_may_use_as_much_as_is_free, setup_house, teardown_house)
 {
 	struct house *ho = *state;
 
@@ -99,8 +98,7 @@ a_device_may_use_as_much_as_is_free(void **state)
 	assert_int_equal(take(ho, 2, 1), 0);
 }
 
-static void
-a_device_without_budget_always_gets_a_window(void **state)
+TEST(a_device_without_budget_always_gets_a_window, setup_house, teardown_house)
 {
 	struct house *ho = *state;
 
@@ -111,8 +109,7 @@ a_device_without_budget_always_gets_a_window(void **state)
 	assert_int_equal(take(ho, 0, 1), 0);
 }
 
-static void
-waiters_continue_in_order_when_budget_is_free(void **state)
+TEST(waiters_continue_in_order_when_budget_is_free, setup_house, teardown_house)
 {
 	struct house *ho = *state;
 
@@ -129,8 +126,7 @@ waiters_continue_in_order_when_budget_is_free(void **state)
 	assert_int_equal(budget_used(ho->ho_room), 44);
 }
 
-static void
-a_new_transmission_does_not_pass_waiters(void **state)
+TEST(a_new_transmission_does_not_pass_waiters, setup_house, teardown_house)
 {
 	struct house *ho = *state;
 
@@ -142,8 +138,7 @@ a_new_transmission_does_not_pass_waiters(void **state)
 }
 
 /* Slow ones wait first, but not for ever. */
-static void
-fast_clients_usually_go_before_slow_ones(void **state)
+TEST(fast_clients_usually_go_before_slow_ones, setup_house, teardown_house)
 {
 	static const size_t order[] = {4, 5, 6, 0, 7, 8, 1, 2, 3};
 	struct house *ho = *state;
@@ -161,8 +156,8 @@ fast_clients_usually_go_before_slow_ones(void **state)
 	assert_memory_equal(ho->ho_let_in, order, sizeof(order));
 }
 
-static void
-a_device_that_returns_no_budget_delays_no_other(void **state)
+TEST(a_device_that_returns_no_budget_delays_no_other, setup_house,
+    teardown_house)
 {
 	struct house *ho = *state;
 
@@ -182,8 +177,7 @@ a_device_that_returns_no_budget_delays_no_other(void **state)
 }
 
 /* Nothing that is given is lost; who has much waits until it is less. */
-static void
-it_shrinks_by_evictions_and_grows_again(void **state)
+TEST(it_shrinks_by_evictions_and_grows_again, setup_house, teardown_house)
 {
 	struct house *ho = *state;
 	uint64_t now = 1000000;
@@ -209,8 +203,7 @@ it_shrinks_by_evictions_and_grows_again(void **state)
 }
 
 /* Those who keep what they have do not hold others up for ever. */
-static void
-a_long_wait_bypasses_the_budget(void **state)
+TEST(a_long_wait_bypasses_the_budget, setup_house, teardown_house)
 {
 	struct house *ho = *state;
 	uint64_t now = clock_now();
@@ -231,23 +224,4 @@ a_long_wait_bypasses_the_budget(void **state)
 	pw_loop_drain(ho->ho_fx->fx_loop);
 	assert_int_equal(ho->ho_n, 2);
 	assert_int_equal(budget_used(ho->ho_room), 106);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_house, teardown_house)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_device_may_use_as_much_as_is_free),
-	    TEST(a_device_without_budget_always_gets_a_window),
-	    TEST(waiters_continue_in_order_when_budget_is_free),
-	    TEST(a_new_transmission_does_not_pass_waiters),
-	    TEST(fast_clients_usually_go_before_slow_ones),
-	    TEST(a_device_that_returns_no_budget_delays_no_other),
-	    TEST(it_shrinks_by_evictions_and_grows_again),
-	    TEST(a_long_wait_bypasses_the_budget),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

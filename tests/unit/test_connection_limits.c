@@ -5,10 +5,8 @@
 #include "limits_fixture.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "server/util/client_key.h"
 
@@ -41,8 +39,7 @@ enter(struct connection_limits *cs, const char *text, struct client **out)
 	return limits_enter(cs, &a.sa, out);
 }
 
-static void
-which_addresses_are_one(void **state)
+TEST(which_addresses_are_one)
 {
 	static const struct {
 		const char *a, *b;
@@ -61,7 +58,6 @@ which_addresses_are_one(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(table); i++) {
 		union address a = address(table[i].a), b = address(table[i].b);
 
@@ -70,12 +66,10 @@ which_addresses_are_one(void **state)
 	}
 }
 
-static void
-the_total_is_exact(void **state)
+TEST(the_total_is_exact)
 {
 	struct connection_limits *cs = create(3, 0);
 
-	(void)state;
 	reserve(cs, 3);
 	assert_false(limits_reserve(cs, 0));
 	assert_false(limits_reserve(cs, 0));
@@ -88,14 +82,12 @@ the_total_is_exact(void **state)
 	limits_destroy(&cs);
 }
 
-static void
-without_limits_there_is_none(void **state)
+TEST(without_limits_there_is_none)
 {
 	struct connection_limits *cs = create(0, 0);
 	struct client *cl;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 1000; i++) {
 		assert_true(limits_reserve(cs, 0));
 		assert_int_equal(enter(cs, "192.0.2.1", &cl), 0);
@@ -104,13 +96,11 @@ without_limits_there_is_none(void **state)
 	limits_destroy(&cs);
 }
 
-static void
-each_address_has_its_own_count(void **state)
+TEST(each_address_has_its_own_count)
 {
 	struct connection_limits *cs = create(0, 2);
 	struct client *a[2], *b, *none;
 
-	(void)state;
 	assert_int_equal(enter(cs, "192.0.2.1", &a[0]), 0);
 	assert_int_equal(enter(cs, "::ffff:192.0.2.1", &a[1]), 0);
 	assert_int_equal(enter(cs, "192.0.2.1", &none), -EDQUOT);
@@ -126,8 +116,7 @@ each_address_has_its_own_count(void **state)
 }
 
 /* More addresses than there are places in the table, and all of them gone again. */
-static void
-many_addresses_are_kept_apart(void **state)
+TEST(many_addresses_are_kept_apart)
 {
 	enum { MANY = 200000 };
 	struct connection_limits *cs = create(0, 1);
@@ -135,7 +124,6 @@ many_addresses_are_kept_apart(void **state)
 	union address a = {.in.sin_family = AF_INET};
 	unsigned i, round;
 
-	(void)state;
 	assert_non_null(all);
 	for (round = 0; round < 2; round++) {
 		for (i = 0; i < MANY; i++) {
@@ -176,15 +164,13 @@ come_and_go(void *arg)
 	return NULL;
 }
 
-static void
-threads_lose_no_slot(void **state)
+TEST(threads_lose_no_slot)
 {
 	struct connection_limits *cs = create(3, 2);
 	struct client *cl[2], *none;
 	struct thread_of threads[WORKERS];
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < WORKERS; i++) {
 		threads[i] =
 		    (struct thread_of){.to_limits = cs, .to_worker = i};
@@ -205,8 +191,7 @@ threads_lose_no_slot(void **state)
 	limits_destroy(&cs);
 }
 
-static void
-fewer_descriptors_than_connections_are_the_limit(void **state)
+TEST(fewer_descriptors_than_connections_are_the_limit)
 {
 	static const struct {
 		unsigned total, limit, most;
@@ -214,7 +199,6 @@ fewer_descriptors_than_connections_are_the_limit(void **state)
 	struct connection_limits *cs;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(table); i++) {
 		cs = create(table[i].total, 0);
 		limits_limit(cs, table[i].limit);
@@ -224,20 +208,4 @@ fewer_descriptors_than_connections_are_the_limit(void **state)
 		release(cs, table[i].most);
 		limits_destroy(&cs);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(which_addresses_are_one),
-	    cmocka_unit_test(the_total_is_exact),
-	    cmocka_unit_test(without_limits_there_is_none),
-	    cmocka_unit_test(each_address_has_its_own_count),
-	    cmocka_unit_test(many_addresses_are_kept_apart),
-	    cmocka_unit_test(threads_lose_no_slot),
-	    cmocka_unit_test(fewer_descriptors_than_connections_are_the_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <string.h>
 
 static struct connection_limits *
 create_with_orders(unsigned total, struct commands orders[WORKERS])
@@ -57,13 +56,11 @@ told(struct commands orders[WORKERS], const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void
-a_freed_slot_goes_to_one_waiting_worker(void **state)
+TEST(a_freed_slot_goes_to_one_waiting_worker)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(2, orders);
 
-	(void)state;
 	reserve(cs, 2);
 	told(orders, "---");
 	assert_true(limits_wait(cs, 2));
@@ -76,15 +73,13 @@ a_freed_slot_goes_to_one_waiting_worker(void **state)
 	destroy_with_orders(cs, orders);
 }
 
-static void
-waiting_workers_take_turns(void **state)
+TEST(waiting_workers_take_turns)
 {
 	static const char *const turns[] = {"-p-", "--p", "p--", "-p-", "--p"};
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 	unsigned i, who;
 
-	(void)state;
 	reserve(cs, 1);
 	for (who = 0; who < WORKERS; who++)
 		assert_true(limits_wait(cs, who));
@@ -100,13 +95,11 @@ waiting_workers_take_turns(void **state)
 	destroy_with_orders(cs, orders);
 }
 
-static void
-an_unused_slot_goes_to_the_next_worker(void **state)
+TEST(an_unused_slot_goes_to_the_next_worker)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 
-	(void)state;
 	reserve(cs, 1);
 	assert_true(limits_wait(cs, 1));
 	assert_true(limits_wait(cs, 2));
@@ -128,13 +121,11 @@ an_unused_slot_goes_to_the_next_worker(void **state)
 	destroy_with_orders(cs, orders);
 }
 
-static void
-a_promised_slot_is_reserved(void **state)
+TEST(a_promised_slot_is_reserved)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(2, orders);
 
-	(void)state;
 	reserve(cs, 2);
 	assert_true(limits_wait(cs, 1));
 	limits_release(cs);
@@ -151,14 +142,12 @@ a_promised_slot_is_reserved(void **state)
 	destroy_with_orders(cs, orders);
 }
 
-static void
-a_retiring_worker_keeps_no_slot(void **state)
+TEST(a_retiring_worker_keeps_no_slot)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 	unsigned i;
 
-	(void)state;
 	reserve(cs, 1);
 	for (i = 0; i < WORKERS; i++)
 		assert_true(limits_wait(cs, i));
@@ -174,13 +163,11 @@ a_retiring_worker_keeps_no_slot(void **state)
 	destroy_with_orders(cs, orders);
 }
 
-static void
-a_free_slot_needs_no_wait(void **state)
+TEST(a_free_slot_needs_no_wait)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 
-	(void)state;
 	assert_false(limits_wait(cs, 1));
 	reserve(cs, 1);
 	limits_release(cs);
@@ -188,13 +175,11 @@ a_free_slot_needs_no_wait(void **state)
 	destroy_with_orders(cs, orders);
 }
 
-static void
-workers_without_a_better_victim_are_not_asked(void **state)
+TEST(workers_without_a_better_victim_are_not_asked)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 
-	(void)state;
 	reserve(cs, 1);
 	assert_int_equal(
 	    limits_ask(cs, 1, 5, 1000000), 1000000 + LIMITS_RESPONSE_US);
@@ -221,14 +206,12 @@ workers_without_a_better_victim_are_not_asked(void **state)
 }
 
 /* Milliseconds since the machine's start have more than 32 bits then. */
-static void
-answers_are_remembered_after_fifty_days_too(void **state)
+TEST(answers_are_remembered_after_fifty_days_too)
 {
 	const uint64_t now = UINT64_C(50) * 24 * 3600 * 1000000;
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 
-	(void)state;
 	reserve(cs, 1);
 	assert_int_not_equal(limits_ask(cs, 1, 5, now), 0);
 	assert_int_equal(limits_asker(cs, 0, 5, now + 1000), LIMITS_NOBODY);
@@ -239,15 +222,13 @@ answers_are_remembered_after_fifty_days_too(void **state)
 }
 
 /* They answer, but so late that what they have is not known any more, or others get their slots. */
-static void
-a_wait_for_a_slot_lasts_one_response_time(void **state)
+TEST(a_wait_for_a_slot_lasts_one_response_time)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 	const uint64_t begin = 1000000, end = begin + LIMITS_RESPONSE_US;
 	uint64_t now;
 
-	(void)state;
 	reserve(cs, 1);
 	for (int i = 0; i < 3; i++)
 		for (now = begin; now < end; now += 2 * LIMITS_FRESH_US) {
@@ -277,14 +258,12 @@ a_wait_for_a_slot_lasts_one_response_time(void **state)
 }
 
 /* Each has read the clock before that. */
-static void
-later_questions_and_offers_are_not_taken_for_old_ones(void **state)
+TEST(later_questions_and_offers_are_not_taken_for_old_ones)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 	const uint64_t now = 1000000;
 
-	(void)state;
 	reserve(cs, 1);
 	assert_int_not_equal(limits_ask(cs, 1, 5, now + 5000), 0);
 	told(orders, "w-w");
@@ -296,13 +275,11 @@ later_questions_and_offers_are_not_taken_for_old_ones(void **state)
 }
 
 /* What another had a moment ago is no reason not to ask; nor is an answer worth to be woken for. */
-static void
-a_worker_without_a_victim_asks_each_time(void **state)
+TEST(a_worker_without_a_victim_asks_each_time)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 
-	(void)state;
 	reserve(cs, 1);
 	assert_int_not_equal(limits_ask(cs, 1, 0, 1000000), 0);
 	assert_int_equal(limits_asker(cs, 0, 0, 1000000), LIMITS_NOBODY);
@@ -316,13 +293,11 @@ a_worker_without_a_victim_asks_each_time(void **state)
 	destroy_with_orders(cs, orders);
 }
 
-static void
-a_freed_slot_ends_the_wait(void **state)
+TEST(a_freed_slot_ends_the_wait)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 
-	(void)state;
 	reserve(cs, 1);
 	assert_int_not_equal(limits_ask(cs, 1, 1, 1000000), 0);
 	told(orders, "w-w");
@@ -346,14 +321,12 @@ a_freed_slot_ends_the_wait(void **state)
 	destroy_with_orders(cs, orders);
 }
 
-static void
-a_silent_worker_causes_one_wait(void **state)
+TEST(a_silent_worker_causes_one_wait)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 	uint64_t now = 1000000;
 
-	(void)state;
 	reserve(cs, 1);
 	assert_int_equal(limits_ask(cs, 1, 1, now), now + LIMITS_RESPONSE_US);
 	assert_int_equal(limits_asker(cs, 2, 1, now), LIMITS_NOBODY);
@@ -375,14 +348,12 @@ a_silent_worker_causes_one_wait(void **state)
 }
 
 /* However much a worker is told while its loop stands still. */
-static void
-no_command_is_lost(void **state)
+TEST(no_command_is_lost)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 100000; i++)
 		limits_ask(cs, 0, 1, 1000000);
 	commands_give(&orders[1], COMMAND_DRAIN);
@@ -426,8 +397,7 @@ take_turns(void *arg)
 	return rn;
 }
 
-static void
-no_worker_waits_for_ever(void **state)
+TEST(no_worker_waits_for_ever)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
@@ -436,7 +406,6 @@ no_worker_waits_for_ever(void **state)
 	void *result;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < WORKERS; i++) {
 		runners[i] = (struct runner){cs, i, &orders[i], 0};
 		assert_int_equal(
@@ -448,29 +417,4 @@ no_worker_waits_for_ever(void **state)
 		assert_non_null(result);
 	}
 	destroy_with_orders(cs, orders);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_freed_slot_goes_to_one_waiting_worker),
-	    cmocka_unit_test(waiting_workers_take_turns),
-	    cmocka_unit_test(an_unused_slot_goes_to_the_next_worker),
-	    cmocka_unit_test(a_promised_slot_is_reserved),
-	    cmocka_unit_test(a_retiring_worker_keeps_no_slot),
-	    cmocka_unit_test(a_free_slot_needs_no_wait),
-	    cmocka_unit_test(workers_without_a_better_victim_are_not_asked),
-	    cmocka_unit_test(answers_are_remembered_after_fifty_days_too),
-	    cmocka_unit_test(a_wait_for_a_slot_lasts_one_response_time),
-	    cmocka_unit_test(
-		later_questions_and_offers_are_not_taken_for_old_ones),
-	    cmocka_unit_test(a_worker_without_a_victim_asks_each_time),
-	    cmocka_unit_test(a_freed_slot_ends_the_wait),
-	    cmocka_unit_test(a_silent_worker_causes_one_wait),
-	    cmocka_unit_test(no_command_is_lost),
-	    cmocka_unit_test(no_worker_waits_for_ever),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,8 +169,7 @@ has_direct_reads(int fd)
 }
 
 /* One file for all: each has to wait until it is settled. */
-static void
-windows_past_the_page_cache(void **state)
+TEST(windows_past_the_page_cache)
 {
 	struct download dl = {.dl_fx = *state};
 
@@ -191,15 +190,4 @@ windows_past_the_page_cache(void **state)
 	memory_is_lent_past_the_page_cache(&dl);
 	changed_file_is_not_sent_whole(&dl);
 	pw_file_unref(&dl.dl_file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		windows_past_the_page_cache, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

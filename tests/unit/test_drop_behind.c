@@ -89,13 +89,14 @@ fetched_goes_and_the_rest_stays(struct fixture *fx)
 	return stayed;
 }
 
-static void
-only_fetched_pages_are_dropped(void **state)
+TEST(only_fetched_pages_are_dropped)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(
 	    holds_in_one_of(TRIES, fetched_goes_and_the_rest_stays, *state));
 }
+
+AGAIN(only_fetched_pages_are_dropped, setup_sinks);
 
 /* The client may not have acknowledged it yet. */
 static bool
@@ -114,12 +115,13 @@ tail_stays_until_the_tick(struct fixture *fx)
 	return stayed;
 }
 
-static void
-the_end_is_dropped_at_a_later_tick(void **state)
+TEST(the_end_is_dropped_at_a_later_tick)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(holds_in_one_of(TRIES, tail_stays_until_the_tick, *state));
 }
+
+AGAIN(the_end_is_dropped_at_a_later_tick, setup_sinks);
 
 static bool
 tail_goes_soon(struct fixture *fx)
@@ -136,8 +138,7 @@ tail_goes_soon(struct fixture *fx)
 }
 
 /* A loaded machine may acknowledge as late as a far client. */
-static void
-the_end_is_dropped_soon_for_a_near_client(void **state)
+TEST(the_end_is_dropped_soon_for_a_near_client)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(holds_in_one_of(TRIES, tail_goes_soon, *state));
@@ -169,23 +170,24 @@ small_is_kept(struct fixture *fx)
 	return everything_stays(fx, PW_CACHE_AUTO);
 }
 
-static void
-with_keep_everything_stays(void **state)
+TEST(with_keep_everything_stays)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(holds_in_one_of(TRIES, kept, *state));
 }
 
-static void
-with_auto_a_small_file_stays(void **state)
+AGAIN(with_keep_everything_stays, setup_sinks);
+
+TEST(with_auto_a_small_file_stays)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(holds_in_one_of(TRIES, small_is_kept, *state));
 }
 
+AGAIN(with_auto_a_small_file_stays, setup_sinks);
+
 /* Nothing is fetched, so nobody else's lock is taken. */
-static void
-with_auto_resident_files_need_no_decision(void **state)
+TEST(with_auto_resident_files_need_no_decision)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "hot", 5000);
@@ -228,8 +230,7 @@ ask_for_others(struct fixture *fx)
 	}
 }
 
-static void
-requests_for_a_closed_file_count(void **state)
+TEST(requests_for_a_closed_file_count)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "hot", 5000);
@@ -266,8 +267,7 @@ requests_for_a_closed_file_count(void **state)
 }
 
 /* A client that leaves before the first byte, and one that leaves in the middle. */
-static void
-with_auto_bytes_that_were_sent_count(void **state)
+TEST(with_auto_bytes_that_were_sent_count)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "hot", 5000);
@@ -296,8 +296,7 @@ with_auto_bytes_that_were_sent_count(void **state)
 }
 
 /* They bring in what they do not know of: nothing would be given back. */
-static void
-with_auto_blocking_and_copy_count_no_request(void **state)
+TEST(with_auto_blocking_and_copy_count_no_request)
 {
 	static const char *const paths[] = {"blocking", "copy"};
 	struct fixture *fx = *state;
@@ -321,8 +320,7 @@ with_auto_blocking_and_copy_count_no_request(void **state)
 }
 
 /* Others have been asked for more often, and memory is too small for all. */
-static void
-with_auto_an_unpopular_file_is_dropped(void **state)
+TEST(with_auto_an_unpopular_file_is_dropped)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -339,9 +337,10 @@ with_auto_an_unpopular_file_is_dropped(void **state)
 	pw_file_unref(&file);
 }
 
+AGAIN(with_auto_an_unpopular_file_is_dropped, setup_sinks);
+
 /* What a cancelled transmission brought in goes as well. */
-static void
-a_cancelled_transmission_drops_what_it_fetched(void **state)
+TEST(a_cancelled_transmission_drops_what_it_fetched)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -366,8 +365,9 @@ a_cancelled_transmission_drops_what_it_fetched(void **state)
 	wire_close(&wr);
 }
 
-static void
-without_a_delay_a_range_is_dropped_at_once(void **state)
+AGAIN(a_cancelled_transmission_drops_what_it_fetched, setup_sinks);
+
+TEST(without_a_delay_a_range_is_dropped_at_once)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -383,8 +383,7 @@ without_a_delay_a_range_is_dropped_at_once(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_short_delay_does_not_wait_for_a_long_one(void **state)
+TEST(a_short_delay_does_not_wait_for_a_long_one)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -399,8 +398,7 @@ a_short_delay_does_not_wait_for_a_long_one(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-the_end_of_the_loop_cancels_delayed_drops(void **state)
+TEST(the_end_of_the_loop_cancels_delayed_drops)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -417,8 +415,7 @@ the_end_of_the_loop_cancels_delayed_drops(void **state)
 }
 
 /* It is a hint: with a full queue the pages stay, and nothing leaks. */
-static void
-a_full_queue_skips_the_drop(void **state)
+TEST(a_full_queue_skips_the_drop, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -460,8 +457,7 @@ drop_is_put_off(struct fixture *fx)
 	return stayed;
 }
 
-static void
-a_file_in_transmission_is_dropped_later(void **state)
+TEST(a_file_in_transmission_is_dropped_later)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(holds_in_one_of(TRIES, drop_is_put_off, *state));
@@ -487,16 +483,14 @@ what_was_dropped_is_fetched(struct fixture *fx)
 	return left == 0;
 }
 
-static void
-what_another_loop_dropped_is_known_to_be_fetched(void **state)
+TEST(what_another_loop_dropped_is_known_to_be_fetched)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(
 	    holds_in_one_of(TRIES, what_was_dropped_is_fetched, *state));
 }
 
-static void
-numbers_of_drops_do_not_wrap(void **state)
+TEST(numbers_of_drops_do_not_wrap)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -528,15 +522,13 @@ first_drop_is_put_off(struct fixture *fx)
 }
 
 /* A loop that found no announcement sends without the lock. */
-static void
-a_file_is_not_dropped_within_the_grace_of_the_first_drop(void **state)
+TEST(a_file_is_not_dropped_within_the_grace_of_the_first_drop)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	assert_true(holds_in_one_of(TRIES, first_drop_is_put_off, *state));
 }
 
-static void
-a_file_in_permanent_transmission_stays(void **state)
+TEST(a_file_in_permanent_transmission_stays)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -580,8 +572,7 @@ not_sent_while_given_back(
 	wire_close(&wr);
 }
 
-static void
-the_loop_does_not_send_pages_that_are_being_dropped(void **state)
+TEST(the_loop_does_not_send_pages_that_are_being_dropped)
 {
 	static const char *const paths[] = {"nodiskio", "splice", "uring"};
 	struct fixture *fx = *state;
@@ -600,6 +591,8 @@ the_loop_does_not_send_pages_that_are_being_dropped(void **state)
 	let_go(held, (size_t)SIZE);
 	pw_file_unref(&file);
 }
+
+AGAIN(the_loop_does_not_send_pages_that_are_being_dropped, setup_sinks);
 
 /* It was in memory a moment ago; then another loop has given it back. */
 static bool
@@ -636,54 +629,18 @@ stale_answer_is_not_used(struct fixture *fx)
 	return was && gone;
 }
 
-static void
-a_drop_by_another_loop_is_noticed(void **state)
+TEST(a_drop_by_another_loop_is_noticed)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
 	assert_true(holds_in_one_of(TRIES, stale_answer_is_not_used, *state));
 }
 
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
+AGAIN(a_drop_by_another_loop_is_noticed, setup_sinks);
 
 int
-main(void)
+setup_all(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	    TEST(only_fetched_pages_are_dropped, setup),
-	    TEST(the_end_is_dropped_at_a_later_tick, setup),
-	    TEST(the_end_is_dropped_soon_for_a_near_client, setup),
-	    TEST(with_keep_everything_stays, setup),
-	    TEST(with_auto_a_small_file_stays, setup),
-	    TEST(with_auto_resident_files_need_no_decision, setup),
-	    TEST(requests_for_a_closed_file_count, setup),
-	    TEST(with_auto_bytes_that_were_sent_count, setup),
-	    TEST(with_auto_blocking_and_copy_count_no_request, setup),
-	    TEST(with_auto_an_unpopular_file_is_dropped, setup),
-	    TEST(a_cancelled_transmission_drops_what_it_fetched, setup),
-	    TEST(without_a_delay_a_range_is_dropped_at_once, setup),
-	    TEST(a_short_delay_does_not_wait_for_a_long_one, setup),
-	    TEST(the_end_of_the_loop_cancels_delayed_drops, setup),
-	    TEST(a_full_queue_skips_the_drop, setup_narrow),
-	    TEST(a_file_in_transmission_is_dropped_later, setup),
-	    TEST(a_file_is_not_dropped_within_the_grace_of_the_first_drop,
-		setup),
-	    TEST(a_file_in_permanent_transmission_stays, setup),
-	    TEST(the_loop_does_not_send_pages_that_are_being_dropped, setup),
-	    TEST(a_drop_by_another_loop_is_noticed, setup),
-	    TEST(what_another_loop_dropped_is_known_to_be_fetched, setup),
-	    TEST(numbers_of_drops_do_not_wrap, setup),
-	    /* The same into a sink. */
-	    TEST(only_fetched_pages_are_dropped, setup_sinks),
-	    TEST(the_end_is_dropped_at_a_later_tick, setup_sinks),
-	    TEST(with_keep_everything_stays, setup_sinks),
-	    TEST(with_auto_a_small_file_stays, setup_sinks),
-	    TEST(with_auto_an_unpopular_file_is_dropped, setup_sinks),
-	    TEST(a_cancelled_transmission_drops_what_it_fetched, setup_sinks),
-	    TEST(the_loop_does_not_send_pages_that_are_being_dropped,
-		setup_sinks),
-	    TEST(a_drop_by_another_loop_is_noticed, setup_sinks),
-	};
-
+	(void)state;
 	stay_on_one_cpu();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

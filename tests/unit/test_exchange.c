@@ -279,8 +279,7 @@ make_files(struct fixture *fx)
 	pw_file_unref(&file);
 }
 
-static void
-one_connection_sends_a_hundred_responses(void **state)
+TEST(one_connection_sends_a_hundred_responses)
 {
 	struct fixture *fx = *state;
 	_Atomic uint64_t *counts;
@@ -350,13 +349,11 @@ patience(const struct pending *pn, unsigned n)
 	return parts;
 }
 
-static void
-a_wait_for_a_disk_ends_after_disk_timeout_unless_the_disk_goes_on(void **state)
+TEST(a_wait_for_a_disk_ends_after_disk_timeout_unless_the_disk_goes_on, NULL)
 {
 	static const struct pending window = {.slow = is_slow}, lookup = {0};
 	unsigned n;
 
-	(void)state;
 	for (n = 0; n < DISK_LOOKS; n++)
 		assert_int_equal(patience(&window, n), DISK_LOOKS);
 	for (n = DISK_LOOKS; n < 10 * DISK_LOOKS; n++)
@@ -365,17 +362,10 @@ a_wait_for_a_disk_ends_after_disk_timeout_unless_the_disk_goes_on(void **state)
 	assert_int_equal(patience(&lookup, UINT_MAX), DISK_LOOKS);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int
-main(void)
+setup_all(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	    TEST(one_connection_sends_a_hundred_responses),
-	    cmocka_unit_test(
-		a_wait_for_a_disk_ends_after_disk_timeout_unless_the_disk_goes_on),
-	};
-
+	(void)state;
 	stay_on_one_cpu();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

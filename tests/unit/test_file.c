@@ -37,8 +37,7 @@ open_error(struct fixture *fx, const char *path, uint64_t now_us)
 	return error;
 }
 
-static void
-a_file_has_what_stat_says(void **state)
+TEST(a_file_has_what_stat_says)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -60,8 +59,7 @@ a_file_has_what_stat_says(void **state)
 	assert_null(file);
 }
 
-static void
-within_a_second_nothing_is_looked_up(void **state)
+TEST(within_a_second_nothing_is_looked_up)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -79,8 +77,7 @@ within_a_second_nothing_is_looked_up(void **state)
 }
 
 /* The descriptor tells, in the first iteration after it. */
-static void
-a_change_in_place_is_noticed_at_once(void **state)
+TEST(a_change_in_place_is_noticed_at_once)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -104,8 +101,7 @@ a_change_in_place_is_noticed_at_once(void **state)
 	assert_int_equal(open_error(fx, "f", now), -ENOENT);
 }
 
-static void
-an_unchanged_file_stays_the_same_one(void **state)
+TEST(an_unchanged_file_stays_the_same_one)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -119,8 +115,7 @@ an_unchanged_file_stays_the_same_one(void **state)
 }
 
 /* By the pool it is the clock's time when the lookup began. */
-static void
-a_file_has_the_time_of_its_last_lookup(void **state)
+TEST(a_file_has_the_time_of_its_last_lookup)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -143,8 +138,7 @@ a_file_has_the_time_of_its_last_lookup(void **state)
 	assert_in_range(file->fil_checked, now, clock_now());
 }
 
-static void
-each_difference_of_stat_is_a_change(void **state)
+TEST(each_difference_of_stat_is_a_change)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -240,33 +234,28 @@ check_noticed(
 	pw_file_unref(&file);
 }
 
-static void
-a_changed_size_is_noticed_after_a_second(void **state)
+TEST(a_changed_size_is_noticed_after_a_second)
 {
 	check_noticed(*state, change_size);
 }
 
-static void
-a_changed_time_is_noticed_after_a_second(void **state)
+TEST(a_changed_time_is_noticed_after_a_second)
 {
 	check_noticed(*state, change_mtime);
 }
 
-static void
-a_replacement_is_noticed_after_a_second(void **state)
+TEST(a_replacement_is_noticed_after_a_second)
 {
 	check_noticed(*state, replace);
 }
 
-static void
-a_directory_in_its_place_is_noticed_after_a_second(void **state)
+TEST(a_directory_in_its_place_is_noticed_after_a_second)
 {
 	check_noticed(*state, become_directory);
 }
 
 /* Where disk threads make each lookup, as on FreeBSD, it is remembered for a second. */
-static void
-an_absent_file_is_not_remembered(void **state)
+TEST(an_absent_file_is_not_remembered)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -280,8 +269,7 @@ an_absent_file_is_not_remembered(void **state)
 	assert_int_equal(open_error(fx, "f", now), 0);
 }
 
-static void
-errors_are_those_of_openat2(void **state)
+TEST(errors_are_those_of_openat2)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -341,8 +329,7 @@ check_type(struct fixture *fx, const char *path, enum pw_file_type type)
 	pw_file_unref(&file);
 }
 
-static void
-a_fifo_is_never_opened(void **state)
+TEST(a_fifo_is_never_opened)
 {
 	struct fixture *fx = *state;
 	int watch;
@@ -359,8 +346,7 @@ a_fifo_is_never_opened(void **state)
 	assert_int_equal(errno, ENXIO);
 }
 
-static void
-a_directory_is_never_opened(void **state)
+TEST(a_directory_is_never_opened)
 {
 	struct fixture *fx = *state;
 	int watch;
@@ -374,8 +360,7 @@ a_directory_is_never_opened(void **state)
 	close(watch);
 }
 
-static void
-a_device_is_never_opened(void **state)
+TEST(a_device_is_never_opened)
 {
 	struct fixture *fx = *state;
 
@@ -384,8 +369,7 @@ a_device_is_never_opened(void **state)
 	check_type(fx, "null", PW_FILE_OTHER);
 }
 
-static void
-a_socket_is_of_another_type(void **state)
+TEST(a_socket_is_of_another_type)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	struct fixture *fx = *state;
@@ -410,8 +394,7 @@ check_refused(struct fixture *fx, const char *path, int error)
 	fx->fx_root->rt_cached = !fx->fx_root->rt_cached;
 }
 
-static void
-nothing_outside_the_root_is_opened(void **state)
+TEST(nothing_outside_the_root_is_opened)
 {
 	struct fixture *fx = *state;
 	char absolute[300];
@@ -435,8 +418,7 @@ nothing_outside_the_root_is_opened(void **state)
 	check_refused(fx, "absolute", -EXDEV);
 }
 
-static void
-a_loop_of_links_is_refused(void **state)
+TEST(a_loop_of_links_is_refused)
 {
 	struct fixture *fx = *state;
 
@@ -447,8 +429,7 @@ a_loop_of_links_is_refused(void **state)
 	check_refused(fx, "self/x", -ELOOP);
 }
 
-static void
-a_magic_link_is_refused(void **state)
+TEST(a_magic_link_is_refused)
 {
 	struct fixture *fx = *state;
 
@@ -462,8 +443,7 @@ a_magic_link_is_refused(void **state)
 	assert_int_equal(open_error(fx, "fd/0", clock_now()), -ELOOP);
 }
 
-static void
-a_link_inside_the_root_works(void **state)
+TEST(a_link_inside_the_root_works)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -476,8 +456,7 @@ a_link_inside_the_root_works(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_root_is_a_directory(void **state)
+TEST(a_root_is_a_directory)
 {
 	struct fixture *fx = *state;
 	struct pw_root *rt = NULL;
@@ -490,8 +469,7 @@ a_root_is_a_directory(void **state)
 }
 
 /* Both came before a loop logged one of them. */
-static void
-each_of_a_devices_news_is_announced_once(void **state)
+TEST(each_of_a_devices_news_is_announced_once)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv =
@@ -509,37 +487,4 @@ each_of_a_devices_news_is_announced_once(void **state)
 	assert_non_null(strstr(text, ") does not support sendfile ("));
 	assert_false(device_has_news(dv));
 	assert_false(device_announce(dv, text, sizeof(text)));
-}
-
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_file_has_what_stat_says, setup),
-	    TEST(within_a_second_nothing_is_looked_up, setup),
-	    TEST(a_change_in_place_is_noticed_at_once, setup),
-	    TEST(an_unchanged_file_stays_the_same_one, setup),
-	    TEST(a_file_has_the_time_of_its_last_lookup, setup),
-	    TEST(each_difference_of_stat_is_a_change, setup),
-	    TEST(a_changed_size_is_noticed_after_a_second, setup),
-	    TEST(a_changed_time_is_noticed_after_a_second, setup),
-	    TEST(a_replacement_is_noticed_after_a_second, setup),
-	    TEST(a_directory_in_its_place_is_noticed_after_a_second, setup),
-	    TEST(an_absent_file_is_not_remembered, setup),
-	    TEST(errors_are_those_of_openat2, setup),
-	    TEST(a_fifo_is_never_opened, setup),
-	    TEST(a_directory_is_never_opened, setup),
-	    TEST(a_device_is_never_opened, setup),
-	    TEST(a_socket_is_of_another_type, setup),
-	    TEST(nothing_outside_the_root_is_opened, setup),
-	    TEST(a_loop_of_links_is_refused, setup),
-	    TEST(a_magic_link_is_refused, setup),
-	    TEST(a_link_inside_the_root_works, setup),
-	    TEST(a_root_is_a_directory, setup),
-	    TEST(each_of_a_devices_news_is_announced_once, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

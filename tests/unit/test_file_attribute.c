@@ -89,8 +89,7 @@ expect(struct fixture *fx, const char *path, bool attribute, uint64_t now_us,
 	assert_has(&as, text);
 }
 
-static void
-an_open_with_the_attribute_waits_once(void **state)
+TEST(an_open_with_the_attribute_waits_once, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -105,8 +104,7 @@ an_open_with_the_attribute_waits_once(void **state)
 	expect(fx, "f", true, now + 2 * SECOND, RATHER_NOT, "one");
 }
 
-static void
-an_adopted_descriptor_has_the_attribute(void **state)
+TEST(an_adopted_descriptor_has_the_attribute, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct asked as = {.as_open.op_waiter.wt_done = asked_done,
@@ -128,8 +126,7 @@ an_adopted_descriptor_has_the_attribute(void **state)
 	pw_file_unref(&known);
 }
 
-static void
-an_open_without_the_attribute_does_not_wait(void **state)
+TEST(an_open_without_the_attribute_does_not_wait, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -145,8 +142,7 @@ an_open_without_the_attribute_does_not_wait(void **state)
 	expect(fx, "f", false, now + 2 * SECOND, RATHER_NOT, "one");
 }
 
-static void
-a_changed_attribute_is_noticed(void **state)
+TEST(a_changed_attribute_is_noticed, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -165,8 +161,7 @@ a_changed_attribute_is_noticed(void **state)
 	expect(fx, "f", true, now + 6 * SECOND, BY_POOL, NULL);
 }
 
-static void
-a_too_long_or_empty_attribute_is_ignored(void **state)
+TEST(a_too_long_or_empty_attribute_is_ignored, setup_one_thread)
 {
 	char text[PW_ATTRIBUTE_MAX + 2];
 	struct fixture *fx = *state;
@@ -199,8 +194,7 @@ expect_directory(struct fixture *fx, uint64_t now, enum wait wait)
 	assert_has(&as, NULL);
 }
 
-static void
-directories_and_missing_names_need_no_wait(void **state)
+TEST(directories_and_missing_names_need_no_wait, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -216,8 +210,7 @@ directories_and_missing_names_need_no_wait(void **state)
 }
 
 /* The job was given out for others: it is done again, and all have the same file. */
-static void
-concurrent_opens_share_the_attribute(void **state)
+TEST(concurrent_opens_share_the_attribute, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct asked first, second;
@@ -242,8 +235,7 @@ concurrent_opens_share_the_attribute(void **state)
 	assert_has(&second, "one");
 }
 
-static void
-names_of_a_directory_have_their_attributes(void **state)
+TEST(names_of_a_directory_have_their_attributes, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	int dir = pw_root_fd(fx->fx_root);
@@ -259,24 +251,4 @@ names_of_a_directory_have_their_attributes(void **state)
 	assert_int_equal(pw_name_attribute(dir, "h", NAME, text, 8), -ENOENT);
 	assert_int_equal(symlinkat("/etc/passwd", dir, "l"), 0);
 	assert_int_equal(pw_name_attribute(dir, "l", NAME, text, 8), -EXDEV);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, setup_one_thread, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(an_open_with_the_attribute_waits_once),
-	    TEST(an_adopted_descriptor_has_the_attribute),
-	    TEST(an_open_without_the_attribute_does_not_wait),
-	    TEST(a_changed_attribute_is_noticed),
-	    TEST(a_too_long_or_empty_attribute_is_ignored),
-	    TEST(directories_and_missing_names_need_no_wait),
-	    TEST(concurrent_opens_share_the_attribute),
-	    TEST(names_of_a_directory_have_their_attributes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

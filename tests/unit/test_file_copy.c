@@ -31,8 +31,7 @@ copy_error(struct pw_file *file, off_t off, size_t len)
 	return error;
 }
 
-static void
-what_is_in_memory_is_copied(void **state)
+TEST(what_is_in_memory_is_copied)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -58,8 +57,7 @@ what_is_in_memory_is_copied(void **state)
 }
 
 /* What it says is in memory may be gone when it is read, and that would wait. */
-static void
-what_mincore_sees_is_not_copied(void **state)
+TEST(what_mincore_sees_is_not_copied)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -97,8 +95,7 @@ lost_end_is_not_copied(struct fixture *fx)
 }
 
 /* By RWF_NOWAIT alone, in pieces that were fetched once. */
-static void
-what_lost_its_end_is_not_copied(void **state)
+TEST(what_lost_its_end_is_not_copied)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT);
 	assert_true(holds_in_one_of(TRIES, lost_end_is_not_copied, *state));
@@ -123,8 +120,7 @@ overwrite(struct fixture *fx, const struct pw_file *file)
 	close(fd);
 }
 
-static void
-of_a_file_that_was_written_to_no_copy_is_good(void **state)
+TEST(of_a_file_that_was_written_to_no_copy_is_good)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -144,8 +140,7 @@ of_a_file_that_was_written_to_no_copy_is_good(void **state)
 }
 
 /* Nor is it brought in. */
-static void
-what_is_not_in_memory_is_not_copied(void **state)
+TEST(what_is_not_in_memory_is_not_copied)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -166,8 +161,7 @@ what_is_not_in_memory_is_not_copied(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_range_with_a_hole_is_not_copied(void **state)
+TEST(a_range_with_a_hole_is_not_copied)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -181,8 +175,7 @@ a_range_with_a_hole_is_not_copied(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-what_cannot_be_asked_is_not_copied(void **state)
+TEST(what_cannot_be_asked_is_not_copied)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -193,8 +186,7 @@ what_cannot_be_asked_is_not_copied(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_copy_beyond_the_end_says_that_the_file_is_shorter(void **state)
+TEST(a_copy_beyond_the_end_says_that_the_file_is_shorter)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -212,8 +204,7 @@ a_copy_beyond_the_end_says_that_the_file_is_shorter(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-pages_that_are_being_dropped_are_not_copied(void **state)
+TEST(pages_that_are_being_dropped_are_not_copied)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -233,22 +224,4 @@ pages_that_are_being_dropped_are_not_copied(void **state)
 	assert_true(drop_lock_enter_drop(lock));
 	drop_lock_leave(lock);
 	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(what_is_in_memory_is_copied),
-	    TEST(what_mincore_sees_is_not_copied),
-	    TEST(what_lost_its_end_is_not_copied),
-	    TEST(of_a_file_that_was_written_to_no_copy_is_good),
-	    TEST(what_is_not_in_memory_is_not_copied),
-	    TEST(a_range_with_a_hole_is_not_copied),
-	    TEST(what_cannot_be_asked_is_not_copied),
-	    TEST(a_copy_beyond_the_end_says_that_the_file_is_shorter),
-	    TEST(pages_that_are_being_dropped_are_not_copied),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

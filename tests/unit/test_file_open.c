@@ -62,8 +62,7 @@ shut(struct fixture *fx, struct latch *la)
 }
 
 /* The queue takes one job: the others, had they their own, would be refused. */
-static void
-opens_of_one_path_share_a_job(void **state)
+TEST(opens_of_one_path_share_a_job, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct asked as[8], other;
@@ -92,8 +91,7 @@ opens_of_one_path_share_a_job(void **state)
 	pw_file_unref(&as[0].as_open.op_file);
 }
 
-static void
-an_error_reaches_all_waiters(void **state)
+TEST(an_error_reaches_all_waiters, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct asked as[3];
@@ -112,8 +110,7 @@ an_error_reaches_all_waiters(void **state)
 	}
 }
 
-static void
-an_open_completes_from_drain_alone(void **state)
+TEST(an_open_completes_from_drain_alone)
 {
 	struct fixture *fx = *state;
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
@@ -130,8 +127,7 @@ an_open_completes_from_drain_alone(void **state)
 	pw_file_unref(&as.as_open.op_file);
 }
 
-static void
-by_the_pool_an_unchanged_file_stays_the_same_one(void **state)
+TEST(by_the_pool_an_unchanged_file_stays_the_same_one)
 {
 	struct fixture *fx = *state;
 	const struct pw_file *file;
@@ -150,8 +146,13 @@ by_the_pool_an_unchanged_file_stays_the_same_one(void **state)
 	await_closed(fd);
 }
 
-static void
-a_file_being_opened_is_not_evicted(void **state)
+static int
+setup_small_cache_one_thread(void **state)
+{
+	return setup_with(state, 1, 0, CACHE);
+}
+
+TEST(a_file_being_opened_is_not_evicted, setup_small_cache_one_thread)
 {
 	struct fixture *fx = *state;
 	struct asked as[2 * CACHE];
@@ -174,15 +175,8 @@ a_file_being_opened_is_not_evicted(void **state)
 	}
 }
 
-static int
-setup_small_cache_one_thread(void **state)
-{
-	return setup_with(state, 1, 0, CACHE);
-}
-
 /* A mount below the root hangs: what is on the root's own can be opened. */
-static void
-opens_on_another_mount_have_their_own_queue(void **state)
+TEST(opens_on_another_mount_have_their_own_queue, setup_small_cache_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
@@ -212,23 +206,4 @@ opens_on_another_mount_have_their_own_queue(void **state)
 	assert_int_equal(other.as_open.op_waiter.wt_error, 0);
 	pw_file_unref(&own.as_open.op_file);
 	pw_file_unref(&other.as_open.op_file);
-}
-
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(opens_of_one_path_share_a_job, setup_narrow),
-	    TEST(an_error_reaches_all_waiters, setup_narrow),
-	    TEST(an_open_completes_from_drain_alone, setup),
-	    TEST(by_the_pool_an_unchanged_file_stays_the_same_one, setup),
-	    TEST(opens_on_another_mount_have_their_own_queue,
-		setup_small_cache_one_thread),
-	    TEST(a_file_being_opened_is_not_evicted,
-		setup_small_cache_one_thread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,13 +49,11 @@ check_kind(struct fixture *fx, bool local)
 	pw_file_unref(&file);
 }
 
-static void
-open_file_is_compared_on_local_file_systems(void **state)
+TEST(open_file_is_compared_on_local_file_systems, NULL)
 {
 	struct os_fs fs;
 	void *fx;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(kinds); i++) {
 		type = kinds[i].fs_type;
 		fs = (struct os_fs){.fs_local = !kinds[i].fs_local};
@@ -69,13 +67,11 @@ open_file_is_compared_on_local_file_systems(void **state)
 }
 
 /* Also where RWF_NOWAIT works, as it does for the files of this test. */
-static void
-loop_never_opens_files_of_a_file_server(void **state)
+TEST(loop_never_opens_files_of_a_file_server, NULL)
 {
 	struct os_fs fs = {0};
 	int fd = open(".", O_RDONLY | O_DIRECTORY);
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(kinds); i++) {
 		type = kinds[i].fs_type;
 		if (kinds[i].fs_local)
@@ -84,15 +80,4 @@ loop_never_opens_files_of_a_file_server(void **state)
 		assert_int_equal(os_ask_means(fd, &fs), OS_ASK_FETCH);
 	}
 	close(fd);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(open_file_is_compared_on_local_file_systems),
-	    cmocka_unit_test(loop_never_opens_files_of_a_file_server),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

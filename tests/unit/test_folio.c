@@ -65,8 +65,7 @@ cold_file(struct fixture *fx)
 	return file;
 }
 
-static void
-a_whole_folio_is_fetched_and_no_more(void **state)
+TEST(a_whole_folio_is_fetched_and_no_more)
 {
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
@@ -80,8 +79,7 @@ a_whole_folio_is_fetched_and_no_more(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-the_last_part_of_a_file_counts_as_a_folio(void **state)
+TEST(the_last_part_of_a_file_counts_as_a_folio)
 {
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
@@ -93,8 +91,7 @@ the_last_part_of_a_file_counts_as_a_folio(void **state)
 }
 
 /* More would be read than was asked for. */
-static void
-a_part_of_a_folio_is_left_alone(void **state)
+TEST(a_part_of_a_folio_is_left_alone)
 {
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
@@ -113,8 +110,7 @@ a_part_of_a_folio_is_left_alone(void **state)
 }
 
 /* What follows its first page may be missing: the caller reads it. */
-static void
-a_read_in_flight_is_not_taken_for_complete(void **state)
+TEST(a_read_in_flight_is_not_taken_for_complete)
 {
 	struct pw_file *file = cold_file(*state);
 	char byte;
@@ -127,8 +123,7 @@ a_read_in_flight_is_not_taken_for_complete(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_file_that_has_shrunk_is_no_fault(void **state)
+TEST(a_file_that_has_shrunk_is_no_fault)
 {
 	struct pw_file *file = cold_file(*state);
 
@@ -141,8 +136,7 @@ a_file_that_has_shrunk_is_no_fault(void **state)
 }
 
 /* The mark of such a folio could not be removed later. */
-static void
-folio_with_a_long_readahead_is_read_only_if_it_is_locked(void **state)
+TEST(folio_with_a_long_readahead_is_read_only_if_it_is_locked)
 {
 	struct pw_file *file = cold_file(*state);
 
@@ -163,8 +157,7 @@ lock_folio(struct pw_file *file, off_t off, size_t len)
 	return fo;
 }
 
-static void
-mark_is_removed_only_if_that_reads_nothing(void **state)
+TEST(mark_is_removed_only_if_that_reads_nothing)
 {
 	struct pw_file *file = cold_file(*state);
 	struct os_folio first = lock_folio(file, 0, OS_FOLIO), second, third;
@@ -191,8 +184,7 @@ mark_is_removed_only_if_that_reads_nothing(void **state)
 }
 
 /* Reads the second folio where mlock2(2) is refused; the kernel keeps it until the pipe is closed. */
-static void
-folio_that_cannot_be_locked_is_held_by_a_pipe(void **state)
+TEST(folio_that_cannot_be_locked_is_held_by_a_pipe)
 {
 	struct pw_file *file = cold_file(*state);
 	int pagemap = os_pagemap_open(), before = count_fds();
@@ -222,8 +214,7 @@ folio_that_cannot_be_locked_is_held_by_a_pipe(void **state)
 }
 
 /* Its end belongs to several folios. */
-static void
-rest_of_a_file_is_not_held(void **state)
+TEST(rest_of_a_file_is_not_held)
 {
 	struct pw_file *file = cold_file(*state);
 	int pagemap = os_pagemap_open();
@@ -239,32 +230,9 @@ rest_of_a_file_is_not_held(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-an_unknown_device_has_none(void **state)
+TEST(an_unknown_device_has_none)
 {
 	size_t readahead;
 
-	(void)state;
 	assert_false(os_folios((dev_t)0xfff00fff, &readahead));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_whole_folio_is_fetched_and_no_more),
-	    TEST(the_last_part_of_a_file_counts_as_a_folio),
-	    TEST(a_part_of_a_folio_is_left_alone),
-	    TEST(a_read_in_flight_is_not_taken_for_complete),
-	    TEST(a_file_that_has_shrunk_is_no_fault),
-	    TEST(folio_with_a_long_readahead_is_read_only_if_it_is_locked),
-	    TEST(mark_is_removed_only_if_that_reads_nothing),
-	    TEST(folio_that_cannot_be_locked_is_held_by_a_pipe),
-	    TEST(rest_of_a_file_is_not_held),
-	    TEST(an_unknown_device_has_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

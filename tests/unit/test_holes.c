@@ -365,8 +365,7 @@ make_files(struct fixture *fx)
 }
 
 /* All in one, since files have to wait until they are settled. */
-static void
-holes_of_sparse_files(void **state)
+TEST(holes_of_sparse_files)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -401,15 +400,4 @@ holes_of_sparse_files(void **state)
 	pw_file_unref(&file);
 	file_without_holes_is_fetched_at_once(fx);
 	free(whole);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		holes_of_sparse_files, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,8 +104,7 @@ fetched(struct film *fm, bool index, enum pw_cache cache, off_t from, off_t to)
 	return resident(fm, WINDOW, SIZE);
 }
 
-static void
-the_index_is_fetched_with_the_first_window(void **state)
+TEST(the_index_is_fetched_with_the_first_window)
 {
 	struct film fm;
 
@@ -116,8 +115,7 @@ the_index_is_fetched_with_the_first_window(void **state)
 	end(&fm);
 }
 
-static void
-a_short_range_has_the_index_fetched_up_to_the_end(void **state)
+TEST(a_short_range_has_the_index_fetched_up_to_the_end)
 {
 	struct film fm;
 	off_t index = SIZE - 50; /* in the last page */
@@ -128,8 +126,7 @@ a_short_range_has_the_index_fetched_up_to_the_end(void **state)
 	end(&fm);
 }
 
-static void
-nothing_is_fetched_unless_asked_for(void **state)
+TEST(nothing_is_fetched_unless_asked_for)
 {
 	struct film fm;
 
@@ -138,8 +135,7 @@ nothing_is_fetched_unless_asked_for(void **state)
 	end(&fm);
 }
 
-static void
-another_format_has_no_index(void **state)
+TEST(another_format_has_no_index)
 {
 	struct film fm;
 
@@ -148,8 +144,7 @@ another_format_has_no_index(void **state)
 	end(&fm);
 }
 
-static void
-a_range_from_the_middle_does_not_look_for_it(void **state)
+TEST(a_range_from_the_middle_does_not_look_for_it)
 {
 	struct film fm;
 
@@ -173,8 +168,7 @@ is_copied(const struct film *fm, off_t off)
 }
 
 /* As direct reads into copies, or where there are none, by the page cache and for DROP_LATER. */
-static void
-the_index_of_a_file_that_is_not_kept_goes(void **state)
+TEST(the_index_of_a_file_that_is_not_kept_goes)
 {
 	struct film fm;
 
@@ -192,8 +186,7 @@ the_index_of_a_file_that_is_not_kept_goes(void **state)
 	end(&fm);
 }
 
-static void
-a_transmission_may_end_before(void **state)
+TEST(a_transmission_may_end_before, setup_one_thread)
 {
 	struct latch la;
 	struct film fm;
@@ -258,8 +251,7 @@ find_behind(struct film *fm, struct fixture *fx, struct other *ot)
 	assert_true(ot->ot_ran);
 }
 
-static void
-next_windows_of_others_come_later(void **state)
+TEST(next_windows_of_others_come_later, setup_one_thread)
 {
 	struct other ot;
 	struct film fm;
@@ -269,8 +261,7 @@ next_windows_of_others_come_later(void **state)
 	end(&fm);
 }
 
-static void
-a_full_queue_refuses_it_without_a_count(void **state)
+TEST(a_full_queue_refuses_it_without_a_count, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct other ot;
@@ -280,28 +271,4 @@ a_full_queue_refuses_it_without_a_count(void **state)
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 0);
 	assert_int_equal(resident(&fm, INDEX, FAR), 0);
 	end(&fm);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(the_index_is_fetched_with_the_first_window),
-	    TEST(a_short_range_has_the_index_fetched_up_to_the_end),
-	    TEST(nothing_is_fetched_unless_asked_for),
-	    TEST(another_format_has_no_index),
-	    TEST(a_range_from_the_middle_does_not_look_for_it),
-	    TEST(the_index_of_a_file_that_is_not_kept_goes),
-	    cmocka_unit_test_setup_teardown(
-		a_transmission_may_end_before, setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		next_windows_of_others_come_later, setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_full_queue_refuses_it_without_a_count, setup_narrow,
-		teardown),
-	};
-
-	return cmocka_run_group_tests_name("index_ahead", tests, NULL, NULL);
 }

@@ -76,8 +76,7 @@ send_cold(struct fixture *fx, struct pw_file *file)
 	wire_close(&wr);
 }
 
-static void
-each_mark_is_removed_once_without_a_residency_check(void **state)
+TEST(each_mark_is_removed_once_without_a_residency_check)
 {
 	struct pw_file *file = marked_file(*state);
 	size_t i;
@@ -93,16 +92,4 @@ each_mark_is_removed_once_without_a_residency_check(void **state)
 		assert_int_equal(unmarked[i], 1);
 	assert_int_equal(asked, 0);
 	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		each_mark_is_removed_once_without_a_residency_check, setup,
-		teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

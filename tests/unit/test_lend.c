@@ -4,8 +4,7 @@
 #include "lend_fixture.h"
 #include "xfer_fixture.h"
 
-static void
-memory_is_lent_by_windows(void **state)
+TEST(memory_is_lent_by_windows)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -29,8 +28,7 @@ memory_is_lent_by_windows(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-all_that_need_a_window_share_one_copy(void **state)
+TEST(all_that_need_a_window_share_one_copy, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -62,8 +60,7 @@ all_that_need_a_window_share_one_copy(void **state)
 }
 
 /* A mapping of the same bytes is no copy, and must not keep one from being made. */
-static void
-a_copy_is_made_beside_a_mapping(void **state)
+TEST(a_copy_is_made_beside_a_mapping)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -93,8 +90,7 @@ a_copy_is_made_beside_a_mapping(void **state)
 }
 
 /* A direct fetch of a file that was just written falls back to the page cache. */
-static void
-a_fetch_that_makes_no_copy_is_repeated(void **state)
+TEST(a_fetch_that_makes_no_copy_is_repeated, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -118,8 +114,7 @@ a_fetch_that_makes_no_copy_is_repeated(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_copy_never_changes_and_is_of_one_version(void **state)
+TEST(a_copy_never_changes_and_is_of_one_version, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -150,8 +145,7 @@ a_copy_never_changes_and_is_of_one_version(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_transmission_uses_the_copy(void **state)
+TEST(a_transmission_uses_the_copy)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = cold_file(fx);
@@ -175,8 +169,7 @@ a_transmission_uses_the_copy(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_fetch_waits_for_the_budget(void **state)
+TEST(a_fetch_waits_for_the_budget)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -199,8 +192,7 @@ a_fetch_waits_for_the_budget(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_full_queue_refuses_what_has_not_begun(void **state)
+TEST(a_full_queue_refuses_what_has_not_begun, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -225,8 +217,7 @@ a_full_queue_refuses_what_has_not_begun(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_fetch_that_cannot_be_is_refused(void **state)
+TEST(a_fetch_that_cannot_be_is_refused)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE),
@@ -253,8 +244,7 @@ a_fetch_that_cannot_be_is_refused(void **state)
 }
 
 /* The residency of a file of a network file system is unknown; a copy can be had. */
-static void
-a_file_that_cannot_be_checked_is_copied(void **state)
+TEST(a_file_that_cannot_be_checked_is_copied)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -270,37 +260,4 @@ a_file_that_cannot_be_checked_is_copied(void **state)
 	assert_int_equal(
 	    fetch(fx, &fe, file, WINDOW, 10, PW_FETCH_MEMORY), -ESTALE);
 	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		memory_is_lent_by_windows, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		all_that_need_a_window_share_one_copy, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_copy_is_made_beside_a_mapping, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_fetch_that_makes_no_copy_is_repeated, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_copy_never_changes_and_is_of_one_version, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_transmission_uses_the_copy, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_fetch_waits_for_the_budget, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_full_queue_refuses_what_has_not_begun, setup_narrow,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_fetch_that_cannot_be_is_refused, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_file_that_cannot_be_checked_is_copied, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,7 @@
  */
 #include "lend_fixture.h"
 
-static void
-pages_are_resident_afterwards(void **state)
+TEST(pages_are_resident_afterwards)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = cold_file(fx);
@@ -45,8 +44,7 @@ __wrap_os_folios(dev_t dev, size_t *readahead)
 	return folios;
 }
 
-static void
-whole_windows_are_locked(void **state)
+TEST(whole_windows_are_locked)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -78,8 +76,7 @@ whole_windows_are_locked(void **state)
 }
 
 /* A pin of a part of the range is of no use, and is released. */
-static void
-a_pin_that_ends_too_early_is_not_lent(void **state)
+TEST(a_pin_that_ends_too_early_is_not_lent)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -102,8 +99,7 @@ a_pin_that_ends_too_early_is_not_lent(void **state)
 }
 
 /* So its blocks are known to be in memory, as to a file of another owner they must be. */
-static void
-a_mapping_that_ends_too_early_is_not_lent(void **state)
+TEST(a_mapping_that_ends_too_early_is_not_lent)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -129,8 +125,7 @@ a_mapping_that_ends_too_early_is_not_lent(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-fetched_pages_of_another_owner_are_found_resident(void **state)
+TEST(fetched_pages_of_another_owner_are_found_resident)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = cold_file(fx);
@@ -143,8 +138,7 @@ fetched_pages_of_another_owner_are_found_resident(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-without_pins_pages_are_lent_unlocked_and_no_memory(void **state)
+TEST(without_pins_pages_are_lent_unlocked_and_no_memory)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = cold_file(fx);
@@ -163,8 +157,7 @@ without_pins_pages_are_lent_unlocked_and_no_memory(void **state)
 }
 
 /* With one thread the two drops cannot get in each other's way. */
-static void
-pages_that_were_fetched_are_dropped(void **state)
+TEST(pages_that_were_fetched_are_dropped, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = cold_file(fx);
@@ -196,8 +189,7 @@ pages_that_were_fetched_are_dropped(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-residency_is_asked_without_a_read(void **state)
+TEST(residency_is_asked_without_a_read)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = cold_file(fx);
@@ -219,31 +211,4 @@ residency_is_asked_without_a_read(void **state)
 	assert_int_equal(pw_resident(file, 0, 128 * KIB), 0);
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
 	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		pages_are_resident_afterwards, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		whole_windows_are_locked, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_pin_that_ends_too_early_is_not_lent, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_mapping_that_ends_too_early_is_not_lent, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		fetched_pages_of_another_owner_are_found_resident, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		without_pins_pages_are_lent_unlocked_and_no_memory, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(pages_that_were_fetched_are_dropped,
-		setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		residency_is_asked_without_a_read, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

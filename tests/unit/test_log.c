@@ -2,33 +2,22 @@
  * The rules of server/log/log.h: a line cannot be forged, each kind of line has its
  * file, and the writer thread is there when it is needed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <regex.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "log_fixture.h"
 #include "server/log/format.h"
 
 #define IDLE_US 1300000 /* after that the writer blocks */
 
-static void
-combined_format_with_bytes_duration_and_wait(void **state)
+TEST(combined_format_with_bytes_duration_and_wait)
 {
 	struct fixture *fx = *state;
 	struct log *lg = new_log(fx, fx->fx_log, 1);
@@ -64,8 +53,7 @@ expect_byte(unsigned c, char out[8])
 		snprintf(out, 8, "%c", (int)c);
 }
 
-static void
-no_byte_in_a_field_can_forge_a_line(void **state)
+TEST(no_byte_in_a_field_can_forge_a_line)
 {
 	struct fixture *fx = *state;
 	struct log *lg = new_log(fx, fx->fx_log, 1);
@@ -95,8 +83,7 @@ no_byte_in_a_field_can_forge_a_line(void **state)
 	free(text);
 }
 
-static void
-without_a_path_there_is_no_access_log(void **state)
+TEST(without_a_path_there_is_no_access_log)
 {
 	struct fixture *fx = *state;
 	struct log *lg = new_log(fx, NULL, 1);
@@ -109,8 +96,7 @@ without_a_path_there_is_no_access_log(void **state)
 	assert_file(fx->fx_err, "");
 }
 
-static void
-a_path_that_cannot_be_opened_is_an_error(void **state)
+TEST(a_path_that_cannot_be_opened_is_an_error)
 {
 	struct fixture *fx = *state;
 	struct log *lg = NULL;
@@ -125,8 +111,7 @@ a_path_that_cannot_be_opened_is_an_error(void **state)
 	assert_null(lg);
 }
 
-static void
-an_existing_log_is_appended_to(void **state)
+TEST(an_existing_log_is_appended_to)
 {
 	struct fixture *fx = *state;
 	int fd = open_capture(fx->fx_log);
@@ -141,8 +126,7 @@ an_existing_log_is_appended_to(void **state)
 	assert_true(contains(fx->fx_log, "before\n0.0.0.0"));
 }
 
-static void
-a_new_log_is_not_world_readable(void **state)
+TEST(a_new_log_is_not_world_readable)
 {
 	struct fixture *fx = *state;
 	mode_t mask = umask(0);
@@ -155,8 +139,7 @@ a_new_log_is_not_world_readable(void **state)
 	assert_int_equal(st.st_mode & 0777, 0640);
 }
 
-static void
-notices_go_to_stdout_and_errors_to_stderr(void **state)
+TEST(notices_go_to_stdout_and_errors_to_stderr)
 {
 	struct fixture *fx = *state;
 	struct log *lg = new_log(fx, fx->fx_log, 2);
@@ -171,8 +154,7 @@ notices_go_to_stdout_and_errors_to_stderr(void **state)
 	assert_file(fx->fx_log, "");
 }
 
-static void
-notices_go_to_stderr_while_the_access_log_is_stdout(void **state)
+TEST(notices_go_to_stderr_while_the_access_log_is_stdout)
 {
 	struct fixture *fx = *state;
 	struct log *lg = new_log(fx, "-", 1);
@@ -185,8 +167,7 @@ notices_go_to_stderr_while_the_access_log_is_stdout(void **state)
 	assert_false(contains(fx->fx_out, "pagewise"));
 }
 
-static void
-a_message_is_one_printable_line(void **state)
+TEST(a_message_is_one_printable_line)
 {
 	struct fixture *fx = *state;
 	struct log *lg = new_log(fx, NULL, 1);
@@ -206,8 +187,7 @@ a_message_is_one_printable_line(void **state)
 	free(big);
 }
 
-static void
-messages_without_a_writer_are_written_at_once(void **state)
+TEST(messages_without_a_writer_are_written_at_once)
 {
 	struct fixture *fx = *state;
 	int out = open_capture(fx->fx_out), err = open_capture(fx->fx_err);
@@ -226,8 +206,7 @@ messages_without_a_writer_are_written_at_once(void **state)
 	    fx->fx_err, "pagewise: warning: a warning\npagewise: an error\n");
 }
 
-static void
-a_record_wakes_an_idle_writer(void **state)
+TEST(a_record_wakes_an_idle_writer)
 {
 	struct fixture *fx = *state;
 	struct log *lg = new_log(fx, fx->fx_log, 2);
@@ -251,8 +230,7 @@ send_as_b(void *arg)
 	return NULL;
 }
 
-static void
-each_workers_order_is_kept(void **state)
+TEST(each_workers_order_is_kept)
 {
 	struct fixture *fx = *state;
 	struct log *lg = new_log(fx, fx->fx_log, 2);
@@ -290,8 +268,7 @@ write(int fd, const void *buf, size_t len)
 	return syscall(SYS_write, fd, buf, len);
 }
 
-static void
-shutdown_does_not_wait_for_a_hung_disk(void **state)
+TEST(shutdown_does_not_wait_for_a_hung_disk)
 {
 	struct fixture *fx = *state;
 	static struct log *left; /* still used by the thread, so not lost */
@@ -323,28 +300,11 @@ shutdown_does_not_wait_for_a_hung_disk(void **state)
 }
 
 int
-main(void)
+setup_all(void **state)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-	    T(combined_format_with_bytes_duration_and_wait),
-	    T(no_byte_in_a_field_can_forge_a_line),
-	    T(without_a_path_there_is_no_access_log),
-	    T(a_path_that_cannot_be_opened_is_an_error),
-	    T(an_existing_log_is_appended_to),
-	    T(a_new_log_is_not_world_readable),
-	    T(notices_go_to_stdout_and_errors_to_stderr),
-	    T(notices_go_to_stderr_while_the_access_log_is_stdout),
-	    T(a_message_is_one_printable_line),
-	    T(messages_without_a_writer_are_written_at_once),
-	    T(a_record_wakes_an_idle_writer),
-	    T(each_workers_order_is_kept),
-	    T(shutdown_does_not_wait_for_a_hung_disk),
-	};
-#undef T
-
+	(void)state;
 	signal(SIGPIPE, SIG_IGN);
 	use_zone("UTC0");
 	alarm(120); /* whoever blocks after all is ended */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

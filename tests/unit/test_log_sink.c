@@ -2,25 +2,15 @@
  * Files that are full, slow or gone: no worker waits, and what was sent is
  * either written, whole and in order, or counted as lost.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "log_fixture.h"
 
@@ -78,8 +68,7 @@ await_full(const char *path)
 	close(fd);
 }
 
-static void
-a_stuck_log_blocks_no_worker_and_losses_are_reported(void **state)
+TEST(a_stuck_log_blocks_no_worker_and_losses_are_reported)
 {
 	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
@@ -100,8 +89,7 @@ a_stuck_log_blocks_no_worker_and_losses_are_reported(void **state)
 	free(text);
 }
 
-static void
-a_stuck_log_holds_back_no_message(void **state)
+TEST(a_stuck_log_holds_back_no_message)
 {
 	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
@@ -115,8 +103,7 @@ a_stuck_log_holds_back_no_message(void **state)
 	free(destroy_and_read(&lg, fd));
 }
 
-static void
-a_stuck_log_does_not_delay_the_shutdown(void **state)
+TEST(a_stuck_log_does_not_delay_the_shutdown)
 {
 	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
@@ -136,8 +123,7 @@ a_stuck_log_does_not_delay_the_shutdown(void **state)
 }
 
 /* As during a reload, when two processes have it. */
-static void
-lines_of_two_logs_stay_whole_in_a_pipe(void **state)
+TEST(lines_of_two_logs_stay_whole_in_a_pipe)
 {
 	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
@@ -165,8 +151,7 @@ lines_of_two_logs_stay_whole_in_a_pipe(void **state)
 	free(rdr.rdr_text);
 }
 
-static void
-every_worker_has_its_turn_at_a_slow_log(void **state)
+TEST(every_worker_has_its_turn_at_a_slow_log)
 {
 	struct fixture *fx = *state;
 	int round, fd = new_fifo(fx->fx_log);
@@ -191,8 +176,7 @@ every_worker_has_its_turn_at_a_slow_log(void **state)
 	free(destroy_and_read(&lg, fd));
 }
 
-static void
-a_reader_that_went_away_is_reported(void **state)
+TEST(a_reader_that_went_away_is_reported)
 {
 	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
@@ -208,8 +192,7 @@ a_reader_that_went_away_is_reported(void **state)
 	assert_true(contains(fx->fx_err, message));
 }
 
-static void
-a_full_disk_is_reported_with_path_and_cause(void **state)
+TEST(a_full_disk_is_reported_with_path_and_cause)
 {
 	struct fixture *fx = *state;
 	struct log *lg = new_log(fx, "/dev/full", 1);
@@ -253,8 +236,7 @@ outgrow(struct fixture *fx, struct log *lg, const char *path, bool cut)
 	return tl.tl_other;
 }
 
-static void
-half_a_line_on_a_full_disk_is_removed(void **state)
+TEST(half_a_line_on_a_full_disk_is_removed)
 {
 	struct fixture *fx = *state;
 	struct log *lg = new_log(fx, fx->fx_log, 1);
@@ -263,8 +245,7 @@ half_a_line_on_a_full_disk_is_removed(void **state)
 }
 
 /* The standard output is somebody else's file. */
-static void
-after_a_torn_line_the_next_one_stands_alone(void **state)
+TEST(after_a_torn_line_the_next_one_stands_alone)
 {
 	struct fixture *fx = *state;
 	struct log *lg = new_log(fx, "-", 1);
@@ -306,8 +287,7 @@ assert_lost_and_next(
 	free(text);
 }
 
-static void
-the_rest_of_a_line_is_lost_with_its_begin(void **state)
+TEST(the_rest_of_a_line_is_lost_with_its_begin)
 {
 	struct sink sk;
 	struct ring *rg = begin_a_line(*state, &sk);
@@ -316,8 +296,7 @@ the_rest_of_a_line_is_lost_with_its_begin(void **state)
 }
 
 /* As the old server process may during a reload. */
-static void
-lines_of_another_process_are_not_truncated(void **state)
+TEST(lines_of_another_process_are_not_truncated)
 {
 	struct fixture *fx = *state;
 	struct sink sk;
@@ -330,8 +309,7 @@ lines_of_another_process_are_not_truncated(void **state)
 }
 
 /* As logrotate does with copytruncate. */
-static void
-an_emptied_log_is_not_truncated(void **state)
+TEST(an_emptied_log_is_not_truncated)
 {
 	struct fixture *fx = *state;
 	struct sink sk;
@@ -367,8 +345,7 @@ stuck_stdout(struct fixture *fx, const int fds[2], uid_t uid)
 	free(text);
 }
 
-static void
-a_stuck_pipe_as_stdout_blocks_no_worker(void **state)
+TEST(a_stuck_pipe_as_stdout_blocks_no_worker)
 {
 	int fds[2];
 
@@ -377,8 +354,7 @@ a_stuck_pipe_as_stdout_blocks_no_worker(void **state)
 }
 
 /* As in a container that runs as an ordinary user: cannot be opened anew. */
-static void
-a_stuck_pipe_of_another_user_blocks_no_worker(void **state)
+TEST(a_stuck_pipe_of_another_user_blocks_no_worker)
 {
 	struct fixture *fx = *state;
 	int fds[2];
@@ -393,8 +369,7 @@ a_stuck_pipe_of_another_user_blocks_no_worker(void **state)
 	stuck_stdout(fx, fds, 65534);
 }
 
-static void
-a_stuck_socket_as_stdout_blocks_no_worker(void **state)
+TEST(a_stuck_socket_as_stdout_blocks_no_worker)
 {
 	int fds[2];
 
@@ -406,13 +381,11 @@ a_stuck_socket_as_stdout_blocks_no_worker(void **state)
  * A server process closes descriptors that programs inherit.  FreeBSD has /dev/fd/N for the standard
  * files only.
  */
-static void
-a_descriptor_that_is_opened_again_is_closed_on_exec(void **state)
+TEST(a_descriptor_that_is_opened_again_is_closed_on_exec)
 {
 	struct sink sk[2] = {{.sk_fd = -1}, {.sk_fd = -1}};
 	int fds[2], flags[2], old = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(dup2(fds[1], STDERR_FILENO), STDERR_FILENO);
 	if (sink_open_fd(&sk[0], "stderr", STDERR_FILENO) == 0)
@@ -429,33 +402,13 @@ a_descriptor_that_is_opened_again_is_closed_on_exec(void **state)
 }
 
 int
-main(void)
+setup_all(void **state)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-	    T(a_stuck_log_blocks_no_worker_and_losses_are_reported),
-	    T(a_stuck_log_holds_back_no_message),
-	    T(a_stuck_log_does_not_delay_the_shutdown),
-	    T(lines_of_two_logs_stay_whole_in_a_pipe),
-	    T(every_worker_has_its_turn_at_a_slow_log),
-	    T(a_reader_that_went_away_is_reported),
-	    T(a_full_disk_is_reported_with_path_and_cause),
-	    T(half_a_line_on_a_full_disk_is_removed),
-	    T(after_a_torn_line_the_next_one_stands_alone),
-	    T(the_rest_of_a_line_is_lost_with_its_begin),
-	    T(lines_of_another_process_are_not_truncated),
-	    T(an_emptied_log_is_not_truncated),
-	    T(a_stuck_pipe_as_stdout_blocks_no_worker),
-	    T(a_stuck_pipe_of_another_user_blocks_no_worker),
-	    T(a_stuck_socket_as_stdout_blocks_no_worker),
-	    T(a_descriptor_that_is_opened_again_is_closed_on_exec),
-	};
-#undef T
-
+	(void)state;
 	/* As the master has it: FreeBSD sends SIGXFSZ to the process. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	use_zone("UTC0");
 	alarm(120); /* whoever blocks after all is ended */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

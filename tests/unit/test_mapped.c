@@ -108,8 +108,7 @@ send_all(struct fixture *fx, struct pw_file *file)
 	send_from(fx, file, 0);
 }
 
-static void
-pins_are_sent_by_vmsplice(void **state)
+TEST(pins_are_sent_by_vmsplice)
 {
 	struct pw_file *file = pinned_file(*state, false);
 
@@ -118,8 +117,7 @@ pins_are_sent_by_vmsplice(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-pins_are_sent_although_vmsplice_is_refused(void **state)
+TEST(pins_are_sent_although_vmsplice_is_refused)
 {
 	struct pw_file *file = pinned_file(*state, false);
 
@@ -129,8 +127,7 @@ pins_are_sent_although_vmsplice_is_refused(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-marked_pins_are_sent_although_vmsplice_is_refused(void **state)
+TEST(marked_pins_are_sent_although_vmsplice_is_refused)
 {
 	struct pw_file *file = pinned_file(*state, true);
 
@@ -140,8 +137,7 @@ marked_pins_are_sent_although_vmsplice_is_refused(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-pins_are_sent_although_splice_is_refused(void **state)
+TEST(pins_are_sent_although_splice_is_refused)
 {
 	struct pw_file *file = pinned_file(*state, false);
 	int before = count_fds();
@@ -167,31 +163,12 @@ send_while_end_is_written(struct fixture *fx, bool marked)
 	pw_file_unref(&file);
 }
 
-static void
-end_is_read_before_the_file_is_checked(void **state)
+TEST(end_is_read_before_the_file_is_checked)
 {
 	send_while_end_is_written(*state, false);
 }
 
-static void
-end_of_marked_pins_is_read_before_the_file_is_checked(void **state)
+TEST(end_of_marked_pins_is_read_before_the_file_is_checked)
 {
 	send_while_end_is_written(*state, true);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(pins_are_sent_by_vmsplice),
-	    TEST(pins_are_sent_although_vmsplice_is_refused),
-	    TEST(marked_pins_are_sent_although_vmsplice_is_refused),
-	    TEST(pins_are_sent_although_splice_is_refused),
-	    TEST(end_is_read_before_the_file_is_checked),
-	    TEST(end_of_marked_pins_is_read_before_the_file_is_checked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,8 +143,7 @@ rest(struct fixture *fx)
 	pw_loop_rest(fx->fx_loop, clock_now());
 }
 
-static void
-each_sleep_is_counted_with_the_call_that_it_was_in(void **state)
+TEST(each_sleep_is_counted_with_the_call_that_it_was_in)
 {
 	struct fixture *fx = *state;
 	struct pw_sleep sl;
@@ -167,8 +166,7 @@ each_sleep_is_counted_with_the_call_that_it_was_in(void **state)
 	assert_int_equal(slept_at_all(fx), 3);
 }
 
-static void
-work_after_a_call_is_not_counted_as_its_sleep(void **state)
+TEST(work_after_a_call_is_not_counted_as_its_sleep)
 {
 	struct fixture *fx = *state;
 	struct alarm al;
@@ -184,8 +182,7 @@ work_after_a_call_is_not_counted_as_its_sleep(void **state)
 	assert_int_equal(slept_at_all(fx), 1);
 }
 
-static void
-waiting_for_events_does_not_count(void **state)
+TEST(waiting_for_events_does_not_count)
 {
 	struct fixture *fx = *state;
 	struct alarm al;
@@ -209,8 +206,7 @@ waiting_for_events_does_not_count(void **state)
 	assert_int_equal(slept_at_all(fx), 0);
 }
 
-static void
-other_threads_may_sleep(void **state)
+TEST(other_threads_may_sleep)
 {
 	struct fixture *fx = *state;
 	struct alarm al;
@@ -223,8 +219,7 @@ other_threads_may_sleep(void **state)
 	assert_int_equal(slept_at_all(fx), 0);
 }
 
-static void
-a_call_that_computes_does_not_count(void **state)
+TEST(a_call_that_computes_does_not_count)
 {
 	struct fixture *fx = *state;
 
@@ -257,8 +252,7 @@ hog(void *arg)
 }
 
 /* The other thread computes on the only processor that the two have. */
-static void
-a_thread_whose_processor_is_taken_away_does_not_count(void **state)
+TEST(a_thread_whose_processor_is_taken_away_does_not_count)
 {
 	struct fixture *fx = *state;
 	atomic_bool end = false;
@@ -281,8 +275,7 @@ a_thread_whose_processor_is_taken_away_does_not_count(void **state)
 	assert_int_equal(slept_at_all(fx), 0);
 }
 
-static void
-a_lock_held_by_another_thread_is_named(void **state)
+TEST(a_lock_held_by_another_thread_is_named)
 {
 	struct fixture *fx = *state;
 	struct alarm al;
@@ -299,8 +292,7 @@ a_lock_held_by_another_thread_is_named(void **state)
 	assert_int_equal(slept_at_all(fx), 1);
 }
 
-static void
-short_wait_for_a_lock_is_not_blamed_on_what_computes_afterwards(void **state)
+TEST(short_wait_for_a_lock_is_not_blamed_on_what_computes_afterwards)
 {
 	struct fixture *fx = *state;
 	struct alarm al;
@@ -319,8 +311,7 @@ short_wait_for_a_lock_is_not_blamed_on_what_computes_afterwards(void **state)
 	assert_int_equal(slept(fx, "sendfile").sl_times, 0);
 }
 
-static void
-a_free_lock_does_not_change_the_call(void **state)
+TEST(a_free_lock_does_not_change_the_call)
 {
 	struct fixture *fx = *state;
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -381,8 +372,7 @@ faults_elsewhere(struct fixture *fx)
 	return faults(fx, false);
 }
 
-static void
-a_page_fault_that_reads_the_disk_is_named(void **state)
+TEST(a_page_fault_that_reads_the_disk_is_named)
 {
 	struct fixture *fx = *state;
 
@@ -393,8 +383,7 @@ a_page_fault_that_reads_the_disk_is_named(void **state)
 	assert_int_equal(slept(fx, "sendfile").sl_times, 0);
 }
 
-static void
-a_page_fault_in_a_turn_without_a_call_is_named(void **state)
+TEST(a_page_fault_in_a_turn_without_a_call_is_named)
 {
 	struct fixture *fx = *state;
 
@@ -405,8 +394,7 @@ a_page_fault_in_a_turn_without_a_call_is_named(void **state)
 }
 
 /* What the loop's functions call is named: a sleep of sendfile(2) is not lost. */
-static void
-calls_of_the_library_are_named(void **state)
+TEST(calls_of_the_library_are_named)
 {
 	struct fixture *fx = *state;
 	char byte;
@@ -428,28 +416,4 @@ calls_of_the_library_are_named(void **state)
 	os_splice_in(-1, -1, 0, 1, &n);
 	assert_int_equal(meter_mine->mt_call, METER_SPLICE);
 	rest(fx);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(each_sleep_is_counted_with_the_call_that_it_was_in),
-	    TEST(work_after_a_call_is_not_counted_as_its_sleep),
-	    TEST(waiting_for_events_does_not_count),
-	    TEST(other_threads_may_sleep),
-	    TEST(a_call_that_computes_does_not_count),
-	    TEST(a_thread_whose_processor_is_taken_away_does_not_count),
-	    TEST(a_lock_held_by_another_thread_is_named),
-	    TEST(
-		short_wait_for_a_lock_is_not_blamed_on_what_computes_afterwards),
-	    TEST(a_free_lock_does_not_change_the_call),
-	    TEST(a_page_fault_that_reads_the_disk_is_named),
-	    TEST(a_page_fault_in_a_turn_without_a_call_is_named),
-	    TEST(calls_of_the_library_are_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,8 +88,7 @@ unpin_while_pending(struct fixture *fx)
 		pw_unpin(&ft);
 }
 
-static void
-misuse_that_would_corrupt_memory_aborts_with_a_message(void **state)
+TEST(misuse_that_would_corrupt_memory_aborts_with_a_message)
 {
 	assert_ends(begin_without_a_function, *state,
 	    "libpagewise: pw_wait_begin: wt_done is not set: set it before "
@@ -107,8 +106,7 @@ misuse_that_would_corrupt_memory_aborts_with_a_message(void **state)
 	    "libpagewise: pw_unpin: the fetch is pending: wait for wt_done\n");
 }
 
-static void
-a_pool_with_a_loop_stays(void **state)
+TEST(a_pool_with_a_loop_stays)
 {
 	struct fixture *fx = *state;
 	struct pw_pool *pool = fx->fx_pool;
@@ -126,8 +124,7 @@ destroy_its_loop(struct pw_waiter *w)
 	w->wt_error = pw_loop_destroy(&lp);
 }
 
-static void
-a_loop_with_waits_or_being_drained_stays(void **state)
+TEST(a_loop_with_waits_or_being_drained_stays)
 {
 	struct fixture *fx = *state;
 	struct pw_loop *lp = fx->fx_loop;
@@ -149,8 +146,7 @@ no_work(struct pw_task *tk)
 	return 0;
 }
 
-static void
-a_wait_without_a_callback_is_refused(void **state)
+TEST(a_wait_without_a_callback_is_refused)
 {
 	struct fixture *fx = *state;
 	struct pw_task no_done = {.tk_work = no_work},
@@ -167,8 +163,7 @@ a_wait_without_a_callback_is_refused(void **state)
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
 }
 
-static void
-an_open_that_does_not_wait_cannot_be_cancelled(void **state)
+TEST(an_open_that_does_not_wait_cannot_be_cancelled)
 {
 	struct fixture *fx = *state;
 	struct pw_open op = {.op_waiter.wt_done = nothing_done};
@@ -184,8 +179,7 @@ an_open_that_does_not_wait_cannot_be_cancelled(void **state)
 	pw_file_unref(&op.op_file);
 }
 
-static void
-unknown_flags_of_a_root_are_refused(void **state)
+TEST(unknown_flags_of_a_root_are_refused)
 {
 	struct fixture *fx = *state;
 	struct pw_root *rt = NULL;
@@ -211,8 +205,7 @@ assert_refused(struct pw_send *s)
 	pw_send_finish(s);
 }
 
-static void
-an_invalid_transmission_is_refused(void **state)
+TEST(an_invalid_transmission_is_refused)
 {
 	static const struct pw_sink_ops nothing;
 	struct pw_sink sink = {&nothing};
@@ -246,8 +239,7 @@ an_invalid_transmission_is_refused(void **state)
 	wire_close(&wr);
 }
 
-static void
-a_step_or_start_while_pending_is_refused_and_the_completion_comes(void **state)
+TEST(a_step_or_start_while_pending_is_refused_and_the_completion_comes)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -277,24 +269,4 @@ a_step_or_start_while_pending_is_refused_and_the_completion_comes(void **state)
 	pw_send_finish(&xf.xf_send);
 	pw_file_unref(&file);
 	wire_close(&wr);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(misuse_that_would_corrupt_memory_aborts_with_a_message),
-	    TEST(a_pool_with_a_loop_stays),
-	    TEST(a_loop_with_waits_or_being_drained_stays),
-	    TEST(a_wait_without_a_callback_is_refused),
-	    TEST(an_open_that_does_not_wait_cannot_be_cancelled),
-	    TEST(unknown_flags_of_a_root_are_refused),
-	    TEST(an_invalid_transmission_is_refused),
-	    TEST(
-		a_step_or_start_while_pending_is_refused_and_the_completion_comes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

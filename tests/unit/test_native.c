@@ -53,8 +53,7 @@ static const struct row rows[] = {
 	0, 1},
 };
 
-static void
-each_result_has_its_consequence(void **state)
+TEST(each_result_has_its_consequence)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -110,8 +109,7 @@ random_script(size_t len)
 	return error;
 }
 
-static void
-each_byte_is_sent_once_and_in_order(void **state)
+TEST(each_byte_is_sent_once_and_in_order)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -150,8 +148,7 @@ each_byte_is_sent_once_and_in_order(void **state)
 
 /* -------------------------------------------------------------------- hints */
 
-static void
-hints_of_the_location_are_flags_of_the_call(void **state)
+TEST(hints_of_the_location_are_flags_of_the_call)
 {
 	static const struct {
 		uint64_t readahead;
@@ -195,8 +192,7 @@ hints_of_the_location_are_flags_of_the_call(void **state)
 }
 
 /* Others have their turn after each share. */
-static void
-a_call_is_for_a_share(void **state)
+TEST(a_call_is_for_a_share)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)4 << 20);
@@ -213,12 +209,10 @@ a_call_is_for_a_share(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-peers_differ(void **state)
+TEST(peers_differ, NULL)
 {
 	uint64_t one = os_peer(STDIN_FILENO);
 
-	(void)state;
 	assert_true(one != 0);
 	assert_true(os_peer(STDIN_FILENO) == one);
 	connection++;
@@ -230,8 +224,7 @@ peers_differ(void **state)
 }
 
 /* Of a file system whose pages the kernel waits for: the pool sends it. */
-static void
-other_files_are_sent_by_the_pool(void **state)
+TEST(other_files_are_sent_by_the_pool)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -252,12 +245,10 @@ other_files_are_sent_by_the_pool(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_kernel_before_11_does_not_have_it(void **state)
+TEST(a_kernel_before_11_does_not_have_it, NULL)
 {
 	const char *why;
 
-	(void)state;
 	assert_int_equal(pw_send_probe(pw_send_path("native"), &why), 0);
 	assert_ptr_equal(pw_send_default(), pw_send_path("native"));
 	osreldate = 1003000;
@@ -265,25 +256,4 @@ a_kernel_before_11_does_not_have_it(void **state)
 	assert_non_null(strstr(why, "FreeBSD 11"));
 	assert_ptr_equal(pw_send_default(), pw_send_path("nodiskio"));
 	osreldate = 1400500;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		each_result_has_its_consequence, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		each_byte_is_sent_once_and_in_order, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		hints_of_the_location_are_flags_of_the_call, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_call_is_for_a_share, setup, teardown),
-	    cmocka_unit_test(peers_differ),
-	    cmocka_unit_test_setup_teardown(
-		other_files_are_sent_by_the_pool, setup, teardown),
-	    cmocka_unit_test(a_kernel_before_11_does_not_have_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

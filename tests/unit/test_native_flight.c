@@ -24,8 +24,7 @@ send_cold(struct shot *sh, struct fixture *fx, struct pw_file *file)
 	assert_int_equal(fake.fk_calls, 2);
 }
 
-static void
-the_limit_is_half_of_the_buffers(void **state)
+TEST(the_limit_is_half_of_the_buffers)
 {
 	struct fixture *fx = *state;
 
@@ -36,8 +35,7 @@ the_limit_is_half_of_the_buffers(void **state)
 	vnode_pbufs = 512;
 }
 
-static void
-a_call_is_counted_until_its_socket_waits_for_no_disk(void **state)
+TEST(a_call_is_counted_until_its_socket_waits_for_no_disk)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -58,8 +56,7 @@ a_call_is_counted_until_its_socket_waits_for_no_disk(void **state)
 }
 
 /* At the latest after two seconds.  No test waits for them. */
-static void
-a_call_is_checked_when_its_age_has_doubled(void **state)
+TEST(a_call_is_checked_when_its_age_has_doubled)
 {
 	static const struct {
 		uint64_t ms;
@@ -95,8 +92,7 @@ direct_file(struct fixture *fx, size_t size)
 }
 
 /* Nine calls, each of which passes more bytes than wait: a socket sends its queue in order. */
-static void
-calls_end_when_only_bytes_of_later_calls_wait(void **state)
+TEST(calls_end_when_only_bytes_of_later_calls_wait)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = direct_file(fx, (size_t)4 << 20);
@@ -121,8 +117,8 @@ calls_end_when_only_bytes_of_later_calls_wait(void **state)
 }
 
 /* The kernel goes on reading for it, and a read of the same page waits for that. */
-static void
-a_call_of_a_closed_socket_is_counted_until_a_disk_thread_has_read(void **state)
+TEST(a_call_of_a_closed_socket_is_counted_until_a_disk_thread_has_read,
+    setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -142,8 +138,7 @@ a_call_of_a_closed_socket_is_counted_until_a_disk_thread_has_read(void **state)
 	assert_int_equal(counted(fx), 0);
 }
 
-static void
-nothing_is_counted_if_nothing_is_sent(void **state)
+TEST(nothing_is_counted_if_nothing_is_sent)
 {
 	static const struct result results[] = {
 	    {EAGAIN, 0}, {EAGAIN, 10}, {EBUSY, 0}, {ENOBUFS, 0}, {EIO, 0}};
@@ -165,8 +160,7 @@ nothing_is_counted_if_nothing_is_sent(void **state)
 }
 
 /* A popular file: the second call knows from the first that its pages are there. */
-static void
-what_was_sent_a_moment_ago_is_not_counted(void **state)
+TEST(what_was_sent_a_moment_ago_is_not_counted)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -189,8 +183,7 @@ what_was_sent_a_moment_ago_is_not_counted(void **state)
 }
 
 /* The kernel frees the pages that are dropped. */
-static void
-what_was_dropped_is_counted_again(void **state)
+TEST(what_was_dropped_is_counted_again)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -236,8 +229,7 @@ __wrap_os_drop(int fd, off_t off, size_t len)
 }
 
 /* SF_NOCACHE frees no page whose object another processor has locked. */
-static void
-what_was_sent_is_dropped_after_the_transmission(void **state)
+TEST(what_was_sent_is_dropped_after_the_transmission)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -264,8 +256,7 @@ what_was_sent_is_dropped_after_the_transmission(void **state)
 }
 
 /* Otherwise the kernel's buffers would keep the pages. */
-static void
-what_a_disk_thread_read_is_released_if_it_is_dropped(void **state)
+TEST(what_a_disk_thread_read_is_released_if_it_is_dropped)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -293,8 +284,7 @@ what_a_disk_thread_read_is_released_if_it_is_dropped(void **state)
 }
 
 /* All calls of the process count, and so none of a slow disk hold up the loop. */
-static void
-at_the_limit_a_disk_thread_reads_first(void **state)
+TEST(at_the_limit_a_disk_thread_reads_first, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = direct_file(fx, (size_t)4 << 20);
@@ -330,8 +320,7 @@ at_the_limit_a_disk_thread_reads_first(void **state)
 }
 
 /* Without waiting for a tick. */
-static void
-at_the_limit_calls_that_have_ended_are_found(void **state)
+TEST(at_the_limit_calls_that_have_ended_are_found)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE),
@@ -356,8 +345,7 @@ at_the_limit_calls_that_have_ended_are_found(void **state)
 }
 
 /* However many transmissions wait for the limit. */
-static void
-at_the_limit_no_call_is_checked_again_at_once(void **state)
+TEST(at_the_limit_no_call_is_checked_again_at_once)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE),
@@ -383,8 +371,7 @@ at_the_limit_no_call_is_checked_again_at_once(void **state)
 }
 
 /* One that is found by a tick to be resident is remembered for longer than a second. */
-static void
-above_the_limit_bytes_once_resident_are_sent(void **state)
+TEST(above_the_limit_bytes_once_resident_are_sent)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE),
@@ -431,8 +418,7 @@ above_the_limit_bytes_once_resident_are_sent(void **state)
 }
 
 /* A loop that ends gives its calls back, and the files with them. */
-static void
-a_loop_forgets_its_calls(void **state)
+TEST(a_loop_forgets_its_calls)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -445,8 +431,7 @@ a_loop_forgets_its_calls(void **state)
 }
 
 /* Byte by byte as without a limit: each chunk is read, and then sent. */
-static void
-without_any_buffer_everything_is_read_first(void **state)
+TEST(without_any_buffer_everything_is_read_first)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -475,8 +460,7 @@ without_any_buffer_everything_is_read_first(void **state)
 }
 
 /* The number of its descriptor stands for another connection, which waits for no disk. */
-static void
-a_call_does_not_end_with_another_connection(void **state)
+TEST(a_call_does_not_end_with_another_connection, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -497,8 +481,7 @@ a_call_does_not_end_with_another_connection(void **state)
 }
 
 /* Its bytes are in the queue of the peer, and so none of its own is unready. */
-static void
-a_call_on_a_unix_socket_ends_with_a_read(void **state)
+TEST(a_call_on_a_unix_socket_ends_with_a_read)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -525,55 +508,4 @@ a_call_on_a_unix_socket_ends_with_a_read(void **state)
 	assert_int_equal(fake.fk_looks, 0);
 	connection = 80;
 	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		the_limit_is_half_of_the_buffers, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_call_is_counted_until_its_socket_waits_for_no_disk, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_call_is_checked_when_its_age_has_doubled, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		calls_end_when_only_bytes_of_later_calls_wait, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_call_of_a_closed_socket_is_counted_until_a_disk_thread_has_read,
-		setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		nothing_is_counted_if_nothing_is_sent, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_was_sent_a_moment_ago_is_not_counted, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_was_dropped_is_counted_again, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_was_sent_is_dropped_after_the_transmission, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_a_disk_thread_read_is_released_if_it_is_dropped, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		at_the_limit_a_disk_thread_reads_first, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		at_the_limit_calls_that_have_ended_are_found, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		at_the_limit_no_call_is_checked_again_at_once, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		above_the_limit_bytes_once_resident_are_sent, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_loop_forgets_its_calls, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		without_any_buffer_everything_is_read_first, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_call_does_not_end_with_another_connection, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_call_on_a_unix_socket_ends_with_a_read, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,8 +56,8 @@ run_slowly(struct shot *sh)
 }
 
 /* Each is read once, by the pool, and by the time it is needed. */
-static void
-indirect_blocks_are_read_by_the_pool_before_what_they_lead_to(void **state)
+TEST(indirect_blocks_are_read_by_the_pool_before_what_they_lead_to,
+    setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = large_file(fx);
@@ -85,8 +85,7 @@ indirect_blocks_are_read_by_the_pool_before_what_they_lead_to(void **state)
 }
 
 /* A client that is faster than the disk waits for it, and the loop does not. */
-static void
-what_is_not_read_in_time_is_waited_for(void **state)
+TEST(what_is_not_read_in_time_is_waited_for, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = large_file(fx);
@@ -106,8 +105,7 @@ what_is_not_read_in_time_is_waited_for(void **state)
 	large_done(&file);
 }
 
-static void
-a_range_reads_what_leads_to_it_and_no_more(void **state)
+TEST(a_range_reads_what_leads_to_it_and_no_more, setup_one_thread)
 {
 	static const struct {
 		off_t off, len;
@@ -145,8 +143,7 @@ a_range_reads_what_leads_to_it_and_no_more(void **state)
 }
 
 /* Nothing was sent yet: it can still become another answer. */
-static void
-an_indirect_block_that_cannot_be_read_is_an_error(void **state)
+TEST(an_indirect_block_that_cannot_be_read_is_an_error)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = large_file(fx);
@@ -162,8 +159,7 @@ an_indirect_block_that_cannot_be_read_is_an_error(void **state)
 }
 
 /* The kernel has evicted it since, while the pages that it leads to are cached. */
-static void
-an_indirect_block_is_read_again_behind_cached_pages(void **state)
+TEST(an_indirect_block_is_read_again_behind_cached_pages)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = large_file(fx);
@@ -204,8 +200,7 @@ send_without_bmap(struct fixture *fx, int error)
 	large_done(&file);
 }
 
-static void
-a_file_without_bmap_is_sent_by_the_pool(void **state)
+TEST(a_file_without_bmap_is_sent_by_the_pool)
 {
 	static const int errors[] = {EOPNOTSUPP, ENOTTY, ENOTCAPABLE};
 
@@ -214,8 +209,7 @@ a_file_without_bmap_is_sent_by_the_pool(void **state)
 }
 
 /* A read of the data that is queued already does not bring in the indirect block. */
-static void
-a_read_of_data_does_not_stand_for_the_indirect_block(void **state)
+TEST(a_read_of_data_does_not_stand_for_the_indirect_block, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = large_file(fx);
@@ -239,8 +233,7 @@ a_read_of_data_does_not_stand_for_the_indirect_block(void **state)
 }
 
 /* The transmission that asked for it early is gone when it comes. */
-static void
-an_early_read_outlives_its_transmission(void **state)
+TEST(an_early_read_outlives_its_transmission, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = large_file(fx);
@@ -271,36 +264,4 @@ an_early_read_outlives_its_transmission(void **state)
 	large_done(&file);
 	latch_open(&la);
 	settle(fx->fx_loop);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		indirect_blocks_are_read_by_the_pool_before_what_they_lead_to,
-		setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_is_not_read_in_time_is_waited_for, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_range_reads_what_leads_to_it_and_no_more, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		an_indirect_block_that_cannot_be_read_is_an_error, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		an_indirect_block_is_read_again_behind_cached_pages, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_file_without_bmap_is_sent_by_the_pool, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_read_of_data_does_not_stand_for_the_indirect_block,
-		setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		an_early_read_outlives_its_transmission, setup_one_thread,
-		teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

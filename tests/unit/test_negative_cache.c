@@ -29,8 +29,7 @@ destroy(void **state)
 	return ms != NULL;
 }
 
-static void
-an_error_is_remembered_for_a_second(void **state)
+TEST(an_error_is_remembered_for_a_second, create, destroy)
 {
 	struct negative_cache *ms = *state;
 
@@ -41,8 +40,7 @@ an_error_is_remembered_for_a_second(void **state)
 	assert_int_equal(negative_find(ms, &one, "a", 7 + SECOND), 0);
 }
 
-static void
-the_last_stored_result_counts(void **state)
+TEST(the_last_stored_result_counts, create, destroy)
 {
 	struct negative_cache *ms = *state;
 
@@ -61,8 +59,7 @@ static const struct {
     {-EIO, false}, {-ENOMEM, false}, {-EMFILE, false}, {-ENFILE, false},
     {-EAGAIN, false}, {-ETIMEDOUT, false}, {-ESTALE, false}, {0, false}};
 
-static void
-temporary_errors_are_not_remembered(void **state)
+TEST(temporary_errors_are_not_remembered, create, destroy)
 {
 	size_t i;
 
@@ -73,8 +70,7 @@ temporary_errors_are_not_remembered(void **state)
 	}
 }
 
-static void
-only_the_same_path_and_root_is_missing(void **state)
+TEST(only_the_same_path_and_root_is_missing, create, destroy)
 {
 	struct pw_root same = one, other = {.rt_dev = 1, .rt_ino = 3},
 		       disk = {.rt_dev = 2, .rt_ino = 2};
@@ -89,8 +85,7 @@ only_the_same_path_and_root_is_missing(void **state)
 }
 
 /* What is known is what was added last, as much as there is room for. */
-static void
-a_scan_is_bounded_in_memory(void **state)
+TEST(a_scan_is_bounded_in_memory, create, destroy)
 {
 	size_t known = 0, len = 100;
 	char path[128];
@@ -113,8 +108,7 @@ a_scan_is_bounded_in_memory(void **state)
 	}
 }
 
-static void
-a_path_without_room_for_it_is_not_remembered(void **state)
+TEST(a_path_without_room_for_it_is_not_remembered, create, destroy)
 {
 	char *path = calloc(1, NEGATIVE_BYTES + 1);
 
@@ -155,8 +149,7 @@ setup_remote(void **state)
 	return error;
 }
 
-static void
-the_disk_pool_looks_up_once_a_second(void **state)
+TEST(the_disk_pool_looks_up_once_a_second, setup_remote)
 {
 	static const char *const paths[] = {
 	    "none", "none/x", "f/x", "..", "self"};
@@ -182,8 +175,7 @@ the_disk_pool_looks_up_once_a_second(void **state)
 	}
 }
 
-static void
-a_created_file_is_found_within_a_second(void **state)
+TEST(a_created_file_is_found_within_a_second, setup_remote)
 {
 	struct fixture *fx = *state;
 	int error;
@@ -195,8 +187,7 @@ a_created_file_is_found_within_a_second(void **state)
 	assert_int_equal(error, 0);
 }
 
-static void
-a_removed_file_is_missing(void **state)
+TEST(a_removed_file_is_missing, setup_remote)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -213,8 +204,7 @@ a_removed_file_is_missing(void **state)
 }
 
 /* With room for four files, and nobody using them. */
-static void
-a_scan_evicts_no_open_file(void **state)
+TEST(a_scan_evicts_no_open_file, setup_remote)
 {
 	static const char *const names[] = {"a", "b", "c"};
 	struct fixture *fx = *state;
@@ -236,26 +226,4 @@ a_scan_evicts_no_open_file(void **state)
 	assert_int_equal(count_fds(), fds);
 	for (i = 0; i < COUNT(names); i++)
 		assert_false(asks_pool(fx, names[i], now, &error));
-}
-
-#define PURE(name)     cmocka_unit_test_setup_teardown(name, create, destroy)
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    PURE(an_error_is_remembered_for_a_second),
-	    PURE(the_last_stored_result_counts),
-	    PURE(temporary_errors_are_not_remembered),
-	    PURE(only_the_same_path_and_root_is_missing),
-	    PURE(a_scan_is_bounded_in_memory),
-	    PURE(a_path_without_room_for_it_is_not_remembered),
-	    TEST(the_disk_pool_looks_up_once_a_second, setup_remote),
-	    TEST(a_created_file_is_found_within_a_second, setup_remote),
-	    TEST(a_removed_file_is_missing, setup_remote),
-	    TEST(a_scan_evicts_no_open_file, setup_remote),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

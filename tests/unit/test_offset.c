@@ -14,10 +14,8 @@ static const off_t ends[] = {((off_t)1 << 31) - 1, (off_t)1 << 31,
     ((off_t)1 << 32) + 5, ((off_t)1 << 48) - 1, ((off_t)1 << 48) + 4097,
     (off_t)1 << 62, OFFSET_MAX - 1, OFFSET_MAX};
 
-static void
-sums_end_at_the_end(void **state)
+TEST(sums_end_at_the_end, NULL)
 {
-	(void)state;
 	assert_int_equal(offset_add(5, 6, 20), 11);
 	assert_int_equal(offset_add(5, 15, 20), 20);
 	assert_int_equal(offset_add(5, UINT64_MAX, 20), 20);
@@ -33,15 +31,13 @@ sums_end_at_the_end(void **state)
 	assert_int_equal(offset_round_up(17, 8, 20), 20);
 }
 
-static void
-pieces_of_each_place_are_told_apart(void **state)
+TEST(pieces_of_each_place_are_told_apart, NULL)
 {
 	struct verified *vf = verified_create();
 	uint32_t file = verified_number(vf);
 	off_t off, end, from;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(ends); i++) {
 		from = ends[i] - LEN;
 		verified_note(vf, file, from, ends[i], ends[i], 10);
@@ -113,8 +109,7 @@ send_end(struct fixture *fx, const char *path, struct pw_file *file, off_t off,
 	wire_close(&wr);
 }
 
-static void
-every_path_sends_the_end_of_the_largest_files(void **state)
+TEST(every_path_sends_the_end_of_the_largest_files, setup_memory)
 {
 	static const uint64_t windows[] = {
 	    PW_READAHEAD_AUTO, PW_READAHEAD_NONE, 64 * KIB, UINT64_MAX / 2 + 7};
@@ -142,8 +137,7 @@ every_path_sends_the_end_of_the_largest_files(void **state)
 	}
 }
 
-static void
-a_range_behind_the_last_offset_is_refused(void **state)
+TEST(a_range_behind_the_last_offset_is_refused)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 5);
@@ -158,20 +152,4 @@ a_range_behind_the_last_offset_is_refused(void **state)
 	pw_send_finish(&xf.xf_send);
 	pw_file_unref(&file);
 	wire_close(&wr);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(sums_end_at_the_end),
-	    cmocka_unit_test(pieces_of_each_place_are_told_apart),
-	    cmocka_unit_test_setup_teardown(
-		every_path_sends_the_end_of_the_largest_files, setup_memory,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_range_behind_the_last_offset_is_refused, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

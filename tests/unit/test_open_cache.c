@@ -53,8 +53,7 @@ is_open_as(struct fixture *fx, int fd, const char *name)
 	return fstat(fd, &one) == 0 && one.st_ino == two.st_ino;
 }
 
-static void
-the_least_recently_used_file_goes_first(void **state)
+TEST(the_least_recently_used_file_goes_first, setup_small_cache)
 {
 	struct fixture *fx = *state;
 	int a = cached_fd(fx, 'a'), b = cached_fd(fx, 'b');
@@ -70,8 +69,7 @@ the_least_recently_used_file_goes_first(void **state)
 	assert_true(is_open_as(fx, d, "d"));
 }
 
-static void
-the_cache_keeps_at_most_its_size(void **state)
+TEST(the_cache_keeps_at_most_its_size, setup_small_cache)
 {
 	struct fixture *fx = *state;
 	int before = count_fds();
@@ -84,8 +82,7 @@ the_cache_keeps_at_most_its_size(void **state)
 	assert_int_equal(count_fds(), before + CACHE);
 }
 
-static void
-spare_closes_the_oldest_unused_file(void **state)
+TEST(spare_closes_the_oldest_unused_file, setup_small_cache)
 {
 	struct fixture *fx = *state;
 	struct pw_file *used = new_file(fx, "f", SIZE);
@@ -103,8 +100,7 @@ spare_closes_the_oldest_unused_file(void **state)
 	assert_false(pw_loop_spare(fx->fx_loop));
 }
 
-static void
-a_file_in_use_survives_its_eviction(void **state)
+TEST(a_file_in_use_survives_its_eviction, setup_small_cache)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -124,8 +120,7 @@ a_file_in_use_survives_its_eviction(void **state)
 	await_closed(fd);
 }
 
-static void
-unused_files_are_closed(void **state)
+TEST(unused_files_are_closed)
 {
 	struct fixture *fx = *state;
 	uint64_t now = clock_now();
@@ -146,8 +141,7 @@ unused_files_are_closed(void **state)
 }
 
 /* The only thread of the pool is held: whoever closes, it is not that one. */
-static void
-only_a_removed_file_is_left_to_the_pool_to_close(void **state)
+TEST(only_a_removed_file_is_left_to_the_pool_to_close, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct pw_file *kept = new_file(fx, "kept", SIZE);
@@ -175,8 +169,7 @@ count_freed(void *user)
 	freed += user == &freed;
 }
 
-static void
-data_of_the_caller_is_freed_with_the_last_reference(void **state)
+TEST(data_of_the_caller_is_freed_with_the_last_reference)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE), *again = file;
@@ -193,8 +186,7 @@ data_of_the_caller_is_freed_with_the_last_reference(void **state)
 }
 
 /* So many that some share a bucket of the cache. */
-static void
-roots_do_not_mix(void **state)
+TEST(roots_do_not_mix, setup_small_cache)
 {
 	struct fixture *fx = *state;
 	struct pw_root *own = fx->fx_root, *roots[40];
@@ -216,8 +208,7 @@ roots_do_not_mix(void **state)
 }
 
 /* The same path and, if memory were reused, the same pointer. */
-static void
-files_of_a_root_are_not_used_for_a_later_root(void **state)
+TEST(files_of_a_root_are_not_used_for_a_later_root)
 {
 	struct fixture *fx = *state;
 	struct pw_root *own = fx->fx_root, *rt;
@@ -240,8 +231,7 @@ files_of_a_root_are_not_used_for_a_later_root(void **state)
 	}
 }
 
-static void
-a_root_is_closed_with_the_last_of_its_files(void **state)
+TEST(a_root_is_closed_with_the_last_of_its_files)
 {
 	struct fixture *fx = *state;
 	struct pw_root *own = fx->fx_root, *rt;
@@ -259,8 +249,6 @@ a_root_is_closed_with_the_last_of_its_files(void **state)
 	pw_loop_tick(fx->fx_loop, now + 11 * SECOND);
 	await_closed(fd);
 }
-
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
 
 #ifdef __linux__
 #define LINKS 39 /* Linux follows 40 in a path */
@@ -307,8 +295,7 @@ a_disk_thread_looks_up(struct fixture *fx, const char *path, unsigned client)
 	return error == -EINPROGRESS;
 }
 
-static void
-a_client_whose_lookups_take_long_leaves_the_loop(void **state)
+TEST(a_client_whose_lookups_take_long_leaves_the_loop)
 {
 	struct fixture *fx = *state;
 	char path[32];
@@ -327,13 +314,11 @@ a_client_whose_lookups_take_long_leaves_the_loop(void **state)
 
 #endif
 
-static void
-one_long_lookup_is_no_proof(void **state)
+TEST(one_long_lookup_is_no_proof, NULL)
 {
 	struct slow_clients sls = {0};
 	struct slow_lookup slo;
 
-	(void)state;
 	assert_true(slow_clients_begin(&sls, CLIENT, clock_now(), &slo));
 	assert_false(slo.slo_suspect);
 	slo.slo_began -= SLOW_US;
@@ -351,28 +336,4 @@ one_long_lookup_is_no_proof(void **state)
 	assert_true(slow_clients_begin(&sls, 2 * CLIENT, clock_now(), &slo));
 	assert_true(slow_clients_begin(
 	    &sls, CLIENT, clock_now() + 2 * SLOW_FOR_US, &slo));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#ifdef __linux__
-	    TEST(a_client_whose_lookups_take_long_leaves_the_loop, setup),
-#endif
-	    cmocka_unit_test(one_long_lookup_is_no_proof),
-	    TEST(the_least_recently_used_file_goes_first, setup_small_cache),
-	    TEST(the_cache_keeps_at_most_its_size, setup_small_cache),
-	    TEST(spare_closes_the_oldest_unused_file, setup_small_cache),
-	    TEST(a_file_in_use_survives_its_eviction, setup_small_cache),
-	    TEST(unused_files_are_closed, setup),
-	    TEST(
-		only_a_removed_file_is_left_to_the_pool_to_close, setup_narrow),
-	    TEST(data_of_the_caller_is_freed_with_the_last_reference, setup),
-	    TEST(roots_do_not_mix, setup_small_cache),
-	    TEST(files_of_a_root_are_not_used_for_a_later_root, setup),
-	    TEST(a_root_is_closed_with_the_last_of_its_files, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

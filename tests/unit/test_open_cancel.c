@@ -45,8 +45,7 @@ shut(struct fixture *fx, struct latch *la)
 	    fx->fx_loop);
 }
 
-static void
-a_cancelled_open_gets_no_callback_and_the_others_do(void **state)
+TEST(a_cancelled_open_gets_no_callback_and_the_others_do, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct asker *as = calloc(3, sizeof(*as));
@@ -70,8 +69,7 @@ a_cancelled_open_gets_no_callback_and_the_others_do(void **state)
 }
 
 /* Freed while the thread looks the path up: AddressSanitizer watches. */
-static void
-memory_of_a_cancelled_open_may_be_freed(void **state)
+TEST(memory_of_a_cancelled_open_may_be_freed, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct asker *as = calloc(1, sizeof(*as));
@@ -115,20 +113,17 @@ ask_after_a_cancelled_open(struct fixture *fx, bool late)
 }
 
 /* Otherwise clients that have left would keep the disk from the others. */
-static void
-a_lookup_is_not_made_if_all_opens_were_cancelled(void **state)
+TEST(a_lookup_is_not_made_if_all_opens_were_cancelled, setup_one_thread)
 {
 	ask_after_a_cancelled_open(*state, true);
 }
 
-static void
-an_open_after_all_others_were_cancelled_gets_its_file(void **state)
+TEST(an_open_after_all_others_were_cancelled_gets_its_file, setup_one_thread)
 {
 	ask_after_a_cancelled_open(*state, false);
 }
 
-static void
-a_callback_may_cancel_later_opens(void **state)
+TEST(a_callback_may_cancel_later_opens, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct asker as[3] = {0};
@@ -183,8 +178,7 @@ make_links(struct fixture *fx)
 	assert_int_equal(symlink(".", path_in(fx, "dir")), 0);
 }
 
-static void
-a_root_follows_links_as_its_flags_say(void **state)
+TEST(a_root_follows_links_as_its_flags_say)
 {
 	static const struct {
 		const char *path;
@@ -214,8 +208,7 @@ a_root_follows_links_as_its_flags_say(void **state)
 }
 
 /* Of a module whose server has absolute paths. */
-static void
-an_absolute_path_is_opened_below_slash(void **state)
+TEST(an_absolute_path_is_opened_below_slash)
 {
 	struct fixture *fx = *state;
 	struct pw_root *usual = fx->fx_root;
@@ -235,25 +228,4 @@ an_absolute_path_is_opened_below_slash(void **state)
 	pw_file_unref(&file);
 	pw_root_close(&fx->fx_root);
 	fx->fx_root = usual;
-}
-
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_cancelled_open_gets_no_callback_and_the_others_do,
-		setup_one_thread),
-	    TEST(memory_of_a_cancelled_open_may_be_freed, setup_one_thread),
-	    TEST(a_lookup_is_not_made_if_all_opens_were_cancelled,
-		setup_one_thread),
-	    TEST(an_open_after_all_others_were_cancelled_gets_its_file,
-		setup_one_thread),
-	    TEST(a_callback_may_cancel_later_opens, setup_one_thread),
-	    TEST(a_root_follows_links_as_its_flags_say, setup),
-	    TEST(an_absolute_path_is_opened_below_slash, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

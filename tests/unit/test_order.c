@@ -108,8 +108,7 @@ teardown_clock(void **state)
 	return teardown(state);
 }
 
-static void
-kinds_share_the_time_of_the_thread(void **state)
+TEST(kinds_share_the_time_of_the_thread, setup_empty, teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter waiters[MOST];
@@ -131,8 +130,7 @@ kinds_share_the_time_of_the_thread(void **state)
 }
 
 /* Two threads: a gate that counts as a download of LONG bytes holds one. */
-static void
-bytes_of_downloads_in_flight_are_bounded(void **state)
+TEST(bytes_of_downloads_in_flight_are_bounded, setup_two, teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
@@ -182,8 +180,7 @@ slow_disk(struct fixture *fx)
 	return dv;
 }
 
-static void
-a_disk_that_seeks_is_announced_once(void **state)
+TEST(a_disk_that_seeks_is_announced_once, setup_empty, teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = slow_disk(fx);
@@ -205,8 +202,7 @@ a_disk_that_seeks_is_announced_once(void **state)
 	assert_int_equal(ph[ph[0].ph_dev != DEVICE].ph_rate, 123456789);
 }
 
-static void
-a_disk_is_not_announced_before_it_seeks(void **state)
+TEST(a_disk_is_not_announced_before_it_seeks, setup_empty, teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = slow_disk(fx);
@@ -216,8 +212,8 @@ a_disk_is_not_announced_before_it_seeks(void **state)
 	assert_false(device_has_news(dv));
 }
 
-static void
-next_windows_of_a_disk_that_seeks_run_by_place(void **state)
+TEST(
+    next_windows_of_a_disk_that_seeks_run_by_place, setup_empty, teardown_clock)
 {
 	static const char names[] = "abcd";
 	static const uint64_t places[] = {7, 2, 9, 3};
@@ -239,8 +235,8 @@ next_windows_of_a_disk_that_seeks_run_by_place(void **state)
 }
 
 /* The first windows of the crowd run when it has had less than a part of the time. */
-static void
-first_windows_of_one_client_wait_for_the_downloads_of_another(void **state)
+TEST(first_windows_of_one_client_wait_for_the_downloads_of_another, setup_empty,
+    teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter waiters[MOST];
@@ -261,8 +257,7 @@ first_windows_of_one_client_wait_for_the_downloads_of_another(void **state)
 }
 
 /* A job whose waiters all left must not read for nobody. */
-static void
-a_job_whose_waiters_left_does_not_run(void **state)
+TEST(a_job_whose_waiters_left_does_not_run, setup_empty, teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
@@ -286,8 +281,8 @@ a_job_whose_waiters_left_does_not_run(void **state)
 }
 
 /* It may not read the response. */
-static void
-a_job_whose_client_closed_its_side_waits_for_others(void **state)
+TEST(a_job_whose_client_closed_its_side_waits_for_others, setup_empty,
+    teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
@@ -309,8 +304,8 @@ a_job_whose_client_closed_its_side_waits_for_others(void **state)
 }
 
 /* However many they are: the thread that looks for the next job may not run one of theirs. */
-static void
-jobs_of_many_clients_that_closed_their_side_wait_for_others(void **state)
+TEST(jobs_of_many_clients_that_closed_their_side_wait_for_others, setup_empty,
+    teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
@@ -355,8 +350,8 @@ kind_of_window(struct pw_device *dv, off_t page)
 }
 
 /* Otherwise a client would wait behind the crowd for a window that it requests, too. */
-static void
-a_window_that_another_client_requests_leaves_the_crowd(void **state)
+TEST(a_window_that_another_client_requests_leaves_the_crowd, setup_empty,
+    teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)MOST * 4096);
@@ -379,8 +374,8 @@ a_window_that_another_client_requests_leaves_the_crowd(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_window_that_all_left_is_fetched_for_the_next_request(void **state)
+TEST(a_window_that_all_left_is_fetched_for_the_next_request, setup_empty,
+    teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 2 * 4096);
@@ -407,8 +402,7 @@ a_window_that_all_left_is_fetched_for_the_next_request(void **state)
 }
 
 /* Two threads: a gate that is a download of half the limit holds one. */
-static void
-a_disk_that_seeks_has_fewer_bytes_in_flight(void **state)
+TEST(a_disk_that_seeks_has_fewer_bytes_in_flight, setup_two, teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = slow_disk(fx);
@@ -485,8 +479,7 @@ hold_by_a_late_window(struct fixture *fx, struct latch *la, struct pw_waiter *w)
 }
 
 /* First windows have had more of the disk then. */
-static void
-a_held_next_window_begins_after_some_first_ones(void **state)
+TEST(a_held_next_window_begins_after_some_first_ones, setup_two, teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter waiters[MOST];
@@ -508,8 +501,8 @@ a_held_next_window_begins_after_some_first_ones(void **state)
 }
 
 /* The first window is never read, and no other job wakes the other thread. */
-static void
-a_held_next_window_begins_when_the_first_one_is_stuck(void **state)
+TEST(a_held_next_window_begins_when_the_first_one_is_stuck, setup_two,
+    teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter waiter;
@@ -526,8 +519,7 @@ a_held_next_window_begins_when_the_first_one_is_stuck(void **state)
 /*
  * Reads hold both threads of the quota, and a first lookup one of the two that only lookups may have.
  */
-static void
-lookups_have_threads_that_reads_never_take(void **state)
+TEST(lookups_have_threads_that_reads_never_take, setup_two, teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
@@ -570,8 +562,7 @@ run_task(struct pw_task *tk)
 	return 4711;
 }
 
-static void
-tasks_that_rarely_read_do_not_wait_for_others(void **state)
+TEST(tasks_that_rarely_read_do_not_wait_for_others, setup_two, teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_TASKS);
@@ -599,8 +590,7 @@ tasks_that_rarely_read_do_not_wait_for_others(void **state)
 }
 
 /* Their reads delay those of files, which have threads of their own. */
-static void
-tasks_of_clients_have_a_quarter_of_the_threads(void **state)
+TEST(tasks_of_clients_have_a_quarter_of_the_threads, setup_two, teardown_clock)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_TASKS);
@@ -623,62 +613,4 @@ tasks_of_clients_have_a_quarter_of_the_threads(void **state)
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(tasks[0].tk_waiter.wt_error, 4711);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(kinds_share_the_time_of_the_thread,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		bytes_of_downloads_in_flight_are_bounded, setup_two,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(a_disk_that_seeks_is_announced_once,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_disk_is_not_announced_before_it_seeks, setup_empty,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		next_windows_of_a_disk_that_seeks_run_by_place, setup_empty,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		first_windows_of_one_client_wait_for_the_downloads_of_another,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_window_that_another_client_requests_leaves_the_crowd,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_window_that_all_left_is_fetched_for_the_next_request,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_job_whose_client_closed_its_side_waits_for_others,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		jobs_of_many_clients_that_closed_their_side_wait_for_others,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_job_whose_waiters_left_does_not_run, setup_empty,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_disk_that_seeks_has_fewer_bytes_in_flight, setup_two,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_held_next_window_begins_after_some_first_ones, setup_two,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_held_next_window_begins_when_the_first_one_is_stuck,
-		setup_two, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		lookups_have_threads_that_reads_never_take, setup_two,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		tasks_of_clients_have_a_quarter_of_the_threads, setup_two,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		tasks_that_rarely_read_do_not_wait_for_others, setup_two,
-		teardown_clock),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

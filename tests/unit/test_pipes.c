@@ -35,8 +35,7 @@ pipes_teardown(void **state)
 	return pps == NULL ? 0 : -1;
 }
 
-static void
-a_pipe_takes_a_share_without_waiting(void **state)
+TEST(a_pipe_takes_a_share_without_waiting, pipes_setup, pipes_teardown)
 {
 	static char share[SHARE];
 	struct pipe *pp;
@@ -47,8 +46,7 @@ a_pipe_takes_a_share_without_waiting(void **state)
 	pipes_put(*state, pp);
 }
 
-static void
-a_returned_pipe_is_used_again(void **state)
+TEST(a_returned_pipe_is_used_again, pipes_setup, pipes_teardown)
 {
 	struct pipe *pp, *again;
 
@@ -59,8 +57,7 @@ a_returned_pipe_is_used_again(void **state)
 	pipes_put(*state, again);
 }
 
-static void
-a_pipe_with_data_is_closed(void **state)
+TEST(a_pipe_with_data_is_closed, pipes_setup, pipes_teardown)
 {
 	struct pipe *pp;
 	int before = count_fds();
@@ -90,8 +87,7 @@ exhaust(struct pipes *pps, unsigned *count)
 	return error;
 }
 
-static void
-pipes_are_bounded_and_few_are_kept(void **state)
+TEST(pipes_are_bounded_and_few_are_kept, pipes_setup, pipes_teardown)
 {
 	int before = count_fds();
 	unsigned count, again;
@@ -130,8 +126,7 @@ sends(struct fixture *fx, struct pw_file *file)
 	free(expected);
 }
 
-static void
-without_descriptors_the_file_is_sent(void **state)
+TEST(without_descriptors_the_file_is_sent)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 700001);
@@ -188,13 +183,11 @@ without_buffers(void)
 	return 0;
 }
 
-static void
-a_user_with_too_many_pipes_gets_no_small_ones(void **state)
+TEST(a_user_with_too_many_pipes_gets_no_small_ones, NULL)
 {
 	int status;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	pid = fork();
@@ -208,8 +201,7 @@ a_user_with_too_many_pipes_gets_no_small_ones(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void
-pipes_go_back_to_the_store(void **state)
+TEST(pipes_go_back_to_the_store)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 700001);
@@ -221,24 +213,4 @@ pipes_go_back_to_the_store(void **state)
 	sends(fx, file);
 	assert_int_equal(count_fds(), before);
 	pw_file_unref(&file);
-}
-
-#define STORE(name) \
-	cmocka_unit_test_setup_teardown(name, pipes_setup, pipes_teardown)
-#define SPLICE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    STORE(a_pipe_takes_a_share_without_waiting),
-	    STORE(a_returned_pipe_is_used_again),
-	    STORE(a_pipe_with_data_is_closed),
-	    STORE(pipes_are_bounded_and_few_are_kept),
-	    SPLICE(pipes_go_back_to_the_store),
-	    SPLICE(without_descriptors_the_file_is_sent),
-	    cmocka_unit_test(a_user_with_too_many_pipes_gets_no_small_ones),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,8 +91,7 @@ await_readable(struct pw_loop *lp)
 	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
 }
 
-static void
-a_job_is_run_once_and_its_result_delivered_once(void **state)
+TEST(a_job_is_run_once_and_its_result_delivered_once)
 {
 	struct fixture *fx = *state;
 	struct noting nt = {.nt_waiter.wt_done = note};
@@ -110,8 +109,7 @@ a_job_is_run_once_and_its_result_delivered_once(void **state)
 	assert_int_equal(nt.nt_waiter.wt_error, -EIO);
 }
 
-static void
-only_drain_delivers_results(void **state)
+TEST(only_drain_delivers_results)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
@@ -127,8 +125,7 @@ only_drain_delivers_results(void **state)
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
 }
 
-static void
-a_hung_device_uses_only_its_own_threads(void **state)
+TEST(a_hung_device_uses_only_its_own_threads, setup_two_threads)
 {
 	struct fixture *fx = *state;
 	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
@@ -159,8 +156,7 @@ a_hung_device_uses_only_its_own_threads(void **state)
 }
 
 /* Both gates are shut at once, or latch_shut would wait in vain. */
-static void
-jobs_run_side_by_side_up_to_the_quota(void **state)
+TEST(jobs_run_side_by_side_up_to_the_quota, setup_two_threads)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
@@ -173,8 +169,7 @@ jobs_run_side_by_side_up_to_the_quota(void **state)
 	settle(fx->fx_loop);
 }
 
-static void
-a_full_queue_refuses_and_counts_new_jobs(void **state)
+TEST(a_full_queue_refuses_and_counts_new_jobs, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
@@ -210,8 +205,7 @@ a_full_queue_refuses_and_counts_new_jobs(void **state)
  * The queue takes one job: all but the first would be refused if they were not
  * one flight.
  */
-static void
-misses_of_one_window_share_a_fetch(void **state)
+TEST(misses_of_one_window_share_a_fetch, setup_narrow)
 {
 	static const struct {
 		off_t off;
@@ -243,8 +237,7 @@ misses_of_one_window_share_a_fetch(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_window_that_is_not_covered_is_another_flight(void **state)
+TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow)
 {
 	static const struct {
 		off_t off;
@@ -274,8 +267,7 @@ a_window_that_is_not_covered_is_another_flight(void **state)
 }
 
 /* So many that some share whatever the flights are found by. */
-static void
-another_file_is_another_flight(void **state)
+TEST(another_file_is_another_flight, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", WINDOW);
@@ -330,15 +322,13 @@ a_second_fetch_brings_in(struct fixture *fx)
 	return in;
 }
 
-static void
-a_window_is_fetched_again_after_it_has_landed(void **state)
+TEST(a_window_is_fetched_again_after_it_has_landed, setup_narrow)
 {
 	skip_unless(*state, NEED_EVICTION);
 	assert_true(holds_in_one_of(5, a_second_fetch_brings_in, *state));
 }
 
-static void
-a_window_past_the_end_is_stale_for_all(void **state)
+TEST(a_window_past_the_end_is_stale_for_all, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", WINDOW);
@@ -427,8 +417,7 @@ work(void *arg)
 }
 
 /* One thread runs all jobs, so what it finishes is in order for either loop. */
-static void
-deliveries_reach_their_loop_on_its_thread_and_in_order(void **state)
+TEST(deliveries_reach_their_loop_on_its_thread_and_in_order, setup_narrow)
 {
 	static struct worker workers[2];
 	struct pw_loop_conf conf = {0};
@@ -456,8 +445,7 @@ deliveries_reach_their_loop_on_its_thread_and_in_order(void **state)
 }
 
 /* More devices than there is room for: they share, and their jobs still run. */
-static void
-any_number_of_devices_is_served(void **state)
+TEST(any_number_of_devices_is_served, setup_narrow)
 {
 	static struct noting nt[200];
 	struct fixture *fx = *state;
@@ -482,8 +470,7 @@ slow_run(struct job *job)
 	return count_run(job);
 }
 
-static void
-destroy_waits_for_jobs_that_run(void **state)
+TEST(destroy_waits_for_jobs_that_run)
 {
 	struct pw_pool_conf conf = {0, 0};
 	struct fixture *fx = *state;
@@ -508,8 +495,7 @@ destroy_waits_for_jobs_that_run(void **state)
  * Two threads of two are busy and a third, for lookups, is idle: the third ends first, and the two must
  * still run what is queued.
  */
-static void
-destroy_runs_what_is_queued(void **state)
+TEST(destroy_runs_what_is_queued)
 {
 	struct pw_pool_conf conf = {2, 8};
 	struct fixture *fx = *state;
@@ -553,8 +539,7 @@ threads_of(struct pw_device *dv)
 	return n;
 }
 
-static void
-idle_threads_are_dismissed_and_later_jobs_run(void **state)
+TEST(idle_threads_are_dismissed_and_later_jobs_run)
 {
 	struct fixture *fx = *state;
 	struct noting nt = {.nt_waiter.wt_done = note};
@@ -614,8 +599,7 @@ crowd_beside_a_process(struct fixture *fx, atomic_uint *ran)
 	return pool;
 }
 
-static void
-a_crowd_that_paused_goes_on_although_no_job_ends(void **state)
+TEST(a_crowd_that_paused_goes_on_although_no_job_ends)
 {
 	struct fixture *fx = *state;
 	struct pw_pool *pool;
@@ -627,8 +611,7 @@ a_crowd_that_paused_goes_on_although_no_job_ends(void **state)
 	assert_int_equal(pw_pool_destroy(&pool, PATIENCE * 1000), 0);
 }
 
-static void
-destroy_runs_what_is_queued_in_a_crowd_that_pauses(void **state)
+TEST(destroy_runs_what_is_queued_in_a_crowd_that_pauses)
 {
 	struct fixture *fx = *state;
 	struct pw_pool *pool;
@@ -640,13 +623,11 @@ destroy_runs_what_is_queued_in_a_crowd_that_pauses(void **state)
 	settle(fx->fx_loop);
 }
 
-static void
-a_pool_that_was_never_used_can_be_destroyed(void **state)
+TEST(a_pool_that_was_never_used_can_be_destroyed, NULL)
 {
 	struct pw_pool_conf conf = {0, 0};
 	struct pw_pool *pool;
 
-	(void)state;
 	assert_int_equal(pw_pool_create(&conf, &pool), 0);
 	assert_int_equal(pw_pool_destroy(&pool, 0), 0);
 	assert_int_equal(pw_pool_destroy(&pool, 0), 0);
@@ -671,13 +652,11 @@ destroy_with_a_hung_job(void)
 	return pool == NULL ? 0 : 3;
 }
 
-static void
-destroy_leaves_a_thread_that_hangs_behind(void **state)
+TEST(destroy_leaves_a_thread_that_hangs_behind, NULL)
 {
 	int status;
 	pid_t pid;
 
-	(void)state;
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -687,35 +666,4 @@ destroy_leaves_a_thread_that_hangs_behind(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(destroy_leaves_a_thread_that_hangs_behind),
-	    cmocka_unit_test(a_pool_that_was_never_used_can_be_destroyed),
-	    TEST(destroy_waits_for_jobs_that_run, setup),
-	    TEST(destroy_runs_what_is_queued, setup),
-	    TEST(destroy_runs_what_is_queued_in_a_crowd_that_pauses, setup),
-	    TEST(a_crowd_that_paused_goes_on_although_no_job_ends, setup),
-	    TEST(idle_threads_are_dismissed_and_later_jobs_run, setup),
-	    TEST(a_job_is_run_once_and_its_result_delivered_once, setup),
-	    TEST(only_drain_delivers_results, setup),
-	    TEST(jobs_run_side_by_side_up_to_the_quota, setup_two_threads),
-	    TEST(a_hung_device_uses_only_its_own_threads, setup_two_threads),
-	    TEST(a_full_queue_refuses_and_counts_new_jobs, setup_narrow),
-	    TEST(misses_of_one_window_share_a_fetch, setup_narrow),
-	    TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow),
-	    TEST(another_file_is_another_flight, setup_narrow),
-	    TEST(a_window_is_fetched_again_after_it_has_landed, setup_narrow),
-	    TEST(a_window_past_the_end_is_stale_for_all, setup_narrow),
-	    TEST(deliveries_reach_their_loop_on_its_thread_and_in_order,
-		setup_narrow),
-	    TEST(any_number_of_devices_is_served, setup_narrow),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,23 +63,20 @@ quiet_after_a_look(struct fixture *fx)
 	return tries < TRIES;
 }
 
-static void
-not_quiet_before_the_counters_were_read(void **state)
+TEST(not_quiet_before_the_counters_were_read)
 {
 	taken = 5;
 	assert_false(quiet(*state));
 }
 
-static void
-quiet_while_the_counters_stay(void **state)
+TEST(quiet_while_the_counters_stay)
 {
 	taken = 5;
 	assert_true(quiet_after_a_look(*state));
 	assert_true(quiet_after_a_look(*state));
 }
 
-static void
-not_quiet_after_the_counters_changed(void **state)
+TEST(not_quiet_after_the_counters_changed)
 {
 	taken = 5;
 	assert_true(quiet_after_a_look(*state));
@@ -90,8 +87,7 @@ not_quiet_after_the_counters_changed(void **state)
 	assert_false(quiet(*state));
 }
 
-static void
-a_fetch_reads_the_counters(void **state)
+TEST(a_fetch_reads_the_counters)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
@@ -107,8 +103,7 @@ a_fetch_reads_the_counters(void **state)
 }
 
 /* The counters tell what it made the kernel take back only afterwards. */
-static void
-a_fetch_ends_the_quiet(void **state)
+TEST(a_fetch_ends_the_quiet)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
@@ -133,8 +128,7 @@ iterate(struct pw_loop *lp, uint64_t sleeps)
 }
 
 /* What the loop had found resident was not: nothing that any loop found before holds. */
-static void
-a_sleep_for_a_page_ends_the_quiet(void **state)
+TEST(a_sleep_for_a_page_ends_the_quiet)
 {
 	struct fixture *fx = *state;
 
@@ -145,8 +139,7 @@ a_sleep_for_a_page_ends_the_quiet(void **state)
 }
 
 /* A slow disk reads for longer than a second. */
-static void
-a_read_in_flight_is_not_quiet(void **state)
+TEST(a_read_in_flight_is_not_quiet)
 {
 	struct fixture *fx = *state;
 	struct reclaim *rc = fx->fx_pool->pl_reclaim;
@@ -163,8 +156,7 @@ a_read_in_flight_is_not_quiet(void **state)
 }
 
 /* What was known long ago says nothing of now. */
-static void
-without_a_recent_read_the_state_is_unknown(void **state)
+TEST(without_a_recent_read_the_state_is_unknown)
 {
 	struct fixture *fx = *state;
 
@@ -173,8 +165,7 @@ without_a_recent_read_the_state_is_unknown(void **state)
 	assert_false(quiet_ask(fx->fx_pool, clock_now() + SECOND));
 }
 
-static void
-unreadable_counters_leave_the_state_unknown(void **state)
+TEST(unreadable_counters_leave_the_state_unknown)
 {
 	taken = -EIO;
 	look(*state);
@@ -182,8 +173,7 @@ unreadable_counters_leave_the_state_unknown(void **state)
 }
 
 /* An operator looks at disks; this is none. */
-static void
-the_queue_of_reclaim_is_in_no_statistics(void **state)
+TEST(the_queue_of_reclaim_is_in_no_statistics)
 {
 	struct fixture *fx = *state;
 	struct pw_device_stats ds[8];
@@ -195,13 +185,11 @@ the_queue_of_reclaim_is_in_no_statistics(void **state)
 		assert_int_equal(ds[i].ds_jobs, 0);
 }
 
-static void
-descriptor_0_of_reclaim_is_closed(void **state)
+TEST(descriptor_0_of_reclaim_is_closed, NULL)
 {
 	int saved = dup(STDIN_FILENO);
 	struct reclaim *rc;
 
-	(void)state;
 	close(STDIN_FILENO);
 	rc = reclaim_create();
 	assert_non_null(rc);
@@ -212,26 +200,4 @@ descriptor_0_of_reclaim_is_closed(void **state)
 		assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
 		close(saved);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(not_quiet_before_the_counters_were_read),
-	    TEST(quiet_while_the_counters_stay),
-	    TEST(not_quiet_after_the_counters_changed),
-	    TEST(a_fetch_reads_the_counters),
-	    TEST(a_fetch_ends_the_quiet),
-	    TEST(a_sleep_for_a_page_ends_the_quiet),
-	    TEST(a_read_in_flight_is_not_quiet),
-	    TEST(without_a_recent_read_the_state_is_unknown),
-	    TEST(unreadable_counters_leave_the_state_unknown),
-	    TEST(the_queue_of_reclaim_is_in_no_statistics),
-	    cmocka_unit_test(descriptor_0_of_reclaim_is_closed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,8 +22,7 @@ begin(struct fixture *fx, struct release *rl, bool high)
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 1);
 }
 
-static void
-release_begins_when_most_clients_left_or_memory_is_short(void **state)
+TEST(release_begins_when_most_clients_left_or_memory_is_short)
 {
 	struct fixture *fx = *state;
 	struct release rl;
@@ -42,8 +41,7 @@ release_begins_when_most_clients_left_or_memory_is_short(void **state)
 }
 
 /* The pieces of memory that it took are free again, and hold what is written to them. */
-static void
-the_heap_is_whole(void **state)
+TEST(the_heap_is_whole)
 {
 	struct fixture *fx = *state;
 	char *blocks[BLOCKS];
@@ -72,8 +70,7 @@ the_heap_is_whole(void **state)
 }
 
 /* At the end of a thread, without the pool. */
-static void
-all_is_released_at_once(void **state)
+TEST(all_is_released_at_once)
 {
 	struct fixture *fx = *state;
 	struct release rl;
@@ -89,8 +86,7 @@ all_is_released_at_once(void **state)
 }
 
 /* It has one piece at the most to wait for. */
-static void
-a_drain_ends_it(void **state)
+TEST(a_drain_ends_it)
 {
 	struct fixture *fx = *state;
 	struct release rl;
@@ -108,20 +104,4 @@ a_drain_ends_it(void **state)
 	for (int n = 0; n < 100; n++)
 		release_tick(&rl, 0, true, &svc);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		release_begins_when_most_clients_left_or_memory_is_short, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(the_heap_is_whole, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		all_is_released_at_once, setup, teardown),
-	    cmocka_unit_test_setup_teardown(a_drain_ends_it, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /*
  * What a file's fields announce (server/content/representation.h), by its times and the clock.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/content/representation.h"
 #include "server/http/mime.h"
@@ -22,7 +16,7 @@ struct fixture {
 	struct pw_file fx_file;
 };
 
-static int
+int
 setup(void **state)
 {
 	struct fixture *fx = calloc(1, sizeof(*fx));
@@ -40,7 +34,7 @@ setup(void **state)
 	return 0;
 }
 
-static int
+int
 teardown(void **state)
 {
 	struct fixture *fx = *state;
@@ -88,8 +82,7 @@ is_modified_since(const struct representation *rp, const char *date, time_t now)
 	return conditional_eval(&pre, &rp->rp_announced, now) != 304;
 }
 
-static void
-last_modified_is_never_later_than_the_clock(void **state)
+TEST(last_modified_is_never_later_than_the_clock)
 {
 	struct fixture *fx = *state;
 	const struct representation *rp = at(fx, MTIME + 100);
@@ -116,8 +109,7 @@ last_modified_is_never_later_than_the_clock(void **state)
 	    is_modified_since(rp, "Sun, 06 Nov 1994 08:50:27 GMT", MTIME + 52));
 }
 
-static void
-time_of_a_reproducible_build_is_not_announced(void **state)
+TEST(time_of_a_reproducible_build_is_not_announced)
 {
 	static const time_t times[] = {1, 0, -1};
 	struct fixture *fx = *state;
@@ -144,8 +136,7 @@ time_of_a_reproducible_build_is_not_announced(void **state)
 	assert_true(rp->rp_announced.va_dated);
 }
 
-static void
-rule_of_the_configuration_replaces_the_validator(void **state)
+TEST(rule_of_the_configuration_replaces_the_validator)
 {
 	struct fixture *fx = *state;
 	const struct representation *rp;
@@ -164,8 +155,7 @@ rule_of_the_configuration_replaces_the_validator(void **state)
 }
 
 /* As a file is closed: fil_user_free is called with whatever fil_user is. */
-static void
-file_without_memory_for_its_representation_is_closed(void **state)
+TEST(file_without_memory_for_its_representation_is_closed)
 {
 	struct fixture *fx = *state;
 
@@ -175,23 +165,4 @@ file_without_memory_for_its_representation_is_closed(void **state)
 	short_of_memory = false;
 	assert_null(fx->fx_file.fil_user);
 	fx->fx_file.fil_user_free(fx->fx_file.fil_user);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		last_modified_is_never_later_than_the_clock, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		time_of_a_reproducible_build_is_not_announced, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		rule_of_the_configuration_replaces_the_validator, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		file_without_memory_for_its_representation_is_closed, setup,
-		teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

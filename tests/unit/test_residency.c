@@ -8,8 +8,7 @@
 
 #define ROUNDS 20
 
-static void
-a_cold_file_of_ours_is_not_resident(void **state)
+TEST(a_cold_file_of_ours_is_not_resident)
 {
 	struct pw_file *file;
 	off_t off;
@@ -39,16 +38,14 @@ fetched_is_resident(struct fixture *fx)
 	return yes;
 }
 
-static void
-a_fetched_file_of_ours_is_resident(void **state)
+TEST(a_fetched_file_of_ours_is_resident)
 {
 	skip_unless(*state, NEED_EVICTION);
 	assert_true(holds_in_one_of(TRIES, fetched_is_resident, *state));
 }
 
 /* One page out of each piece is not enough, and neither is all but one. */
-static void
-a_range_with_a_hole_is_not_resident(void **state)
+TEST(a_range_with_a_hole_is_not_resident)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -89,16 +86,14 @@ what_is_around_a_hole_is_resident(struct fixture *fx)
 }
 
 /* To the page, where RWF_NOWAIT is not known. */
-static void
-mincore_is_exact(void **state)
+TEST(mincore_is_exact)
 {
 	skip_unless(*state, NEED_EVICTION);
 	assert_true(
 	    holds_in_one_of(TRIES, what_is_around_a_hole_is_resident, *state));
 }
 
-static void
-a_file_that_cannot_be_asked_is_never_resident(void **state)
+TEST(a_file_that_cannot_be_asked_is_never_resident)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -119,8 +114,7 @@ a_file_that_cannot_be_asked_is_never_resident(void **state)
 }
 
 /* A file that is not ours: RWF_NOWAIT starts a read of what is not there. */
-static void
-what_was_never_fetched_is_not_touched(void **state)
+TEST(what_was_never_fetched_is_not_touched)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -136,8 +130,7 @@ what_was_never_fetched_is_not_touched(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-what_was_never_fetched_is_not_resident_whatever_is_in_memory(void **state)
+TEST(what_was_never_fetched_is_not_resident_whatever_is_in_memory)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -163,8 +156,7 @@ what_was_never_fetched_is_not_resident_whatever_is_in_memory(void **state)
 }
 
 /* Fetched once does not mean for ever. */
-static void
-what_was_fetched_and_evicted_is_not_resident(void **state)
+TEST(what_was_fetched_and_evicted_is_not_resident)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -231,8 +223,7 @@ mincore_misses_single_pages(struct fixture *fx)
 	return single_pages_are_missed(fx, true);
 }
 
-static void
-one_page_that_is_gone_is_noticed_by_each_way_of_asking(void **state)
+TEST(one_page_that_is_gone_is_noticed_by_each_way_of_asking)
 {
 	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT);
 	assert_true(holds_in_one_of(TRIES, nowait_misses_single_pages, *state));
@@ -240,8 +231,7 @@ one_page_that_is_gone_is_noticed_by_each_way_of_asking(void **state)
 	    holds_in_one_of(TRIES, mincore_misses_single_pages, *state));
 }
 
-static void
-a_yes_does_not_hold_for_ever(void **state)
+TEST(a_yes_does_not_hold_for_ever)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -256,8 +246,7 @@ a_yes_does_not_hold_for_ever(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_yes_is_for_the_range_that_was_asked_about(void **state)
+TEST(a_yes_is_for_the_range_that_was_asked_about)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -273,8 +262,7 @@ a_yes_is_for_the_range_that_was_asked_about(void **state)
 }
 
 /* So that many small questions about a popular piece are one. */
-static void
-a_part_of_a_piece_is_asked_for_with_the_rest(void **state)
+TEST(a_part_of_a_piece_is_asked_for_with_the_rest)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -293,8 +281,7 @@ a_part_of_a_piece_is_asked_for_with_the_rest(void **state)
 }
 
 /* Of what is not asked about, a no is none. */
-static void
-a_rest_that_is_not_there_does_not_matter(void **state)
+TEST(a_rest_that_is_not_there_does_not_matter)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -308,8 +295,7 @@ a_rest_that_is_not_there_does_not_matter(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_yes_for_a_file_that_is_given_back_does_not_hold(void **state)
+TEST(a_yes_for_a_file_that_is_given_back_does_not_hold)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -348,8 +334,7 @@ early_check_does_not_hold(
 	return true;
 }
 
-static void
-a_check_before_a_queued_drop_does_not_hold(void **state)
+TEST(a_check_before_a_queued_drop_does_not_hold, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file, *same;
@@ -369,8 +354,7 @@ a_check_before_a_queued_drop_does_not_hold(void **state)
 }
 
 /* What cachestat says is asked first, so that nothing is brought in. */
-static void
-asking_about_a_cold_file_of_ours_brings_nothing_in(void **state)
+TEST(asking_about_a_cold_file_of_ours_brings_nothing_in)
 {
 	struct pw_file *file;
 
@@ -383,8 +367,7 @@ asking_about_a_cold_file_of_ours_brings_nothing_in(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-shared_memory_is_never_cold(void **state)
+TEST(shared_memory_is_never_cold)
 {
 	struct fixture *fx = *state;
 	struct found fnd = {.fnd_fd = os_memfd("test", SIZE)};
@@ -397,32 +380,4 @@ shared_memory_is_never_cold(void **state)
 	assert_true(residency_can_ask(file));
 	assert_true(residency_ask(file, 0, SIZE));
 	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_cold_file_of_ours_is_not_resident),
-	    TEST(a_fetched_file_of_ours_is_resident),
-	    TEST(a_range_with_a_hole_is_not_resident),
-	    TEST(mincore_is_exact),
-	    TEST(a_file_that_cannot_be_asked_is_never_resident),
-	    TEST(what_was_never_fetched_is_not_touched),
-	    TEST(what_was_never_fetched_is_not_resident_whatever_is_in_memory),
-	    TEST(what_was_fetched_and_evicted_is_not_resident),
-	    TEST(one_page_that_is_gone_is_noticed_by_each_way_of_asking),
-	    TEST(a_yes_does_not_hold_for_ever),
-	    TEST(a_yes_is_for_the_range_that_was_asked_about),
-	    TEST(a_part_of_a_piece_is_asked_for_with_the_rest),
-	    TEST(a_rest_that_is_not_there_does_not_matter),
-	    TEST(a_yes_for_a_file_that_is_given_back_does_not_hold),
-	    cmocka_unit_test_setup_teardown(
-		a_check_before_a_queued_drop_does_not_hold, setup_one_thread,
-		teardown),
-	    TEST(asking_about_a_cold_file_of_ours_brings_nothing_in),
-	    TEST(shared_memory_is_never_cold),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

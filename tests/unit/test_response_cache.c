@@ -12,8 +12,7 @@ __wrap_pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 
 /* ---------------------------------------------------------------- codings */
 
-static void
-an_answer_that_varies_is_for_those_who_accept_the_same(void **state)
+TEST(an_answer_that_varies_is_for_those_who_accept_the_same)
 {
 	struct response_cache *rch = create(PLENTY);
 	struct pw_file *file = new_file(*state, "f", 10);
@@ -39,8 +38,7 @@ an_answer_that_varies_is_for_those_who_accept_the_same(void **state)
 
 /* ---------------------------------------------------------------- admission */
 
-static void
-an_answer_is_the_head_and_the_whole_file(void **state)
+TEST(an_answer_is_the_head_and_the_whole_file)
 {
 	static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 65535, 65536};
 	struct fixture *fx = *state;
@@ -62,8 +60,7 @@ an_answer_is_the_head_and_the_whole_file(void **state)
 	destroy(rch);
 }
 
-static void
-a_larger_file_is_left_out(void **state)
+TEST(a_larger_file_is_left_out)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file =
@@ -77,8 +74,7 @@ a_larger_file_is_left_out(void **state)
 	destroy(rch);
 }
 
-static void
-a_file_comes_in_the_second_time(void **state)
+TEST(a_file_comes_in_the_second_time)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
@@ -92,8 +88,7 @@ a_file_comes_in_the_second_time(void **state)
 	destroy(rch);
 }
 
-static void
-a_target_has_room_for_one_byte_less_than_said(void **state)
+TEST(a_target_has_room_for_one_byte_less_than_said)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
@@ -111,8 +106,7 @@ a_target_has_room_for_one_byte_less_than_said(void **state)
 	destroy(rch);
 }
 
-static void
-a_file_that_has_just_changed_is_left_out(void **state)
+TEST(a_file_that_has_just_changed_is_left_out)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
@@ -132,8 +126,7 @@ a_file_that_has_just_changed_is_left_out(void **state)
 	destroy(rch);
 }
 
-static void
-a_file_that_is_not_in_memory_is_left_out(void **state)
+TEST(a_file_that_is_not_in_memory_is_left_out)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -154,8 +147,7 @@ a_file_that_is_not_in_memory_is_left_out(void **state)
 	destroy(rch);
 }
 
-static void
-a_file_that_was_cut_is_left_out(void **state)
+TEST(a_file_that_was_cut_is_left_out)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 8 * KIB);
@@ -171,8 +163,7 @@ a_file_that_was_cut_is_left_out(void **state)
 
 /* --------------------------------------------------------------------- keys */
 
-static void
-sites_and_targets_are_told_apart(void **state)
+TEST(sites_and_targets_are_told_apart)
 {
 	struct fixture *fx = *state;
 	struct pw_file *one = new_file(fx, "1", 10),
@@ -200,8 +191,7 @@ sites_and_targets_are_told_apart(void **state)
 	destroy(rch);
 }
 
-static void
-many_targets_are_found_again(void **state)
+TEST(many_targets_are_found_again)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1);
@@ -223,8 +213,7 @@ many_targets_are_found_again(void **state)
 
 /* ---------------------------------------------------------------- freshness */
 
-static void
-an_answer_is_fresh_as_long_as_its_file(void **state)
+TEST(an_answer_is_fresh_as_long_as_its_file)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
@@ -287,8 +276,7 @@ change(struct pw_file *file, int what)
 	}
 }
 
-static void
-the_answer_of_another_file_is_gone_at_once(void **state)
+TEST(the_answer_of_another_file_is_gone_at_once)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10), other;
@@ -311,8 +299,7 @@ the_answer_of_another_file_is_gone_at_once(void **state)
 	destroy(rch);
 }
 
-static void
-the_date_goes_on_and_nothing_else_changes(void **state)
+TEST(the_date_goes_on_and_nothing_else_changes)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
@@ -333,8 +320,7 @@ the_date_goes_on_and_nothing_else_changes(void **state)
 
 /* Room for three answers of the file, and not for four. */
 /* Its Last-Modified may lie in the future then. */
-static void
-an_answer_is_gone_when_the_clock_goes_back(void **state)
+TEST(an_answer_is_gone_when_the_clock_goes_back)
 {
 	struct pw_file *file = new_file(*state, "f", 10);
 	struct response_cache *rch = create(PLENTY);
@@ -354,38 +340,12 @@ an_answer_is_gone_when_the_clock_goes_back(void **state)
 	destroy(rch);
 }
 
-static void
-no_set_is_empty(void **state)
+TEST(no_set_is_empty, NULL)
 {
 	struct response_cache *none = NULL;
 	struct cached_response *nothing = NULL;
 
-	(void)state;
 	assert_int_equal(response_cache_bytes(none), 0);
 	response_cache_destroy(&none);
 	response_cache_unref(&nothing);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    RULE(an_answer_that_varies_is_for_those_who_accept_the_same),
-	    RULE(an_answer_is_the_head_and_the_whole_file),
-	    RULE(a_larger_file_is_left_out),
-	    RULE(a_file_comes_in_the_second_time),
-	    RULE(a_target_has_room_for_one_byte_less_than_said),
-	    RULE(a_file_that_has_just_changed_is_left_out),
-	    RULE(a_file_that_is_not_in_memory_is_left_out),
-	    RULE(a_file_that_was_cut_is_left_out),
-	    RULE(sites_and_targets_are_told_apart),
-	    RULE(many_targets_are_found_again),
-	    RULE(an_answer_is_fresh_as_long_as_its_file),
-	    RULE(the_answer_of_another_file_is_gone_at_once),
-	    RULE(the_date_goes_on_and_nothing_else_changes),
-	    RULE(an_answer_is_gone_when_the_clock_goes_back),
-	    cmocka_unit_test(no_set_is_empty),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,8 +24,7 @@ has(struct response_cache *rch, const char *target, const struct pw_file *file)
 	return find(rch, target, file) != NULL;
 }
 
-static void
-the_oldest_goes_if_it_was_used_less(void **state)
+TEST(the_oldest_goes_if_it_was_used_less)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
@@ -47,8 +46,7 @@ the_oldest_goes_if_it_was_used_less(void **state)
 	destroy(rch);
 }
 
-static void
-the_oldest_stays_if_it_was_used_about_as_often(void **state)
+TEST(the_oldest_stays_if_it_was_used_about_as_often)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
@@ -78,8 +76,7 @@ the_oldest_stays_if_it_was_used_about_as_often(void **state)
 	destroy(rch);
 }
 
-static void
-what_is_equally_popular_stays(void **state)
+TEST(what_is_equally_popular_stays)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
@@ -110,13 +107,11 @@ what_is_equally_popular_stays(void **state)
 	destroy(rch);
 }
 
-static void
-counts_are_halved_with_time(void **state)
+TEST(counts_are_halved_with_time)
 {
 	const uint64_t half = (uint64_t)1 << 23;
 	struct response_cache_count hc = {0};
 
-	(void)state;
 	assert_int_equal(response_cache_count(&hc, 5 * half, 100), 100);
 	assert_int_equal(response_cache_count(&hc, 6 * half - 1, 1), 101);
 	assert_int_equal(response_cache_count(&hc, 6 * half, 0), 50);
@@ -128,8 +123,7 @@ counts_are_halved_with_time(void **state)
 	assert_int_equal(response_cache_count(&hc, 1001 * half, 0), 4);
 }
 
-static void
-memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 3000);
@@ -150,8 +144,7 @@ memory_is_bounded(void **state)
 	destroy(rch);
 }
 
-static void
-what_never_fits_pushes_nothing_out(void **state)
+TEST(what_never_fits_pushes_nothing_out)
 {
 	struct fixture *fx = *state;
 	struct pw_file *small = new_file(fx, "s", 1000);
@@ -169,8 +162,7 @@ what_never_fits_pushes_nothing_out(void **state)
 	destroy(rch);
 }
 
-static void
-a_large_one_takes_the_place_of_several(void **state)
+TEST(a_large_one_takes_the_place_of_several)
 {
 	struct fixture *fx = *state;
 	struct pw_file *small = new_file(fx, "s", 1000);
@@ -191,8 +183,7 @@ a_large_one_takes_the_place_of_several(void **state)
 }
 
 /* What is still on its way to a client is neither freed nor forgotten. */
-static void
-what_somebody_sends_stays_and_counts(void **state)
+TEST(what_somebody_sends_stays_and_counts)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
@@ -223,8 +214,7 @@ what_somebody_sends_stays_and_counts(void **state)
 	destroy(rch);
 }
 
-static void
-one_that_another_replaces_is_sent_to_its_end(void **state)
+TEST(one_that_another_replaces_is_sent_to_its_end)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
@@ -247,8 +237,7 @@ one_that_another_replaces_is_sent_to_its_end(void **state)
 }
 
 /* Another one goes for it, or it has none; never it itself. */
-static void
-a_form_of_a_head_counts_and_goes_with_the_answer(void **state)
+TEST(a_form_of_a_head_counts_and_goes_with_the_answer)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
@@ -275,23 +264,4 @@ a_form_of_a_head_counts_and_goes_with_the_answer(void **state)
 	assert_ptr_equal(find(rch, "/g", file), rsp);
 	pw_file_unref(&file);
 	destroy(rch);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    RULE(the_oldest_goes_if_it_was_used_less),
-	    RULE(the_oldest_stays_if_it_was_used_about_as_often),
-	    RULE(what_is_equally_popular_stays),
-	    RULE(counts_are_halved_with_time),
-	    RULE(memory_is_bounded),
-	    RULE(what_never_fits_pushes_nothing_out),
-	    RULE(a_large_one_takes_the_place_of_several),
-	    RULE(what_somebody_sends_stays_and_counts),
-	    RULE(one_that_another_replaces_is_sent_to_its_end),
-	    RULE(a_form_of_a_head_counts_and_goes_with_the_answer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

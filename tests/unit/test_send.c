@@ -98,8 +98,7 @@ send_every_range(struct fixture *fx, struct pw_file *file, bool cold)
 				}
 }
 
-static void
-every_path_sends_exactly_memory_and_range(void **state)
+TEST(every_path_sends_exactly_memory_and_range)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -111,8 +110,9 @@ every_path_sends_exactly_memory_and_range(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-every_path_sends_the_same_from_the_disk(void **state)
+AGAIN(every_path_sends_exactly_memory_and_range, setup_sinks);
+
+TEST(every_path_sends_the_same_from_the_disk)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -122,6 +122,8 @@ every_path_sends_the_same_from_the_disk(void **state)
 	send_every_range(fx, file, true);
 	pw_file_unref(&file);
 }
+
+AGAIN(every_path_sends_the_same_from_the_disk, setup_sinks);
 
 static const struct pw_send *numbered; /* last argument of number_of_client */
 
@@ -142,8 +144,7 @@ send_uncached(struct fixture *fx, struct pw_file *file)
 	send_range(fx, "nodiskio", file, 0, 0, SIZE, false);
 }
 
-static void
-only_reads_of_a_disk_need_the_client(void **state)
+TEST(only_reads_of_a_disk_need_the_client)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -159,8 +160,7 @@ only_reads_of_a_disk_need_the_client(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-a_file_is_not_needed(void **state)
+TEST(a_file_is_not_needed)
 {
 	struct fixture *fx = *state;
 	const char *const *path;
@@ -183,6 +183,8 @@ a_file_is_not_needed(void **state)
 	}
 }
 
+AGAIN(a_file_is_not_needed, setup_sinks);
+
 #ifdef __FreeBSD__
 #define DEFAULT "native"
 static const char *const refused[] = {"uring", "ring", "splice"};
@@ -202,13 +204,11 @@ is_refused(const char *path)
 	return false;
 }
 
-static void
-nodiskio_is_the_default_and_an_unknown_name_is_no_path(void **state)
+TEST(nodiskio_is_the_default_and_an_unknown_name_is_no_path, NULL)
 {
 	const char *const *path;
 	const char *why;
 
-	(void)state;
 	assert_string_equal(pw_send_path_names()[0], "native");
 #ifndef __FreeBSD__
 	assert_int_equal(pw_send_probe(pw_send_path("native"), &why), -ENOSYS);
@@ -225,8 +225,7 @@ nodiskio_is_the_default_and_an_unknown_name_is_no_path(void **state)
 	assert_null(pw_send_path("nodisk"));
 }
 
-static void
-a_file_that_shrinks_is_an_error_and_never_padded(void **state)
+TEST(a_file_that_shrinks_is_an_error_and_never_padded)
 {
 	const off_t cut = 2 * WINDOW + 4096;
 	struct fixture *fx = *state;
@@ -258,6 +257,8 @@ a_file_that_shrinks_is_an_error_and_never_padded(void **state)
 	free(expected);
 }
 
+AGAIN(a_file_that_shrinks_is_an_error_and_never_padded, setup_sinks);
+
 /* Changes the file while it is sent.  Returns true if all of it was sent. */
 static bool
 is_sent_though_changed(
@@ -288,8 +289,7 @@ is_sent_though_changed(
 	return all;
 }
 
-static void
-of_a_file_that_grows_the_end_is_not_sent(void **state)
+TEST(of_a_file_that_grows_the_end_is_not_sent)
 {
 	const char *const *path;
 
@@ -298,8 +298,9 @@ of_a_file_that_grows_the_end_is_not_sent(void **state)
 		    is_sent_though_changed(*state, *path, false, O_APPEND));
 }
 
-static void
-with_snd_grows_a_file_may_grow_but_not_be_overwritten(void **state)
+AGAIN(of_a_file_that_grows_the_end_is_not_sent, setup_sinks);
+
+TEST(with_snd_grows_a_file_may_grow_but_not_be_overwritten)
 {
 	const char *const *path;
 
@@ -310,8 +311,9 @@ with_snd_grows_a_file_may_grow_but_not_be_overwritten(void **state)
 	}
 }
 
-static void
-a_peer_that_is_gone_is_an_error(void **state)
+AGAIN(with_snd_grows_a_file_may_grow_but_not_be_overwritten, setup_sinks);
+
+TEST(a_peer_that_is_gone_is_an_error)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -340,6 +342,8 @@ a_peer_that_is_gone_is_an_error(void **state)
 	pw_file_unref(&file);
 }
 
+AGAIN(a_peer_that_is_gone_is_an_error, setup_sinks);
+
 /* A file that is not ours is fetched before it can be asked about. */
 static struct pw_file *
 file_to_fetch(struct fixture *fx)
@@ -353,8 +357,7 @@ file_to_fetch(struct fixture *fx)
 }
 
 /* Without one of them it could end in no way at all. */
-static void
-what_lacks_path_loop_or_completion_is_refused(void **state)
+TEST(what_lacks_path_loop_or_completion_is_refused)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -386,8 +389,9 @@ what_lacks_path_loop_or_completion_is_refused(void **state)
 	wire_close(&wr);
 }
 
-static void
-completion_comes_from_drain_alone(void **state)
+AGAIN(what_lacks_path_loop_or_completion_is_refused, setup_sinks);
+
+TEST(completion_comes_from_drain_alone)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = file_to_fetch(fx);
@@ -413,8 +417,9 @@ completion_comes_from_drain_alone(void **state)
 	wire_close(&wr);
 }
 
-static void
-after_cancel_completion_comes_exactly_once(void **state)
+AGAIN(completion_comes_from_drain_alone, setup_sinks);
+
+TEST(after_cancel_completion_comes_exactly_once, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = file_to_fetch(fx);
@@ -445,8 +450,7 @@ after_cancel_completion_comes_exactly_once(void **state)
 	wire_close(&wr);
 }
 
-static void
-after_cancel_nothing_is_sent(void **state)
+TEST(after_cancel_nothing_is_sent)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -467,38 +471,12 @@ after_cancel_nothing_is_sent(void **state)
 	pw_file_unref(&file);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(every_path_sends_exactly_memory_and_range, setup),
-	    TEST(every_path_sends_the_same_from_the_disk, setup),
-	    TEST(only_reads_of_a_disk_need_the_client, setup),
-	    TEST(a_file_is_not_needed, setup),
-	    cmocka_unit_test(
-		nodiskio_is_the_default_and_an_unknown_name_is_no_path),
-	    TEST(a_file_that_shrinks_is_an_error_and_never_padded, setup),
-	    TEST(of_a_file_that_grows_the_end_is_not_sent, setup),
-	    TEST(with_snd_grows_a_file_may_grow_but_not_be_overwritten, setup),
-	    TEST(a_peer_that_is_gone_is_an_error, setup),
-	    TEST(what_lacks_path_loop_or_completion_is_refused, setup),
-	    TEST(completion_comes_from_drain_alone, setup),
-	    TEST(after_cancel_completion_comes_exactly_once, setup_narrow),
-	    TEST(after_cancel_nothing_is_sent, setup),
-	    /* The same into a sink. */
-	    TEST(every_path_sends_exactly_memory_and_range, setup_sinks),
-	    TEST(every_path_sends_the_same_from_the_disk, setup_sinks),
-	    TEST(a_file_is_not_needed, setup_sinks),
-	    TEST(a_file_that_shrinks_is_an_error_and_never_padded, setup_sinks),
-	    TEST(of_a_file_that_grows_the_end_is_not_sent, setup_sinks),
-	    TEST(with_snd_grows_a_file_may_grow_but_not_be_overwritten,
-		setup_sinks),
-	    TEST(a_peer_that_is_gone_is_an_error, setup_sinks),
-	    TEST(what_lacks_path_loop_or_completion_is_refused, setup_sinks),
-	    TEST(completion_comes_from_drain_alone, setup_sinks),
-	    TEST(after_cancel_nothing_is_sent, setup_sinks),
-	};
+AGAIN(after_cancel_nothing_is_sent, setup_sinks);
 
+int
+setup_all(void **state)
+{
+	(void)state;
 	stay_on_one_cpu();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

@@ -5,8 +5,7 @@
 
 #include "lib/disk/pool.h"
 
-static void
-nodiskio_waits_for_a_file_that_is_not_in_memory(void **state)
+TEST(nodiskio_waits_for_a_file_that_is_not_in_memory)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -29,8 +28,9 @@ nodiskio_waits_for_a_file_that_is_not_in_memory(void **state)
 	wire_close(&wr);
 }
 
-static void
-nodiskio_does_not_wait_for_a_file_that_is_in_memory(void **state)
+AGAIN(nodiskio_waits_for_a_file_that_is_not_in_memory, setup_sinks);
+
+TEST(nodiskio_does_not_wait_for_a_file_that_is_in_memory)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -51,6 +51,8 @@ nodiskio_does_not_wait_for_a_file_that_is_in_memory(void **state)
 	pw_file_unref(&file);
 	wire_close(&wr);
 }
+
+AGAIN(nodiskio_does_not_wait_for_a_file_that_is_in_memory, setup_sinks);
 
 /* The first of four windows. */
 static bool
@@ -75,16 +77,16 @@ first_window_is_fetched(struct fixture *fx)
 	return first == pages_in((size_t)WINDOW);
 }
 
-static void
-the_missing_window_is_fetched_and_no_more(void **state)
+TEST(the_missing_window_is_fetched_and_no_more)
 {
 	skip_unless(*state, NEED_EVICTION);
 	assert_true(holds_in_one_of(5, first_window_is_fetched, *state));
 }
 
+AGAIN(the_missing_window_is_fetched_and_no_more, setup_sinks);
+
 /* What was in memory when the socket became full may have gone since. */
-static void
-nodiskio_asks_again_after_the_socket_was_full(void **state)
+TEST(nodiskio_asks_again_after_the_socket_was_full)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -112,8 +114,9 @@ nodiskio_asks_again_after_the_socket_was_full(void **state)
 	wire_close(&wr);
 }
 
-static void
-a_file_that_cannot_be_asked_is_sent_by_the_pool(void **state)
+AGAIN(nodiskio_asks_again_after_the_socket_was_full, setup_sinks);
+
+TEST(a_file_that_cannot_be_asked_is_sent_by_the_pool)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -133,6 +136,8 @@ a_file_that_cannot_be_asked_is_sent_by_the_pool(void **state)
 	wire_close(&wr);
 }
 
+AGAIN(a_file_that_cannot_be_asked_is_sent_by_the_pool, setup_sinks);
+
 /* A job that notes how many bytes the transmission had sent. */
 struct noting_job {
 	struct job nj_job;
@@ -150,9 +155,8 @@ note_sent(struct job *job)
 }
 
 /* The next window of another client is queued before the first window of this one. */
-static void
-the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones(
-    void **state)
+TEST(the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones,
+    setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -187,26 +191,9 @@ the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones(
 }
 
 int
-main(void)
+setup_all(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	    TEST(nodiskio_waits_for_a_file_that_is_not_in_memory, setup),
-	    TEST(nodiskio_does_not_wait_for_a_file_that_is_in_memory, setup),
-	    TEST(the_missing_window_is_fetched_and_no_more, setup),
-	    TEST(nodiskio_asks_again_after_the_socket_was_full, setup),
-	    TEST(a_file_that_cannot_be_asked_is_sent_by_the_pool, setup),
-	    TEST(
-		the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones,
-		setup_one_thread),
-	    /* The same into a sink. */
-	    TEST(nodiskio_waits_for_a_file_that_is_not_in_memory, setup_sinks),
-	    TEST(nodiskio_does_not_wait_for_a_file_that_is_in_memory,
-		setup_sinks),
-	    TEST(the_missing_window_is_fetched_and_no_more, setup_sinks),
-	    TEST(nodiskio_asks_again_after_the_socket_was_full, setup_sinks),
-	    TEST(a_file_that_cannot_be_asked_is_sent_by_the_pool, setup_sinks),
-	};
-
+	(void)state;
 	stay_on_one_cpu();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

@@ -47,8 +47,7 @@ sends_nothing_but(const struct wire *wr, size_t most)
 	free(expected);
 }
 
-static void
-every_path_completes_once_after_cancel(void **state)
+TEST(every_path_completes_once_after_cancel)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -75,6 +74,8 @@ every_path_completes_once_after_cancel(void **state)
 	}
 }
 
+AGAIN(every_path_completes_once_after_cancel, setup_sinks);
+
 /* Pending, and queued: the only thread is held until the gate is opened. */
 static struct pw_file *
 start_behind(struct latch *la, struct xfer *xf, const char *path,
@@ -89,8 +90,7 @@ start_behind(struct latch *la, struct xfer *xf, const char *path,
 }
 
 /* A descriptor that is closed too early is given to the next file. */
-static void
-a_cancelled_wait_keeps_its_descriptor(void **state)
+TEST(a_cancelled_wait_keeps_its_descriptor, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -118,8 +118,7 @@ a_cancelled_wait_keeps_its_descriptor(void **state)
 }
 
 /* The number of a descriptor that was closed is given to the next socket. */
-static void
-a_socket_that_no_thread_has_is_taken_back(void **state)
+TEST(a_socket_that_no_thread_has_is_taken_back, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -148,8 +147,7 @@ a_socket_that_no_thread_has_is_taken_back(void **state)
 	}
 }
 
-static void
-a_socket_that_a_thread_has_is_not_taken_back(void **state)
+TEST(a_socket_that_a_thread_has_is_not_taken_back)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -171,8 +169,7 @@ a_socket_that_a_thread_has_is_not_taken_back(void **state)
 	wire_close(&wr);
 }
 
-static void
-of_a_file_that_shrinks_meanwhile_nothing_is_padded(void **state)
+TEST(of_a_file_that_shrinks_meanwhile_nothing_is_padded)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -195,9 +192,10 @@ of_a_file_that_shrinks_meanwhile_nothing_is_padded(void **state)
 	}
 }
 
+AGAIN(of_a_file_that_shrinks_meanwhile_nothing_is_padded, setup_sinks);
+
 /* As a file that was queued for a disk that hung. */
-static void
-of_a_file_that_shrank_before_its_read_nothing_is_sent(void **state)
+TEST(of_a_file_that_shrank_before_its_read_nothing_is_sent, setup_one_thread)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -245,8 +243,7 @@ change(struct fixture *fx, const char *name, enum change how)
 	}
 }
 
-static void
-of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent(void **state)
+TEST(of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -274,8 +271,9 @@ of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent(void **state)
 		}
 }
 
-static void
-a_peer_that_leaves_meanwhile_is_an_error(void **state)
+AGAIN(of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent, setup_sinks);
+
+TEST(a_peer_that_leaves_meanwhile_is_an_error)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -299,8 +297,9 @@ a_peer_that_leaves_meanwhile_is_an_error(void **state)
 	}
 }
 
-static void
-a_peer_that_closed_its_half_gets_everything(void **state)
+AGAIN(a_peer_that_leaves_meanwhile_is_an_error, setup_sinks);
+
+TEST(a_peer_that_closed_its_half_gets_everything)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -323,8 +322,9 @@ a_peer_that_closed_its_half_gets_everything(void **state)
 	}
 }
 
-static void
-every_queue_that_is_full_refuses_new_and_admits_begun(void **state)
+AGAIN(a_peer_that_closed_its_half_gets_everything, setup_sinks);
+
+TEST(every_queue_that_is_full_refuses_new_and_admits_begun, setup_narrow)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
@@ -371,8 +371,7 @@ every_queue_that_is_full_refuses_new_and_admits_begun(void **state)
  * The event loop was told while the thread's answer was on its way, and an
  * edge-triggered one is not told again.
  */
-static void
-pool_does_not_wait_for_a_socket_that_is_writable_again(void **state)
+TEST(pool_does_not_wait_for_a_socket_that_is_writable_again)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -406,33 +405,9 @@ pool_does_not_wait_for_a_socket_that_is_writable_again(void **state)
 }
 
 int
-main(void)
+setup_all(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	    TEST(every_path_completes_once_after_cancel, setup),
-	    TEST(a_cancelled_wait_keeps_its_descriptor, setup_one_thread),
-	    TEST(a_socket_that_no_thread_has_is_taken_back, setup_one_thread),
-	    TEST(a_socket_that_a_thread_has_is_not_taken_back, setup),
-	    TEST(of_a_file_that_shrinks_meanwhile_nothing_is_padded, setup),
-	    TEST(of_a_file_that_shrank_before_its_read_nothing_is_sent,
-		setup_one_thread),
-	    TEST(of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent,
-		setup),
-	    TEST(a_peer_that_leaves_meanwhile_is_an_error, setup),
-	    TEST(a_peer_that_closed_its_half_gets_everything, setup),
-	    TEST(every_queue_that_is_full_refuses_new_and_admits_begun,
-		setup_narrow),
-	    TEST(pool_does_not_wait_for_a_socket_that_is_writable_again, setup),
-	    /* The same into a sink, but for the two about a thread that has the socket. */
-	    TEST(every_path_completes_once_after_cancel, setup_sinks),
-	    TEST(of_a_file_that_shrinks_meanwhile_nothing_is_padded,
-		setup_sinks),
-	    TEST(of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent,
-		setup_sinks),
-	    TEST(a_peer_that_leaves_meanwhile_is_an_error, setup_sinks),
-	    TEST(a_peer_that_closed_its_half_gets_everything, setup_sinks),
-	};
-
+	(void)state;
 	stay_on_one_cpu();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

@@ -180,14 +180,30 @@ send_without_sendfile(struct fixture *fx, struct shot *sh, const struct way *wy,
 		atomic_store(&dv->dv_copies, 0);
 }
 
-static void
-where_sendfile_is_refused_every_shape_is_copied(void **state)
+static int
+begin_all(void **state)
+{
+	fake.fk_sock = socket(AF_UNIX, SOCK_STREAM, 0);
+	fake.fk_data = malloc(2 * LEN_MAX);
+	if (fake.fk_sock == -1 || fake.fk_data == NULL)
+		return -1;
+	return setup(state);
+}
+
+static int
+end_all(void **state)
+{
+	close(fake.fk_sock);
+	free(fake.fk_data);
+	return teardown(state);
+}
+
+TEST(where_sendfile_is_refused_every_shape_is_copied, begin_all, end_all)
 {
 	each_shape(*state, 700 * KIB, send_without_sendfile);
 }
 
-static void
-every_shape_is_sent_to_who_takes_all(void **state)
+TEST(every_shape_is_sent_to_who_takes_all, begin_all, end_all)
 {
 	each_shape(*state, ALL, send_all);
 }
@@ -226,8 +242,7 @@ fill_at_each_point(struct fixture *fx, struct shot *sh, const struct way *wy,
 	}
 }
 
-static void
-the_socket_may_be_full_at_any_point(void **state)
+TEST(the_socket_may_be_full_at_any_point, begin_all, end_all)
 {
 	each_shape(*state, 700 * KIB, fill_at_each_point);
 }
@@ -257,8 +272,7 @@ fail_at_each_point(struct fixture *fx, struct shot *sh, const struct way *wy,
 	}
 }
 
-static void
-the_socket_may_fail_at_any_point(void **state)
+TEST(the_socket_may_fail_at_any_point, begin_all, end_all)
 {
 	each_shape(*state, 700 * KIB, fail_at_each_point);
 }
@@ -317,8 +331,7 @@ random_shot(struct fixture *fx, struct shot *sh, struct pw_file *file)
 		fake.fk_end = below((uint32_t)fake.fk_total);
 }
 
-static void
-random_shapes_to_random_sockets(void **state)
+TEST(random_shapes_to_random_sockets, begin_all, end_all)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", OFFSET_END + LEN_MAX);
@@ -345,8 +358,7 @@ random_shapes_to_random_sockets(void **state)
 }
 
 /* While it is pending, or not. */
-static void
-after_cancel_there_is_one_completion_and_an_error(void **state)
+TEST(after_cancel_there_is_one_completion_and_an_error, begin_all, end_all)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", OFFSET_END + LEN_MAX);
@@ -384,46 +396,11 @@ after_cancel_there_is_one_completion_and_an_error(void **state)
 	pw_file_unref(&file);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_all, end_all)
-
-static int
-begin_all(void **state)
-{
-	fake.fk_sock = socket(AF_UNIX, SOCK_STREAM, 0);
-	fake.fk_data = malloc(2 * LEN_MAX);
-	if (fake.fk_sock == -1 || fake.fk_data == NULL)
-		return -1;
-	return setup(state);
-}
-
-static int
-end_all(void **state)
-{
-	close(fake.fk_sock);
-	free(fake.fk_data);
-	return teardown(state);
-}
-
-static int
-fill_once(void **state)
+int
+setup_all(void **state)
 {
 	(void)state;
 	fill(memory, 13, sizeof(memory)); /* of no file: shifted */
 	fill(content, 0, sizeof(content));
 	return 0;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(every_shape_is_sent_to_who_takes_all),
-	    TEST(where_sendfile_is_refused_every_shape_is_copied),
-	    TEST(the_socket_may_be_full_at_any_point),
-	    TEST(the_socket_may_fail_at_any_point),
-	    TEST(random_shapes_to_random_sockets),
-	    TEST(after_cancel_there_is_one_completion_and_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, fill_once, NULL);
 }

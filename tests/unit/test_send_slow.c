@@ -73,8 +73,7 @@ end(struct slow *sl)
 	wire_close(&sl->sl_wire);
 }
 
-static void
-all_reaches_a_slow_reader(void **state)
+TEST(all_reaches_a_slow_reader)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", sizeof(content));
@@ -130,8 +129,7 @@ run_until_left(struct slow *sl, size_t most)
 	return status;
 }
 
-static void
-a_peer_that_leaves_midway_is_an_error(void **state)
+TEST(a_peer_that_leaves_midway_is_an_error)
 {
 	static const size_t reads[] = {0, 1, 100000, MIB + 3};
 	struct fixture *fx = *state;
@@ -158,24 +156,11 @@ a_peer_that_leaves_midway_is_an_error(void **state)
 	pw_file_unref(&file);
 }
 
-static int
-fill_once(void **state)
+int
+setup_all(void **state)
 {
 	(void)state;
 	fill(memory, 13, sizeof(memory)); /* of no file: shifted */
 	fill(content, 0, sizeof(content));
 	return 0;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		all_reaches_a_slow_reader, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_peer_that_leaves_midway_is_an_error, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, fill_once, NULL);
 }

@@ -110,8 +110,7 @@ end(struct xfer *xf, struct wire *wr, struct pw_file *file)
 /* -------------------------------------------------------------- how large it is */
 
 /* So that 128 KiB do not take a step more because of the head. */
-static void
-a_head_is_sent_with_the_first_chunk(void **state)
+TEST(a_head_is_sent_with_the_first_chunk)
 {
 	static char head[300];
 	struct fixture *fx = *state;
@@ -130,8 +129,7 @@ a_head_is_sent_with_the_first_chunk(void **state)
 }
 
 /* Each time the socket is empty: how it counts what it holds is its own affair. */
-static void
-a_chunk_adapts_to_the_socket(void **state)
+TEST(a_chunk_adapts_to_the_socket)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 2 * MOST);
@@ -170,8 +168,7 @@ a_chunk_adapts_to_the_socket(void **state)
 }
 
 /* Pages that may be evicted while they are sent, and copies, which take longer, go in smaller chunks. */
-static void
-resident_file_is_sent_by_one_call_while_nothing_is_evicted(void **state)
+TEST(resident_file_is_sent_by_one_call_while_nothing_is_evicted)
 {
 	static const struct {
 		bool quiet;
@@ -203,8 +200,7 @@ resident_file_is_sent_by_one_call_while_nothing_is_evicted(void **state)
 }
 
 /* Not even the bytes before the last one. */
-static void
-file_that_has_changed_is_not_sent_by_its_last_call(void **state)
+TEST(file_that_has_changed_is_not_sent_by_its_last_call)
 {
 	const struct timespec other[2] = {{1000, 0}, {1000, 0}};
 	struct fixture *fx = *state;
@@ -225,8 +221,7 @@ file_that_has_changed_is_not_sent_by_its_last_call(void **state)
 }
 
 /* Nobody knows whether the socket would have taken more. */
-static void
-a_chunk_cut_by_its_window_does_not_grow(void **state)
+TEST(a_chunk_cut_by_its_window_does_not_grow)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -247,8 +242,7 @@ a_chunk_cut_by_its_window_does_not_grow(void **state)
 }
 
 /* What follows may be on its way. */
-static void
-a_chunk_ends_with_the_fetched_data(void **state)
+TEST(a_chunk_ends_with_the_fetched_data)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -268,8 +262,7 @@ a_chunk_ends_with_the_fetched_data(void **state)
 }
 
 /* Not more than sendfile(2) takes hold of before it asks for the socket's memory. */
-static void
-a_chunk_is_held_memory_where_sockets_evict(void **state)
+TEST(a_chunk_is_held_memory_where_sockets_evict)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", SIZE);
@@ -296,8 +289,7 @@ a_chunk_is_held_memory_where_sockets_evict(void **state)
 }
 
 /* A range that begins within a page; and the head's memory is the socket's as well. */
-static void
-a_head_is_sent_alone_where_sockets_evict(void **state)
+TEST(a_head_is_sent_alone_where_sockets_evict)
 {
 	static char head[300];
 	struct fixture *fx = *state;
@@ -329,8 +321,7 @@ a_head_is_sent_alone_where_sockets_evict(void **state)
 /* ---------------------------------------------------------- is it in memory? */
 
 /* cachestat counts a page whose read is in flight as present. */
-static void
-a_page_in_flight_ends_what_is_sent(void **state)
+TEST(a_page_in_flight_ends_what_is_sent)
 {
 	static const off_t pages[] = {1, 2, 15, 17, 100, SIZE / PAGE - 2};
 	struct fixture *fx = *state;
@@ -361,8 +352,7 @@ a_page_in_flight_ends_what_is_sent(void **state)
 }
 
 /* It is not taken for all missing. */
-static void
-the_resident_part_of_a_chunk_is_sent(void **state)
+TEST(the_resident_part_of_a_chunk_is_sent)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -385,8 +375,7 @@ the_resident_part_of_a_chunk_is_sent(void **state)
 }
 
 /* Past the smaller share, that is: the transmission does not wait for it. */
-static void
-a_missing_page_reduces_the_chunk(void **state)
+TEST(a_missing_page_reduces_the_chunk)
 {
 	static const off_t holes[] = {SHARE, 2 * SHARE, SIZE - PAGE};
 	struct fixture *fx = *state;
@@ -412,8 +401,7 @@ a_missing_page_reduces_the_chunk(void **state)
 }
 
 /* Its read may have been started by the question. */
-static void
-a_missing_chunk_is_not_checked_again_at_once(void **state)
+TEST(a_missing_chunk_is_not_checked_again_at_once)
 {
 	static const off_t holes[] = {0, SHARE / 2};
 	struct fixture *fx = *state;
@@ -457,8 +445,7 @@ sendfiles_for(struct fixture *fx, struct pw_file *file)
 }
 
 /* Others may be evicted before sendfile(2) reaches them, or were never read: cachestat counts pages in flight. */
-static void
-only_pages_that_stay_are_sent_by_sendfile(void **state)
+TEST(only_pages_that_stay_are_sent_by_sendfile)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -478,8 +465,7 @@ only_pages_that_stay_are_sent_by_sendfile(void **state)
 }
 
 /* The loop would wait for it: what is gone once may be gone again. */
-static void
-a_repeatedly_evicted_chunk_is_sent_by_the_pool(void **state)
+TEST(a_repeatedly_evicted_chunk_is_sent_by_the_pool)
 {
 	static const char *const asking[] = {"nodiskio", "uring", "splice"};
 	struct fixture *fx = *state;
@@ -532,8 +518,7 @@ started_without_read_ahead(
 }
 
 /* What a path that waits for the disk, or cannot ask, sends would else be read page by page. */
-static void
-kernel_read_ahead_is_off_only_for_prefetching_paths(void **state)
+TEST(kernel_read_ahead_is_off_only_for_prefetching_paths)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -546,30 +531,11 @@ kernel_read_ahead_is_off_only_for_prefetching_paths(void **state)
 	pw_file_unref(&file);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int
-main(void)
+setup_all(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	    TEST(a_head_is_sent_with_the_first_chunk),
-	    TEST(a_chunk_adapts_to_the_socket),
-	    TEST(resident_file_is_sent_by_one_call_while_nothing_is_evicted),
-	    TEST(file_that_has_changed_is_not_sent_by_its_last_call),
-	    TEST(a_chunk_cut_by_its_window_does_not_grow),
-	    TEST(a_chunk_ends_with_the_fetched_data),
-	    TEST(a_chunk_is_held_memory_where_sockets_evict),
-	    TEST(a_head_is_sent_alone_where_sockets_evict),
-	    TEST(the_resident_part_of_a_chunk_is_sent),
-	    TEST(only_pages_that_stay_are_sent_by_sendfile),
-	    TEST(a_page_in_flight_ends_what_is_sent),
-	    TEST(a_missing_page_reduces_the_chunk),
-	    TEST(a_missing_chunk_is_not_checked_again_at_once),
-	    TEST(a_repeatedly_evicted_chunk_is_sent_by_the_pool),
-	    TEST(kernel_read_ahead_is_off_only_for_prefetching_paths),
-	};
-
+	(void)state;
 	stay_on_one_cpu();
 	loop_thread = pthread_self();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

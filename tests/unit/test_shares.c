@@ -146,8 +146,7 @@ race(struct bench *be, enum job_kind low, uint64_t low_us, enum job_kind high,
 	return used;
 }
 
-static void
-kinds_share_the_time_of_the_threads(void **state)
+TEST(kinds_share_the_time_of_the_threads, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	uint64_t start = be->be_now, used;
@@ -159,8 +158,7 @@ kinds_share_the_time_of_the_threads(void **state)
 	    used * 2, be->be_now - start - 8000, be->be_now - start + 8000);
 }
 
-static void
-lookups_that_read_nothing_go_first(void **state)
+TEST(lookups_that_read_nothing_go_first, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 
@@ -171,8 +169,7 @@ lookups_that_read_nothing_go_first(void **state)
 }
 
 /* Otherwise a kind that used little could occupy the disk for as long. */
-static void
-a_kind_without_jobs_gains_no_credit(void **state)
+TEST(a_kind_without_jobs_gains_no_credit, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	int i;
@@ -187,8 +184,7 @@ a_kind_without_jobs_gains_no_credit(void **state)
 }
 
 /* It would be all that the kind has for minutes. */
-static void
-a_job_that_hung_counts_for_a_bounded_time(void **state)
+TEST(a_job_that_hung_counts_for_a_bounded_time, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 
@@ -200,8 +196,8 @@ a_job_that_hung_counts_for_a_bounded_time(void **state)
 	assert_int_equal(next_of(be, JOB_LONG, JOB_NEW), JOB_LONG);
 }
 
-static void
-clients_take_turns_and_so_do_their_connections(void **state)
+TEST(
+    clients_take_turns_and_so_do_their_connections, setup_bench, teardown_bench)
 {
 	static const unsigned order[] = {CLIENT + 1, 2 * CLIENT, CLIENT + 2,
 	    2 * CLIENT, CLIENT + 1, 2 * CLIENT, CLIENT + 1};
@@ -215,8 +211,7 @@ clients_take_turns_and_so_do_their_connections(void **state)
 		assert_int_equal(run(be, JOB_LONG, 1)->job_client, order[i]);
 }
 
-static void
-jobs_of_a_connection_keep_their_order(void **state)
+TEST(jobs_of_a_connection_keep_their_order, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	size_t i;
@@ -226,8 +221,7 @@ jobs_of_a_connection_keep_their_order(void **state)
 		assert_ptr_equal(run(be, JOB_LONG, 1), &be->be_jobs[i]);
 }
 
-static void
-a_client_with_many_jobs_joins_the_crowd(void **state)
+TEST(a_client_with_many_jobs_joins_the_crowd, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	unsigned i;
@@ -246,8 +240,7 @@ a_client_with_many_jobs_joins_the_crowd(void **state)
 	assert_int_equal(add_some(be, CLIENT + i + 2, JOB_NEW, 1), 0);
 }
 
-static void
-jobs_without_a_client_never_join_the_crowd(void **state)
+TEST(jobs_without_a_client_never_join_the_crowd, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 
@@ -255,8 +248,8 @@ jobs_without_a_client_never_join_the_crowd(void **state)
 }
 
 /* Otherwise its newer requests would overtake older ones. */
-static void
-a_connection_stays_in_the_crowd_until_it_has_no_job_there(void **state)
+TEST(a_connection_stays_in_the_crowd_until_it_has_no_job_there, setup_bench,
+    teardown_bench)
 {
 	struct bench *be = *state;
 	int i;
@@ -285,8 +278,8 @@ begin_while_the_crowd_may(struct bench *be, unsigned n)
 	assert_int_equal(i, n);
 }
 
-static void
-a_crowd_alone_occupies_three_quarters_of_the_threads(void **state)
+TEST(a_crowd_alone_occupies_three_quarters_of_the_threads, setup_bench,
+    teardown_bench)
 {
 	struct bench *be = *state;
 	int i;
@@ -298,8 +291,8 @@ a_crowd_alone_occupies_three_quarters_of_the_threads(void **state)
 	begin_while_the_crowd_may(be, THREADS * 3 / 4);
 }
 
-static void
-a_crowd_occupies_few_threads_beside_others_and_for_a_while_after(void **state)
+TEST(a_crowd_occupies_few_threads_beside_others_and_for_a_while_after,
+    setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	struct job *job;
@@ -322,8 +315,8 @@ a_crowd_occupies_few_threads_beside_others_and_for_a_while_after(void **state)
 }
 
 /* There, reads do not wait for those of others. */
-static void
-a_crowd_occupies_three_quarters_of_the_threads_of_a_fast_device(void **state)
+TEST(a_crowd_occupies_three_quarters_of_the_threads_of_a_fast_device,
+    setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 
@@ -334,8 +327,8 @@ a_crowd_occupies_three_quarters_of_the_threads_of_a_fast_device(void **state)
 }
 
 /* Otherwise a client with many connections would never have more threads. */
-static void
-a_client_in_the_crowd_is_not_one_of_the_others(void **state)
+TEST(
+    a_client_in_the_crowd_is_not_one_of_the_others, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 
@@ -349,8 +342,7 @@ a_client_in_the_crowd_is_not_one_of_the_others(void **state)
 	begin_while_the_crowd_may(be, THREADS * 3 / 4);
 }
 
-static void
-a_crowd_always_has_a_thread(void **state)
+TEST(a_crowd_always_has_a_thread, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	unsigned threads;
@@ -361,8 +353,7 @@ a_crowd_always_has_a_thread(void **state)
 		    shares_crowd_may(&be->be_shares, threads, be->be_now));
 }
 
-static void
-the_time_of_a_crowd_counts_more(void **state)
+TEST(the_time_of_a_crowd_counts_more, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	uint64_t start = be->be_now, used;
@@ -374,8 +365,7 @@ the_time_of_a_crowd_counts_more(void **state)
 	    be->be_now - start + 5000);
 }
 
-static void
-a_client_with_too_many_jobs_is_refused(void **state)
+TEST(a_client_with_too_many_jobs_is_refused, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	struct job job = {.job_kind = JOB_NEW, .job_client = CLIENT + 2};
@@ -387,8 +377,8 @@ a_client_with_too_many_jobs_is_refused(void **state)
 	add_some(be, CLIENT + 2, JOB_NEW, 1);
 }
 
-static void
-a_job_of_the_crowd_moves_to_another_client_that_waits_for_it(void **state)
+TEST(a_job_of_the_crowd_moves_to_another_client_that_waits_for_it, setup_bench,
+    teardown_bench)
 {
 	struct bench *be = *state;
 	struct job *job;
@@ -404,8 +394,8 @@ a_job_of_the_crowd_moves_to_another_client_that_waits_for_it(void **state)
 }
 
 /* It is the only job of its connection and client, which must outlive the move. */
-static void
-a_job_moves_to_another_connection_of_its_client(void **state)
+TEST(a_job_moves_to_another_connection_of_its_client, setup_bench,
+    teardown_bench)
 {
 	struct bench *be = *state;
 	struct job *job;
@@ -421,8 +411,8 @@ a_job_moves_to_another_connection_of_its_client(void **state)
 }
 
 /* As if they were one client, with one turn. */
-static void
-jobs_of_clients_that_closed_their_side_come_last(void **state)
+TEST(jobs_of_clients_that_closed_their_side_come_last, setup_bench,
+    teardown_bench)
 {
 	static const unsigned order[] = {
 	    POOL_LAST, 3 * CLIENT, POOL_LAST, 3 * CLIENT, POOL_LAST};
@@ -440,14 +430,12 @@ jobs_of_clients_that_closed_their_side_come_last(void **state)
 	assert_int_equal(be->be_shares.sh_last, 0);
 }
 
-static void
-the_others_of_all_processes_count(void **state)
+TEST(the_others_of_all_processes_count, setup_bench, teardown_bench)
 {
 	static struct bench be[2];
 	static struct shares_common co;
 	struct job *job;
 
-	(void)state;
 	setup_processes(be, &co, 2);
 	make_slow(&be[0], 2 * SHARES_FAST);
 	add_some(&be[0], CLIENT, JOB_NEW, 30);
@@ -470,13 +458,11 @@ the_others_of_all_processes_count(void **state)
 }
 
 /* It ends no job. */
-static void
-a_process_that_was_killed_is_forgotten(void **state)
+TEST(a_process_that_was_killed_is_forgotten, setup_bench, teardown_bench)
 {
 	static struct bench be[2];
 	static struct shares_common co;
 
-	(void)state;
 	setup_processes(be, &co, 2);
 	make_slow(&be[0], 2 * SHARES_FAST);
 	add_some(&be[0], CLIENT, JOB_NEW, 30);
@@ -494,8 +480,7 @@ a_process_that_was_killed_is_forgotten(void **state)
 }
 
 /* Less than a thread is one that pauses after each job. */
-static void
-the_crowds_of_processes_share_their_threads(void **state)
+TEST(the_crowds_of_processes_share_their_threads, setup_bench, teardown_bench)
 {
 	static struct bench be[3];
 	static struct shares_common co;
@@ -503,7 +488,6 @@ the_crowds_of_processes_share_their_threads(void **state)
 	struct shares *sh = &be[0].be_shares;
 	unsigned i;
 
-	(void)state;
 	setup_processes(be, &co, 3);
 	for (i = 0; i < 3; i++) {
 		make_slow(&be[i], us);
@@ -529,40 +513,4 @@ the_crowds_of_processes_share_their_threads(void **state)
 	assert_int_equal(shares_crowd_pause(sh, THREADS, be[0].be_now), 0);
 	for (i = 0; i < 3; i++)
 		end_all(&be[i]);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, setup_bench, teardown_bench)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(kinds_share_the_time_of_the_threads),
-	    TEST(lookups_that_read_nothing_go_first),
-	    TEST(a_kind_without_jobs_gains_no_credit),
-	    TEST(a_job_that_hung_counts_for_a_bounded_time),
-	    TEST(clients_take_turns_and_so_do_their_connections),
-	    TEST(jobs_of_a_connection_keep_their_order),
-	    TEST(a_client_with_many_jobs_joins_the_crowd),
-	    TEST(jobs_without_a_client_never_join_the_crowd),
-	    TEST(a_connection_stays_in_the_crowd_until_it_has_no_job_there),
-	    TEST(a_crowd_alone_occupies_three_quarters_of_the_threads),
-	    TEST(
-		a_crowd_occupies_few_threads_beside_others_and_for_a_while_after),
-	    TEST(jobs_of_clients_that_closed_their_side_come_last),
-	    TEST(
-		a_crowd_occupies_three_quarters_of_the_threads_of_a_fast_device),
-	    TEST(a_client_in_the_crowd_is_not_one_of_the_others),
-	    TEST(a_job_moves_to_another_connection_of_its_client),
-	    TEST(a_crowd_always_has_a_thread),
-	    TEST(the_others_of_all_processes_count),
-	    TEST(a_process_that_was_killed_is_forgotten),
-	    TEST(the_crowds_of_processes_share_their_threads),
-	    TEST(the_time_of_a_crowd_counts_more),
-	    TEST(a_client_with_too_many_jobs_is_refused),
-	    TEST(a_job_of_the_crowd_moves_to_another_client_that_waits_for_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,8 +61,7 @@ came(struct wire *wr)
 	free(expected);
 }
 
-static void
-one_that_is_full_is_waited_for_and_goes_on_where_it_was(void **state)
+TEST(one_that_is_full_is_waited_for_and_goes_on_where_it_was, setup_sinks)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -91,8 +90,7 @@ one_that_is_full_is_waited_for_and_goes_on_where_it_was(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-error_of_one_is_that_of_the_transmission(void **state)
+TEST(error_of_one_is_that_of_the_transmission, setup_sinks)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -112,8 +110,7 @@ error_of_one_is_that_of_the_transmission(void **state)
 }
 
 /* As in a group that is short of memory: whatever was fetched has gone. */
-static void
-what_is_evicted_again_and_again_is_read_apart(void **state)
+TEST(what_is_evicted_again_and_again_is_read_apart, setup_sinks)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -152,8 +149,7 @@ what_is_evicted_again_and_again_is_read_apart(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-what_is_refused_is_read_apart_and_not_asked_again(void **state)
+TEST(what_is_refused_is_read_apart_and_not_asked_again, setup_sinks)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -173,8 +169,7 @@ what_is_refused_is_read_apart_and_not_asked_again(void **state)
 	pw_file_unref(&file);
 }
 
-static void
-loop_never_sleeps_in_a_copy(void **state)
+TEST(loop_never_sleeps_in_a_copy, setup_sinks)
 {
 	struct fixture *fx = *state;
 	struct pw_sleep list[PW_SLEEPS];
@@ -210,8 +205,7 @@ loop_never_sleeps_in_a_copy(void **state)
 }
 
 /* It sends what is in reach, and reads no page behind that. */
-static void
-what_is_out_of_reach_is_not_read(void **state)
+TEST(what_is_out_of_reach_is_not_read, setup_sinks)
 {
 	struct fixture *fx = *state;
 	off_t page = os_page_size();
@@ -334,8 +328,7 @@ queueing_run(struct queueing *qu, struct fixture *fx)
 	return status;
 }
 
-static void
-one_that_takes_ranges_is_offered_each_byte_in_order(void **state)
+TEST(one_that_takes_ranges_is_offered_each_byte_in_order, setup_sinks)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -361,8 +354,8 @@ one_that_takes_ranges_is_offered_each_byte_in_order(void **state)
 }
 
 /* It may send the rest of an offer by itself: so that is asked about as well. */
-static void
-what_is_offered_and_evicted_is_resident_when_it_is_offered_again(void **state)
+TEST(what_is_offered_and_evicted_is_resident_when_it_is_offered_again,
+    setup_sinks)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
@@ -385,8 +378,7 @@ what_is_offered_and_evicted_is_resident_when_it_is_offered_again(void **state)
 }
 
 /* What reads apart has memory only. */
-static void
-one_that_takes_ranges_takes_memory_too(void **state)
+TEST(one_that_takes_ranges_takes_memory_too, setup_sinks)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
@@ -455,8 +447,7 @@ framing_run(struct framing *fr, struct fixture *fx)
 	return status;
 }
 
-static void
-one_with_memory_has_the_file_read_into_that(void **state)
+TEST(one_with_memory_has_the_file_read_into_that, setup_sinks)
 {
 	static const struct pw_sink_ops ops = {.take = framing_take,
 	    .unacked = queueing_unacked,
@@ -501,25 +492,10 @@ one_with_memory_has_the_file_read_into_that(void **state)
 	free(fr);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_sinks, teardown)
-
 int
-main(void)
+setup_all(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	    TEST(one_that_is_full_is_waited_for_and_goes_on_where_it_was),
-	    TEST(error_of_one_is_that_of_the_transmission),
-	    TEST(what_is_evicted_again_and_again_is_read_apart),
-	    TEST(what_is_refused_is_read_apart_and_not_asked_again),
-	    TEST(loop_never_sleeps_in_a_copy),
-	    TEST(what_is_out_of_reach_is_not_read),
-	    TEST(one_that_takes_ranges_is_offered_each_byte_in_order),
-	    TEST(
-		what_is_offered_and_evicted_is_resident_when_it_is_offered_again),
-	    TEST(one_that_takes_ranges_takes_memory_too),
-	    TEST(one_with_memory_has_the_file_read_into_that),
-	};
-
+	(void)state;
 	stay_on_one_cpu();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

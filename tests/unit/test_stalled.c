@@ -109,8 +109,7 @@ look_twice(struct fixture *fx)
 	tick_after(fx, 4 * HOLDER_STALLED);
 }
 
-static void
-a_stalled_transmission_returns_its_budget_to_waiters(void **state)
+TEST(a_stalled_transmission_returns_its_budget_to_waiters)
 {
 	static const char *const names[] = {"nodiskio", "splice", "uring"};
 	struct fixture *fx = *state;
@@ -139,8 +138,7 @@ a_stalled_transmission_returns_its_budget_to_waiters(void **state)
 	}
 }
 
-static void
-a_stalled_transmission_keeps_its_budget_without_waiters(void **state)
+TEST(a_stalled_transmission_keeps_its_budget_without_waiters)
 {
 	struct fixture *fx = *state;
 	struct stalled st;
@@ -170,8 +168,7 @@ read_some(struct stalled *st)
 	}
 }
 
-static void
-a_slow_reader_keeps_its_budget(void **state)
+TEST(a_slow_reader_keeps_its_budget)
 {
 	struct fixture *fx = *state;
 	struct stalled st;
@@ -191,8 +188,7 @@ a_slow_reader_keeps_its_budget(void **state)
 	end(&st, fx);
 }
 
-static void
-a_wait_for_the_disk_is_no_stall(void **state)
+TEST(a_wait_for_the_disk_is_no_stall)
 {
 	struct fixture *fx = *state;
 	struct stalled st;
@@ -209,19 +205,4 @@ a_wait_for_the_disk_is_no_stall(void **state)
 	while (st.st_xfer.xf_send.snd_pending)
 		pw_loop_drain(fx->fx_loop);
 	end(&st, fx);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_stalled_transmission_returns_its_budget_to_waiters),
-	    TEST(a_stalled_transmission_keeps_its_budget_without_waiters),
-	    TEST(a_slow_reader_keeps_its_budget),
-	    TEST(a_wait_for_the_disk_is_no_stall),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,8 +89,7 @@ expect(struct queue *qu, size_t n, const uint64_t *places)
 		assert_int_equal(begin(qu), places[i]);
 }
 
-static void
-a_sweep_is_read_in_the_order_of_places(void **state)
+TEST(a_sweep_is_read_in_the_order_of_places, setup_queue, teardown_queue)
 {
 	struct queue *qu = *state;
 
@@ -102,8 +101,7 @@ a_sweep_is_read_in_the_order_of_places(void **state)
 	assert_null(next(qu));
 }
 
-static void
-jobs_of_the_same_place_keep_their_order(void **state)
+TEST(jobs_of_the_same_place_keep_their_order, setup_queue, teardown_queue)
 {
 	struct queue *qu = *state;
 	struct job *first = &qu->qu_job[0];
@@ -114,8 +112,8 @@ jobs_of_the_same_place_keep_their_order(void **state)
 }
 
 /* Otherwise a transmission could keep the head near its file. */
-static void
-what_is_queued_during_a_sweep_waits_for_the_next(void **state)
+TEST(what_is_queued_during_a_sweep_waits_for_the_next, setup_queue,
+    teardown_queue)
 {
 	struct queue *qu = *state;
 
@@ -129,8 +127,7 @@ what_is_queued_during_a_sweep_waits_for_the_next(void **state)
 	expect(qu, 2, (uint64_t[]){4, 2});
 }
 
-static void
-a_sweep_has_a_limit(void **state)
+TEST(a_sweep_has_a_limit, setup_queue, teardown_queue)
 {
 	struct queue *qu = *state;
 	uint64_t i;
@@ -145,8 +142,7 @@ a_sweep_has_a_limit(void **state)
 }
 
 /* As on a virtual disk that is not slow.  A sweep that has begun ends in its order. */
-static void
-a_fast_disk_has_no_sweeps(void **state)
+TEST(a_fast_disk_has_no_sweeps, setup_queue, teardown_queue)
 {
 	struct queue *qu = *state;
 
@@ -164,8 +160,7 @@ a_fast_disk_has_no_sweeps(void **state)
 }
 
 /* Otherwise a client with many connections would take the head from the others. */
-static void
-clients_take_turns_to_join_a_sweep(void **state)
+TEST(clients_take_turns_to_join_a_sweep, setup_queue, teardown_queue)
 {
 	struct queue *qu = *state;
 	struct job *job;
@@ -191,8 +186,7 @@ take(struct queue *qu, uint64_t *now, int n, uint64_t us)
 	}
 }
 
-static void
-a_disk_is_slow_by_its_rate(void **state)
+TEST(a_disk_is_slow_by_its_rate, setup_queue, teardown_queue)
 {
 	struct queue *qu = *state;
 	uint64_t now = 1;
@@ -213,8 +207,7 @@ a_disk_is_slow_by_its_rate(void **state)
 	assert_false(qu->qu_sweep->sw_slow);
 }
 
-static void
-an_idle_disk_is_not_slow(void **state)
+TEST(an_idle_disk_is_not_slow, setup_queue, teardown_queue)
 {
 	struct queue *qu = *state;
 	uint64_t now = 1;
@@ -226,8 +219,7 @@ an_idle_disk_is_not_slow(void **state)
 	assert_false(qu->qu_sweep->sw_slow);
 }
 
-static void
-jobs_that_run_at_once_share_their_time(void **state)
+TEST(jobs_that_run_at_once_share_their_time, setup_queue, teardown_queue)
 {
 	struct queue *qu = *state;
 	struct job job = {.job_kind = JOB_LONG, .job_len = 2 * MIB};
@@ -245,8 +237,7 @@ jobs_that_run_at_once_share_their_time(void **state)
 	assert_false(qu->qu_sweep->sw_slow);
 }
 
-static void
-a_late_first_window_holds_next_windows(void **state)
+TEST(a_late_first_window_holds_next_windows, setup_queue, teardown_queue)
 {
 	struct queue *qu = *state;
 	struct job early = {.job_kind = JOB_NEW, .job_since = clock_now()};
@@ -267,8 +258,7 @@ a_late_first_window_holds_next_windows(void **state)
 }
 
 /* Their threads ran when the first of them found that the disk rotates. */
-static void
-jobs_may_be_older_than_the_sweep(void **state)
+TEST(jobs_may_be_older_than_the_sweep, setup_queue, teardown_queue)
 {
 	struct queue *qu = *state;
 	struct job old = {.job_kind = JOB_NEW}, job = old;
@@ -282,8 +272,8 @@ jobs_may_be_older_than_the_sweep(void **state)
 	assert_true(TAILQ_EMPTY(&qu->qu_sweep->sw_news));
 }
 
-static void
-the_place_of_a_file_follows_from_one_of_its_bytes(void **state)
+TEST(the_place_of_a_file_follows_from_one_of_its_bytes, setup_queue,
+    teardown_queue)
 {
 	struct queue *qu = *state;
 
@@ -295,14 +285,12 @@ the_place_of_a_file_follows_from_one_of_its_bytes(void **state)
 }
 
 /* The second block of the file is a hole. */
-static void
-the_file_system_tells_the_places_of_bytes(void **state)
+TEST(the_file_system_tells_the_places_of_bytes, NULL)
 {
 	char path[32];
 	uint64_t one = 0, two = 0, hole;
 	int fd, error;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/sweep-XXXXXX",
 	    access("build", W_OK) == 0 ? "build" : "/tmp");
 	fd = mkstemp(path);
@@ -323,50 +311,7 @@ the_file_system_tells_the_places_of_bytes(void **state)
 	assert_int_equal(two - one, 100);
 }
 
-static void
-a_device_that_is_unknown_does_not_rotate(void **state)
+TEST(a_device_that_is_unknown_does_not_rotate, NULL)
 {
-	(void)state;
 	assert_false(os_rotates((dev_t)0xfff00fff));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		a_sweep_is_read_in_the_order_of_places, setup_queue,
-		teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		jobs_of_the_same_place_keep_their_order, setup_queue,
-		teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		what_is_queued_during_a_sweep_waits_for_the_next, setup_queue,
-		teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		a_sweep_has_a_limit, setup_queue, teardown_queue),
-	    cmocka_unit_test_setup_teardown(clients_take_turns_to_join_a_sweep,
-		setup_queue, teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		a_fast_disk_has_no_sweeps, setup_queue, teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		a_disk_is_slow_by_its_rate, setup_queue, teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		an_idle_disk_is_not_slow, setup_queue, teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		jobs_that_run_at_once_share_their_time, setup_queue,
-		teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		a_late_first_window_holds_next_windows, setup_queue,
-		teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		jobs_may_be_older_than_the_sweep, setup_queue, teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		the_place_of_a_file_follows_from_one_of_its_bytes, setup_queue,
-		teardown_queue),
-	    cmocka_unit_test(the_file_system_tells_the_places_of_bytes),
-	    cmocka_unit_test(a_device_that_is_unknown_does_not_rotate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,8 +145,14 @@ reads(struct tiered_file *tf, off_t off, off_t len, off_t bytes)
 	end(tf, &xf, &wr, off, len);
 }
 
-static void
-ranges_are_read_in_whole_pieces(void **state)
+static int
+teardown_tier(void **state)
+{
+	nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return teardown(state);
+}
+
+TEST(ranges_are_read_in_whole_pieces, setup_one_thread, teardown_tier)
 {
 	struct tiered_file tf;
 
@@ -162,8 +168,7 @@ ranges_are_read_in_whole_pieces(void **state)
 	end_tiered(&tf);
 }
 
-static void
-reads_of_a_piece_are_shared(void **state)
+TEST(reads_of_a_piece_are_shared, setup_one_thread, teardown_tier)
 {
 	const off_t off[] = {7 * PIECE + 9000, 7 * PIECE + 100};
 	struct tiered_file tf;
@@ -189,8 +194,8 @@ reads_of_a_piece_are_shared(void **state)
  * Without memory for a copy.  The slow disk reads the pages of both ranges and those between them, and the tier,
  * which has the window, does not get it again.
  */
-static void
-read_that_is_given_up_fetches_what_was_asked(void **state)
+TEST(read_that_is_given_up_fetches_what_was_asked, setup_one_thread,
+    teardown_tier)
 {
 	const off_t off[] = {7 * PIECE + 9000, 7 * PIECE + 100};
 	struct tiered_file tf;
@@ -217,27 +222,4 @@ read_that_is_given_up_fetches_what_was_asked(void **state)
 	    off[0] + 1 - off[1]);
 	assert_int_equal(stats(&tf).tu_written, written);
 	end_tiered(&tf);
-}
-
-static int
-teardown_tier(void **state)
-{
-	nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	return teardown(state);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(ranges_are_read_in_whole_pieces,
-		setup_one_thread, teardown_tier),
-	    cmocka_unit_test_setup_teardown(
-		reads_of_a_piece_are_shared, setup_one_thread, teardown_tier),
-	    cmocka_unit_test_setup_teardown(
-		read_that_is_given_up_fetches_what_was_asked, setup_one_thread,
-		teardown_tier),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

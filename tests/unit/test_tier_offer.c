@@ -66,8 +66,7 @@ windows(struct fixture *fx)
 	return tu.tu_windows;
 }
 
-static void
-windows_are_written_after_others_were_refused(void **state)
+TEST(windows_are_written_after_others_were_refused, setup_tier)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = fx->fx_pool->pl_tiered->td_device;
@@ -92,16 +91,4 @@ windows_are_written_after_others_were_refused(void **state)
 		usleep(1000);
 	assert_int_equal(windows(fx), 1);
 	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		windows_are_written_after_others_were_refused, setup_tier,
-		teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

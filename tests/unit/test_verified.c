@@ -1,17 +1,12 @@
 /*
  * What a loop remembers to have found in memory (lib/file/verified.h).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "lib/file/verified.h"
 
-#define PIECE	 VERIFIED_PIECE
-#define SIZE	 (8 * PIECE + 100)
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define PIECE VERIFIED_PIECE
+#define SIZE  (8 * PIECE + 100)
 
 /* What of [off, end) is left to ask about, after [2, 5) pieces and the end were found at 10. */
 struct trim_case {
@@ -45,15 +40,13 @@ create(uint32_t *file)
 	return vf;
 }
 
-static void
-only_unverified_pieces_are_left(void **state)
+TEST(only_unverified_pieces_are_left)
 {
 	uint32_t file;
 	struct verified *vf = create(&file);
 	off_t off, end;
 	size_t i;
 
-	(void)state;
 	verified_note(vf, file, 2 * PIECE, 5 * PIECE, SIZE, 10);
 	verified_note(vf, file, 8 * PIECE, SIZE, SIZE, 10);
 	for (i = 0; i < COUNT(cases); i++) {
@@ -71,14 +64,12 @@ only_unverified_pieces_are_left(void **state)
 	assert_null(vf);
 }
 
-static void
-expired_pieces_are_left(void **state)
+TEST(expired_pieces_are_left)
 {
 	uint32_t file;
 	struct verified *vf = create(&file);
 	off_t off = 0, end = PIECE;
 
-	(void)state;
 	verified_note(vf, file, 0, PIECE, SIZE, 10);
 	verified_trim(vf, file, &off, &end, 11);
 	assert_int_equal(end - off, PIECE);
@@ -88,14 +79,12 @@ expired_pieces_are_left(void **state)
 	verified_destroy(&vf);
 }
 
-static void
-a_part_of_a_piece_is_not_remembered(void **state)
+TEST(a_part_of_a_piece_is_not_remembered)
 {
 	uint32_t file;
 	struct verified *vf = create(&file);
 	off_t off = 0, end = SIZE;
 
-	(void)state;
 	verified_note(vf, file, 1, PIECE, SIZE, 10);
 	verified_note(vf, file, PIECE, 2 * PIECE - 1, SIZE, 10);
 	verified_note(vf, file, 8 * PIECE, SIZE - 1, SIZE, 10);
@@ -106,14 +95,12 @@ a_part_of_a_piece_is_not_remembered(void **state)
 	verified_destroy(&vf);
 }
 
-static void
-pieces_of_files_are_kept_apart(void **state)
+TEST(pieces_of_files_are_kept_apart)
 {
 	uint32_t file, other;
 	struct verified *vf = create(&file);
 	off_t off = 0, end = SIZE;
 
-	(void)state;
 	other = verified_number(vf);
 	assert_int_not_equal(file, other);
 	verified_note(vf, file, 0, SIZE, SIZE, 10);
@@ -125,15 +112,13 @@ pieces_of_files_are_kept_apart(void **state)
 }
 
 /* However much there is, nothing that was not found is taken for found. */
-static void
-a_large_file_evicts_older_pieces(void **state)
+TEST(a_large_file_evicts_older_pieces)
 {
 	const off_t large = 100000 * PIECE;
 	uint32_t file;
 	struct verified *vf = create(&file);
 	off_t off, end, at, known = 0;
 
-	(void)state;
 	for (at = 0; at < large; at += 2 * PIECE)
 		verified_note(vf, file, at, at + PIECE, large, 10);
 	for (at = 0; at < large; at += PIECE) {
@@ -149,15 +134,13 @@ a_large_file_evicts_older_pieces(void **state)
 	verified_destroy(&vf);
 }
 
-static void
-piece_is_in_use_after_two_uses_in_a_row(void **state)
+TEST(piece_is_in_use_after_two_uses_in_a_row)
 {
 	const uint64_t begin = 10 * (uint64_t)VERIFIED_AGAIN;
 	uint64_t now = begin;
 	uint32_t file;
 	struct verified *vf = create(&file);
 
-	(void)state;
 	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
 	assert_false(verified_is_used(vf, file, 0, PIECE, now));
 	now += VERIFIED_AGAIN - 1;
@@ -176,34 +159,16 @@ piece_is_in_use_after_two_uses_in_a_row(void **state)
 	verified_destroy(&vf);
 }
 
-static void
-fetched_pieces_are_not_in_use(void **state)
+TEST(fetched_pieces_are_not_in_use)
 {
 	const uint64_t now = 10 * (uint64_t)VERIFIED_AGAIN;
 	uint32_t file;
 	struct verified *vf = create(&file);
 
-	(void)state;
 	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
 	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
 	verified_unuse(vf, file, PIECE - 1, PIECE);
 	assert_false(verified_is_used(vf, file, 0, PIECE, now));
 	assert_true(verified_is_used(vf, file, PIECE, 2 * PIECE, now));
 	verified_destroy(&vf);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(only_unverified_pieces_are_left),
-	    cmocka_unit_test(expired_pieces_are_left),
-	    cmocka_unit_test(piece_is_in_use_after_two_uses_in_a_row),
-	    cmocka_unit_test(fetched_pieces_are_not_in_use),
-	    cmocka_unit_test(a_part_of_a_piece_is_not_remembered),
-	    cmocka_unit_test(pieces_of_files_are_kept_apart),
-	    cmocka_unit_test(a_large_file_evicts_older_pieces),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
