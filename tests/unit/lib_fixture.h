@@ -57,6 +57,8 @@ struct fixture {
 	bool fx_sinks; /* transmissions go into a pw_sink that copies */
 };
 
+static struct fixture *fx; /* of the test that runs */
+
 /* Of one loop, until nothing is pending. */
 static inline void
 settle(struct pw_loop *lp)
@@ -72,7 +74,7 @@ settle(struct pw_loop *lp)
 
 /* /tmp is often a tmpfs, which never evicts a page: rather build/. */
 static inline int
-make_directory(struct fixture *fx)
+make_directory(void)
 {
 	const char *parent = getenv("TMPDIR");
 
@@ -87,11 +89,10 @@ setup_with(void **state, unsigned threads, unsigned queue, unsigned open_files)
 {
 	struct pw_pool_conf pool = {threads, queue};
 	struct pw_loop_conf loop = {.plc_open_files = open_files};
-	struct fixture *fx = calloc(1, sizeof(*fx));
 
 	signal(SIGPIPE, SIG_IGN);
-	*state = fx;
-	if (fx == NULL || make_directory(fx) != 0 ||
+	*state = fx = calloc(1, sizeof(*fx));
+	if (fx == NULL || make_directory() != 0 ||
 	    pw_pool_create(&pool, &fx->fx_pool) != 0 ||
 	    pw_loop_create(fx->fx_pool, &loop, &fx->fx_loop) != 0)
 		return -1;
@@ -102,7 +103,7 @@ setup_with(void **state, unsigned threads, unsigned queue, unsigned open_files)
 
 /* Then what is fetched can be evicted before it is sent. */
 static inline void
-leave_no_room_for_pins(struct fixture *fx)
+leave_no_room_for_pins(void)
 {
 	for (size_t len = SIZE_MAX / 4; len > 0; len /= 2)
 		while (pins_reserve(fx->fx_pool->pl_pins, len))
@@ -127,7 +128,7 @@ setup_sinks(void **state)
 {
 	int error = setup(state);
 
-	((struct fixture *)*state)->fx_sinks = true;
+	fx->fx_sinks = true;
 	return error;
 }
 
@@ -150,9 +151,9 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 int
 teardown(void **state)
 {
-	struct fixture *fx = *state;
 	int error;
 
+	(void)state;
 	settle(fx->fx_loop);
 	pw_loop_destroy(&fx->fx_loop);
 	pw_root_close(&fx->fx_root);
@@ -181,7 +182,7 @@ fill(char *data, off_t off, size_t len)
 }
 
 static inline char *
-path_in(const struct fixture *fx, const char *name)
+path_in(const char *name)
 {
 	static char path[sizeof(fx->fx_dir) + 300];
 
@@ -191,9 +192,9 @@ path_in(const struct fixture *fx, const char *name)
 
 /* Written through, so that its pages can be evicted. */
 static inline void
-make_file(const struct fixture *fx, const char *name, size_t size)
+make_file(const char *name, size_t size)
 {
-	int fd = open(path_in(fx, name), O_RDWR | O_CREAT | O_TRUNC, 0600);
+	int fd = open(path_in(name), O_RDWR | O_CREAT | O_TRUNC, 0600);
 	char *data = malloc(size + 1);
 
 	assert_true(fd >= 0);
@@ -206,9 +207,9 @@ make_file(const struct fixture *fx, const char *name, size_t size)
 }
 
 static inline void
-make_empty(const struct fixture *fx, const char *name)
+make_empty(const char *name)
 {
-	int fd = open(path_in(fx, name), O_WRONLY | O_CREAT | O_EXCL, 0600);
+	int fd = open(path_in(name), O_WRONLY | O_CREAT | O_EXCL, 0600);
 
 	assert_true(fd >= 0);
 	close(fd);
@@ -216,12 +217,12 @@ make_empty(const struct fixture *fx, const char *name)
 
 /* One more name of an empty file.  Thousands of inodes take seconds to make and to remove. */
 static inline void
-make_link(const struct fixture *fx, const char *file, const char *name)
+make_link(const char *file, const char *name)
 {
-	char *from = strdup(path_in(fx, file));
+	char *from = strdup(path_in(file));
 
 	assert_non_null(from);
-	assert_int_equal(link(from, path_in(fx, name)), 0);
+	assert_int_equal(link(from, path_in(name)), 0);
 	free(from);
 }
 
@@ -294,10 +295,10 @@ let_go(void *map, size_t size)
 
 /* For claims about pages that stay, which nobody else must have reclaimed. */
 static inline bool
-holds_in_one_of(int tries, bool (*claim)(struct fixture *), struct fixture *fx)
+holds_in_one_of(int tries, bool (*claim)(void))
 {
 	while (tries-- > 0)
-		if (claim(fx))
+		if (claim())
 			return true;
 	return false;
 }
@@ -336,8 +337,7 @@ nothing_done(struct pw_waiter *w)
 
 /* pw_file_open, and the wait for it if there is one. */
 static inline int
-open_at(struct fixture *fx, const char *path, uint64_t now_us,
-    struct pw_file **file)
+open_at(const char *path, uint64_t now_us, struct pw_file **file)
 {
 	struct pw_open op = {.op_waiter.wt_done = nothing_done};
 	int error;
@@ -354,21 +354,21 @@ open_at(struct fixture *fx, const char *path, uint64_t now_us,
 
 /* Opens a file for which DROP_GRACE has passed. */
 static inline struct pw_file *
-open_file(struct fixture *fx, const char *path)
+open_file(const char *path)
 {
 	struct pw_file *file;
 
-	assert_int_equal(open_at(fx, path, clock_now(), &file), 0);
+	assert_int_equal(open_at(path, clock_now(), &file), 0);
 	atomic_store(&file_priv(file)->fp_drop_lock->dl_since, 1);
 	return file;
 }
 
 /* A new file of this size, opened. */
 static inline struct pw_file *
-new_file(struct fixture *fx, const char *name, size_t size)
+new_file(const char *name, size_t size)
 {
-	make_file(fx, name, size);
-	return open_file(fx, name);
+	make_file(name, size);
+	return open_file(name);
 }
 
 /* Neither cachestat nor mincore tells about it: RWF_NOWAIT does, in pieces. */
@@ -411,11 +411,11 @@ can(struct pw_file *file, enum need need)
 
 /* First of all in a test: what is skipped later has leaked something. */
 static inline void
-skip_unless(struct fixture *fx, unsigned needs)
+skip_unless(unsigned needs)
 {
 	static const char *const texts[] = {"eviction of pages", "RWF_NOWAIT",
 	    "exact answers", "permission to lock memory"};
-	struct pw_file *file = new_file(fx, "probe", 256 * KIB);
+	struct pw_file *file = new_file("probe", 256 * KIB);
 	const char *missing = NULL;
 	unsigned i;
 

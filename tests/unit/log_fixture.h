@@ -26,11 +26,12 @@ struct fixture {
 	char fx_log[80], fx_out[80], fx_err[80];
 };
 
+static struct fixture *fx; /* of the test that runs */
+
 int
 setup(void **state)
 {
-	struct fixture *fx = calloc(1, sizeof(*fx));
-
+	*state = fx = calloc(1, sizeof(*fx));
 	if (fx == NULL)
 		return -1;
 	strcpy(fx->fx_dir, "/tmp/test_log.XXXXXX");
@@ -39,16 +40,15 @@ setup(void **state)
 	snprintf(fx->fx_log, sizeof(fx->fx_log), "%s/log", fx->fx_dir);
 	snprintf(fx->fx_out, sizeof(fx->fx_out), "%s/out", fx->fx_dir);
 	snprintf(fx->fx_err, sizeof(fx->fx_err), "%s/err", fx->fx_dir);
-	*state = fx;
 	return 0;
 }
 
 int
 teardown(void **state)
 {
-	struct fixture *fx = *state;
 	char old[90];
 
+	(void)state;
 	snprintf(old, sizeof(old), "%s.1", fx->fx_log);
 	remove(old);
 	remove(fx->fx_log);
@@ -90,8 +90,7 @@ open_capture(const char *path)
 
 /* log_create with fd for stdout, or the file fx_out. */
 static inline int
-create_log_fd(
-    struct fixture *fx, const char *path, unsigned n, int fd, struct log **lg)
+create_log_fd(const char *path, unsigned n, int fd, struct log **lg)
 {
 	int out = fd >= 0 ? fd : open_capture(fx->fx_out);
 	int err = open_capture(fx->fx_err);
@@ -111,11 +110,11 @@ create_log_fd(
 }
 
 static inline struct log *
-new_log(struct fixture *fx, const char *path, unsigned n)
+new_log(const char *path, unsigned n)
 {
 	struct log *lg = NULL;
 
-	assert_int_equal(create_log_fd(fx, path, n, -1, &lg), 0);
+	assert_int_equal(create_log_fd(path, n, -1, &lg), 0);
 	return lg;
 }
 
@@ -271,7 +270,7 @@ count_lines(const char *text, const char *who)
 
 /* The sum of all reports. */
 static inline unsigned
-lost(const struct fixture *fx)
+lost(void)
 {
 	static const char what[] = "pagewise: access log: ";
 	char *text = slurp(fx->fx_err), *p = text, *end;

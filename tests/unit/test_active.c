@@ -46,13 +46,13 @@ pages_active(int fd, size_t size)
 }
 
 static void
-send_all(struct fixture *fx, struct pw_file *file, size_t size)
+send_all(struct pw_file *file, size_t size)
 {
 	struct wire wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = (off_t)size;
 	xf.xf_send.snd_cache = PW_CACHE_AUTO;
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);
@@ -63,9 +63,9 @@ send_all(struct fixture *fx, struct pw_file *file, size_t size)
 
 /* All pages of a file, by two reads through a descriptor of its own. */
 static bool
-kernel_tells(struct fixture *fx)
+kernel_tells(void)
 {
-	struct pw_file *file = new_file(fx, "known", SMALL);
+	struct pw_file *file = new_file("known", SMALL);
 	static char data[SMALL];
 	bool yes;
 	int i;
@@ -80,30 +80,28 @@ kernel_tells(struct fixture *fx)
 
 /* A page that is waited for, and one of each 64 KiB that is asked about, count twice. */
 static void
-check_active(struct fixture *fx, const char *name, size_t size)
+check_active(const char *name, size_t size)
 {
-	struct pw_file *file = new_file(fx, name, size);
+	struct pw_file *file = new_file(name, size);
 	size_t pages = pages_in(size);
 
 	assert_true(evict(file->fil_fd, size));
-	send_all(fx, file, size);
+	send_all(file, size);
 	assert_int_equal(pages_resident(file->fil_fd, 0, size), pages);
 	assert_in_range(pages_active(file->fil_fd, size), 0, pages / 2);
-	send_all(fx, file, size);
-	send_all(fx, file, size);
+	send_all(file, size);
+	send_all(file, size);
 	assert_in_range(pages_active(file->fil_fd, size), pages * 3 / 4, pages);
 	pw_file_unref(&file);
 }
 
 TEST(only_pages_sent_twice_are_active)
 {
-	struct fixture *fx = *state;
-
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
-	if (!kernel_tells(fx)) {
+	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	if (!kernel_tells()) {
 		print_message("the kernel does not tell here\n");
 		skip();
 	}
-	check_active(fx, "small", SMALL);
-	check_active(fx, "large", LARGE);
+	check_active("small", SMALL);
+	check_active("large", LARGE);
 }

@@ -37,7 +37,7 @@ op_init(struct op *op)
 
 /* Its error. */
 static int
-ended(struct fixture *fx, const struct op *op)
+ended(const struct op *op)
 {
 	settle(fx->fx_loop);
 	assert_int_equal(op->op_done, 1);
@@ -45,18 +45,17 @@ ended(struct fixture *fx, const struct op *op)
 }
 
 static int
-reads(
-    struct fixture *fx, struct op *op, int fd, char *buf, size_t len, off_t off)
+reads(struct op *op, int fd, char *buf, size_t len, off_t off)
 {
 	op_init(op);
 	assert_int_equal(async_read(fx->fx_loop, &op->op_async, &op->op_waiter,
 			     fd, buf, len, off),
 	    0);
-	return ended(fx, op);
+	return ended(op);
 }
 
 static int
-fetches(struct fixture *fx, int fd, off_t off, size_t len)
+fetches(int fd, off_t off, size_t len)
 {
 	struct op op;
 
@@ -64,11 +63,11 @@ fetches(struct fixture *fx, int fd, off_t off, size_t len)
 	assert_int_equal(async_fetch(fx->fx_loop, &op.op_async, &op.op_waiter,
 			     fd, off, len, STEP),
 	    0);
-	return ended(fx, &op);
+	return ended(&op);
 }
 
-static struct fixture *
-with_ring(void **state)
+static void
+skip_without_ring(void)
 {
 	const char *why;
 
@@ -76,7 +75,6 @@ with_ring(void **state)
 		print_message("no ring here: %s\n", why);
 		skip();
 	}
-	return *state;
 }
 
 TEST(a_read_returns_the_available_bytes)
@@ -93,14 +91,14 @@ TEST(a_read_returns_the_available_bytes)
 	    {SIZE + 100, 100, 0},
 	};
 	static char buf[SIZE], expected[SIZE];
-	struct fixture *fx = with_ring(state);
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	skip_without_ring();
+	struct pw_file *file = new_file("f", SIZE);
 	struct op op;
 	size_t i;
 
 	for (i = 0; i < COUNT(cases); i++) {
-		assert_int_equal(reads(fx, &op, file->fil_fd, buf, cases[i].len,
-				     cases[i].off),
+		assert_int_equal(
+		    reads(&op, file->fil_fd, buf, cases[i].len, cases[i].off),
 		    0);
 		assert_int_equal(op.op_async.ao_result, cases[i].got);
 		fill(expected, cases[i].off, cases[i].got);
@@ -112,8 +110,8 @@ TEST(a_read_returns_the_available_bytes)
 
 TEST(only_drain_delivers_completions)
 {
-	struct fixture *fx = with_ring(state);
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	skip_without_ring();
+	struct pw_file *file = new_file("f", SIZE);
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	char byte;
 	struct op op;
@@ -136,8 +134,8 @@ TEST(more_operations_than_entries_each_end_once)
 {
 	static struct op ops[MORE];
 	static char bytes[MORE];
-	struct fixture *fx = with_ring(state);
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	skip_without_ring();
+	struct pw_file *file = new_file("f", SIZE);
 	size_t i;
 
 	for (i = 0; i < MORE; i++) {
@@ -162,8 +160,8 @@ TEST(more_operations_than_entries_each_end_once)
 TEST(more_fetches_than_entries_each_end_once)
 {
 	static struct op ops[64];
-	struct fixture *fx = with_ring(state);
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	skip_without_ring();
+	struct pw_file *file = new_file("f", SIZE);
 	size_t i;
 
 	for (i = 0; i < COUNT(ops); i++) {
@@ -182,14 +180,14 @@ TEST(more_fetches_than_entries_each_end_once)
 }
 
 static bool
-range_is_fetched(struct fixture *fx)
+range_is_fetched(void)
 {
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	size_t in, out;
 
 	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
 	assert_true(evict(file->fil_fd, SIZE));
-	assert_int_equal(fetches(fx, file->fil_fd, 0, SIZE / 2), 0);
+	assert_int_equal(fetches(file->fil_fd, 0, SIZE / 2), 0);
 	in = pages_resident(file->fil_fd, 0, SIZE / 2);
 	out = pages_resident(file->fil_fd, SIZE / 2, SIZE / 2);
 	assert_int_equal(out, 0);
@@ -199,51 +197,52 @@ range_is_fetched(struct fixture *fx)
 
 TEST(a_fetch_reads_only_its_range)
 {
-	skip_unless(with_ring(state), NEED_EVICTION);
-	assert_true(holds_in_one_of(5, range_is_fetched, *state));
+	skip_without_ring();
+	skip_unless(NEED_EVICTION);
+	assert_true(holds_in_one_of(5, range_is_fetched));
 }
 
 TEST(the_longest_fetch_succeeds)
 {
-	struct fixture *fx = with_ring(state);
-	struct pw_file *file = new_file(fx, "f", ASYNC_STEPS * STEP);
+	skip_without_ring();
+	struct pw_file *file = new_file("f", ASYNC_STEPS * STEP);
 
-	assert_int_equal(fetches(fx, file->fil_fd, 0, ASYNC_STEPS * STEP), 0);
+	assert_int_equal(fetches(file->fil_fd, 0, ASYNC_STEPS * STEP), 0);
 	pw_file_unref(&file);
 }
 
 TEST(a_range_beyond_the_end_is_stale)
 {
-	struct fixture *fx = with_ring(state);
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	skip_without_ring();
+	struct pw_file *file = new_file("f", SIZE);
 
-	assert_int_equal(fetches(fx, file->fil_fd, SIZE - 10, 10), 0);
-	assert_int_equal(fetches(fx, file->fil_fd, SIZE - 10, 11), -ESTALE);
-	assert_int_equal(fetches(fx, file->fil_fd, 0, SIZE + 1), -ESTALE);
-	assert_int_equal(fetches(fx, file->fil_fd, SIZE, 5 * STEP), -ESTALE);
+	assert_int_equal(fetches(file->fil_fd, SIZE - 10, 10), 0);
+	assert_int_equal(fetches(file->fil_fd, SIZE - 10, 11), -ESTALE);
+	assert_int_equal(fetches(file->fil_fd, 0, SIZE + 1), -ESTALE);
+	assert_int_equal(fetches(file->fil_fd, SIZE, 5 * STEP), -ESTALE);
 	pw_file_unref(&file);
 }
 
 /* Nothing is mapped at address 0: that is EIO. */
 TEST(errors_are_reported)
 {
-	struct fixture *fx = with_ring(state);
+	skip_without_ring();
 	int fd = open("/proc/self/mem", O_RDONLY);
 	char buf[10];
 	struct op op;
 
-	assert_int_equal(reads(fx, &op, fd, buf, 10, 0), -EIO);
+	assert_int_equal(reads(&op, fd, buf, 10, 0), -EIO);
 	assert_int_equal(op.op_async.ao_result, 0);
-	assert_int_equal(fetches(fx, fd, 0, 3 * STEP), -EIO);
-	assert_int_equal(reads(fx, &op, -1, buf, 10, 0), -EBADF);
-	assert_int_equal(fetches(fx, -1, 0, 3 * STEP), -EBADF);
+	assert_int_equal(fetches(fd, 0, 3 * STEP), -EIO);
+	assert_int_equal(reads(&op, -1, buf, 10, 0), -EBADF);
+	assert_int_equal(fetches(-1, 0, 3 * STEP), -EBADF);
 	close(fd);
 }
 
 /* ------------------------------------------------------------ with and without */
 
 static void
-sends(struct fixture *fx, const char *path, struct pw_file *file)
+sends(const char *path, struct pw_file *file)
 {
 	static char expected[SIZE];
 	struct wire wr;
@@ -252,7 +251,7 @@ sends(struct fixture *fx, const char *path, struct pw_file *file)
 	fill(expected, 0, SIZE);
 	wire_narrow(&wr);
 	as_another_owner(file);
-	xfer_init(&xf, path, fx, &wr, file);
+	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_readahead = SIZE / 4;
 	xf.xf_send.snd_len = SIZE;
 	pw_send_start(&xf.xf_send);
@@ -267,31 +266,29 @@ sends(struct fixture *fx, const char *path, struct pw_file *file)
 
 TEST(their_paths_send_the_whole_file)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_NOWAIT);
-	file = new_file(fx, "f", SIZE);
-	sends(fx, "uring", file);
-	sends(fx, "aio", file);
-	sends(fx, "ring", file);
+	skip_unless(NEED_NOWAIT);
+	file = new_file("f", SIZE);
+	sends("uring", file);
+	sends("aio", file);
+	sends("ring", file);
 	pw_file_unref(&file);
 }
 
 TEST(a_file_that_shrank_is_stale_on_all)
 {
 	static const char *const paths[] = {"uring", "aio", "ring"};
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	size_t i;
 
 	for (i = 0; i < COUNT(paths); i++) {
-		file = new_file(fx, paths[i], SIZE);
-		assert_int_equal(truncate(path_in(fx, paths[i]), 0), 0);
+		file = new_file(paths[i], SIZE);
+		assert_int_equal(truncate(path_in(paths[i]), 0), 0);
 		wire_wide(&wr);
-		xfer_init(&xf, paths[i], fx, &wr, file);
+		xfer_init(&xf, paths[i], &wr, file);
 		xf.xf_send.snd_len = SIZE;
 		pw_send_start(&xf.xf_send);
 		assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_ERROR);
@@ -305,28 +302,28 @@ TEST(a_file_that_shrank_is_stale_on_all)
 
 /* Starts a read of `len` bytes at `off`, and a send to the wire; waits until both have ended. */
 static void
-reads_and_sends(struct fixture *fx, struct op *op, struct wire *wr, int fd,
-    char *buf, size_t len, off_t off)
+reads_and_sends(
+    struct op *op, struct wire *wr, int fd, char *buf, size_t len, off_t off)
 {
 	op_init(op);
 	assert_int_equal(
 	    async_read_send(fx->fx_loop, &op->op_async, &op->op_waiter,
 		&(struct async_relay){fd, off, buf, len, wr->wr_sock}),
 	    0);
-	assert_int_equal(ended(fx, op), 0);
+	assert_int_equal(ended(op), 0);
 	wire_read(wr);
 }
 
 TEST(a_send_follows_its_read)
 {
 	static char buf[SIZE], expected[SIZE];
-	struct fixture *fx = with_ring(state);
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	skip_without_ring();
+	struct pw_file *file = new_file("f", SIZE);
 	struct wire wr;
 	struct op op;
 
 	wire_wide(&wr);
-	reads_and_sends(fx, &op, &wr, file->fil_fd, buf, STEP, 100);
+	reads_and_sends(&op, &wr, file->fil_fd, buf, STEP, 100);
 	assert_int_equal(op.op_async.ao_result, STEP);
 	assert_int_equal(op.op_async.ao_sent, STEP);
 	fill(expected, 100, STEP);
@@ -340,13 +337,13 @@ TEST(a_send_follows_its_read)
 TEST(without_all_bytes_nothing_is_sent)
 {
 	static char buf[SIZE];
-	struct fixture *fx = with_ring(state);
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	skip_without_ring();
+	struct pw_file *file = new_file("f", SIZE);
 	struct wire wr;
 	struct op op;
 
 	wire_wide(&wr);
-	reads_and_sends(fx, &op, &wr, file->fil_fd, buf, STEP, SIZE - 3);
+	reads_and_sends(&op, &wr, file->fil_fd, buf, STEP, SIZE - 3);
 	assert_int_equal(op.op_async.ao_result, 3);
 	assert_int_equal(op.op_async.ao_sent, -ECANCELED);
 	op_init(&op);
@@ -354,7 +351,7 @@ TEST(without_all_bytes_nothing_is_sent)
 	    async_read_send(fx->fx_loop, &op.op_async, &op.op_waiter,
 		&(struct async_relay){-1, 0, buf, STEP, wr.wr_sock}),
 	    0);
-	assert_int_equal(ended(fx, &op), -EBADF);
+	assert_int_equal(ended(&op), -EBADF);
 	assert_int_equal(op.op_async.ao_sent, -ECANCELED);
 	wire_read(&wr);
 	assert_int_equal(wr.wr_len, 0);
@@ -365,8 +362,8 @@ TEST(without_all_bytes_nothing_is_sent)
 TEST(a_full_socket_takes_what_fits)
 {
 	static char buf[SIZE];
-	struct fixture *fx = with_ring(state);
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	skip_without_ring();
+	struct pw_file *file = new_file("f", SIZE);
 	struct wire wr;
 	struct op op;
 	size_t sent = 0;
@@ -379,7 +376,7 @@ TEST(a_full_socket_takes_what_fits)
 			&(struct async_relay){
 			    file->fil_fd, 0, buf, SIZE, wr.wr_sock}),
 		    0);
-		assert_int_equal(ended(fx, &op), 0);
+		assert_int_equal(ended(&op), 0);
 		assert_int_equal(op.op_async.ao_result, SIZE);
 		if (op.op_async.ao_sent > 0)
 			sent += (size_t)op.op_async.ao_sent;
@@ -417,8 +414,7 @@ setup_without_rings(void **state)
 
 TEST(without_a_ring_the_cause_is_reported, setup_without_rings)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	const char *why = NULL;
 	struct op op;
 	char byte;

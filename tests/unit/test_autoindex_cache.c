@@ -22,11 +22,11 @@ count_listed(struct listing *li)
 
 /* As it is now, but changed an hour ago. */
 static void
-want(struct fixture *fx, struct listing *li, const char *path)
+want(struct listing *li, const char *path)
 {
 	struct stat st;
 
-	assert_int_equal(stat(path_in(fx, path), &st), 0);
+	assert_int_equal(stat(path_in(path), &st), 0);
 	*li = (struct listing){.li_done = count_listed};
 	li->li_place = (struct place){.pl_root = fx->fx_root,
 	    .pl_path = path,
@@ -40,8 +40,7 @@ want(struct fixture *fx, struct listing *li, const char *path)
 
 /* True: it was made for this; false: it was there. */
 static bool
-is_made(struct fixture *fx, struct autoindex_cache *ls, struct listing *li,
-    uint64_t now_us)
+is_made(struct autoindex_cache *ls, struct listing *li, uint64_t now_us)
 {
 	int error = autoindex_cache_get(ls, fx->fx_loop, li, now_us, 0);
 
@@ -54,38 +53,36 @@ is_made(struct fixture *fx, struct autoindex_cache *ls, struct listing *li,
 }
 
 static bool
-made(struct fixture *fx, struct autoindex_cache *ls, const char *path,
-    uint64_t now_us)
+made(struct autoindex_cache *ls, const char *path, uint64_t now_us)
 {
 	struct listing li;
 
-	want(fx, &li, path);
-	return is_made(fx, ls, &li, now_us);
+	want(&li, path);
+	return is_made(ls, &li, now_us);
 }
 
 /* The queue takes one job: the others, had they their own, would be refused. */
 TEST(requests_for_one_page_share_a_task, setup_narrow)
 {
-	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li[8], other;
 	struct latch la;
 	size_t i;
 
-	make_file(fx, "f", 10);
-	assert_int_equal(mkdir(path_in(fx, "d"), 0700), 0);
+	make_file("f", 10);
+	assert_int_equal(mkdir(path_in("d"), 0700), 0);
 	latch_shut(&la,
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_TASKS),
 	    fx->fx_loop);
 	listed = 0;
 	for (i = 0; i < COUNT(li); i++) {
-		want(fx, &li[i], ".");
+		want(&li[i], ".");
 		assert_int_equal(
 		    autoindex_cache_get(ls, fx->fx_loop, &li[i], i, 0),
 		    -EINPROGRESS);
 	}
-	want(fx, &other, "d");
+	want(&other, "d");
 	assert_int_equal(
 	    autoindex_cache_get(ls, fx->fx_loop, &other, 0, 0), -EAGAIN);
 	latch_open(&la);
@@ -116,7 +113,6 @@ note_first(struct listing *li)
 TEST(a_page_of_a_client_that_closed_its_side_waits_for_others, setup_one_thread)
 {
 	static const char *const paths[] = {"closed", "other", "closed"};
-	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li[COUNT(paths)];
@@ -124,13 +120,13 @@ TEST(a_page_of_a_client_that_closed_its_side_waits_for_others, setup_one_thread)
 	unsigned i;
 
 	first_done = NULL;
-	assert_int_equal(mkdir(path_in(fx, "closed"), 0700), 0);
-	assert_int_equal(mkdir(path_in(fx, "other"), 0700), 0);
+	assert_int_equal(mkdir(path_in("closed"), 0700), 0);
+	assert_int_equal(mkdir(path_in("other"), 0700), 0);
 	latch_shut(&la,
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_TASKS),
 	    fx->fx_loop);
 	for (i = 0; i < COUNT(li); i++) {
-		want(fx, &li[i], paths[i]);
+		want(&li[i], paths[i]);
 		li[i].li_done = note_first;
 		assert_int_equal(autoindex_cache_get(ls, fx->fx_loop, &li[i], 0,
 				     (i + 1) << SHARES_CONNECTION),
@@ -151,39 +147,35 @@ TEST(a_page_of_a_client_that_closed_its_side_waits_for_others, setup_one_thread)
 
 TEST(a_page_is_used_for_its_lifetime)
 {
-	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 
-	assert_true(made(fx, ls, ".", SECOND));
-	assert_false(made(fx, ls, ".", SECOND));
-	assert_false(made(fx, ls, ".", SECOND + AUTOINDEX_CACHE_AGE_US - 1));
-	assert_true(made(fx, ls, ".", SECOND + AUTOINDEX_CACHE_AGE_US));
-	assert_false(
-	    made(fx, ls, ".", SECOND + 2 * AUTOINDEX_CACHE_AGE_US - 1));
+	assert_true(made(ls, ".", SECOND));
+	assert_false(made(ls, ".", SECOND));
+	assert_false(made(ls, ".", SECOND + AUTOINDEX_CACHE_AGE_US - 1));
+	assert_true(made(ls, ".", SECOND + AUTOINDEX_CACHE_AGE_US));
+	assert_false(made(ls, ".", SECOND + 2 * AUTOINDEX_CACHE_AGE_US - 1));
 	autoindex_cache_destroy(&ls);
 }
 
 /* It may change again, and its times would say nothing. */
 TEST(a_page_of_a_changing_directory_is_used_for_a_second)
 {
-	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
 
-	want(fx, &li, ".");
+	want(&li, ".");
 	li.li_place.pl_ctime.tv_sec = time(NULL);
-	assert_true(is_made(fx, ls, &li, 0));
-	assert_false(is_made(fx, ls, &li, AUTOINDEX_CACHE_NEW_US - 1));
-	assert_true(is_made(fx, ls, &li, AUTOINDEX_CACHE_NEW_US));
+	assert_true(is_made(ls, &li, 0));
+	assert_false(is_made(ls, &li, AUTOINDEX_CACHE_NEW_US - 1));
+	assert_true(is_made(ls, &li, AUTOINDEX_CACHE_NEW_US));
 	autoindex_cache_destroy(&ls);
 }
 
 TEST(each_part_of_the_key_selects_another_page)
 {
 	static char *const names[] = {NULL};
-	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
@@ -191,89 +183,85 @@ TEST(each_part_of_the_key_selects_another_page)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		want(fx, &li, ".");
-		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		want(&li, ".");
+		assert_int_equal(is_made(ls, &li, 0), i == 0);
 		pl->pl_dotfiles = true;
-		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		assert_int_equal(is_made(ls, &li, 0), i == 0);
 		pl->pl_dotnames = names;
-		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		assert_int_equal(is_made(ls, &li, 0), i == 0);
 		pl->pl_title = "/other/";
-		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		assert_int_equal(is_made(ls, &li, 0), i == 0);
 		pl->pl_view.vw_json = true;
-		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		assert_int_equal(is_made(ls, &li, 0), i == 0);
 		pl->pl_view.vw_sort = VIEW_SIZE;
-		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		assert_int_equal(is_made(ls, &li, 0), i == 0);
 		pl->pl_view.vw_descending = true;
-		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		assert_int_equal(is_made(ls, &li, 0), i == 0);
 		pl->pl_header = "README";
-		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		assert_int_equal(is_made(ls, &li, 0), i == 0);
 		pl->pl_mtime.tv_nsec ^= 1;
-		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		assert_int_equal(is_made(ls, &li, 0), i == 0);
 		pl->pl_ctime.tv_sec ^= 1;
-		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		assert_int_equal(is_made(ls, &li, 0), i == 0);
 	}
 	autoindex_cache_destroy(&ls);
 }
 
 TEST(an_added_name_needs_a_new_page)
 {
-	struct fixture *fx = *state;
 	struct timespec times[2] = {{1, 0}, {1, 0}};
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 
-	assert_int_equal(utimensat(AT_FDCWD, path_in(fx, "."), times, 0), 0);
-	assert_true(made(fx, ls, ".", 0));
-	assert_false(made(fx, ls, ".", 0));
-	make_file(fx, "f", 10);
-	assert_true(made(fx, ls, ".", 0));
+	assert_int_equal(utimensat(AT_FDCWD, path_in("."), times, 0), 0);
+	assert_true(made(ls, ".", 0));
+	assert_false(made(ls, ".", 0));
+	make_file("f", 10);
+	assert_true(made(ls, ".", 0));
 	autoindex_cache_destroy(&ls);
 }
 
 /* Between the lookup and the reading something else was put there. */
 TEST(the_page_of_a_replaced_directory_is_sent_but_not_cached)
 {
-	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
 
-	want(fx, &li, ".");
+	want(&li, ".");
 	li.li_place.pl_ino++;
-	assert_true(is_made(fx, ls, &li, 0));
+	assert_true(is_made(ls, &li, 0));
 	assert_int_equal(li.li_error, 0);
-	assert_true(is_made(fx, ls, &li, 0));
+	assert_true(is_made(ls, &li, 0));
 	autoindex_cache_destroy(&ls);
 }
 
 TEST(a_temporary_error_is_not_cached)
 {
-	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
 
-	want(fx, &li, ".");
+	want(&li, ".");
 	li.li_place.pl_path = "none";
-	assert_true(is_made(fx, ls, &li, 0));
+	assert_true(is_made(ls, &li, 0));
 	assert_int_equal(li.li_error, -ENOENT);
-	assert_true(is_made(fx, ls, &li, 0));
+	assert_true(is_made(ls, &li, 0));
 	autoindex_cache_destroy(&ls);
 }
 
 /* A page may still be sent to somebody. */
 TEST(a_page_outlives_its_place_in_memory)
 {
-	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
 
-	want(fx, &li, ".");
+	want(&li, ".");
 	assert_int_equal(
 	    autoindex_cache_get(ls, fx->fx_loop, &li, 0, 0), -EINPROGRESS);
 	settle(fx->fx_loop);
-	assert_true(made(fx, ls, ".", AUTOINDEX_CACHE_AGE_US));
+	assert_true(made(ls, ".", AUTOINDEX_CACHE_AGE_US));
 	assert_int_equal(li.li_text->tx_refs, 1);
 	assert_memory_equal(li.li_text->tx_data, "<!DOCTYPE html>", 15);
 	autoindex_cache_unref(&li.li_text);
@@ -283,24 +271,23 @@ TEST(a_page_outlives_its_place_in_memory)
 }
 
 static void
-make_names(struct fixture *fx, const char *dir, int count)
+make_names(const char *dir, int count)
 {
 	char first[64], name[64];
 	int i;
 
-	assert_int_equal(mkdir(path_in(fx, dir), 0700), 0);
+	assert_int_equal(mkdir(path_in(dir), 0700), 0);
 	snprintf(first, sizeof(first), "%s/0", dir);
-	make_empty(fx, first);
+	make_empty(first);
 	for (i = 1; i < count; i++) {
 		snprintf(name, sizeof(name), "%s/%d", dir, i);
-		make_link(fx, first, name);
+		make_link(first, name);
 	}
 }
 
 /* The text of one directory under many titles. */
 TEST(the_memory_of_pages_is_bounded)
 {
-	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
@@ -308,8 +295,8 @@ TEST(the_memory_of_pages_is_bounded)
 	size_t len = 0, kept = 0;
 	int i;
 
-	make_names(fx, "d", BIG);
-	want(fx, &li, "d");
+	make_names("d", BIG);
+	want(&li, "d");
 	for (i = 0; i < (int)COUNT(titles); i++) {
 		snprintf(titles[i], sizeof(titles[i]), "/%d/", i);
 		li.li_place.pl_title = titles[i];
@@ -322,7 +309,7 @@ TEST(the_memory_of_pages_is_bounded)
 		autoindex_cache_unref(&li.li_text);
 		/* What is used stays. */
 		li.li_place.pl_title = titles[0];
-		assert_false(is_made(fx, ls, &li, 0));
+		assert_false(is_made(ls, &li, 0));
 	}
 	assert_in_range(len, AUTOINDEX_READ_WHOLE / 2, AUTOINDEX_READ_WHOLE);
 	while (i-- > 1) {
@@ -341,25 +328,24 @@ TEST(the_memory_of_pages_is_bounded)
 
 /* Few, for much text: each byte of them becomes six. */
 static void
-make_long_names(struct fixture *fx, const char *dir, int count)
+make_long_names(const char *dir, int count)
 {
 	char name[256];
 	int i;
 
-	assert_int_equal(mkdir(path_in(fx, dir), 0700), 0);
+	assert_int_equal(mkdir(path_in(dir), 0700), 0);
 	for (i = 0; i < count; i++) {
 		memset(name, 0xff, sizeof(name) - 1);
 		name[snprintf(name, sizeof(name), "%s/%03d", dir, i)] =
 		    (char)0xff;
 		name[sizeof(name) - 1] = '\0';
-		make_empty(fx, name);
+		make_empty(name);
 	}
 }
 
 /* Slow readers may have each page that was ever made. */
 TEST(the_memory_of_pages_that_are_sent_is_bounded)
 {
-	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	static struct text
@@ -368,10 +354,10 @@ TEST(the_memory_of_pages_that_are_sent_is_bounded)
 	size_t n, len = 0;
 	int round;
 
-	make_long_names(fx, "d", 300);
+	make_long_names("d", 300);
 	for (round = 0; round < 2; round++) {
 		for (n = 0; n < COUNT(texts); n++) {
-			want(fx, &li, "d");
+			want(&li, "d");
 			li.li_place.pl_ctime.tv_nsec = (long)n + 1000 * round;
 			assert_int_equal(
 			    autoindex_cache_get(ls, fx->fx_loop, &li, 0, 0),
@@ -394,17 +380,16 @@ TEST(the_memory_of_pages_that_are_sent_is_bounded)
 /* That a directory is too large is known for a while, as a page would be. */
 TEST(a_directory_that_is_too_large_is_not_read_each_time)
 {
-	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
 
-	make_names(fx, "d", 2 * BIG);
-	want(fx, &li, "d");
-	assert_true(is_made(fx, ls, &li, 0));
+	make_names("d", 2 * BIG);
+	want(&li, "d");
+	assert_true(is_made(ls, &li, 0));
 	assert_int_equal(li.li_error, -E2BIG);
 	li.li_error = 0;
-	assert_false(is_made(fx, ls, &li, 0));
+	assert_false(is_made(ls, &li, 0));
 	assert_int_equal(li.li_error, -E2BIG);
 	autoindex_cache_destroy(&ls);
 }
@@ -412,19 +397,18 @@ TEST(a_directory_that_is_too_large_is_not_read_each_time)
 /* So is that its disk is too slow, from when that was found out. */
 TEST(a_disk_that_is_too_slow_is_remembered)
 {
-	struct fixture *fx = *state;
 	struct autoindex_cache *ls =
 	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	uint64_t asked = clock_now() - AUTOINDEX_CACHE_AGE_US;
 	struct listing li;
 
-	make_names(fx, "d", 2);
-	want(fx, &li, "d");
+	make_names("d", 2);
+	want(&li, "d");
 	li.li_place.pl_patience_us = 1;
-	assert_true(is_made(fx, ls, &li, asked));
+	assert_true(is_made(ls, &li, asked));
 	assert_int_equal(li.li_error, -E2BIG);
 	li.li_error = 0;
-	assert_false(is_made(fx, ls, &li, asked + AUTOINDEX_CACHE_AGE_US));
+	assert_false(is_made(ls, &li, asked + AUTOINDEX_CACHE_AGE_US));
 	assert_int_equal(li.li_error, -E2BIG);
 	autoindex_cache_destroy(&ls);
 }

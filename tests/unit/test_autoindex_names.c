@@ -65,7 +65,7 @@ assert_shown(const struct seen *row, unsigned char c)
 }
 
 static bool
-make_names(struct fixture *fx)
+make_names(void)
 {
 	char name[4] = "a?b";
 	int c, fd;
@@ -74,7 +74,7 @@ make_names(struct fixture *fx)
 		if (c == '/')
 			continue;
 		name[1] = (char)c;
-		fd = open(path_in(fx, name), O_WRONLY | O_CREAT, 0600);
+		fd = open(path_in(name), O_WRONLY | O_CREAT, 0600);
 		if (fd == -1)
 			return false;
 		close(fd);
@@ -84,18 +84,17 @@ make_names(struct fixture *fx)
 
 TEST(a_name_with_any_byte_is_escaped_and_its_link_leads_back)
 {
-	struct fixture *fx = *state;
 	unsigned seen[256] = {0};
 	struct seen row;
 	char *page, name[1024];
 	const char *p;
 	int c;
 
-	if (!make_names(fx)) {
+	if (!make_names()) {
 		print_message("not every byte can be in a name here\n");
 		skip();
 	}
-	p = page = page_of(fx, ".", "/", false);
+	p = page = page_of(".", "/", false);
 	while (next_row(&p, &row)) {
 		assert_harmless(row.row_href, row.row_href_len);
 		decode(&row, name);
@@ -115,7 +114,6 @@ TEST(a_link_is_never_a_scheme_nor_a_way_out)
 	static const char *const names[] = {"javascript:alert(1)",
 	    "http:", "..a", "...", "~", "%2e%2e", "%", "a%", "-", "*", "?",
 	    "#"};
-	struct fixture *fx = *state;
 	char *page, name[1024];
 	unsigned seen = 0;
 	struct seen row;
@@ -123,8 +121,8 @@ TEST(a_link_is_never_a_scheme_nor_a_way_out)
 	size_t i;
 
 	for (i = 0; i < COUNT(names); i++)
-		touch(fx, names[i]);
-	p = page = page_of(fx, ".", "/", true);
+		touch(names[i]);
+	p = page = page_of(".", "/", true);
 	while (next_row(&p, &row)) {
 		assert_harmless(row.row_href, row.row_href_len);
 		decode(&row, name);
@@ -137,15 +135,14 @@ TEST(a_link_is_never_a_scheme_nor_a_way_out)
 
 TEST(the_longest_name_has_a_whole_link)
 {
-	struct fixture *fx = *state;
 	char name[256], decoded[1024], *page;
 	struct seen row;
 	const char *p;
 
 	memset(name, 0xff, 255);
 	name[255] = '\0';
-	touch(fx, name);
-	p = page = page_of(fx, ".", "/", false);
+	touch(name);
+	p = page = page_of(".", "/", false);
 	assert_true(next_row(&p, &row));
 	decode(&row, decoded);
 	assert_string_equal(decoded, name);
@@ -185,7 +182,6 @@ static const struct {
 
 TEST(what_is_not_utf_8_is_replaced)
 {
-	struct fixture *fx = *state;
 	unsigned seen = 0;
 	char *page, name[1024];
 	struct seen row;
@@ -193,8 +189,8 @@ TEST(what_is_not_utf_8_is_replaced)
 	size_t i;
 
 	for (i = 0; i < COUNT(texts); i++)
-		touch(fx, texts[i].name);
-	p = page = page_of(fx, ".", "/", false);
+		touch(texts[i].name);
+	p = page = page_of(".", "/", false);
 	while (next_row(&p, &row)) {
 		decode(&row, name);
 		for (i = 0; strcmp(name, texts[i].name) != 0; i++)
@@ -211,14 +207,13 @@ TEST(what_is_not_utf_8_is_replaced)
 /* fsspec takes each of them for an address. */
 TEST(only_a_name_like_an_address_has_a_dot_before_it)
 {
-	struct fixture *fx = *state;
 	char *page;
 
-	touch(fx, "http.csv");
-	touch(fx, "https:x");
-	touch(fx, "htt");
-	touch(fx, "a:b");
-	page = page_of(fx, ".", "/", false);
+	touch("http.csv");
+	touch("https:x");
+	touch("htt");
+	touch("a:b");
+	page = page_of(".", "/", false);
 	assert_non_null(strstr(page, "<a href=\"./http.csv\""));
 	assert_non_null(strstr(page, "<a href=\"./https%3Ax\""));
 	assert_non_null(strstr(page, "<a href=\"htt\""));

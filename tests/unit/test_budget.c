@@ -11,7 +11,6 @@
 #define WAITERS 12
 
 struct house {
-	struct fixture *ho_fx;
 	struct budget *ho_room;
 	struct budget_part ho_parts[3];
 	struct pw_waiter ho_waiters[WAITERS];
@@ -31,18 +30,16 @@ static int
 setup_house(void **state)
 {
 	struct house *ho = calloc(1, sizeof(*ho));
-	void *fx;
 	size_t i;
 
-	if (ho == NULL || setup(&fx) != 0)
+	if (ho == NULL || setup(state) != 0)
 		return -1;
-	ho->ho_fx = fx;
 	ho->ho_room = budget_create(MAX);
 	for (i = 0; i < COUNT(ho->ho_parts); i++)
 		budget_part_init(&ho->ho_parts[i]);
 	for (i = 0; i < WAITERS; i++) {
 		ho->ho_waiters[i].wt_done = let_in;
-		ho->ho_waiters[i].wt_loop = ho->ho_fx->fx_loop;
+		ho->ho_waiters[i].wt_loop = fx->fx_loop;
 	}
 	*state = house = ho;
 	return ho->ho_room == NULL ? -1 : 0;
@@ -52,11 +49,10 @@ static int
 teardown_house(void **state)
 {
 	struct house *ho = *state;
-	void *fx = ho->ho_fx;
 
 	budget_destroy(&ho->ho_room);
 	free(ho);
-	return teardown(&fx);
+	return teardown(state);
 }
 
 static int
@@ -68,7 +64,7 @@ take(struct house *ho, size_t part, size_t len)
 static void
 held(struct house *ho, size_t part, size_t len, bool slow, size_t waiter)
 {
-	ho->ho_fx->fx_loop->lp_pending++;
+	fx->fx_loop->lp_pending++;
 	assert_int_equal(budget_take(ho->ho_room, &ho->ho_parts[part], len,
 			     slow, &ho->ho_waiters[waiter]),
 	    -EINPROGRESS);
@@ -78,7 +74,7 @@ static void
 give(struct house *ho, size_t part, size_t len)
 {
 	budget_give(ho->ho_room, &ho->ho_parts[part], len);
-	pw_loop_drain(ho->ho_fx->fx_loop);
+	pw_loop_drain(fx->fx_loop);
 }
 
 TEST(a_device_may_use_as_much_as_is_free, setup_house, teardown_house)
@@ -212,16 +208,16 @@ TEST(a_long_wait_bypasses_the_budget, setup_house, teardown_house)
 	held(ho, 0, 32, false, 0);
 	held(ho, 0, 32, true, 1);
 	budget_tick(ho->ho_room, now + 900000);
-	pw_loop_drain(ho->ho_fx->fx_loop);
+	pw_loop_drain(fx->fx_loop);
 	assert_int_equal(ho->ho_n, 0);
 	budget_tick(ho->ho_room, now + 1200000);
-	pw_loop_drain(ho->ho_fx->fx_loop);
+	pw_loop_drain(fx->fx_loop);
 	assert_int_equal(ho->ho_n, 1); /* a tick's share of them */
 	budget_tick(ho->ho_room, now + 1300000);
-	pw_loop_drain(ho->ho_fx->fx_loop);
+	pw_loop_drain(fx->fx_loop);
 	assert_int_equal(ho->ho_n, 1);
 	budget_tick(ho->ho_room, now + 1500000);
-	pw_loop_drain(ho->ho_fx->fx_loop);
+	pw_loop_drain(fx->fx_loop);
 	assert_int_equal(ho->ho_n, 2);
 	assert_int_equal(budget_used(ho->ho_room), 106);
 }

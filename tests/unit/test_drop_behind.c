@@ -28,7 +28,7 @@ in_window(const struct pw_file *file, off_t n)
 
 /* The jobs that drop are waits of the loop as well. */
 static void
-tick(struct fixture *fx, uint64_t now_us)
+tick(uint64_t now_us)
 {
 	pw_loop_tick(fx->fx_loop, now_us);
 	settle(fx->fx_loop);
@@ -36,9 +36,9 @@ tick(struct fixture *fx, uint64_t now_us)
 
 /* A cold file of which one window is in memory again. */
 static struct pw_file *
-prepare(struct fixture *fx)
+prepare(void)
 {
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	read_in(file->fil_fd, BEFORE * WINDOW, (size_t)WINDOW);
@@ -47,14 +47,13 @@ prepare(struct fixture *fx)
 
 /* Sends the whole file; everything has been read at the far end. */
 static void
-send_whole_by(const char *path, struct fixture *fx, struct pw_file *file,
-    enum pw_cache cache)
+send_whole_by(const char *path, struct pw_file *file, enum pw_cache cache)
 {
 	struct wire wr;
 	struct xfer xf;
 
 	wire_narrow(&wr);
-	xfer_init(&xf, path, fx, &wr, file);
+	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_readahead = (uint64_t)WINDOW;
 	xf.xf_send.snd_len = SIZE;
 	xf.xf_send.snd_cache = cache;
@@ -67,20 +66,20 @@ send_whole_by(const char *path, struct fixture *fx, struct pw_file *file,
 }
 
 static void
-send_whole(struct fixture *fx, struct pw_file *file, enum pw_cache cache)
+send_whole(struct pw_file *file, enum pw_cache cache)
 {
-	send_whole_by("nodiskio", fx, file, cache);
+	send_whole_by("nodiskio", file, cache);
 }
 
 static bool
-fetched_goes_and_the_rest_stays(struct fixture *fx)
+fetched_goes_and_the_rest_stays(void)
 {
-	struct pw_file *file = prepare(fx);
+	struct pw_file *file = prepare();
 	off_t n;
 	bool stayed;
 
-	send_whole(fx, file, PW_CACHE_DROP);
-	tick(fx, clock_now() + MINUTE);
+	send_whole(file, PW_CACHE_DROP);
+	tick(clock_now() + MINUTE);
 	for (n = 0; n < SIZE / WINDOW; n++)
 		if (n != BEFORE)
 			assert_int_equal(in_window(file, n), 0);
@@ -91,25 +90,24 @@ fetched_goes_and_the_rest_stays(struct fixture *fx)
 
 TEST(only_fetched_pages_are_dropped)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(
-	    holds_in_one_of(TRIES, fetched_goes_and_the_rest_stays, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, fetched_goes_and_the_rest_stays));
 }
 
 AGAIN(only_fetched_pages_are_dropped, setup_sinks);
 
 /* The client may not have acknowledged it yet. */
 static bool
-tail_stays_until_the_tick(struct fixture *fx)
+tail_stays_until_the_tick(void)
 {
-	struct pw_file *file = prepare(fx);
+	struct pw_file *file = prepare();
 	uint64_t before = clock_now();
 	bool stayed;
 
-	send_whole(fx, file, PW_CACHE_DROP);
-	tick(fx, before);
+	send_whole(file, PW_CACHE_DROP);
+	tick(before);
 	stayed = in_window(file, SIZE / WINDOW - 1) == PAGES;
-	tick(fx, clock_now() + MINUTE);
+	tick(clock_now() + MINUTE);
 	assert_int_equal(in_window(file, SIZE / WINDOW - 1), 0);
 	pw_file_unref(&file);
 	return stayed;
@@ -117,22 +115,22 @@ tail_stays_until_the_tick(struct fixture *fx)
 
 TEST(the_end_is_dropped_at_a_later_tick)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, tail_stays_until_the_tick, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, tail_stays_until_the_tick));
 }
 
 AGAIN(the_end_is_dropped_at_a_later_tick, setup_sinks);
 
 static bool
-tail_goes_soon(struct fixture *fx)
+tail_goes_soon(void)
 {
-	struct pw_file *file = prepare(fx);
+	struct pw_file *file = prepare();
 	size_t left;
 
-	send_whole(fx, file, PW_CACHE_DROP);
-	tick(fx, clock_now() + DROP_SOON);
+	send_whole(file, PW_CACHE_DROP);
+	tick(clock_now() + DROP_SOON);
 	left = in_window(file, SIZE / WINDOW - 1);
-	tick(fx, clock_now() + MINUTE);
+	tick(clock_now() + MINUTE);
 	pw_file_unref(&file);
 	return left == 0;
 }
@@ -140,18 +138,18 @@ tail_goes_soon(struct fixture *fx)
 /* A loaded machine may acknowledge as late as a far client. */
 TEST(the_end_is_dropped_soon_for_a_near_client)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, tail_goes_soon, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, tail_goes_soon));
 }
 
 static bool
-everything_stays(struct fixture *fx, enum pw_cache cache)
+everything_stays(enum pw_cache cache)
 {
-	struct pw_file *file = prepare(fx);
+	struct pw_file *file = prepare();
 	bool stayed;
 
-	send_whole(fx, file, cache);
-	tick(fx, clock_now() + MINUTE);
+	send_whole(file, cache);
+	tick(clock_now() + MINUTE);
 	stayed = pages_resident(file->fil_fd, 0, (size_t)SIZE) ==
 		 pages_in((size_t)SIZE);
 	pw_file_unref(&file);
@@ -159,29 +157,29 @@ everything_stays(struct fixture *fx, enum pw_cache cache)
 }
 
 static bool
-kept(struct fixture *fx)
+kept(void)
 {
-	return everything_stays(fx, PW_CACHE_KEEP);
+	return everything_stays(PW_CACHE_KEEP);
 }
 
 static bool
-small_is_kept(struct fixture *fx)
+small_is_kept(void)
 {
-	return everything_stays(fx, PW_CACHE_AUTO);
+	return everything_stays(PW_CACHE_AUTO);
 }
 
 TEST(with_keep_everything_stays)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, kept, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, kept));
 }
 
 AGAIN(with_keep_everything_stays, setup_sinks);
 
 TEST(with_auto_a_small_file_stays)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, small_is_kept, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, small_is_kept));
 }
 
 AGAIN(with_auto_a_small_file_stays, setup_sinks);
@@ -189,13 +187,12 @@ AGAIN(with_auto_a_small_file_stays, setup_sinks);
 /* Nothing is fetched, so nobody else's lock is taken. */
 TEST(with_auto_resident_files_need_no_decision)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "hot", 5000);
+	struct pw_file *file = new_file("hot", 5000);
 	struct wire wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	xf.xf_send.snd_len = file->fil_size;
 	xf.xf_send.snd_cache = PW_CACHE_AUTO;
@@ -205,7 +202,7 @@ TEST(with_auto_resident_files_need_no_decision)
 	assert_false(send_priv(&xf.xf_send)->ss_decided);
 	assert_true(file_priv(file)->fp_noted);
 	assert_int_equal(file_priv(file)->fp_sent, file->fil_size);
-	tick(fx, clock_now());
+	tick(clock_now());
 	assert_false(file_priv(file)->fp_noted);
 	assert_int_equal(file_priv(file)->fp_sent, 0);
 	wire_close(&wr);
@@ -214,7 +211,7 @@ TEST(with_auto_resident_files_need_no_decision)
 
 /* Twenty files, more than memory has room for, each asked for once. */
 static void
-ask_for_others(struct fixture *fx)
+ask_for_others(void)
 {
 	struct file_private private = {.fp_file.fil_dev = 1};
 	struct pw_file *other = &private.fp_file;
@@ -232,8 +229,7 @@ ask_for_others(struct fixture *fx)
 
 TEST(requests_for_a_closed_file_count)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "hot", 5000);
+	struct pw_file *file = new_file("hot", 5000);
 	struct file_private private = {0};
 	struct pw_file *same = &private.fp_file;
 	struct wire wr;
@@ -244,12 +240,12 @@ TEST(requests_for_a_closed_file_count)
 	same->fil_dev = file->fil_dev;
 	same->fil_ino = file->fil_ino;
 	same->fil_size = file->fil_size;
-	ask_for_others(fx);
+	ask_for_others();
 	assert_int_equal(admission_judge(pool_admission(fx->fx_pool), same, 0),
 	    ADMISSION_GOES);
 	for (i = 0; i < 2; i++) {
 		wire_wide(&wr);
-		xfer_init(&xf, "nodiskio", fx, &wr, file);
+		xfer_init(&xf, "nodiskio", &wr, file);
 		xf.xf_send.snd_len = file->fil_size;
 		xf.xf_send.snd_cache = PW_CACHE_AUTO;
 		pw_send_start(&xf.xf_send);
@@ -261,7 +257,7 @@ TEST(requests_for_a_closed_file_count)
 	pw_file_unref(&file);
 	assert_true(pw_loop_spare(fx->fx_loop));
 	assert_null(fx->fx_loop->lp_noted.nt_first);
-	tick(fx, clock_now());
+	tick(clock_now());
 	assert_int_equal(admission_judge(pool_admission(fx->fx_pool), same, 0),
 	    ADMISSION_STAYS);
 }
@@ -269,14 +265,13 @@ TEST(requests_for_a_closed_file_count)
 /* A client that leaves before the first byte, and one that leaves in the middle. */
 TEST(with_auto_bytes_that_were_sent_count)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "hot", 5000);
+	struct pw_file *file = new_file("hot", 5000);
 	struct wire wr;
 	struct xfer xf;
 
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = file->fil_size;
 	xf.xf_send.snd_cache = PW_CACHE_AUTO;
 	pw_send_start(&xf.xf_send);
@@ -299,15 +294,14 @@ TEST(with_auto_bytes_that_were_sent_count)
 TEST(with_auto_blocking_and_copy_count_no_request)
 {
 	static const char *const paths[] = {"blocking", "copy"};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "hot", 5000);
+	struct pw_file *file = new_file("hot", 5000);
 	struct wire wr;
 	struct xfer xf;
 	size_t i;
 
 	for (i = 0; i < COUNT(paths); i++) {
 		wire_wide(&wr);
-		xfer_init(&xf, paths[i], fx, &wr, file);
+		xfer_init(&xf, paths[i], &wr, file);
 		xf.xf_send.snd_len = file->fil_size;
 		xf.xf_send.snd_cache = PW_CACHE_AUTO;
 		pw_send_start(&xf.xf_send);
@@ -322,16 +316,15 @@ TEST(with_auto_blocking_and_copy_count_no_request)
 /* Others have been asked for more often, and memory is too small for all. */
 TEST(with_auto_an_unpopular_file_is_dropped)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	int i;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = prepare(fx);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = prepare();
 	for (i = 0; i < 3; i++)
-		ask_for_others(fx);
-	send_whole(fx, file, PW_CACHE_AUTO);
-	tick(fx, clock_now() + MINUTE);
+		ask_for_others();
+	send_whole(file, PW_CACHE_AUTO);
+	tick(clock_now() + MINUTE);
 	assert_int_equal(in_window(file, 0), 0);
 	assert_int_equal(in_window(file, SIZE / WINDOW - 1), 0);
 	pw_file_unref(&file);
@@ -342,15 +335,14 @@ AGAIN(with_auto_an_unpopular_file_is_dropped, setup_sinks);
 /* What a cancelled transmission brought in goes as well. */
 TEST(a_cancelled_transmission_drops_what_it_fetched)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = prepare(fx);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = prepare();
 	wire_narrow(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_readahead = (uint64_t)WINDOW;
 	xf.xf_send.snd_len = SIZE;
 	xf.xf_send.snd_cache = PW_CACHE_DROP;
@@ -359,7 +351,7 @@ TEST(a_cancelled_transmission_drops_what_it_fetched)
 	pw_send_cancel(&xf.xf_send);
 	settle(fx->fx_loop);
 	pw_send_finish(&xf.xf_send);
-	tick(fx, clock_now() + MINUTE);
+	tick(clock_now() + MINUTE);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)WINDOW), 0);
 	pw_file_unref(&file);
 	wire_close(&wr);
@@ -369,11 +361,10 @@ AGAIN(a_cancelled_transmission_drops_what_it_fetched, setup_sinks);
 
 TEST(without_a_delay_a_range_is_dropped_at_once)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = prepare(fx);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = prepare();
 	drop_behind_add(file, BEFORE * WINDOW, WINDOW, 0);
 	assert_int_equal(
 	    file_priv(file)->fp_refs, 3); /* ours, the cache's, its own */
@@ -385,14 +376,13 @@ TEST(without_a_delay_a_range_is_dropped_at_once)
 
 TEST(a_short_delay_does_not_wait_for_a_long_one)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = prepare(fx);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = prepare();
 	drop_behind_add(file, 0, WINDOW, clock_now() + MINUTE);
 	drop_behind_add_soon(file, BEFORE * WINDOW, WINDOW);
-	tick(fx, clock_now() + DROP_SOON);
+	tick(clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
 	assert_int_equal(file_priv(file)->fp_refs, 3);
 	pw_file_unref(&file);
@@ -400,12 +390,11 @@ TEST(a_short_delay_does_not_wait_for_a_long_one)
 
 TEST(the_end_of_the_loop_cancels_delayed_drops)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 
 	drop_behind_add(file, 0, WINDOW, clock_now() + MINUTE);
 	drop_behind_add(file, WINDOW, WINDOW, clock_now() + 2 * MINUTE);
-	tick(fx, clock_now());
+	tick(clock_now());
 	drop_behind_add_soon(file, 0, WINDOW);
 	assert_int_equal(file_priv(file)->fp_refs, 5);
 	drop_behind_destroy(&fx->fx_loop->lp_drops);
@@ -417,8 +406,7 @@ TEST(the_end_of_the_loop_cancels_delayed_drops)
 /* It is a hint: with a full queue the pages stay, and nothing leaks. */
 TEST(a_full_queue_skips_the_drop, setup_narrow)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	struct latch la;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
@@ -435,9 +423,9 @@ TEST(a_full_queue_skips_the_drop, setup_narrow)
 /* ------------------------------------------------------------- drops and sends */
 
 static bool
-drop_is_put_off(struct fixture *fx)
+drop_is_put_off(void)
 {
-	struct pw_file *file = prepare(fx);
+	struct pw_file *file = prepare();
 	bool stayed;
 
 	assert_true(drop_lock_enter_send(file_priv(file)->fp_drop_lock));
@@ -448,7 +436,7 @@ drop_is_put_off(struct fixture *fx)
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
 	assert_int_equal(file_priv(file)->fp_refs, 3);
 	assert_int_equal(file_priv(file)->fp_drops, 1);
-	tick(fx, clock_now() + DROP_SOON);
+	tick(clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
 	/* From now on residency checks are remembered again. */
 	assert_int_equal(file_priv(file)->fp_drops, 0);
@@ -459,15 +447,15 @@ drop_is_put_off(struct fixture *fx)
 
 TEST(a_file_in_transmission_is_dropped_later)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, drop_is_put_off, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, drop_is_put_off));
 }
 
 /* By a path that checks nothing before it sends. */
 static bool
-what_was_dropped_is_fetched(struct fixture *fx)
+what_was_dropped_is_fetched(void)
 {
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	size_t left = 0;
 	off_t n;
 
@@ -475,8 +463,8 @@ what_was_dropped_is_fetched(struct fixture *fx)
 	    SIZE, SIZE, clock_now() + MINUTE);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	drop_lock_announce(file_priv(file)->fp_drop_lock);
-	send_whole_by("aio", fx, file, PW_CACHE_DROP);
-	tick(fx, clock_now() + MINUTE);
+	send_whole_by("aio", file, PW_CACHE_DROP);
+	tick(clock_now() + MINUTE);
 	for (n = 0; n < SIZE / WINDOW; n++)
 		left += in_window(file, n);
 	pw_file_unref(&file);
@@ -485,15 +473,13 @@ what_was_dropped_is_fetched(struct fixture *fx)
 
 TEST(what_another_loop_dropped_is_known_to_be_fetched)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(
-	    holds_in_one_of(TRIES, what_was_dropped_is_fetched, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, what_was_dropped_is_fetched));
 }
 
 TEST(numbers_of_drops_do_not_wrap)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	struct drop_lock *dl = file_priv(file)->fp_drop_lock;
 
 	atomic_store(&dl->dl_drops, UINT32_MAX);
@@ -503,9 +489,9 @@ TEST(numbers_of_drops_do_not_wrap)
 }
 
 static bool
-first_drop_is_put_off(struct fixture *fx)
+first_drop_is_put_off(void)
 {
-	struct pw_file *file = prepare(fx);
+	struct pw_file *file = prepare();
 	struct drop_lock *dl = file_priv(file)->fp_drop_lock;
 	bool stayed;
 
@@ -515,7 +501,7 @@ first_drop_is_put_off(struct fixture *fx)
 	stayed = in_window(file, BEFORE) == PAGES;
 	assert_int_equal(file_priv(file)->fp_drops, 1);
 	atomic_store(&dl->dl_since, 1);
-	tick(fx, clock_now() + DROP_SOON);
+	tick(clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
 	pw_file_unref(&file);
 	return stayed;
@@ -524,14 +510,13 @@ first_drop_is_put_off(struct fixture *fx)
 /* A loop that found no announcement sends without the lock. */
 TEST(a_file_is_not_dropped_within_the_grace_of_the_first_drop)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, first_drop_is_put_off, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, first_drop_is_put_off));
 }
 
 TEST(a_file_in_permanent_transmission_stays)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	int i;
 
 	assert_true(drop_lock_enter_send(file_priv(file)->fp_drop_lock));
@@ -539,7 +524,7 @@ TEST(a_file_in_permanent_transmission_stays)
 	for (i = 1; i < DROP_TRIES; i++) {
 		settle(fx->fx_loop);
 		assert_int_equal(file_priv(file)->fp_refs, 3);
-		tick(fx, clock_now() + DROP_SOON);
+		tick(clock_now() + DROP_SOON);
 	}
 	assert_int_equal(file_priv(file)->fp_refs, 2);
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
@@ -548,14 +533,13 @@ TEST(a_file_in_permanent_transmission_stays)
 
 /* All of it is in memory, and yet the first step is not to send it. */
 static void
-not_sent_while_given_back(
-    struct fixture *fx, const char *path, struct pw_file *file)
+not_sent_while_given_back(const char *path, struct pw_file *file)
 {
 	struct wire wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
-	xfer_init(&xf, path, fx, &wr, file);
+	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_len = SIZE;
 	pw_send_start(&xf.xf_send);
 	assert_true(drop_lock_enter_drop(file_priv(file)->fp_drop_lock));
@@ -575,19 +559,18 @@ not_sent_while_given_back(
 TEST(the_loop_does_not_send_pages_that_are_being_dropped)
 {
 	static const char *const paths[] = {"nodiskio", "splice", "uring"};
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	const char *why;
 	void *held;
 	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	residency_drops(file);
 	for (i = 0; i < COUNT(paths); i++)
 		if (pw_send_probe(pw_send_path(paths[i]), &why) == 0)
-			not_sent_while_given_back(fx, paths[i], file);
+			not_sent_while_given_back(paths[i], file);
 	let_go(held, (size_t)SIZE);
 	pw_file_unref(&file);
 }
@@ -596,10 +579,10 @@ AGAIN(the_loop_does_not_send_pages_that_are_being_dropped, setup_sinks);
 
 /* It was in memory a moment ago; then another loop has given it back. */
 static bool
-stale_answer_is_not_used(struct fixture *fx)
+stale_answer_is_not_used(void)
 {
 	static char name[] = "a";
-	struct pw_file *file = new_file(fx, name, (size_t)SIZE);
+	struct pw_file *file = new_file(name, (size_t)SIZE);
 	struct wire wr;
 	struct xfer xf;
 	bool was, gone;
@@ -612,7 +595,7 @@ stale_answer_is_not_used(struct fixture *fx)
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
 	gone = pages_resident(file->fil_fd, 0, (size_t)SIZE) == 0;
 	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = SIZE;
 	pw_send_start(&xf.xf_send);
 	if (was && gone) {
@@ -631,8 +614,8 @@ stale_answer_is_not_used(struct fixture *fx)
 
 TEST(a_drop_by_another_loop_is_noticed)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, stale_answer_is_not_used, *state));
+	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, stale_answer_is_not_used));
 }
 
 AGAIN(a_drop_by_another_loop_is_noticed, setup_sinks);

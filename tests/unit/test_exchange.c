@@ -190,7 +190,7 @@ living(void)
 }
 
 static void
-run(struct fixture *fx)
+run(void)
 {
 	size_t i;
 
@@ -229,7 +229,7 @@ is_whole(const struct stream *sm)
 }
 
 static struct conf *
-load(struct fixture *fx)
+load(void)
 {
 	char *argv[] = {"pagewise", "--root", fx->fx_dir, "--autoindex", NULL};
 	struct conf *conf;
@@ -239,14 +239,14 @@ load(struct fixture *fx)
 }
 
 static void
-create(struct fixture *fx, struct log *lg)
+create(struct log *lg)
 {
 	struct service *svc;
 
 	many = calloc(1, sizeof(*many));
 	assert_non_null(many);
 	svc = &many->my_service;
-	svc->svc_conf = load(fx);
+	svc->svc_conf = load();
 	svc->svc_loop = fx->fx_loop;
 	svc->svc_log = log_writer(lg, 0);
 	svc->svc_roots = &fx->fx_root;
@@ -266,22 +266,21 @@ destroy(void)
 }
 
 static void
-make_files(struct fixture *fx)
+make_files(void)
 {
 	struct pw_file *file;
 
-	make_file(fx, "hot", SIZE);
-	make_file(fx, "cold", SIZE);
-	assert_int_equal(mkdir(path_in(fx, "d"), 0755), 0);
-	make_empty(fx, "d/inside");
-	file = open_file(fx, "cold");
+	make_file("hot", SIZE);
+	make_file("cold", SIZE);
+	assert_int_equal(mkdir(path_in("d"), 0755), 0);
+	make_empty("d/inside");
+	file = open_file("cold");
 	evict(file->fil_fd, SIZE);
 	pw_file_unref(&file);
 }
 
 TEST(one_connection_sends_a_hundred_responses)
 {
-	struct fixture *fx = *state;
 	_Atomic uint64_t *counts;
 	struct log *lg;
 	struct stream *sm;
@@ -290,8 +289,8 @@ TEST(one_connection_sends_a_hundred_responses)
 
 	assert_int_equal(
 	    log_create(NULL, LOG_COMBINED, 1, &lg, &(bool){false}), 0);
-	make_files(fx);
-	create(fx, lg);
+	make_files();
+	create(lg);
 	for (i = 0; i < EXCHANGES; i++) {
 		sm = &many->my_streams[i];
 		sm->sm_kind = (enum kind)(i % KINDS);
@@ -299,7 +298,7 @@ TEST(one_connection_sends_a_hundred_responses)
 		sm->sm_cancel = i / KINDS % 2 == 0 ? -1 : (int)(i / KINDS / 2);
 		begin(sm);
 	}
-	run(fx);
+	run();
 	for (i = 0; i < EXCHANGES; i++) {
 		sm = &many->my_streams[i];
 		if (!sm->sm_cut) {

@@ -33,14 +33,13 @@ copy_error(struct pw_file *file, off_t off, size_t len)
 
 TEST(what_is_in_memory_is_copied)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	void *held;
 
-	skip_unless(fx, NEED_NOWAIT | NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_NOWAIT | NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
-	fetch(fx, file, 0, SIZE);
+	fetch(file, 0, SIZE);
 	assert_true(is_copied(file, 0, (size_t)SIZE));
 	assert_true(is_copied(file, SIZE - 1, 1));
 	assert_true(is_copied(file, 4095, 2));
@@ -48,7 +47,7 @@ TEST(what_is_in_memory_is_copied)
 	assert_int_equal(copy_error(file, 0, 0), 0);
 	as_another_owner(file);
 	assert_int_equal(copy_error(file, 0, 1), -EAGAIN);
-	fetch(fx, file, 0, SIZE);
+	fetch(file, 0, SIZE);
 	assert_true(is_copied(file, 0, (size_t)SIZE));
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_true(is_copied(file, 0, (size_t)SIZE));
@@ -59,12 +58,11 @@ TEST(what_is_in_memory_is_copied)
 /* What it says is in memory may be gone when it is read, and that would wait. */
 TEST(what_mincore_sees_is_not_copied)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	void *held;
 
-	skip_unless(fx, NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	file_priv(file)->fp_ask = OS_ASK_MINCORE;
 	assert_true(residency_ask(file, 0, SIZE));
@@ -75,9 +73,9 @@ TEST(what_mincore_sees_is_not_copied)
 
 /* The read of the rest starts with the question: it may be over before the second. */
 static bool
-lost_end_is_not_copied(struct fixture *fx)
+lost_end_is_not_copied(void)
 {
-	struct pw_file *file = cold_file(fx);
+	struct pw_file *file = cold_file();
 	int tries, error;
 
 	read_in(file->fil_fd, 0, (size_t)SIZE);
@@ -97,15 +95,15 @@ lost_end_is_not_copied(struct fixture *fx)
 /* By RWF_NOWAIT alone, in pieces that were fetched once. */
 TEST(what_lost_its_end_is_not_copied)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT);
-	assert_true(holds_in_one_of(TRIES, lost_end_is_not_copied, *state));
+	skip_unless(NEED_EVICTION | NEED_NOWAIT);
+	assert_true(holds_in_one_of(TRIES, lost_end_is_not_copied));
 }
 
 /* With times that differ: the clock of a file system may be slow. */
 static void
-overwrite(struct fixture *fx, const struct pw_file *file)
+overwrite(const struct pw_file *file)
 {
-	int fd = open(path_in(fx, "f"), O_WRONLY), ms;
+	int fd = open(path_in("f"), O_WRONLY), ms;
 	struct stat st;
 
 	assert_true(fd >= 0);
@@ -122,15 +120,14 @@ overwrite(struct fixture *fx, const struct pw_file *file)
 
 TEST(of_a_file_that_was_written_to_no_copy_is_good)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	void *held;
 
-	skip_unless(fx, NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	assert_true(is_copied(file, 0, (size_t)SIZE));
-	overwrite(fx, file);
+	overwrite(file);
 	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -ESTALE);
 	assert_int_equal(copy_error(file, 0, 1), -ESTALE);
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
@@ -142,12 +139,11 @@ TEST(of_a_file_that_was_written_to_no_copy_is_good)
 /* Nor is it brought in. */
 TEST(what_is_not_in_memory_is_not_copied)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	int i;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
-	file = cold_file(fx);
+	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	file = cold_file();
 	for (i = 0; i < 3; i++) {
 		if (i == 1)
 			as_another_owner(file);
@@ -163,11 +159,10 @@ TEST(what_is_not_in_memory_is_not_copied)
 
 TEST(a_range_with_a_hole_is_not_copied)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = cold_file(fx);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = cold_file();
 	read_in(file->fil_fd, 0, 5 * 4096);
 	read_in(file->fil_fd, 6 * 4096, (size_t)PIECE);
 	assert_int_equal(copy_error(file, 0, (size_t)PIECE), -EAGAIN);
@@ -177,10 +172,9 @@ TEST(a_range_with_a_hole_is_not_copied)
 
 TEST(what_cannot_be_asked_is_not_copied)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 
-	fetch(fx, file, 0, SIZE);
+	fetch(file, 0, SIZE);
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_int_equal(copy_error(file, 0, 1), -EAGAIN);
 	pw_file_unref(&file);
@@ -188,13 +182,12 @@ TEST(what_cannot_be_asked_is_not_copied)
 
 TEST(a_copy_beyond_the_end_says_that_the_file_is_shorter)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_NOWAIT);
-	file = new_file(fx, "f", (size_t)SIZE);
-	fetch(fx, file, 0, SIZE);
-	assert_int_equal(truncate(path_in(fx, "f"), PIECE + 1), 0);
+	skip_unless(NEED_NOWAIT);
+	file = new_file("f", (size_t)SIZE);
+	fetch(file, 0, SIZE);
+	assert_int_equal(truncate(path_in("f"), PIECE + 1), 0);
 	assert_int_equal(copy_error(file, PIECE, 2), -ESTALE);
 	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -ESTALE);
 	assert_int_equal(copy_error(file, 3 * PIECE, 1), -ESTALE);
@@ -206,8 +199,7 @@ TEST(a_copy_beyond_the_end_says_that_the_file_is_shorter)
 
 TEST(pages_that_are_being_dropped_are_not_copied)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	struct drop_lock *lock = file_priv(file)->fp_drop_lock;
 	char byte;
 

@@ -36,15 +36,15 @@ static const struct {
 
 /* It is written in place where the loop may look, and so is not fresh. */
 static void
-check_kind(struct fixture *fx, bool local)
+check_kind(bool local)
 {
 	struct pw_file *file;
 
-	make_file(fx, "f", 10);
-	file = open_file(fx, "f");
+	make_file("f", 10);
+	file = open_file("f");
 	assert_int_equal(file_priv(file)->fp_remote, !local);
 	assert_true(file_is_fresh(file));
-	make_file(fx, "f", 11);
+	make_file("f", 11);
 	assert_int_equal(file_is_fresh(file), !local);
 	pw_file_unref(&file);
 }
@@ -52,7 +52,7 @@ check_kind(struct fixture *fx, bool local)
 TEST(open_file_is_compared_on_local_file_systems, NULL)
 {
 	struct os_fs fs;
-	void *fx;
+	void *left;
 
 	for (size_t i = 0; i < COUNT(kinds); i++) {
 		type = kinds[i].fs_type;
@@ -60,9 +60,9 @@ TEST(open_file_is_compared_on_local_file_systems, NULL)
 		os_ask_means(STDIN_FILENO, &fs);
 		assert_string_equal(fs.fs_name, kinds[i].fs_name);
 		assert_int_equal(fs.fs_local, kinds[i].fs_local);
-		assert_int_equal(setup(&fx), 0);
-		check_kind(fx, kinds[i].fs_local);
-		assert_int_equal(teardown(&fx), 0);
+		assert_int_equal(setup(&left), 0);
+		check_kind(kinds[i].fs_local);
+		assert_int_equal(teardown(&left), 0);
 	}
 }
 

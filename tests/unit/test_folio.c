@@ -53,21 +53,21 @@ has_folios(void)
 
 /* A file of which nothing is in memory, where folios can be had at all. */
 static struct pw_file *
-cold_file(struct fixture *fx)
+cold_file(void)
 {
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION);
+	skip_unless(NEED_EVICTION);
 	if (!has_folios())
 		skip();
-	file = new_file(fx, "f", SIZE);
+	file = new_file("f", SIZE);
 	assert_true(evict(file->fil_fd, SIZE));
 	return file;
 }
 
 TEST(a_whole_folio_is_fetched_and_no_more)
 {
-	struct pw_file *file = cold_file(*state);
+	struct pw_file *file = cold_file();
 	int fd = file->fil_fd;
 
 	assert_true(
@@ -81,7 +81,7 @@ TEST(a_whole_folio_is_fetched_and_no_more)
 
 TEST(the_last_part_of_a_file_counts_as_a_folio)
 {
-	struct pw_file *file = cold_file(*state);
+	struct pw_file *file = cold_file();
 	int fd = file->fil_fd;
 
 	assert_true(os_fetch_folio(fd, THIRD, REST, READAHEAD, -1, NULL));
@@ -93,7 +93,7 @@ TEST(the_last_part_of_a_file_counts_as_a_folio)
 /* More would be read than was asked for. */
 TEST(a_part_of_a_folio_is_left_alone)
 {
-	struct pw_file *file = cold_file(*state);
+	struct pw_file *file = cold_file();
 	int fd = file->fil_fd;
 
 	assert_false(
@@ -112,7 +112,7 @@ TEST(a_part_of_a_folio_is_left_alone)
 /* What follows its first page may be missing: the caller reads it. */
 TEST(a_read_in_flight_is_not_taken_for_complete)
 {
-	struct pw_file *file = cold_file(*state);
+	struct pw_file *file = cold_file();
 	char byte;
 
 	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
@@ -125,9 +125,9 @@ TEST(a_read_in_flight_is_not_taken_for_complete)
 
 TEST(a_file_that_has_shrunk_is_no_fault)
 {
-	struct pw_file *file = cold_file(*state);
+	struct pw_file *file = cold_file();
 
-	assert_int_equal(truncate(path_in(*state, "f"), 4096), 0);
+	assert_int_equal(truncate(path_in("f"), 4096), 0);
 	assert_false(os_fetch_folio(
 	    file->fil_fd, (off_t)OS_FOLIO, OS_FOLIO, READAHEAD, -1, NULL));
 	assert_false(
@@ -138,7 +138,7 @@ TEST(a_file_that_has_shrunk_is_no_fault)
 /* The mark of such a folio could not be removed later. */
 TEST(folio_with_a_long_readahead_is_read_only_if_it_is_locked)
 {
-	struct pw_file *file = cold_file(*state);
+	struct pw_file *file = cold_file();
 
 	assert_false(os_fetch_folio(file->fil_fd, 0, OS_FOLIO, LONG, -1, NULL));
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 0);
@@ -159,7 +159,7 @@ lock_folio(struct pw_file *file, off_t off, size_t len)
 
 TEST(mark_is_removed_only_if_that_reads_nothing)
 {
-	struct pw_file *file = cold_file(*state);
+	struct pw_file *file = cold_file();
 	struct os_folio first = lock_folio(file, 0, OS_FOLIO), second, third;
 	int fd = file->fil_fd;
 	char byte;
@@ -186,7 +186,7 @@ TEST(mark_is_removed_only_if_that_reads_nothing)
 /* Reads the second folio where mlock2(2) is refused; the kernel keeps it until the pipe is closed. */
 TEST(folio_that_cannot_be_locked_is_held_by_a_pipe)
 {
-	struct pw_file *file = cold_file(*state);
+	struct pw_file *file = cold_file();
 	int pagemap = os_pagemap_open(), before = count_fds();
 	struct os_folio fo;
 	void *map;
@@ -216,7 +216,7 @@ TEST(folio_that_cannot_be_locked_is_held_by_a_pipe)
 /* Its end belongs to several folios. */
 TEST(rest_of_a_file_is_not_held)
 {
-	struct pw_file *file = cold_file(*state);
+	struct pw_file *file = cold_file();
 	int pagemap = os_pagemap_open();
 	struct os_folio fo;
 

@@ -94,9 +94,8 @@ TEST(connections_have_the_limits_of_their_listener, NULL)
 
 TEST(a_log_is_only_written)
 {
-	struct fixture *fx = *state;
-	int fd = open(
-	    path_in(fx, "log"), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	int fd =
+	    open(path_in("log"), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	struct stat st;
 	char byte;
 

@@ -75,7 +75,6 @@ TEST(figures_can_be_asked_for_while_threads_are_started, setup_wide)
 {
 	static struct pw_task tasks[QUEUES * THREADS];
 	struct pw_device_stats ds[64];
-	struct fixture *fx = *state;
 	pthread_t thread;
 	unsigned i, threads = 0;
 
@@ -110,7 +109,6 @@ TEST(a_device_keeps_its_queues_apart)
 	static const enum pool_queue kinds[] = {
 	    POOL_FILES, POOL_TASKS, POOL_MOUNTS};
 	static const dev_t devs[] = {42, (dev_t)0xffffffff8700ff01};
-	struct fixture *fx = *state;
 	struct pw_device_stats ds[8];
 	size_t i, n;
 

@@ -43,13 +43,13 @@ __wrap_os_unmark(int fd, off_t off)
 
 /* Opens a file that can be evicted, on a device that says it has a read-ahead of a folio. */
 static struct pw_file *
-marked_file(struct fixture *fx)
+marked_file(void)
 {
 	struct pw_device *dv;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
-	file = new_file(fx, "f", SIZE);
+	skip_unless(NEED_EVICTION | NEED_NOWAIT);
+	file = new_file("f", SIZE);
 	as_another_owner(file);
 	dv = file_priv(file)->fp_device;
 	device_step(dv);
@@ -58,7 +58,7 @@ marked_file(struct fixture *fx)
 }
 
 static void
-send_cold(struct fixture *fx, struct pw_file *file)
+send_cold(struct pw_file *file)
 {
 	struct wire wr;
 	struct xfer xf;
@@ -67,7 +67,7 @@ send_cold(struct fixture *fx, struct pw_file *file)
 	assert_true(evict(file->fil_fd, SIZE));
 	memset(unmarked, 0, sizeof(unmarked));
 	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = (off_t)SIZE;
 	pw_send_start(&xf.xf_send);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
@@ -78,16 +78,16 @@ send_cold(struct fixture *fx, struct pw_file *file)
 
 TEST(each_mark_is_removed_once_without_a_residency_check)
 {
-	struct pw_file *file = marked_file(*state);
+	struct pw_file *file = marked_file();
 	size_t i;
 
-	send_cold(*state, file);
+	send_cold(file);
 	if (unmarked[FOLIOS - 1] == 0)
 		skip(); /* RLIMIT_MEMLOCK, or no large folios here */
 	for (i = 0; i < FOLIOS; i++)
 		assert_int_equal(unmarked[i], 1);
 	/* RWF_NOWAIT may check windows that were fetched before: the second download could ask. */
-	send_cold(*state, file);
+	send_cold(file);
 	for (i = 1; i < FOLIOS; i++)
 		assert_int_equal(unmarked[i], 1);
 	assert_int_equal(asked, 0);

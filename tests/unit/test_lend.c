@@ -6,15 +6,13 @@
 
 TEST(memory_is_lent_by_windows)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct fetch a, b;
 
-	assert_int_equal(
-	    fetch(fx, &a, file, 100, SIZE - 100, PW_FETCH_MEMORY), 0);
-	assert_int_equal(budget_taken(fx), WINDOW - 100);
+	assert_int_equal(fetch(&a, file, 100, SIZE - 100, PW_FETCH_MEMORY), 0);
+	assert_int_equal(budget_taken(), WINDOW - 100);
 	assert_lends(&a, (size_t)WINDOW - 100);
-	assert_int_equal(fetch(fx, &b, file, WINDOW, REST, PW_FETCH_MEMORY), 0);
+	assert_int_equal(fetch(&b, file, WINDOW, REST, PW_FETCH_MEMORY), 0);
 	assert_lends(&b, REST);
 	assert_in_range(pw_pool_pinned(fx->fx_pool), PW_FETCH_WINDOW + REST,
 	    PW_FETCH_WINDOW + 2 * REST);
@@ -23,15 +21,14 @@ TEST(memory_is_lent_by_windows)
 	assert_lends(&a, (size_t)WINDOW - 100);
 	pw_unpin(&a.fe_fetch);
 	pw_unpin(&a.fe_fetch);
-	assert_int_equal(budget_taken(fx), 0);
+	assert_int_equal(budget_taken(), 0);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
 	pw_file_unref(&file);
 }
 
 TEST(all_that_need_a_window_share_one_copy, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct pw_device *dv = file_priv(file)->fp_device;
 	struct fetch fe[4];
 	struct latch la;
@@ -55,15 +52,14 @@ TEST(all_that_need_a_window_share_one_copy, setup_one_thread)
 	assert_ptr_equal(fe[3].fe_fetch.ft_mem, fe[0].fe_fetch.ft_mem + 5);
 	for (i = 0; i < 4; i++)
 		pw_unpin(&fe[i].fe_fetch);
-	assert_int_equal(budget_taken(fx), 0);
+	assert_int_equal(budget_taken(), 0);
 	pw_file_unref(&file);
 }
 
 /* A mapping of the same bytes is no copy, and must not keep one from being made. */
 TEST(a_copy_is_made_beside_a_mapping)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct pins *ps = pool_pins(fx->fx_pool);
 	struct pins_key key = pins_key(file);
 	struct pin *pn;
@@ -77,12 +73,12 @@ TEST(a_copy_is_made_beside_a_mapping)
 	pn = pins_take(ps, &key, 0);
 	assert_non_null(pins_mapping(pn, 0));
 	assert_int_equal(
-	    fetch(fx, &fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
+	    fetch(&fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
 	assert_lends(&fe, (size_t)WINDOW);
 	assert_ptr_not_equal(fe.fe_fetch.ft_mem, map);
 	pw_unpin(&fe.fe_fetch);
 	assert_int_equal(
-	    fetch(fx, &fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
+	    fetch(&fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
 	assert_int_equal(fe.fe_times, 0);
 	pw_unpin(&fe.fe_fetch);
 	pins_release(ps, &pn);
@@ -92,8 +88,7 @@ TEST(a_copy_is_made_beside_a_mapping)
 /* A direct fetch of a file that was just written falls back to the page cache. */
 TEST(a_fetch_that_makes_no_copy_is_repeated, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct fetch fe;
 	struct latch la;
@@ -116,48 +111,43 @@ TEST(a_fetch_that_makes_no_copy_is_repeated, setup_one_thread)
 
 TEST(a_copy_never_changes_and_is_of_one_version, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct fetch a, b;
 	struct latch la;
 
-	assert_int_equal(fetch(fx, &a, file, 0, REST, PW_FETCH_MEMORY), 0);
-	overwrite(fx);
+	assert_int_equal(fetch(&a, file, 0, REST, PW_FETCH_MEMORY), 0);
+	overwrite();
 	assert_lends(&a, REST);
-	assert_int_equal(
-	    fetch(fx, &b, file, 0, REST, PW_FETCH_MEMORY), -ESTALE);
-	assert_int_equal(
-	    fetch(fx, &b, file, WINDOW, 1, PW_FETCH_MEMORY), -ESTALE);
-	assert_int_equal(
-	    fetch(fx, &b, file, WINDOW, 1, PW_FETCH_PAGES), -ESTALE);
+	assert_int_equal(fetch(&b, file, 0, REST, PW_FETCH_MEMORY), -ESTALE);
+	assert_int_equal(fetch(&b, file, WINDOW, 1, PW_FETCH_MEMORY), -ESTALE);
+	assert_int_equal(fetch(&b, file, WINDOW, 1, PW_FETCH_PAGES), -ESTALE);
 	pw_unpin(&a.fe_fetch);
 	pw_file_unref(&file);
-	file = new_file(fx, "f", SIZE);
+	file = new_file("f", SIZE);
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(
 	    start(&a, file, 0, REST, PW_FETCH_MEMORY), -EINPROGRESS);
-	overwrite(fx);
+	overwrite();
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(a.fe_fetch.ft_waiter.wt_error, -ESTALE);
 	assert_null(a.fe_fetch.ft_mem);
-	assert_int_equal(budget_taken(fx), 0);
+	assert_int_equal(budget_taken(), 0);
 	pw_file_unref(&file);
 }
 
 TEST(a_transmission_uses_the_copy)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = cold_file(fx);
+	struct pw_file *file = cold_file();
 	struct fetch fe;
 	struct wire wr;
 	struct xfer xf;
 
 	assert_int_equal(
-	    fetch(fx, &fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
+	    fetch(&fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
 	evict(file->fil_fd, SIZE);
 	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = 64 * KIB;
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
@@ -171,8 +161,7 @@ TEST(a_transmission_uses_the_copy)
 
 TEST(a_fetch_waits_for_the_budget)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct pw_device *dv = file_priv(file)->fp_device;
 	size_t all = budget_max(pool_room(fx->fx_pool));
 	struct fetch fe;
@@ -188,14 +177,13 @@ TEST(a_fetch_waits_for_the_budget)
 	assert_int_equal(fe.fe_times, 1);
 	assert_lends(&fe, REST);
 	pw_unpin(&fe.fe_fetch);
-	assert_int_equal(budget_taken(fx), 0);
+	assert_int_equal(budget_taken(), 0);
 	pw_file_unref(&file);
 }
 
 TEST(a_full_queue_refuses_what_has_not_begun, setup_narrow)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct fetch first, second, begun = {0};
 	struct latch la;
 
@@ -213,15 +201,13 @@ TEST(a_full_queue_refuses_what_has_not_begun, setup_narrow)
 	assert_lends(&begun, 10);
 	pw_unpin(&first.fe_fetch);
 	pw_unpin(&begun.fe_fetch);
-	assert_int_equal(budget_taken(fx), 0);
+	assert_int_equal(budget_taken(), 0);
 	pw_file_unref(&file);
 }
 
 TEST(a_fetch_that_cannot_be_is_refused)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE),
-		       *dir = open_file(fx, ".");
+	struct pw_file *file = new_file("f", SIZE), *dir = open_file(".");
 	struct pw_fetch no_done = {.ft_file = file, .ft_len = 1};
 	struct fetch fe;
 
@@ -234,7 +220,7 @@ TEST(a_fetch_that_cannot_be_is_refused)
 	assert_int_equal(start(&fe, file, SIZE, 1, PW_FETCH_PAGES), -EINVAL);
 	assert_int_equal(
 	    start(&fe, file, 1, SIZE_MAX, PW_FETCH_PAGES), -EINVAL);
-	assert_int_equal(fetch(fx, &fe, file, 0, 1, PW_FETCH_MEMORY), 0);
+	assert_int_equal(fetch(&fe, file, 0, 1, PW_FETCH_MEMORY), 0);
 	assert_int_equal(pw_fetch(&fe.fe_fetch), -EINVAL);
 	assert_lends(&fe, 1);
 	pw_unpin(&fe.fe_fetch);
@@ -246,18 +232,17 @@ TEST(a_fetch_that_cannot_be_is_refused)
 /* The residency of a file of a network file system is unknown; a copy can be had. */
 TEST(a_file_that_cannot_be_checked_is_copied)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct fetch fe;
 
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	file_priv(file)->fp_remote = true;
 	assert_int_equal(pw_resident(file, 0, 1), -EOPNOTSUPP);
-	assert_int_equal(fetch(fx, &fe, file, 7, 100, PW_FETCH_MEMORY), 0);
+	assert_int_equal(fetch(&fe, file, 7, 100, PW_FETCH_MEMORY), 0);
 	assert_lends(&fe, 100);
 	pw_unpin(&fe.fe_fetch);
-	overwrite(fx);
+	overwrite();
 	assert_int_equal(
-	    fetch(fx, &fe, file, WINDOW, 10, PW_FETCH_MEMORY), -ESTALE);
+	    fetch(&fe, file, WINDOW, 10, PW_FETCH_MEMORY), -ESTALE);
 	pw_file_unref(&file);
 }

@@ -19,8 +19,7 @@
 
 TEST(combined_format_with_bytes_duration_and_wait)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 	struct log_record rec = record();
 	regex_t re;
 	char *text;
@@ -55,8 +54,7 @@ expect_byte(unsigned c, char out[8])
 
 TEST(no_byte_in_a_field_can_forge_a_line)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 	struct log_record rec = record();
 	char byte[8], field[4], *text, *p, expected[128];
 	unsigned c;
@@ -85,8 +83,7 @@ TEST(no_byte_in_a_field_can_forge_a_line)
 
 TEST(without_a_path_there_is_no_access_log)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, NULL, 1);
+	struct log *lg = new_log(NULL, 1);
 	struct log_record rec = record();
 
 	assert_false(log_access_on(log_writer(lg, 0)));
@@ -98,28 +95,26 @@ TEST(without_a_path_there_is_no_access_log)
 
 TEST(a_path_that_cannot_be_opened_is_an_error)
 {
-	struct fixture *fx = *state;
 	struct log *lg = NULL;
 	char absent[sizeof(fx->fx_dir) + 16];
 
 	snprintf(absent, sizeof(absent), "%s/absent/log", fx->fx_dir);
-	assert_int_equal(create_log_fd(fx, absent, 1, -1, &lg), -ENOENT);
-	assert_int_equal(create_log_fd(fx, fx->fx_dir, 1, -1, &lg), -EISDIR);
+	assert_int_equal(create_log_fd(absent, 1, -1, &lg), -ENOENT);
+	assert_int_equal(create_log_fd(fx->fx_dir, 1, -1, &lg), -EISDIR);
 	/* Waiting for a reader would be for ever. */
 	assert_int_equal(mkfifo(fx->fx_log, 0600), 0);
-	assert_int_equal(create_log_fd(fx, fx->fx_log, 1, -1, &lg), -ENXIO);
+	assert_int_equal(create_log_fd(fx->fx_log, 1, -1, &lg), -ENXIO);
 	assert_null(lg);
 }
 
 TEST(an_existing_log_is_appended_to)
 {
-	struct fixture *fx = *state;
 	int fd = open_capture(fx->fx_log);
 	struct log *lg;
 
 	assert_int_equal(write(fd, "before\n", 7), 7);
 	close(fd);
-	lg = new_log(fx, fx->fx_log, 1);
+	lg = new_log(fx->fx_log, 1);
 	assert_true(log_access_on(log_writer(lg, 0)));
 	send_many(log_writer(lg, 0), 0, 1);
 	log_destroy(&lg);
@@ -128,9 +123,8 @@ TEST(an_existing_log_is_appended_to)
 
 TEST(a_new_log_is_not_world_readable)
 {
-	struct fixture *fx = *state;
 	mode_t mask = umask(0);
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 	struct stat st;
 
 	umask(mask);
@@ -141,8 +135,7 @@ TEST(a_new_log_is_not_world_readable)
 
 TEST(notices_go_to_stdout_and_errors_to_stderr)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 2);
+	struct log *lg = new_log(fx->fx_log, 2);
 
 	log_notice(log_writer(lg, 0), "listening on port %d", 80);
 	log_warn(log_writer(lg, 0), "one %s", "warning");
@@ -156,8 +149,7 @@ TEST(notices_go_to_stdout_and_errors_to_stderr)
 
 TEST(notices_go_to_stderr_while_the_access_log_is_stdout)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, "-", 1);
+	struct log *lg = new_log("-", 1);
 
 	log_notice(log_writer(lg, 0), "listening");
 	send_many(log_writer(lg, 0), 7, 1);
@@ -169,8 +161,7 @@ TEST(notices_go_to_stderr_while_the_access_log_is_stdout)
 
 TEST(a_message_is_one_printable_line)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, NULL, 1);
+	struct log *lg = new_log(NULL, 1);
 	char *big = malloc(10000);
 
 	log_error(log_writer(lg, 0), "no\nnew\x1b[31mline \xC3\xA4 \"a\\b\"");
@@ -189,7 +180,6 @@ TEST(a_message_is_one_printable_line)
 
 TEST(messages_without_a_writer_are_written_at_once)
 {
-	struct fixture *fx = *state;
 	int out = open_capture(fx->fx_out), err = open_capture(fx->fx_err);
 	int saved_out = redirect(STDOUT_FILENO, out);
 	int saved_err = redirect(STDERR_FILENO, err);
@@ -208,8 +198,7 @@ TEST(messages_without_a_writer_are_written_at_once)
 
 TEST(a_record_wakes_an_idle_writer)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 2);
+	struct log *lg = new_log(fx->fx_log, 2);
 
 	usleep(IDLE_US);
 	send_many(log_writer(lg, 1), 1, 1);
@@ -232,8 +221,7 @@ send_as_b(void *arg)
 
 TEST(each_workers_order_is_kept)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 2);
+	struct log *lg = new_log(fx->fx_log, 2);
 	struct tally a, b;
 	pthread_t thread;
 	char *text;
@@ -247,7 +235,7 @@ TEST(each_workers_order_is_kept)
 	b = count_lines(text, "b");
 	assert_int_equal(a.tl_other, b.tl_whole);
 	assert_int_equal(b.tl_other, a.tl_whole);
-	assert_int_equal(a.tl_whole + b.tl_whole + lost(fx), 2 * MANY);
+	assert_int_equal(a.tl_whole + b.tl_whole + lost(), 2 * MANY);
 	free(text);
 }
 
@@ -270,9 +258,8 @@ write(int fd, const void *buf, size_t len)
 
 TEST(shutdown_does_not_wait_for_a_hung_disk)
 {
-	struct fixture *fx = *state;
 	static struct log *left; /* still used by the thread, so not lost */
-	struct log *lg = left = new_log(fx, fx->fx_log, 1);
+	struct log *lg = left = new_log(fx->fx_log, 1);
 	char message[256];
 	struct stat st;
 	int err, saved;

@@ -70,9 +70,8 @@ await_full(const char *path)
 
 TEST(a_stuck_log_blocks_no_worker_and_losses_are_reported)
 {
-	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 	struct tally tl;
 	char *text;
 
@@ -85,15 +84,14 @@ TEST(a_stuck_log_blocks_no_worker_and_losses_are_reported)
 	tl = count_lines(text, "a");
 	assert_true(tl.tl_whole > 0);
 	assert_int_equal(tl.tl_other, 0);
-	assert_int_equal(tl.tl_whole + lost(fx), 2 * MANY);
+	assert_int_equal(tl.tl_whole + lost(), 2 * MANY);
 	free(text);
 }
 
 TEST(a_stuck_log_holds_back_no_message)
 {
-	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 
 	send_many(log_writer(lg, 0), 0, MANY);
 	log_error(log_writer(lg, 0), "an error");
@@ -105,9 +103,8 @@ TEST(a_stuck_log_holds_back_no_message)
 
 TEST(a_stuck_log_does_not_delay_the_shutdown)
 {
-	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 2);
+	struct log *lg = new_log(fx->fx_log, 2);
 	struct tally tl;
 	char *text;
 
@@ -117,18 +114,17 @@ TEST(a_stuck_log_does_not_delay_the_shutdown)
 	tl = count_lines(text, "a");
 	/* The FIFO is not full in mid-line: another may write to it. */
 	assert_int_equal(tl.tl_other, 0);
-	assert_int_equal(tl.tl_whole + lost(fx), 2000);
-	assert_true(lost(fx) > 0);
+	assert_int_equal(tl.tl_whole + lost(), 2000);
+	assert_true(lost() > 0);
 	free(text);
 }
 
 /* As during a reload, when two processes have it. */
 TEST(lines_of_two_logs_stay_whole_in_a_pipe)
 {
-	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 1);
-	struct log *other = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
+	struct log *other = new_log(fx->fx_log, 1);
 	struct reader rdr = {.rdr_fd = fd};
 	pthread_t thread;
 	const char *line, *end;
@@ -147,15 +143,14 @@ TEST(lines_of_two_logs_stay_whole_in_a_pipe)
 		assert_non_null(end);
 		assert_true(line_number(line, (size_t)(end - line), "a") >= 0);
 	}
-	assert_int_equal(whole + lost(fx), 4000);
+	assert_int_equal(whole + lost(), 4000);
 	free(rdr.rdr_text);
 }
 
 TEST(every_worker_has_its_turn_at_a_slow_log)
 {
-	struct fixture *fx = *state;
 	int round, fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 2);
+	struct log *lg = new_log(fx->fx_log, 2);
 	size_t room = 1 << 20;
 	char *buf = malloc(room);
 	bool seen = false;
@@ -178,15 +173,14 @@ TEST(every_worker_has_its_turn_at_a_slow_log)
 
 TEST(a_reader_that_went_away_is_reported)
 {
-	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 	char message[160];
 
 	close(fd);
 	send_many(log_writer(lg, 0), 0, 3);
 	log_destroy(&lg);
-	assert_int_equal(lost(fx), 3);
+	assert_int_equal(lost(), 3);
 	snprintf(message, sizeof(message), " records lost: %s: Broken pipe\n",
 	    fx->fx_log);
 	assert_true(contains(fx->fx_err, message));
@@ -194,15 +188,14 @@ TEST(a_reader_that_went_away_is_reported)
 
 TEST(a_full_disk_is_reported_with_path_and_cause)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, "/dev/full", 1);
+	struct log *lg = new_log("/dev/full", 1);
 
 	send_many(log_writer(lg, 0), 0, 100);
 	await(
 	    fx->fx_err, " records lost: /dev/full: No space left on device\n");
 	send_many(log_writer(lg, 0), 0, 100);
 	log_destroy(&lg);
-	assert_int_equal(lost(fx), 200);
+	assert_int_equal(lost(), 200);
 }
 
 /*
@@ -210,7 +203,7 @@ TEST(a_full_disk_is_reported_with_path_and_cause)
  * that the log goes to.  Returns how many lines of it are not whole.
  */
 static int
-outgrow(struct fixture *fx, struct log *lg, const char *path, bool cut)
+outgrow(struct log *lg, const char *path, bool cut)
 {
 	struct rlimit old, small;
 	struct tally tl;
@@ -230,7 +223,7 @@ outgrow(struct fixture *fx, struct log *lg, const char *path, bool cut)
 	log_destroy(&lg);
 	text = slurp(path);
 	tl = count_lines(text, "a");
-	assert_int_equal(tl.tl_whole + lost(fx), 250);
+	assert_int_equal(tl.tl_whole + lost(), 250);
 	assert_non_null(strstr(text, "/000200/"));
 	free(text);
 	return tl.tl_other;
@@ -238,24 +231,22 @@ outgrow(struct fixture *fx, struct log *lg, const char *path, bool cut)
 
 TEST(half_a_line_on_a_full_disk_is_removed)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 
-	assert_int_equal(outgrow(fx, lg, fx->fx_log, true), 0);
+	assert_int_equal(outgrow(lg, fx->fx_log, true), 0);
 }
 
 /* The standard output is somebody else's file. */
 TEST(after_a_torn_line_the_next_one_stands_alone)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, "-", 1);
+	struct log *lg = new_log("-", 1);
 
-	assert_int_equal(outgrow(fx, lg, fx->fx_out, false), 1);
+	assert_int_equal(outgrow(lg, fx->fx_out, false), 1);
 }
 
 /* A sink and its ring, which have written "one\ntw" of "one\ntwo\n". */
 static struct ring *
-begin_a_line(struct fixture *fx, struct sink *sk)
+begin_a_line(struct sink *sk)
 {
 	struct ring *rg;
 
@@ -270,8 +261,7 @@ begin_a_line(struct fixture *fx, struct sink *sk)
 }
 
 static void
-assert_lost_and_next(
-    struct fixture *fx, struct sink *sk, struct ring *rg, const char *expected)
+assert_lost_and_next(struct sink *sk, struct ring *rg, const char *expected)
 {
 	char *text;
 
@@ -290,47 +280,45 @@ assert_lost_and_next(
 TEST(the_rest_of_a_line_is_lost_with_its_begin)
 {
 	struct sink sk;
-	struct ring *rg = begin_a_line(*state, &sk);
+	struct ring *rg = begin_a_line(&sk);
 
-	assert_lost_and_next(*state, &sk, rg, "one\nthree\n");
+	assert_lost_and_next(&sk, rg, "one\nthree\n");
 }
 
 /* As the old server process may during a reload. */
 TEST(lines_of_another_process_are_not_truncated)
 {
-	struct fixture *fx = *state;
 	struct sink sk;
-	struct ring *rg = begin_a_line(fx, &sk);
+	struct ring *rg = begin_a_line(&sk);
 	int fd = open_capture(fx->fx_log);
 
 	assert_int_equal(write(fd, "!\n", 2), 2);
 	close(fd);
-	assert_lost_and_next(fx, &sk, rg, "one\ntw!\n\nthree\n");
+	assert_lost_and_next(&sk, rg, "one\ntw!\n\nthree\n");
 }
 
 /* As logrotate does with copytruncate. */
 TEST(an_emptied_log_is_not_truncated)
 {
-	struct fixture *fx = *state;
 	struct sink sk;
-	struct ring *rg = begin_a_line(fx, &sk);
+	struct ring *rg = begin_a_line(&sk);
 	int fd = open_capture(fx->fx_log);
 
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(write(fd, "new\n", 4), 4);
 	close(fd);
-	assert_lost_and_next(fx, &sk, rg, "new\n\nthree\n");
+	assert_lost_and_next(&sk, rg, "new\n\nthree\n");
 }
 
 static void
-stuck_stdout(struct fixture *fx, const int fds[2], uid_t uid)
+stuck_stdout(const int fds[2], uid_t uid)
 {
 	struct log *lg = NULL;
 	struct tally tl;
 	char *text;
 
 	assert_int_equal(seteuid(uid), 0);
-	assert_int_equal(create_log_fd(fx, "-", 1, fds[1], &lg), 0);
+	assert_int_equal(create_log_fd("-", 1, fds[1], &lg), 0);
 	assert_int_equal(seteuid(getuid()), 0);
 	/* It is shared: the shell's next program would be surprised. */
 	assert_int_equal(fcntl(fds[1], F_GETFL) & O_NONBLOCK, 0);
@@ -341,7 +329,7 @@ stuck_stdout(struct fixture *fx, const int fds[2], uid_t uid)
 	text = destroy_and_read(&lg, fds[0]);
 	tl = count_lines(text, "a");
 	assert_int_equal(tl.tl_other, 0);
-	assert_int_equal(tl.tl_whole + lost(fx), MANY);
+	assert_int_equal(tl.tl_whole + lost(), MANY);
 	free(text);
 }
 
@@ -350,13 +338,12 @@ TEST(a_stuck_pipe_as_stdout_blocks_no_worker)
 	int fds[2];
 
 	assert_int_equal(pipe(fds), 0);
-	stuck_stdout(*state, fds, geteuid());
+	stuck_stdout(fds, geteuid());
 }
 
 /* As in a container that runs as an ordinary user: cannot be opened anew. */
 TEST(a_stuck_pipe_of_another_user_blocks_no_worker)
 {
-	struct fixture *fx = *state;
 	int fds[2];
 
 	if (getuid() != 0)
@@ -366,7 +353,7 @@ TEST(a_stuck_pipe_of_another_user_blocks_no_worker)
 	assert_int_equal(chmod(fx->fx_dir, 0755), 0);
 	assert_int_equal(chmod(fx->fx_err, 0666), 0);
 	assert_int_equal(pipe(fds), 0);
-	stuck_stdout(fx, fds, 65534);
+	stuck_stdout(fds, 65534);
 }
 
 TEST(a_stuck_socket_as_stdout_blocks_no_worker)
@@ -374,7 +361,7 @@ TEST(a_stuck_socket_as_stdout_blocks_no_worker)
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-	stuck_stdout(*state, fds, geteuid());
+	stuck_stdout(fds, geteuid());
 }
 
 /*

@@ -55,14 +55,13 @@ static const struct row rows[] = {
 
 TEST(each_result_has_its_consequence)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	const struct row *rw;
 	struct shot sh;
 
 	for (rw = rows; rw < rows + COUNT(rows); rw++) {
 		print_message("%s\n", rw->rw_name);
-		begin(&sh, fx, file, rw->rw_mem, rw->rw_off, rw->rw_len);
+		begin(&sh, file, rw->rw_mem, rw->rw_off, rw->rw_len);
 		script(rw->rw_script, rw->rw_results);
 		assert_int_equal(
 		    run(&sh), rw->rw_error == 0 ? PW_SEND_DONE : PW_SEND_ERROR);
@@ -111,8 +110,7 @@ random_script(size_t len)
 
 TEST(each_byte_is_sent_once_and_in_order)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	unsigned i, done = 0, failed = 0, waited = 0;
 	enum pw_send_status status;
 	struct shot sh;
@@ -126,7 +124,7 @@ TEST(each_byte_is_sent_once_and_in_order)
 		len = 1 + below(below(4) == 0 ? SIZE - (uint32_t)off : 5000);
 		if (len > SIZE - off)
 			len = SIZE - off;
-		begin(&sh, fx, file, mem, off, len);
+		begin(&sh, file, mem, off, len);
 		error = random_script(sh.sh_len);
 		status = run(&sh);
 		if (status == PW_SEND_ERROR) {
@@ -162,14 +160,13 @@ TEST(hints_of_the_location_are_flags_of_the_call)
 	    {1 << 30, PW_CACHE_KEEP, 1 << 30,
 		0}, /* more than there is room for */
 	};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)4 << 20);
+	struct pw_file *file = new_file("f", (size_t)4 << 20);
 	int page = (int)sysconf(_SC_PAGESIZE), pages;
 	struct shot sh;
 	size_t i;
 
 	for (i = 0; i < COUNT(hints); i++) {
-		begin(&sh, fx, file, 10, 0, (off_t)4 << 20);
+		begin(&sh, file, 10, 0, (off_t)4 << 20);
 		sh.sh_xfer.xf_send.snd_readahead = hints[i].readahead;
 		sh.sh_xfer.xf_send.snd_cache = hints[i].cache;
 		pw_send_finish(&sh.sh_xfer.xf_send);
@@ -194,11 +191,10 @@ TEST(hints_of_the_location_are_flags_of_the_call)
 /* Others have their turn after each share. */
 TEST(a_call_is_for_a_share)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)4 << 20);
+	struct pw_file *file = new_file("f", (size_t)4 << 20);
 	struct shot sh;
 
-	begin(&sh, fx, file, 10, 0, (off_t)4 << 20);
+	begin(&sh, file, 10, 0, (off_t)4 << 20);
 	script(NULL, 0);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_true(fake.fk_nbytes <= SHARE_MOST);
@@ -226,11 +222,10 @@ TEST(peers_differ, NULL)
 /* Of a file system whose pages the kernel waits for: the pool sends it. */
 TEST(other_files_are_sent_by_the_pool)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct shot sh;
 
-	begin(&sh, fx, file, 10, 0, SIZE);
+	begin(&sh, file, 10, 0, SIZE);
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_int_equal(
 	    xfer_run(&sh.sh_xfer, &sh.sh_wire, (uint64_t)-1), PW_SEND_DONE);

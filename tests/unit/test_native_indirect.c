@@ -10,9 +10,9 @@
 #define LARGE	 ((size_t)(DIRECT + 2 * INDIRECT + 5 * BLOCK))
 
 static struct pw_file *
-large_file(struct fixture *fx)
+large_file(void)
 {
-	struct pw_file *file = new_file(fx, "f", LARGE);
+	struct pw_file *file = new_file("f", LARGE);
 
 	if (file_priv(file)->fp_indirect == NULL) /* it may be the cache's */
 		file_priv(file)->fp_indirect =
@@ -59,13 +59,12 @@ run_slowly(struct shot *sh)
 TEST(indirect_blocks_are_read_by_the_pool_before_what_they_lead_to,
     setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	struct pw_device *dv = file_priv(file)->fp_device;
 	unsigned long before = device_ended(dv);
 	struct shot sh;
 
-	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	begin(&sh, file, 10, 0, (off_t)LARGE);
 	/* The first twelve blocks wait for nothing. */
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	assert_int_equal(fake.fk_len, 10 + DIRECT);
@@ -77,7 +76,7 @@ TEST(indirect_blocks_are_read_by_the_pool_before_what_they_lead_to,
 	assert_int_equal(device_ended(dv) - before, 3);
 	end(&sh);
 	/* And not for the next client. */
-	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	begin(&sh, file, 10, 0, (off_t)LARGE);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_int_equal(device_ended(dv) - before, 3);
 	end(&sh);
@@ -87,13 +86,12 @@ TEST(indirect_blocks_are_read_by_the_pool_before_what_they_lead_to,
 /* A client that is faster than the disk waits for it, and the loop does not. */
 TEST(what_is_not_read_in_time_is_waited_for, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	struct shot sh;
 	struct latch la;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
-	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
+	begin(&sh, file, 0, 0, (off_t)LARGE);
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	assert_int_equal(fake.fk_len, DIRECT);
@@ -119,16 +117,15 @@ TEST(a_range_reads_what_leads_to_it_and_no_more, setup_one_thread)
 	    {DIRECT + INDIRECT - 1, 2, 2},
 	    {(off_t)LARGE - 1, 1, 1},
 	};
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	unsigned long before;
 	struct shot sh;
 	size_t i;
 
 	for (i = 0; i < COUNT(ranges); i++) {
-		file = large_file(fx);
+		file = large_file();
 		before = device_ended(file_priv(file)->fp_device);
-		begin(&sh, fx, file, 0, ranges[i].off, ranges[i].len);
+		begin(&sh, file, 0, ranges[i].off, ranges[i].len);
 		do {
 			settle(fx->fx_loop);
 		} while (sh.sh_xfer.xf_send.snd_len > 0 &&
@@ -145,12 +142,11 @@ TEST(a_range_reads_what_leads_to_it_and_no_more, setup_one_thread)
 /* Nothing was sent yet: it can still become another answer. */
 TEST(an_indirect_block_that_cannot_be_read_is_an_error)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	struct shot sh;
 
 	fake.fk_bmap_error = EIO;
-	begin(&sh, fx, file, 10, DIRECT, BLOCK);
+	begin(&sh, file, 10, DIRECT, BLOCK);
 	assert_int_equal(run(&sh), PW_SEND_ERROR);
 	assert_int_equal(sh.sh_xfer.xf_send.snd_error, -EIO);
 	assert_int_equal(fake.fk_calls, 0);
@@ -161,17 +157,16 @@ TEST(an_indirect_block_that_cannot_be_read_is_an_error)
 /* The kernel has evicted it since, while the pages that it leads to are cached. */
 TEST(an_indirect_block_is_read_again_behind_cached_pages)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	struct shot sh;
 
-	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	begin(&sh, file, 10, 0, (off_t)LARGE);
 	run_slowly(&sh);
 	assert_int_equal(fake.fk_bmaps, 3);
 	end(&sh);
 	fake.fk_indirect = 0;
 	file_priv(file)->fp_indirect->in_since -= INDIRECT_HOLDS;
-	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	begin(&sh, file, 10, 0, (off_t)LARGE);
 	run_slowly(&sh);
 	assert_int_equal(fake.fk_bmaps, 6);
 	end(&sh);
@@ -180,13 +175,13 @@ TEST(an_indirect_block_is_read_again_behind_cached_pages)
 
 /* Such as one of nullfs, whose VOP_BMAP fails. */
 static void
-send_without_bmap(struct fixture *fx, int error)
+send_without_bmap(int error)
 {
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	struct shot sh;
 
 	fake.fk_bmap_error = error;
-	begin(&sh, fx, file, 10, DIRECT, 2 * BLOCK);
+	begin(&sh, file, 10, DIRECT, 2 * BLOCK);
 	assert_int_equal(
 	    xfer_run(&sh.sh_xfer, &sh.sh_wire, (uint64_t)-1), PW_SEND_DONE);
 	assert_int_equal(fake.fk_calls, 0);
@@ -205,14 +200,13 @@ TEST(a_file_without_bmap_is_sent_by_the_pool)
 	static const int errors[] = {EOPNOTSUPP, ENOTTY, ENOTCAPABLE};
 
 	for (size_t i = 0; i < COUNT(errors); i++)
-		send_without_bmap(*state, errors[i]);
+		send_without_bmap(errors[i]);
 }
 
 /* A read of the data that is queued already does not bring in the indirect block. */
 TEST(a_read_of_data_does_not_stand_for_the_indirect_block, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	struct pw_waiter w = {.wt_done = count_done};
 	struct shot sh;
 	struct latch la;
@@ -220,7 +214,7 @@ TEST(a_read_of_data_does_not_stand_for_the_indirect_block, setup_one_thread)
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(
 	    pool_fetch(file, 0, LARGE, FETCH_PAGES, ADMIT_NEW, &w), 0);
-	begin(&sh, fx, file, 0, DIRECT, BLOCK);
+	begin(&sh, file, 0, DIRECT, BLOCK);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	assert_true(pool_mapping(file, DIRECT));
 	assert_false(pool_mapping(file, DIRECT + INDIRECT));
@@ -235,14 +229,13 @@ TEST(a_read_of_data_does_not_stand_for_the_indirect_block, setup_one_thread)
 /* The transmission that asked for it early is gone when it comes. */
 TEST(an_early_read_outlives_its_transmission, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	const struct indirect *in = file_priv(file)->fp_indirect;
 	struct shot sh;
 	struct latch la;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
-	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
+	begin(&sh, file, 0, 0, (off_t)LARGE);
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	pw_send_cancel(&sh.sh_xfer.xf_send);
@@ -258,7 +251,7 @@ TEST(an_early_read_outlives_its_transmission, setup_one_thread)
 	/* With nobody left at all. */
 	file_priv(file)->fp_indirect->in_known = 0;
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
-	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
+	begin(&sh, file, 0, 0, (off_t)LARGE);
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	end(&sh);
 	large_done(&file);

@@ -123,7 +123,7 @@ TEST(a_path_without_room_for_it_is_not_remembered, create, destroy)
 
 /* By the pool: true; at once: false. */
 static bool
-asks_pool(struct fixture *fx, const char *path, uint64_t now_us, int *error)
+asks_pool(const char *path, uint64_t now_us, int *error)
 {
 	struct pw_open op = {.op_waiter.wt_done = nothing_done};
 	bool pool;
@@ -145,7 +145,7 @@ setup_remote(void **state)
 	int error = setup_with(state, 0, 0, CACHE);
 
 	if (error == 0)
-		((struct fixture *)*state)->fx_root->rt_cached = false;
+		fx->fx_root->rt_cached = false;
 	return error;
 }
 
@@ -155,51 +155,46 @@ TEST(the_disk_pool_looks_up_once_a_second, setup_remote)
 	    "none", "none/x", "f/x", "..", "self"};
 	static const int expected[] = {
 	    -ENOENT, -ENOENT, -ENOTDIR, -EXDEV, -ELOOP};
-	struct fixture *fx = *state;
 	uint64_t before;
 	size_t i;
 	int error;
 
-	make_file(fx, "f", 10);
-	assert_int_equal(symlink("self", path_in(fx, "self")), 0);
+	make_file("f", 10);
+	assert_int_equal(symlink("self", path_in("self")), 0);
 	for (i = 0; i < COUNT(paths); i++) {
 		before = clock_now();
-		assert_true(asks_pool(fx, paths[i], before, &error));
+		assert_true(asks_pool(paths[i], before, &error));
 		assert_int_equal(error, expected[i]);
-		assert_false(
-		    asks_pool(fx, paths[i], before + SECOND - 1, &error));
+		assert_false(asks_pool(paths[i], before + SECOND - 1, &error));
 		assert_int_equal(error, expected[i]);
-		assert_true(
-		    asks_pool(fx, paths[i], clock_now() + SECOND, &error));
+		assert_true(asks_pool(paths[i], clock_now() + SECOND, &error));
 		assert_int_equal(error, expected[i]);
 	}
 }
 
 TEST(a_created_file_is_found_within_a_second, setup_remote)
 {
-	struct fixture *fx = *state;
 	int error;
 
-	assert_true(asks_pool(fx, "f", clock_now(), &error));
+	assert_true(asks_pool("f", clock_now(), &error));
 	assert_int_equal(error, -ENOENT);
-	make_file(fx, "f", 10);
-	assert_true(asks_pool(fx, "f", clock_now() + SECOND, &error));
+	make_file("f", 10);
+	assert_true(asks_pool("f", clock_now() + SECOND, &error));
 	assert_int_equal(error, 0);
 }
 
 TEST(a_removed_file_is_missing, setup_remote)
 {
-	struct fixture *fx = *state;
 	uint64_t now = clock_now();
 	int error;
 
-	make_file(fx, "f", 10);
-	assert_true(asks_pool(fx, "f", now, &error));
+	make_file("f", 10);
+	assert_true(asks_pool("f", now, &error));
 	assert_int_equal(error, 0);
-	assert_int_equal(unlink(path_in(fx, "f")), 0);
-	assert_true(asks_pool(fx, "f", clock_now() + SECOND, &error));
+	assert_int_equal(unlink(path_in("f")), 0);
+	assert_true(asks_pool("f", clock_now() + SECOND, &error));
 	assert_int_equal(error, -ENOENT);
-	assert_false(asks_pool(fx, "f", now, &error));
+	assert_false(asks_pool("f", now, &error));
 	assert_int_equal(error, -ENOENT);
 }
 
@@ -207,23 +202,22 @@ TEST(a_removed_file_is_missing, setup_remote)
 TEST(a_scan_evicts_no_open_file, setup_remote)
 {
 	static const char *const names[] = {"a", "b", "c"};
-	struct fixture *fx = *state;
 	uint64_t now = clock_now();
 	char path[16];
 	size_t i;
 	int error, fds;
 
 	for (i = 0; i < COUNT(names); i++) {
-		make_file(fx, names[i], 10);
-		assert_true(asks_pool(fx, names[i], now, &error));
+		make_file(names[i], 10);
+		assert_true(asks_pool(names[i], now, &error));
 	}
 	fds = count_fds();
 	for (i = 0; i < 1000; i++) {
 		snprintf(path, sizeof(path), "none-%zu", i);
-		assert_true(asks_pool(fx, path, now, &error));
+		assert_true(asks_pool(path, now, &error));
 		assert_int_equal(error, -ENOENT);
 	}
 	assert_int_equal(count_fds(), fds);
 	for (i = 0; i < COUNT(names); i++)
-		assert_false(asks_pool(fx, names[i], now, &error));
+		assert_false(asks_pool(names[i], now, &error));
 }

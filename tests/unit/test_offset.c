@@ -66,19 +66,18 @@ setup_memory(void **state)
 }
 
 static struct pw_file *
-sparse_file(struct fixture *fx, off_t size)
+sparse_file(off_t size)
 {
-	int fd = open(path_in(fx, "f"), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	int fd = open(path_in("f"), O_WRONLY | O_CREAT | O_TRUNC, 0644);
 	bool made = ftruncate(fd, size) == 0;
 
 	close(fd);
 	pw_loop_tick(fx->fx_loop, clock_now() + 3600u * 1000000u);
-	return made ? open_file(fx, "f") : NULL;
+	return made ? open_file("f") : NULL;
 }
 
 static void
-send_end(struct fixture *fx, const char *path, struct pw_file *file, off_t off,
-    uint64_t readahead)
+send_end(const char *path, struct pw_file *file, off_t off, uint64_t readahead)
 {
 	enum pw_send_status status = PW_SEND_AGAIN;
 	struct wire wr;
@@ -86,7 +85,7 @@ send_end(struct fixture *fx, const char *path, struct pw_file *file, off_t off,
 	int steps = 0;
 
 	wire_wide(&wr);
-	xfer_init(&xf, path, fx, &wr, file);
+	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_off = off;
 	xf.xf_send.snd_len =
 	    file->fil_size - off < LEN ? file->fil_size - off : LEN;
@@ -114,13 +113,12 @@ TEST(every_path_sends_the_end_of_the_largest_files, setup_memory)
 	static const uint64_t windows[] = {
 	    PW_READAHEAD_AUTO, PW_READAHEAD_NONE, 64 * KIB, UINT64_MAX / 2 + 7};
 	static const int asks[] = {OS_ASK_UNKNOWN, OS_ASK_NOWAIT, OS_ASK_FETCH};
-	struct fixture *fx = *state;
 	const char *const *path;
 	struct pw_file *file;
 	size_t i, w, a;
 
 	for (i = 0; i < COUNT(ends); i++) {
-		file = sparse_file(fx, ends[i]);
+		file = sparse_file(ends[i]);
 		if (file == NULL)
 			continue;
 		for (path = pw_send_path_names(); *path != NULL; path++)
@@ -129,7 +127,7 @@ TEST(every_path_sends_the_end_of_the_largest_files, setup_memory)
 					if (asks[a] != OS_ASK_UNKNOWN)
 						file_priv(file)->fp_ask =
 						    asks[a];
-					send_end(fx, *path, file,
+					send_end(*path, file,
 					    ends[i] - (w == 0 ? 3 : LEN),
 					    windows[w]);
 				}
@@ -139,13 +137,12 @@ TEST(every_path_sends_the_end_of_the_largest_files, setup_memory)
 
 TEST(a_range_behind_the_last_offset_is_refused)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 5);
+	struct pw_file *file = new_file("f", 5);
 	struct wire wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
-	xfer_init(&xf, "copy", fx, &wr, file);
+	xfer_init(&xf, "copy", &wr, file);
 	xf.xf_send.snd_off = OFFSET_MAX - 4;
 	xf.xf_send.snd_len = 5;
 	assert_int_equal(pw_send_start(&xf.xf_send), -EINVAL);

@@ -468,12 +468,12 @@ TEST(shorter_copy_of_a_window_gives_its_memory_back, NULL)
 /* ------------------------------------------------------------- of a real file */
 
 static struct pw_file *
-cold_file(struct fixture *fx)
+cold_file(void)
 {
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION);
-	file = new_file(fx, "f", SIZE);
+	skip_unless(NEED_EVICTION);
+	file = new_file("f", SIZE);
 	assert_true(evict(file->fil_fd, SIZE));
 	return file;
 }
@@ -499,7 +499,7 @@ is_locked(void *map)
 
 TEST(window_is_resident_and_locked)
 {
-	struct pw_file *file = cold_file(*state);
+	struct pw_file *file = cold_file();
 	struct os_folio fo;
 
 	assert_true(os_fetch_folio(

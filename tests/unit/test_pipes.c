@@ -105,7 +105,7 @@ TEST(pipes_are_bounded_and_few_are_kept, pipes_setup, pipes_teardown)
 
 /* Whether path has sent all of a file, rightly. */
 static void
-sends(struct fixture *fx, struct pw_file *file)
+sends(struct pw_file *file)
 {
 	size_t size = (size_t)file->fil_size;
 	char *expected = malloc(size);
@@ -115,7 +115,7 @@ sends(struct fixture *fx, struct pw_file *file)
 	assert_non_null(expected);
 	fill(expected, 0, size);
 	wire_narrow(&wr);
-	xfer_init(&xf, "splice", fx, &wr, file);
+	xfer_init(&xf, "splice", &wr, file);
 	xf.xf_send.snd_len = file->fil_size;
 	pw_send_start(&xf.xf_send);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
@@ -128,8 +128,7 @@ sends(struct fixture *fx, struct pw_file *file)
 
 TEST(without_descriptors_the_file_is_sent)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 700001);
+	struct pw_file *file = new_file("f", 700001);
 	struct rlimit rl, none;
 	struct pipe *pp;
 	struct wire wr;
@@ -147,7 +146,7 @@ TEST(without_descriptors_the_file_is_sent)
 	none.rlim_cur = (rlim_t)fd;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	assert_int_equal(pipes_get(fx->fx_loop->lp_pipes, &pp), -EMFILE);
-	xfer_init(&xf, "splice", fx, &wr, file);
+	xfer_init(&xf, "splice", &wr, file);
 	xf.xf_send.snd_len = file->fil_size;
 	pw_send_start(&xf.xf_send);
 	xfer_run(&xf, &wr, 300000);
@@ -203,14 +202,13 @@ TEST(a_user_with_too_many_pipes_gets_no_small_ones, NULL)
 
 TEST(pipes_go_back_to_the_store)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 700001);
+	struct pw_file *file = new_file("f", 700001);
 	int before;
 
-	sends(fx, file);
+	sends(file);
 	before = count_fds();
-	sends(fx, file);
-	sends(fx, file);
+	sends(file);
+	sends(file);
 	assert_int_equal(count_fds(), before);
 	pw_file_unref(&file);
 }

@@ -93,7 +93,6 @@ await_readable(struct pw_loop *lp)
 
 TEST(a_job_is_run_once_and_its_result_delivered_once)
 {
-	struct fixture *fx = *state;
 	struct noting nt = {.nt_waiter.wt_done = note};
 	atomic_uint ran = 0;
 
@@ -111,7 +110,6 @@ TEST(a_job_is_run_once_and_its_result_delivered_once)
 
 TEST(only_drain_delivers_results)
 {
-	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 	atomic_uint ran = 0;
 	struct noting nt;
@@ -127,7 +125,6 @@ TEST(only_drain_delivers_results)
 
 TEST(a_hung_device_uses_only_its_own_threads, setup_two_threads)
 {
-	struct fixture *fx = *state;
 	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 	struct pw_device *b = pool_device(fx->fx_pool, DEVICE_B, POOL_FILES);
 	atomic_uint ran_a = 0, ran_b = 0;
@@ -158,7 +155,6 @@ TEST(a_hung_device_uses_only_its_own_threads, setup_two_threads)
 /* Both gates are shut at once, or latch_shut would wait in vain. */
 TEST(jobs_run_side_by_side_up_to_the_quota, setup_two_threads)
 {
-	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 	struct latch one, two;
 
@@ -171,7 +167,6 @@ TEST(jobs_run_side_by_side_up_to_the_quota, setup_two_threads)
 
 TEST(a_full_queue_refuses_and_counts_new_jobs, setup_narrow)
 {
-	struct fixture *fx = *state;
 	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 	struct pw_device *b = pool_device(fx->fx_pool, DEVICE_B, POOL_FILES);
 	atomic_uint ran = 0;
@@ -212,8 +207,7 @@ TEST(misses_of_one_window_share_a_fetch, setup_narrow)
 		size_t len;
 	} covered[] = {{WINDOW, WINDOW}, {WINDOW, 1}, {WINDOW + 4096, 4096},
 	    {2 * WINDOW - 1, 1}, {WINDOW, WINDOW}};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 4 * WINDOW);
+	struct pw_file *file = new_file("f", 4 * WINDOW);
 	struct noting nt[COUNT(covered)];
 	struct latch la;
 	size_t i, n = COUNT(covered);
@@ -244,8 +238,7 @@ TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow)
 		size_t len;
 	} others[] = {{0, WINDOW}, {0, 4 * WINDOW}, {WINDOW - 1, 2},
 	    {WINDOW, WINDOW + 1}, {2 * WINDOW - 1, 2}, {2 * WINDOW, WINDOW}};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 4 * WINDOW);
+	struct pw_file *file = new_file("f", 4 * WINDOW);
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct latch la;
@@ -269,8 +262,7 @@ TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow)
 /* So many that some share whatever the flights are found by. */
 TEST(another_file_is_another_flight, setup_narrow)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", WINDOW);
+	struct pw_file *file = new_file("f", WINDOW);
 	struct file_private other;
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_waiter w = {.wt_done = nothing_done};
@@ -301,9 +293,9 @@ TEST(another_file_is_another_flight, setup_narrow)
 
 /* Once landed, a flight is over: what was evicted since is fetched anew. */
 static bool
-a_second_fetch_brings_in(struct fixture *fx)
+a_second_fetch_brings_in(void)
 {
-	struct pw_file *file = new_file(fx, "f", WINDOW);
+	struct pw_file *file = new_file("f", WINDOW);
 	struct noting nt = {.nt_waiter.wt_done = note};
 	unsigned i;
 	bool in;
@@ -324,14 +316,13 @@ a_second_fetch_brings_in(struct fixture *fx)
 
 TEST(a_window_is_fetched_again_after_it_has_landed, setup_narrow)
 {
-	skip_unless(*state, NEED_EVICTION);
-	assert_true(holds_in_one_of(5, a_second_fetch_brings_in, *state));
+	skip_unless(NEED_EVICTION);
+	assert_true(holds_in_one_of(5, a_second_fetch_brings_in));
 }
 
 TEST(a_window_past_the_end_is_stale_for_all, setup_narrow)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", WINDOW);
+	struct pw_file *file = new_file("f", WINDOW);
 	struct noting nt[3];
 	struct latch la;
 	size_t i;
@@ -421,7 +412,6 @@ TEST(deliveries_reach_their_loop_on_its_thread_and_in_order, setup_narrow)
 {
 	static struct worker workers[2];
 	struct pw_loop_conf conf = {0};
-	struct fixture *fx = *state;
 	pthread_t threads[2];
 	size_t i;
 
@@ -448,7 +438,6 @@ TEST(deliveries_reach_their_loop_on_its_thread_and_in_order, setup_narrow)
 TEST(any_number_of_devices_is_served, setup_narrow)
 {
 	static struct noting nt[200];
-	struct fixture *fx = *state;
 	struct pw_device *dv;
 	atomic_uint ran = 0;
 	size_t i;
@@ -473,7 +462,6 @@ slow_run(struct job *job)
 TEST(destroy_waits_for_jobs_that_run)
 {
 	struct pw_pool_conf conf = {0, 0};
-	struct fixture *fx = *state;
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_pool *pool;
 	atomic_uint ran = 0;
@@ -498,7 +486,6 @@ TEST(destroy_waits_for_jobs_that_run)
 TEST(destroy_runs_what_is_queued)
 {
 	struct pw_pool_conf conf = {2, 8};
-	struct fixture *fx = *state;
 	struct pw_pool *pool;
 	struct pw_device *dv;
 	atomic_uint ran = 0;
@@ -541,7 +528,6 @@ threads_of(struct pw_device *dv)
 
 TEST(idle_threads_are_dismissed_and_later_jobs_run)
 {
-	struct fixture *fx = *state;
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 	atomic_uint ran = 0;
@@ -561,8 +547,7 @@ TEST(idle_threads_are_dismissed_and_later_jobs_run)
 }
 
 static void
-submit_slow(struct pw_device *dv, struct fixture *fx, atomic_uint *ran,
-    struct noting *nt)
+submit_slow(struct pw_device *dv, atomic_uint *ran, struct noting *nt)
 {
 	struct job *job = count_job(ran, 0);
 
@@ -579,7 +564,7 @@ submit_slow(struct pw_device *dv, struct fixture *fx, atomic_uint *ran,
  * has as many, so that the crowd pauses after each of its jobs.
  */
 static struct pw_pool *
-crowd_beside_a_process(struct fixture *fx, atomic_uint *ran)
+crowd_beside_a_process(atomic_uint *ran)
 {
 	static struct shares_common co;
 	static struct noting nt[CROWDED];
@@ -592,20 +577,19 @@ crowd_beside_a_process(struct fixture *fx, atomic_uint *ran)
 	assert_int_equal(pw_pool_create(NULL, &pool), 0);
 	pw_pool_share(pool, &co, 0);
 	dv = pool_device(pool, DEVICE_A, POOL_FILES);
-	submit_slow(dv, fx, ran, &nt[0]);
+	submit_slow(dv, ran, &nt[0]);
 	settle(fx->fx_loop);
 	for (i = 1; i < CROWDED; i++)
-		submit_slow(dv, fx, ran, &nt[i]);
+		submit_slow(dv, ran, &nt[i]);
 	return pool;
 }
 
 TEST(a_crowd_that_paused_goes_on_although_no_job_ends)
 {
-	struct fixture *fx = *state;
 	struct pw_pool *pool;
 	atomic_uint ran = 0;
 
-	pool = crowd_beside_a_process(fx, &ran);
+	pool = crowd_beside_a_process(&ran);
 	settle(fx->fx_loop);
 	assert_int_equal(atomic_load(&ran), CROWDED);
 	assert_int_equal(pw_pool_destroy(&pool, PATIENCE * 1000), 0);
@@ -613,11 +597,10 @@ TEST(a_crowd_that_paused_goes_on_although_no_job_ends)
 
 TEST(destroy_runs_what_is_queued_in_a_crowd_that_pauses)
 {
-	struct fixture *fx = *state;
 	struct pw_pool *pool;
 	atomic_uint ran = 0;
 
-	pool = crowd_beside_a_process(fx, &ran);
+	pool = crowd_beside_a_process(&ran);
 	assert_int_equal(pw_pool_destroy(&pool, PATIENCE * 1000), 0);
 	assert_int_equal(atomic_load(&ran), CROWDED);
 	settle(fx->fx_loop);

@@ -34,7 +34,7 @@ os_reclaimed(int fd)
 
 /* Has the counters read by the pool, and waits until they were. */
 static void
-look(struct fixture *fx)
+look(void)
 {
 	unsigned before = looks;
 
@@ -46,52 +46,51 @@ look(struct fixture *fx)
 }
 
 static bool
-quiet(struct fixture *fx)
+quiet(void)
 {
 	return quiet_ask(fx->fx_pool, clock_now());
 }
 
 /* Once it was looked at.  A look says nothing any more if the test was held up since. */
 static bool
-quiet_after_a_look(struct fixture *fx)
+quiet_after_a_look(void)
 {
 	int tries = 0;
 
 	do {
-		look(fx);
-	} while (!quiet(fx) && ++tries < TRIES);
+		look();
+	} while (!quiet() && ++tries < TRIES);
 	return tries < TRIES;
 }
 
 TEST(not_quiet_before_the_counters_were_read)
 {
 	taken = 5;
-	assert_false(quiet(*state));
+	assert_false(quiet());
 }
 
 TEST(quiet_while_the_counters_stay)
 {
 	taken = 5;
-	assert_true(quiet_after_a_look(*state));
-	assert_true(quiet_after_a_look(*state));
+	assert_true(quiet_after_a_look());
+	assert_true(quiet_after_a_look());
 }
 
 TEST(not_quiet_after_the_counters_changed)
 {
 	taken = 5;
-	assert_true(quiet_after_a_look(*state));
+	assert_true(quiet_after_a_look());
 	taken = 6;
-	look(*state);
-	assert_false(quiet(*state));
-	look(*state);
-	assert_false(quiet(*state));
+	look();
+	assert_false(quiet());
+	look();
+	assert_false(quiet());
 }
 
 TEST(a_fetch_reads_the_counters)
 {
-	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
-	struct pw_file *file = new_file(fx, "f", (size_t)64 * KIB);
+	struct pw_file *file = new_file("f", (size_t)64 * KIB);
 	unsigned before = looks;
 
 	assert_int_equal(
@@ -105,17 +104,16 @@ TEST(a_fetch_reads_the_counters)
 /* The counters tell what it made the kernel take back only afterwards. */
 TEST(a_fetch_ends_the_quiet)
 {
-	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
-	struct pw_file *file = new_file(fx, "f", (size_t)64 * KIB);
+	struct pw_file *file = new_file("f", (size_t)64 * KIB);
 
 	taken = 5;
-	assert_true(quiet_after_a_look(fx));
+	assert_true(quiet_after_a_look());
 	assert_int_equal(
 	    pool_fetch(file, 0, (size_t)64 * KIB, FETCH_PAGES, ADMIT_NEW, &w),
 	    0);
 	settle(fx->fx_loop);
-	assert_false(quiet(fx));
+	assert_false(quiet());
 	pw_file_unref(&file);
 }
 
@@ -130,56 +128,50 @@ iterate(struct pw_loop *lp, uint64_t sleeps)
 /* What the loop had found resident was not: nothing that any loop found before holds. */
 TEST(a_sleep_for_a_page_ends_the_quiet)
 {
-	struct fixture *fx = *state;
-
 	taken = 5;
-	assert_true(quiet_after_a_look(fx));
+	assert_true(quiet_after_a_look());
 	iterate(fx->fx_loop, 1);
-	assert_false(quiet(fx));
+	assert_false(quiet());
 }
 
 /* A slow disk reads for longer than a second. */
 TEST(a_read_in_flight_is_not_quiet)
 {
-	struct fixture *fx = *state;
 	struct reclaim *rc = fx->fx_pool->pl_reclaim;
 
 	taken = 5;
-	assert_true(quiet_after_a_look(fx));
+	assert_true(quiet_after_a_look());
 	reclaim_read_begins(rc);
 	usleep(SECOND + SECOND / 10);
-	look(fx);
-	assert_false(quiet(fx));
+	look();
+	assert_false(quiet());
 	reclaim_read_ends(rc);
 	usleep(SECOND + SECOND / 10);
-	assert_true(quiet_after_a_look(fx));
+	assert_true(quiet_after_a_look());
 }
 
 /* What was known long ago says nothing of now. */
 TEST(without_a_recent_read_the_state_is_unknown)
 {
-	struct fixture *fx = *state;
-
 	taken = 5;
-	assert_true(quiet_after_a_look(fx));
+	assert_true(quiet_after_a_look());
 	assert_false(quiet_ask(fx->fx_pool, clock_now() + SECOND));
 }
 
 TEST(unreadable_counters_leave_the_state_unknown)
 {
 	taken = -EIO;
-	look(*state);
-	assert_false(quiet(*state));
+	look();
+	assert_false(quiet());
 }
 
 /* An operator looks at disks; this is none. */
 TEST(the_queue_of_reclaim_is_in_no_statistics)
 {
-	struct fixture *fx = *state;
 	struct pw_device_stats ds[8];
 	size_t i, n;
 
-	look(fx);
+	look();
 	n = pw_pool_devices(fx->fx_pool, ds, COUNT(ds));
 	for (i = 0; i < n; i++)
 		assert_int_equal(ds[i].ds_jobs, 0);

@@ -13,7 +13,7 @@ static struct service svc;
 
 /* Ticks, with one connection, until it begins. */
 static void
-begin(struct fixture *fx, struct release *rl, bool high)
+begin(struct release *rl, bool high)
 {
 	release_init(rl, fx->fx_loop);
 	release_seen(rl, 100);
@@ -24,11 +24,10 @@ begin(struct fixture *fx, struct release *rl, bool high)
 
 TEST(release_begins_when_most_clients_left_or_memory_is_short)
 {
-	struct fixture *fx = *state;
 	struct release rl;
 
 	for (int high = 0; high < 2; high++) {
-		begin(fx, &rl, high);
+		begin(&rl, high);
 		settle(fx->fx_loop);
 		assert_int_equal(rl.rl_size, 0);
 		assert_false(rl.rl_trims);
@@ -43,7 +42,6 @@ TEST(release_begins_when_most_clients_left_or_memory_is_short)
 /* The pieces of memory that it took are free again, and hold what is written to them. */
 TEST(the_heap_is_whole)
 {
-	struct fixture *fx = *state;
 	char *blocks[BLOCKS];
 	struct release rl;
 
@@ -58,7 +56,7 @@ TEST(the_heap_is_whole)
 			if (i % 4 != 0)
 				free(blocks[i]);
 		}
-		begin(fx, &rl, false);
+		begin(&rl, false);
 		settle(fx->fx_loop);
 		for (int i = 0; i < BLOCKS; i += 4) {
 			for (size_t at = 0; at < SIZE; at += 509)
@@ -72,7 +70,6 @@ TEST(the_heap_is_whole)
 /* At the end of a thread, without the pool. */
 TEST(all_is_released_at_once)
 {
-	struct fixture *fx = *state;
 	struct release rl;
 
 	release_init(&rl, fx->fx_loop);
@@ -88,10 +85,9 @@ TEST(all_is_released_at_once)
 /* It has one piece at the most to wait for. */
 TEST(a_drain_ends_it)
 {
-	struct fixture *fx = *state;
 	struct release rl;
 
-	begin(fx, &rl, false);
+	begin(&rl, false);
 	release_stop(&rl);
 	for (int n = 0; rl.rl_size > 0; n++) {
 		assert_in_range(n, 0, 1);

@@ -13,8 +13,8 @@ TEST(a_cold_file_of_ours_is_not_resident)
 	struct pw_file *file;
 	off_t off;
 
-	skip_unless(*state, NEED_EVICTION);
-	file = cold_file(*state);
+	skip_unless(NEED_EVICTION);
+	file = cold_file();
 	assert_false(residency_ask(file, 0, SIZE));
 	assert_false(residency_ask(file, SIZE - 1, 1));
 	for (off = 0; off < SIZE; off += 4096)
@@ -26,12 +26,12 @@ TEST(a_cold_file_of_ours_is_not_resident)
 }
 
 static bool
-fetched_is_resident(struct fixture *fx)
+fetched_is_resident(void)
 {
-	struct pw_file *file = cold_file(fx);
+	struct pw_file *file = cold_file();
 	bool yes;
 
-	fetch(fx, file, 0, SIZE);
+	fetch(file, 0, SIZE);
 	yes = residency_ask(file, 0, SIZE) && residency_ask(file, 1, 1) &&
 	      residency_ask(file, SIZE - 1, 1);
 	pw_file_unref(&file);
@@ -40,19 +40,18 @@ fetched_is_resident(struct fixture *fx)
 
 TEST(a_fetched_file_of_ours_is_resident)
 {
-	skip_unless(*state, NEED_EVICTION);
-	assert_true(holds_in_one_of(TRIES, fetched_is_resident, *state));
+	skip_unless(NEED_EVICTION);
+	assert_true(holds_in_one_of(TRIES, fetched_is_resident));
 }
 
 /* One page out of each piece is not enough, and neither is all but one. */
 TEST(a_range_with_a_hole_is_not_resident)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	void *held;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT | NEED_LOCK);
-	file = cold_file(fx);
+	skip_unless(NEED_EVICTION | NEED_EXACT | NEED_LOCK);
+	file = cold_file();
 	read_in(file->fil_fd, 0, 5 * 4096);
 	read_in(file->fil_fd, 6 * 4096, (size_t)PIECE);
 	assert_false(residency_ask(file, 0, PIECE));
@@ -65,9 +64,9 @@ TEST(a_range_with_a_hole_is_not_resident)
 }
 
 static bool
-what_is_around_a_hole_is_resident(struct fixture *fx)
+what_is_around_a_hole_is_resident(void)
 {
-	struct pw_file *file = cold_file(fx);
+	struct pw_file *file = cold_file();
 	bool yes;
 
 	file_priv(file)->fp_cachestat = false;
@@ -88,25 +87,23 @@ what_is_around_a_hole_is_resident(struct fixture *fx)
 /* To the page, where RWF_NOWAIT is not known. */
 TEST(mincore_is_exact)
 {
-	skip_unless(*state, NEED_EVICTION);
-	assert_true(
-	    holds_in_one_of(TRIES, what_is_around_a_hole_is_resident, *state));
+	skip_unless(NEED_EVICTION);
+	assert_true(holds_in_one_of(TRIES, what_is_around_a_hole_is_resident));
 }
 
 TEST(a_file_that_cannot_be_asked_is_never_resident)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	void *held;
 
-	skip_unless(fx, NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	file_priv(file)->fp_ask = OS_ASK_MINCORE;
 	assert_true(residency_can_ask(file));
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_false(residency_can_ask(file));
-	fetch(fx, file, 0, SIZE);
+	fetch(file, 0, SIZE);
 	assert_false(residency_ask(file, 0, SIZE));
 	assert_false(residency_ask(file, 0, 1));
 	let_go(held, (size_t)SIZE);
@@ -116,11 +113,10 @@ TEST(a_file_that_cannot_be_asked_is_never_resident)
 /* A file that is not ours: RWF_NOWAIT starts a read of what is not there. */
 TEST(what_was_never_fetched_is_not_touched)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
-	file = cold_file(fx);
+	skip_unless(NEED_EVICTION | NEED_NOWAIT);
+	file = cold_file();
 	as_another_owner(file);
 	assert_false(residency_ask(file, 0, SIZE));
 	assert_false(residency_ask(file, PIECE, 1));
@@ -132,23 +128,22 @@ TEST(what_was_never_fetched_is_not_touched)
 
 TEST(what_was_never_fetched_is_not_resident_whatever_is_in_memory)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	void *held;
 
-	skip_unless(fx, NEED_NOWAIT | NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_NOWAIT | NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	as_another_owner(file);
 	assert_false(residency_ask(file, 0, SIZE));
-	fetch(fx, file, PIECE, 2 * PIECE);
+	fetch(file, PIECE, 2 * PIECE);
 	assert_true(residency_ask(file, PIECE, 2 * PIECE));
 	assert_true(residency_ask(file, PIECE, 1));
 	assert_true(residency_ask(file, 3 * PIECE - 1, 1));
 	assert_false(residency_ask(file, PIECE - 1, 2));
 	assert_false(residency_ask(file, 3 * PIECE - 1, 2));
 	assert_false(residency_ask(file, 0, SIZE));
-	fetch(fx, file, 3 * PIECE, SIZE - 3 * PIECE);
+	fetch(file, 3 * PIECE, SIZE - 3 * PIECE);
 	assert_true(residency_ask(file, SIZE - 1, 1));
 	assert_true(residency_ask(file, PIECE, SIZE - PIECE));
 	let_go(held, (size_t)SIZE);
@@ -158,13 +153,12 @@ TEST(what_was_never_fetched_is_not_resident_whatever_is_in_memory)
 /* Fetched once does not mean for ever. */
 TEST(what_was_fetched_and_evicted_is_not_resident)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
-	file = cold_file(fx);
+	skip_unless(NEED_EVICTION | NEED_NOWAIT);
+	file = cold_file();
 	as_another_owner(file);
-	fetch(fx, file, 0, SIZE);
+	fetch(file, 0, SIZE);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	assert_false(residency_ask(file, 0, SIZE));
 	pw_file_unref(&file);
@@ -189,10 +183,10 @@ evict_page(struct pw_file *file, off_t hole)
  * read takes, the page is there: 142 of 197,952 times on a busy machine.
  */
 static bool
-single_pages_are_missed(struct fixture *fx, bool mincore)
+single_pages_are_missed(bool mincore)
 {
 	const off_t page = (off_t)os_page_size();
-	struct pw_file *file = cold_file(fx);
+	struct pw_file *file = cold_file();
 	bool all = true;
 	off_t hole;
 
@@ -212,33 +206,31 @@ single_pages_are_missed(struct fixture *fx, bool mincore)
 }
 
 static bool
-nowait_misses_single_pages(struct fixture *fx)
+nowait_misses_single_pages(void)
 {
-	return single_pages_are_missed(fx, false);
+	return single_pages_are_missed(false);
 }
 
 static bool
-mincore_misses_single_pages(struct fixture *fx)
+mincore_misses_single_pages(void)
 {
-	return single_pages_are_missed(fx, true);
+	return single_pages_are_missed(true);
 }
 
 TEST(one_page_that_is_gone_is_noticed_by_each_way_of_asking)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT);
-	assert_true(holds_in_one_of(TRIES, nowait_misses_single_pages, *state));
-	assert_true(
-	    holds_in_one_of(TRIES, mincore_misses_single_pages, *state));
+	skip_unless(NEED_EVICTION | NEED_NOWAIT);
+	assert_true(holds_in_one_of(TRIES, nowait_misses_single_pages));
+	assert_true(holds_in_one_of(TRIES, mincore_misses_single_pages));
 }
 
 TEST(a_yes_does_not_hold_for_ever)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = cold_file(fx);
-	fetch(fx, file, 0, SIZE);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = cold_file();
+	fetch(file, 0, SIZE);
 	assert_true(residency_ask(file, 0, SIZE));
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	usleep(RESIDENCY_HOLDS_QUIET);
@@ -248,12 +240,11 @@ TEST(a_yes_does_not_hold_for_ever)
 
 TEST(a_yes_is_for_the_range_that_was_asked_about)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = cold_file(fx);
-	fetch(fx, file, PIECE, PIECE);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = cold_file();
+	fetch(file, PIECE, PIECE);
 	assert_true(residency_ask(file, PIECE, PIECE));
 	assert_true(residency_ask(file, PIECE + 1, PIECE - 1));
 	assert_false(residency_ask(file, PIECE - 1, PIECE));
@@ -264,13 +255,12 @@ TEST(a_yes_is_for_the_range_that_was_asked_about)
 /* So that many small questions about a popular piece are one. */
 TEST(a_part_of_a_piece_is_asked_for_with_the_rest)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	off_t off = 0, end = PIECE;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = cold_file(fx);
-	fetch(fx, file, 0, PIECE);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = cold_file();
+	fetch(file, 0, PIECE);
 	assert_true(residency_ask(file, 0, 4096));
 	verified_trim(fx->fx_loop->lp_verified, file_priv(file)->fp_number,
 	    &off, &end, 0);
@@ -283,11 +273,10 @@ TEST(a_part_of_a_piece_is_asked_for_with_the_rest)
 /* Of what is not asked about, a no is none. */
 TEST(a_rest_that_is_not_there_does_not_matter)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = cold_file(fx);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = cold_file();
 	read_in(file->fil_fd, 0, 3 * 4096);
 	assert_true(residency_ask(file, 0, 3 * 4096));
 	assert_true(residency_ask(file, 4096, 4096));
@@ -297,10 +286,9 @@ TEST(a_rest_that_is_not_there_does_not_matter)
 
 TEST(a_yes_for_a_file_that_is_given_back_does_not_hold)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	file = cold_file(fx);
+	file = cold_file();
 	residency_drops(file);
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_true(residency_ask(file, 0, SIZE));
@@ -315,8 +303,7 @@ TEST(a_yes_for_a_file_that_is_given_back_does_not_hold)
  * RESIDENCY_HOLDS, which most rounds do not take.
  */
 static bool
-early_check_does_not_hold(
-    struct fixture *fx, struct pw_file *file, struct pw_file *same)
+early_check_does_not_hold(struct pw_file *file, struct pw_file *same)
 {
 	struct latch la;
 	bool was, is;
@@ -336,18 +323,17 @@ early_check_does_not_hold(
 
 TEST(a_check_before_a_queued_drop_does_not_hold, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file, *same;
 	unsigned i, held = 0;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
-	make_file(fx, "f", (size_t)SIZE);
-	make_link(fx, "f", "g");
-	file = open_file(fx, "f");
-	same = open_file(fx, "g");
+	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	make_file("f", (size_t)SIZE);
+	make_link("f", "g");
+	file = open_file("f");
+	same = open_file("g");
 	assert_ptr_not_equal(file, same);
 	for (i = 0; i < ROUNDS; i++)
-		held += early_check_does_not_hold(fx, file, same);
+		held += early_check_does_not_hold(file, same);
 	assert_true(held > 0);
 	pw_file_unref(&same);
 	pw_file_unref(&file);
@@ -358,8 +344,8 @@ TEST(asking_about_a_cold_file_of_ours_brings_nothing_in)
 {
 	struct pw_file *file;
 
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	file = cold_file(*state);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = cold_file();
 	assert_false(residency_ask(file, 0, SIZE));
 	assert_false(residency_ask(file, 2 * PIECE, PIECE));
 	usleep(20000);
@@ -369,7 +355,6 @@ TEST(asking_about_a_cold_file_of_ours_brings_nothing_in)
 
 TEST(shared_memory_is_never_cold)
 {
-	struct fixture *fx = *state;
 	struct found fnd = {.fnd_fd = os_memfd("test", SIZE)};
 	struct pw_file *file;
 

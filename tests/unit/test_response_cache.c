@@ -15,7 +15,7 @@ __wrap_pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 TEST(an_answer_that_varies_is_for_those_who_accept_the_same)
 {
 	struct response_cache *rch = create(PLENTY);
-	struct pw_file *file = new_file(*state, "f", 10);
+	struct pw_file *file = new_file("f", 10);
 	struct cached_key k = key(here, "/f"), other = k;
 
 	k.ck_varies = true;
@@ -41,7 +41,6 @@ TEST(an_answer_that_varies_is_for_those_who_accept_the_same)
 TEST(an_answer_is_the_head_and_the_whole_file)
 {
 	static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 65535, 65536};
-	struct fixture *fx = *state;
 	struct response_cache *rch = create(PLENTY);
 	struct pw_file *file;
 	char name[16], target[16];
@@ -50,7 +49,7 @@ TEST(an_answer_is_the_head_and_the_whole_file)
 	for (i = 0; i < COUNT(sizes); i++) {
 		snprintf(name, sizeof(name), "%zu", sizes[i]);
 		snprintf(target, sizeof(target), "/%zu", sizes[i]);
-		file = new_file(fx, name, sizes[i]);
+		file = new_file(name, sizes[i]);
 		offer(rch, target, file, RESPONSE_CACHE_ASKED);
 		assert_answer(find(rch, target, file), sizes[i]);
 		all += cost(target, file);
@@ -62,9 +61,8 @@ TEST(an_answer_is_the_head_and_the_whole_file)
 
 TEST(a_larger_file_is_left_out)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file =
-	    new_file(fx, "f", (size_t)RESPONSE_CACHE_LARGEST + 1);
+	    new_file("f", (size_t)RESPONSE_CACHE_LARGEST + 1);
 	struct response_cache *rch = create(PLENTY);
 
 	offer(rch, "/f", file, 255);
@@ -76,8 +74,7 @@ TEST(a_larger_file_is_left_out)
 
 TEST(a_file_comes_in_the_second_time)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10);
+	struct pw_file *file = new_file("f", 10);
 	struct response_cache *rch = create(PLENTY);
 
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED - 1);
@@ -90,8 +87,7 @@ TEST(a_file_comes_in_the_second_time)
 
 TEST(a_target_has_room_for_one_byte_less_than_said)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10);
+	struct pw_file *file = new_file("f", 10);
 	struct response_cache *rch = create(PLENTY);
 	char target[RESPONSE_CACHE_TARGET + 1];
 
@@ -108,8 +104,7 @@ TEST(a_target_has_room_for_one_byte_less_than_said)
 
 TEST(a_file_that_has_just_changed_is_left_out)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10);
+	struct pw_file *file = new_file("f", 10);
 	struct response_cache *rch = create(PLENTY);
 	time_t now;
 
@@ -128,12 +123,11 @@ TEST(a_file_that_has_just_changed_is_left_out)
 
 TEST(a_file_that_is_not_in_memory_is_left_out)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct response_cache *rch;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
-	file = new_file(fx, "f", 8 * KIB);
+	skip_unless(NEED_EVICTION | NEED_NOWAIT);
+	file = new_file("f", 8 * KIB);
 	rch = create(PLENTY);
 	assert_true(evict(file->fil_fd, 8 * KIB));
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
@@ -149,11 +143,10 @@ TEST(a_file_that_is_not_in_memory_is_left_out)
 
 TEST(a_file_that_was_cut_is_left_out)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 8 * KIB);
+	struct pw_file *file = new_file("f", 8 * KIB);
 	struct response_cache *rch = create(PLENTY);
 
-	assert_int_equal(truncate(path_in(fx, "f"), 5000), 0);
+	assert_int_equal(truncate(path_in("f"), 5000), 0);
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_null(find(rch, "/f", file));
 	assert_int_equal(response_cache_bytes(rch), 0);
@@ -165,9 +158,7 @@ TEST(a_file_that_was_cut_is_left_out)
 
 TEST(sites_and_targets_are_told_apart)
 {
-	struct fixture *fx = *state;
-	struct pw_file *one = new_file(fx, "1", 10),
-		       *two = new_file(fx, "2", 20);
+	struct pw_file *one = new_file("1", 10), *two = new_file("2", 20);
 	struct response_cache *rch = create(PLENTY);
 	time_t now = settled(two);
 
@@ -193,8 +184,7 @@ TEST(sites_and_targets_are_told_apart)
 
 TEST(many_targets_are_found_again)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1);
+	struct pw_file *file = new_file("f", 1);
 	struct response_cache *rch = create(PLENTY);
 	char target[16];
 	int i;
@@ -215,8 +205,7 @@ TEST(many_targets_are_found_again)
 
 TEST(an_answer_is_fresh_as_long_as_its_file)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10);
+	struct pw_file *file = new_file("f", 10);
 	struct response_cache *rch = create(PLENTY);
 	uint64_t looked = file->fil_checked;
 	time_t now = settled(file);
@@ -278,8 +267,7 @@ change(struct pw_file *file, int what)
 
 TEST(the_answer_of_another_file_is_gone_at_once)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10), other;
+	struct pw_file *file = new_file("f", 10), other;
 	struct response_cache *rch = create(PLENTY);
 	int what;
 
@@ -301,8 +289,7 @@ TEST(the_answer_of_another_file_is_gone_at_once)
 
 TEST(the_date_goes_on_and_nothing_else_changes)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10);
+	struct pw_file *file = new_file("f", 10);
 	struct response_cache *rch = create(PLENTY);
 	struct cached_response *rsp;
 	time_t now = settled(file);
@@ -322,7 +309,7 @@ TEST(the_date_goes_on_and_nothing_else_changes)
 /* Its Last-Modified may lie in the future then. */
 TEST(an_answer_is_gone_when_the_clock_goes_back)
 {
-	struct pw_file *file = new_file(*state, "f", 10);
+	struct pw_file *file = new_file("f", 10);
 	struct response_cache *rch = create(PLENTY);
 	time_t now = settled(file);
 

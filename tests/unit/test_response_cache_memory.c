@@ -26,8 +26,7 @@ has(struct response_cache *rch, const char *target, const struct pw_file *file)
 
 TEST(the_oldest_goes_if_it_was_used_less)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1000);
+	struct pw_file *file = new_file("f", 1000);
 	struct response_cache *rch = create_for_three(file);
 
 	offer(rch, "/1", file, RESPONSE_CACHE_ASKED);
@@ -48,8 +47,7 @@ TEST(the_oldest_goes_if_it_was_used_less)
 
 TEST(the_oldest_stays_if_it_was_used_about_as_often)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1000);
+	struct pw_file *file = new_file("f", 1000);
 	struct response_cache *rch = create_for_three(file);
 	int i;
 
@@ -78,8 +76,7 @@ TEST(the_oldest_stays_if_it_was_used_about_as_often)
 
 TEST(what_is_equally_popular_stays)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1000);
+	struct pw_file *file = new_file("f", 1000);
 	struct response_cache *rch = create_for_three(file);
 	static const char *const in[] = {"/1", "/2", "/3"};
 	static const char *const out[] = {"/4", "/5", "/6", "/7"};
@@ -125,8 +122,7 @@ TEST(counts_are_halved_with_time)
 
 TEST(memory_is_bounded)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 3000);
+	struct pw_file *file = new_file("f", 3000);
 	size_t max = 64 * KIB;
 	struct response_cache *rch = create(max);
 	char target[16];
@@ -146,9 +142,8 @@ TEST(memory_is_bounded)
 
 TEST(what_never_fits_pushes_nothing_out)
 {
-	struct fixture *fx = *state;
-	struct pw_file *small = new_file(fx, "s", 1000);
-	struct pw_file *large = new_file(fx, "l", 6000);
+	struct pw_file *small = new_file("s", 1000);
+	struct pw_file *large = new_file("l", 6000);
 	struct response_cache *rch = create_for_three(small);
 
 	offer(rch, "/1", small, RESPONSE_CACHE_ASKED);
@@ -164,9 +159,8 @@ TEST(what_never_fits_pushes_nothing_out)
 
 TEST(a_large_one_takes_the_place_of_several)
 {
-	struct fixture *fx = *state;
-	struct pw_file *small = new_file(fx, "s", 1000);
-	struct pw_file *large = new_file(fx, "l", 3000);
+	struct pw_file *small = new_file("s", 1000);
+	struct pw_file *large = new_file("l", 3000);
 	struct response_cache *rch = create_for_three(small);
 
 	offer(rch, "/1", small, RESPONSE_CACHE_ASKED);
@@ -185,8 +179,7 @@ TEST(a_large_one_takes_the_place_of_several)
 /* What is still on its way to a client is neither freed nor forgotten. */
 TEST(what_somebody_sends_stays_and_counts)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1000);
+	struct pw_file *file = new_file("f", 1000);
 	struct response_cache *rch = create_for_three(file);
 	struct cached_response *sent[3];
 	char target[3] = "/1";
@@ -216,9 +209,8 @@ TEST(what_somebody_sends_stays_and_counts)
 
 TEST(one_that_another_replaces_is_sent_to_its_end)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1000);
-	struct pw_file *other = new_file(fx, "o", 2000);
+	struct pw_file *file = new_file("f", 1000);
+	struct pw_file *other = new_file("o", 2000);
 	struct response_cache *rch = create(PLENTY);
 	struct cached_response *old;
 
@@ -239,8 +231,7 @@ TEST(one_that_another_replaces_is_sent_to_its_end)
 /* Another one goes for it, or it has none; never it itself. */
 TEST(a_form_of_a_head_counts_and_goes_with_the_answer)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1000);
+	struct pw_file *file = new_file("f", 1000);
 	size_t one = cost("/f", file), form = 200;
 	struct response_cache *rch = create(2 * one + form - 1);
 	struct cached_response *rsp;

@@ -11,8 +11,8 @@
 
 /* Sends mem_len bytes of memory, then a range; what came out is compared. */
 static void
-send_range(struct fixture *fx, const char *path, struct pw_file *file,
-    size_t mem_len, off_t off, off_t len, bool narrow)
+send_range(const char *path, struct pw_file *file, size_t mem_len, off_t off,
+    off_t len, bool narrow)
 {
 	static char mem[MEM_MAX];
 	char *expected = malloc((size_t)len + 1);
@@ -28,7 +28,7 @@ send_range(struct fixture *fx, const char *path, struct pw_file *file,
 		wire_narrow(&wr);
 	else
 		wire_wide(&wr);
-	xfer_init(&xf, path, fx, &wr, file);
+	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_readahead = (uint64_t)WINDOW;
 	xf.xf_send.snd_mem = mem;
 	xf.xf_send.snd_mem_len = mem_len;
@@ -78,7 +78,7 @@ static const struct {
 };
 
 static void
-send_every_range(struct fixture *fx, struct pw_file *file, bool cold)
+send_every_range(struct pw_file *file, bool cold)
 {
 	static const size_t mems[] = {0, 1, 300, MEM_MAX};
 	const char *const *path;
@@ -92,7 +92,7 @@ send_every_range(struct fixture *fx, struct pw_file *file, bool cold)
 					if (cold)
 						assert_true(evict(file->fil_fd,
 						    (size_t)SIZE));
-					send_range(fx, *path, file, mems[m],
+					send_range(*path, file, mems[m],
 					    ranges[r].off, ranges[r].len,
 					    narrow);
 				}
@@ -100,10 +100,9 @@ send_every_range(struct fixture *fx, struct pw_file *file, bool cold)
 
 TEST(every_path_sends_exactly_memory_and_range)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 
-	send_every_range(fx, file, false);
+	send_every_range(file, false);
 	settle_cold(fx->fx_loop);
 	/* Ours, and the cache's, which ends after some time. */
 	assert_in_range(file_priv(file)->fp_refs, 1, 2);
@@ -114,12 +113,11 @@ AGAIN(every_path_sends_exactly_memory_and_range, setup_sinks);
 
 TEST(every_path_sends_the_same_from_the_disk)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION);
-	file = new_file(fx, "f", (size_t)SIZE);
-	send_every_range(fx, file, true);
+	skip_unless(NEED_EVICTION);
+	file = new_file("f", (size_t)SIZE);
+	send_every_range(file, true);
 	pw_file_unref(&file);
 }
 
@@ -137,39 +135,37 @@ number_of_client(void *arg, const struct pw_send *s)
 
 /* Sends an uncached file by nodiskio. */
 static void
-send_uncached(struct fixture *fx, struct pw_file *file)
+send_uncached(struct pw_file *file)
 {
 	numbered = NULL;
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
-	send_range(fx, "nodiskio", file, 0, 0, SIZE, false);
+	send_range("nodiskio", file, 0, 0, SIZE, false);
 }
 
 TEST(only_reads_of_a_disk_need_the_client)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_EVICTION);
+	file = new_file("f", (size_t)SIZE);
 	fx->fx_loop->lp_conf.plc_client = number_of_client;
-	send_uncached(fx, file);
+	send_uncached(file);
 	assert_non_null(numbered);
 	numbered = NULL;
-	send_range(fx, "nodiskio", file, 0, 0, SIZE, false);
+	send_range("nodiskio", file, 0, 0, SIZE, false);
 	assert_null(numbered);
 	pw_file_unref(&file);
 }
 
 TEST(a_file_is_not_needed)
 {
-	struct fixture *fx = *state;
 	const char *const *path;
 	struct wire wr;
 	struct xfer xf;
 
 	for (path = pw_send_path_names(); *path != NULL; path++) {
 		wire_wide(&wr);
-		xfer_init(&xf, *path, fx, &wr, NULL);
+		xfer_init(&xf, *path, &wr, NULL);
 		xf.xf_send.snd_mem = "only this";
 		xf.xf_send.snd_mem_len = 9;
 		xf.xf_send.snd_len = 77;
@@ -228,7 +224,6 @@ TEST(nodiskio_is_the_default_and_an_unknown_name_is_no_path, NULL)
 TEST(a_file_that_shrinks_is_an_error_and_never_padded)
 {
 	const off_t cut = 2 * WINDOW + 4096;
-	struct fixture *fx = *state;
 	const char *const *path;
 	struct pw_file *file;
 	char *expected = malloc((size_t)cut);
@@ -238,12 +233,12 @@ TEST(a_file_that_shrinks_is_an_error_and_never_padded)
 	assert_non_null(expected);
 	fill(expected, 0, (size_t)cut);
 	for (path = pw_send_path_names(); *path != NULL; path++) {
-		file = new_file(fx, *path, (size_t)SIZE);
+		file = new_file(*path, (size_t)SIZE);
 		wire_narrow(&wr);
-		start_whole(&xf, *path, fx, &wr, file);
+		start_whole(&xf, *path, &wr, file);
 		xfer_run(&xf, &wr, (uint64_t)WINDOW + 1);
 		assert_in_range(wr.wr_len, WINDOW + 1, cut - 1);
-		assert_int_equal(truncate(path_in(fx, *path), cut), 0);
+		assert_int_equal(truncate(path_in(*path), cut), 0);
 		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_ERROR);
 		assert_int_equal(xf.xf_send.snd_error, -ESTALE);
 		assert_int_equal(xfer_step(&xf), PW_SEND_ERROR);
@@ -261,21 +256,20 @@ AGAIN(a_file_that_shrinks_is_an_error_and_never_padded, setup_sinks);
 
 /* Changes the file while it is sent.  Returns true if all of it was sent. */
 static bool
-is_sent_though_changed(
-    struct fixture *fx, const char *path, bool grows, int how)
+is_sent_though_changed(const char *path, bool grows, int how)
 {
 	const struct timespec other[2] = {{1000, 0}, {1000, 0}};
-	struct pw_file *file = new_file(fx, path, (size_t)SIZE);
+	struct pw_file *file = new_file(path, (size_t)SIZE);
 	struct wire wr;
 	struct xfer xf;
 	bool all;
 	int fd;
 
 	wire_narrow(&wr);
-	start_whole(&xf, path, fx, &wr, file);
+	start_whole(&xf, path, &wr, file);
 	xf.xf_send.snd_grows = grows;
 	xfer_run(&xf, &wr, (uint64_t)WINDOW + 1);
-	fd = open(path_in(fx, path), O_WRONLY | how);
+	fd = open(path_in(path), O_WRONLY | how);
 	assert_int_equal(write(fd, "more of it", 10), 10);
 	/* The kernel's clock for file times may not have moved. */
 	assert_int_equal(futimens(fd, other), 0);
@@ -294,8 +288,7 @@ TEST(of_a_file_that_grows_the_end_is_not_sent)
 	const char *const *path;
 
 	for (path = pw_send_path_names(); *path != NULL; path++)
-		assert_false(
-		    is_sent_though_changed(*state, *path, false, O_APPEND));
+		assert_false(is_sent_though_changed(*path, false, O_APPEND));
 }
 
 AGAIN(of_a_file_that_grows_the_end_is_not_sent, setup_sinks);
@@ -305,9 +298,8 @@ TEST(with_snd_grows_a_file_may_grow_but_not_be_overwritten)
 	const char *const *path;
 
 	for (path = pw_send_path_names(); *path != NULL; path++) {
-		assert_true(
-		    is_sent_though_changed(*state, *path, true, O_APPEND));
-		assert_false(is_sent_though_changed(*state, *path, true, 0));
+		assert_true(is_sent_though_changed(*path, true, O_APPEND));
+		assert_false(is_sent_though_changed(*path, true, 0));
 	}
 }
 
@@ -315,8 +307,7 @@ AGAIN(with_snd_grows_a_file_may_grow_but_not_be_overwritten, setup_sinks);
 
 TEST(a_peer_that_is_gone_is_an_error)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	const char *const *path;
 	struct wire wr;
 	struct xfer xf;
@@ -327,7 +318,7 @@ TEST(a_peer_that_is_gone_is_an_error)
 			wire_wide(&wr);
 			close(wr.wr_peer);
 			wr.wr_peer = -1;
-			start_whole(&xf, *path, fx, &wr, file);
+			start_whole(&xf, *path, &wr, file);
 			xf.xf_send.snd_mem = "head";
 			xf.xf_send.snd_mem_len = mem;
 			assert_int_equal(
@@ -346,12 +337,12 @@ AGAIN(a_peer_that_is_gone_is_an_error, setup_sinks);
 
 /* A file that is not ours is fetched before it can be asked about. */
 static struct pw_file *
-file_to_fetch(struct fixture *fx)
+file_to_fetch(void)
 {
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_NOWAIT);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_NOWAIT);
+	file = new_file("f", (size_t)SIZE);
 	as_another_owner(file);
 	return file;
 }
@@ -359,8 +350,7 @@ file_to_fetch(struct fixture *fx)
 /* Without one of them it could end in no way at all. */
 TEST(what_lacks_path_loop_or_completion_is_refused)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	struct pw_send *s;
 	struct wire wr;
 	struct xfer xf;
@@ -368,7 +358,7 @@ TEST(what_lacks_path_loop_or_completion_is_refused)
 
 	wire_wide(&wr);
 	for (i = 0; i < 3; i++) {
-		xfer_init(&xf, "nodiskio", fx, &wr, file);
+		xfer_init(&xf, "nodiskio", &wr, file);
 		s = &xf.xf_send;
 		s->snd_len = SIZE;
 		if (i == 0)
@@ -393,14 +383,13 @@ AGAIN(what_lacks_path_loop_or_completion_is_refused, setup_sinks);
 
 TEST(completion_comes_from_drain_alone)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = file_to_fetch(fx);
+	struct pw_file *file = file_to_fetch();
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	struct wire wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
-	start_whole(&xf, "nodiskio", fx, &wr, file);
+	start_whole(&xf, "nodiskio", &wr, file);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
 	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
 	assert_int_equal(xf.xf_done, 0);
@@ -421,15 +410,14 @@ AGAIN(completion_comes_from_drain_alone, setup_sinks);
 
 TEST(after_cancel_completion_comes_exactly_once, setup_narrow)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = file_to_fetch(fx);
+	struct pw_file *file = file_to_fetch();
 	struct latch la;
 	struct wire wr;
 	struct xfer xf;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	wire_wide(&wr);
-	start_whole(&xf, "nodiskio", fx, &wr, file);
+	start_whole(&xf, "nodiskio", &wr, file);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
 	pw_send_cancel(&xf.xf_send);
 	assert_int_equal(xf.xf_done, 0);
@@ -452,15 +440,14 @@ TEST(after_cancel_completion_comes_exactly_once, setup_narrow)
 
 TEST(after_cancel_nothing_is_sent)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	const char *const *path;
 	struct wire wr;
 	struct xfer xf;
 
 	for (path = pw_send_path_names(); *path != NULL; path++) {
 		wire_wide(&wr);
-		start_whole(&xf, *path, fx, &wr, file);
+		start_whole(&xf, *path, &wr, file);
 		pw_send_cancel(&xf.xf_send);
 		assert_int_equal(xfer_step(&xf), PW_SEND_ERROR);
 		assert_int_equal(wire_read(&wr), 0);

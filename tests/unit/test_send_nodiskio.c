@@ -7,16 +7,15 @@
 
 TEST(nodiskio_waits_for_a_file_that_is_not_in_memory)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 
-	skip_unless(fx, NEED_EVICTION);
-	file = new_file(fx, "f", (size_t)WINDOW);
+	skip_unless(NEED_EVICTION);
+	file = new_file("f", (size_t)WINDOW);
 	assert_true(evict(file->fil_fd, (size_t)WINDOW));
 	wire_wide(&wr);
-	start_whole(&xf, "nodiskio", fx, &wr, file);
+	start_whole(&xf, "nodiskio", &wr, file);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
 	assert_int_equal(wire_read(&wr), 0);
 	settle(fx->fx_loop);
@@ -32,17 +31,16 @@ AGAIN(nodiskio_waits_for_a_file_that_is_not_in_memory, setup_sinks);
 
 TEST(nodiskio_does_not_wait_for_a_file_that_is_in_memory)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	void *held;
 
-	skip_unless(fx, NEED_EXACT | NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_EXACT | NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	wire_narrow(&wr);
-	start_whole(&xf, "nodiskio", fx, &wr, file);
+	start_whole(&xf, "nodiskio", &wr, file);
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	assert_int_equal(xf.xf_pending, 0);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
@@ -56,15 +54,15 @@ AGAIN(nodiskio_does_not_wait_for_a_file_that_is_in_memory, setup_sinks);
 
 /* The first of four windows. */
 static bool
-first_window_is_fetched(struct fixture *fx)
+first_window_is_fetched(void)
 {
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	struct wire wr;
 	struct xfer xf;
 	size_t first, rest;
 
 	wire_wide(&wr);
-	start_whole(&xf, "nodiskio", fx, &wr, file);
+	start_whole(&xf, "nodiskio", &wr, file);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
 	settle(fx->fx_loop);
@@ -79,8 +77,8 @@ first_window_is_fetched(struct fixture *fx)
 
 TEST(the_missing_window_is_fetched_and_no_more)
 {
-	skip_unless(*state, NEED_EVICTION);
-	assert_true(holds_in_one_of(5, first_window_is_fetched, *state));
+	skip_unless(NEED_EVICTION);
+	assert_true(holds_in_one_of(5, first_window_is_fetched));
 }
 
 AGAIN(the_missing_window_is_fetched_and_no_more, setup_sinks);
@@ -88,16 +86,15 @@ AGAIN(the_missing_window_is_fetched_and_no_more, setup_sinks);
 /* What was in memory when the socket became full may have gone since. */
 TEST(nodiskio_asks_again_after_the_socket_was_full)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	void *held;
 
-	skip_unless(fx, NEED_EVICTION | NEED_LOCK);
-	file = new_file(fx, "f", (size_t)WINDOW);
+	skip_unless(NEED_EVICTION | NEED_LOCK);
+	file = new_file("f", (size_t)WINDOW);
 	wire_narrow(&wr);
-	start_whole(&xf, "nodiskio", fx, &wr, file);
+	start_whole(&xf, "nodiskio", &wr, file);
 	held = hold(file->fil_fd, (size_t)WINDOW);
 	if (xfer_step(&xf) == PW_SEND_PENDING) {
 		settle(fx->fx_loop);
@@ -118,15 +115,14 @@ AGAIN(nodiskio_asks_again_after_the_socket_was_full, setup_sinks);
 
 TEST(a_file_that_cannot_be_asked_is_sent_by_the_pool)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	struct wire wr;
 	struct xfer xf;
 
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 
 	wire_wide(&wr);
-	start_whole(&xf, "nodiskio", fx, &wr, file);
+	start_whole(&xf, "nodiskio", &wr, file);
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	assert_int_equal(xf.xf_full, 0);
 	assert_int_equal(xf.xf_pending, 4);
@@ -158,8 +154,7 @@ note_sent(struct job *job)
 TEST(the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones,
     setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	struct noting_job *nj = calloc(1, sizeof(*nj));
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct latch la;
@@ -170,7 +165,7 @@ TEST(the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones,
 	assert_non_null(nj);
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	wire_wide(&wr);
-	start_whole(&xf, "nodiskio", fx, &wr, file);
+	start_whole(&xf, "nodiskio", &wr, file);
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	*nj = (struct noting_job){.nj_job.job_run = note_sent,
 	    .nj_job.job_kind = JOB_LONG,

@@ -13,13 +13,12 @@ static const char *const pooled[] = {"nodiskio", "splice", "mlock", "pool"};
 
 /* Starts one that is pending from its first step on. */
 static struct pw_file *
-start_pending(
-    struct xfer *xf, const char *path, struct fixture *fx, struct wire *wr)
+start_pending(struct xfer *xf, const char *path, struct wire *wr)
 {
-	struct pw_file *file = new_file(fx, path, (size_t)SIZE);
+	struct pw_file *file = new_file(path, (size_t)SIZE);
 
 	as_another_owner(file);
-	start_whole(xf, path, fx, wr, file);
+	start_whole(xf, path, wr, file);
 	assert_int_equal(xfer_step(xf), PW_SEND_PENDING);
 	return file;
 }
@@ -49,16 +48,15 @@ sends_nothing_but(const struct wire *wr, size_t most)
 
 TEST(every_path_completes_once_after_cancel)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
+	skip_unless(NEED_NOWAIT);
 	for (i = 0; i < COUNT(waiting); i++) {
 		wire_wide(&wr);
-		file = start_pending(&xf, waiting[i], fx, &wr);
+		file = start_pending(&xf, waiting[i], &wr);
 		pw_send_cancel(&xf.xf_send);
 		assert_true(xf.xf_send.snd_pending);
 		assert_int_equal(xf.xf_done, 0);
@@ -78,21 +76,20 @@ AGAIN(every_path_completes_once_after_cancel, setup_sinks);
 
 /* Pending, and queued: the only thread is held until the gate is opened. */
 static struct pw_file *
-start_behind(struct latch *la, struct xfer *xf, const char *path,
-    struct fixture *fx, struct wire *wr)
+start_behind(
+    struct latch *la, struct xfer *xf, const char *path, struct wire *wr)
 {
-	struct pw_file *other = new_file(fx, "other", 1);
+	struct pw_file *other = new_file("other", 1);
 
 	latch_shut(la, file_priv(other)->fp_device, fx->fx_loop);
 	pw_file_unref(&other);
 	wire_wide(wr);
-	return start_pending(xf, path, fx, wr);
+	return start_pending(xf, path, wr);
 }
 
 /* A descriptor that is closed too early is given to the next file. */
 TEST(a_cancelled_wait_keeps_its_descriptor, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
@@ -100,12 +97,12 @@ TEST(a_cancelled_wait_keeps_its_descriptor, setup_one_thread)
 	size_t i;
 	int fd;
 
-	skip_unless(fx, NEED_NOWAIT);
+	skip_unless(NEED_NOWAIT);
 	for (i = 0; i < COUNT(pooled); i++) {
-		file = start_behind(&la, &xf, pooled[i], fx, &wr);
+		file = start_behind(&la, &xf, pooled[i], &wr);
 		fd = file->fil_fd;
 		pw_send_cancel(&xf.xf_send);
-		assert_int_equal(unlink(path_in(fx, pooled[i])), 0);
+		assert_int_equal(unlink(path_in(pooled[i])), 0);
 		pw_file_unref(&file);
 		pw_loop_tick(fx->fx_loop, clock_now() + FOREVER);
 		assert_true(is_open(fd));
@@ -120,16 +117,15 @@ TEST(a_cancelled_wait_keeps_its_descriptor, setup_one_thread)
 /* The number of a descriptor that was closed is given to the next socket. */
 TEST(a_socket_that_no_thread_has_is_taken_back, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr, next;
 	struct xfer xf;
 	struct latch la;
 	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
+	skip_unless(NEED_NOWAIT);
 	for (i = 0; i < COUNT(pooled); i++) {
-		file = start_behind(&la, &xf, pooled[i], fx, &wr);
+		file = start_behind(&la, &xf, pooled[i], &wr);
 		assert_true(pw_send_take_back(&xf.xf_send));
 		pw_send_cancel(&xf.xf_send);
 		wire_close(&wr);
@@ -149,14 +145,13 @@ TEST(a_socket_that_no_thread_has_is_taken_back, setup_one_thread)
 
 TEST(a_socket_that_a_thread_has_is_not_taken_back)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	struct wire wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
-	start_whole(&xf, "pool", fx, &wr, file);
+	start_whole(&xf, "pool", &wr, file);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
 	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
 	assert_false(pw_send_take_back(&xf.xf_send));
@@ -171,17 +166,16 @@ TEST(a_socket_that_a_thread_has_is_not_taken_back)
 
 TEST(of_a_file_that_shrinks_meanwhile_nothing_is_padded)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
+	skip_unless(NEED_NOWAIT);
 	for (i = 0; i < COUNT(waiting); i++) {
 		wire_wide(&wr);
-		file = start_pending(&xf, waiting[i], fx, &wr);
-		assert_int_equal(truncate(path_in(fx, waiting[i]), 0), 0);
+		file = start_pending(&xf, waiting[i], &wr);
+		assert_int_equal(truncate(path_in(waiting[i]), 0), 0);
 		settle_once(&xf);
 		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_ERROR);
 		assert_int_equal(xf.xf_send.snd_error, -ESTALE);
@@ -197,19 +191,18 @@ AGAIN(of_a_file_that_shrinks_meanwhile_nothing_is_padded, setup_sinks);
 /* As a file that was queued for a disk that hung. */
 TEST(of_a_file_that_shrank_before_its_read_nothing_is_sent, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	struct latch la;
 	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
+	skip_unless(NEED_NOWAIT);
 	for (i = 0; i < COUNT(pooled); i++) {
-		file = start_behind(&la, &xf, pooled[i], fx, &wr);
+		file = start_behind(&la, &xf, pooled[i], &wr);
 		xf.xf_send.snd_mem = "head";
 		xf.xf_send.snd_mem_len = 4;
-		assert_int_equal(truncate(path_in(fx, pooled[i]), 0), 0);
+		assert_int_equal(truncate(path_in(pooled[i]), 0), 0);
 		latch_open(&la);
 		settle_once(&xf);
 		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_ERROR);
@@ -225,12 +218,12 @@ TEST(of_a_file_that_shrank_before_its_read_nothing_is_sent, setup_one_thread)
 enum change { GROWS, GOES, IS_REPLACED, CHANGES };
 
 static void
-change(struct fixture *fx, const char *name, enum change how)
+change(const char *name, enum change how)
 {
 	char path[sizeof(fx->fx_dir) + 300];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s", path_in(fx, name));
+	snprintf(path, sizeof(path), "%s", path_in(name));
 	if (how == GROWS) {
 		fd = open(path, O_WRONLY | O_APPEND);
 		assert_int_equal(write(fd, "more", 4), 4);
@@ -238,26 +231,25 @@ change(struct fixture *fx, const char *name, enum change how)
 	} else if (how == GOES) {
 		assert_int_equal(unlink(path), 0);
 	} else {
-		make_file(fx, "new", 5);
-		assert_int_equal(rename(path_in(fx, "new"), path), 0);
+		make_file("new", 5);
+		assert_int_equal(rename(path_in("new"), path), 0);
 	}
 }
 
 TEST(of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	size_t i;
 	int how;
 
-	skip_unless(fx, NEED_NOWAIT);
+	skip_unless(NEED_NOWAIT);
 	for (i = 0; i < COUNT(waiting); i++)
 		for (how = 0; how < CHANGES; how++) {
 			wire_narrow(&wr);
-			file = start_pending(&xf, waiting[i], fx, &wr);
-			change(fx, waiting[i], (enum change)how);
+			file = start_pending(&xf, waiting[i], &wr);
+			change(waiting[i], (enum change)how);
 			settle_once(&xf);
 			assert_int_equal(xfer_run(&xf, &wr, ALL),
 			    how == GROWS ? PW_SEND_ERROR : PW_SEND_DONE);
@@ -275,16 +267,15 @@ AGAIN(of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent, setup_sinks);
 
 TEST(a_peer_that_leaves_meanwhile_is_an_error)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
+	skip_unless(NEED_NOWAIT);
 	for (i = 0; i < COUNT(waiting); i++) {
 		wire_narrow(&wr);
-		file = start_pending(&xf, waiting[i], fx, &wr);
+		file = start_pending(&xf, waiting[i], &wr);
 		close(wr.wr_peer);
 		wr.wr_peer = -1;
 		settle_once(&xf);
@@ -301,16 +292,15 @@ AGAIN(a_peer_that_leaves_meanwhile_is_an_error, setup_sinks);
 
 TEST(a_peer_that_closed_its_half_gets_everything)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
+	skip_unless(NEED_NOWAIT);
 	for (i = 0; i < COUNT(waiting); i++) {
 		wire_narrow(&wr);
-		file = start_pending(&xf, waiting[i], fx, &wr);
+		file = start_pending(&xf, waiting[i], &wr);
 		assert_int_equal(shutdown(wr.wr_peer, SHUT_WR), 0);
 		settle_once(&xf);
 		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
@@ -326,7 +316,6 @@ AGAIN(a_peer_that_closed_its_half_gets_everything, setup_sinks);
 
 TEST(every_queue_that_is_full_refuses_new_and_admits_begun, setup_narrow)
 {
-	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct pw_file *file;
 	struct xfer fresh, begun;
@@ -334,8 +323,8 @@ TEST(every_queue_that_is_full_refuses_new_and_admits_begun, setup_narrow)
 	struct wire wr;
 	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_NOWAIT);
+	file = new_file("f", (size_t)SIZE);
 	as_another_owner(file);
 	for (i = 0; i < COUNT(pooled); i++) {
 		latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
@@ -343,12 +332,12 @@ TEST(every_queue_that_is_full_refuses_new_and_admits_begun, setup_narrow)
 		    pool_fetch(file, 3 * WINDOW, 1, FETCH_PAGES, ADMIT_NEW, &w),
 		    0);
 		wire_wide(&wr);
-		start_whole(&fresh, pooled[i], fx, &wr, file);
+		start_whole(&fresh, pooled[i], &wr, file);
 		assert_int_equal(xfer_step(&fresh), PW_SEND_ERROR);
 		assert_int_equal(fresh.xf_send.snd_error, -EAGAIN);
 		assert_int_equal(pw_pool_refused(fx->fx_pool), i + 1);
 		pw_send_finish(&fresh.xf_send);
-		start_whole(&begun, pooled[i], fx, &wr, file);
+		start_whole(&begun, pooled[i], &wr, file);
 		begun.xf_send.snd_begun = true;
 		assert_int_equal(xfer_step(&begun), PW_SEND_PENDING);
 		latch_open(&la);
@@ -373,8 +362,7 @@ TEST(every_queue_that_is_full_refuses_new_and_admits_begun, setup_narrow)
  */
 TEST(pool_does_not_wait_for_a_socket_that_is_writable_again)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	enum pw_send_status status;
 	unsigned full = 0;
@@ -382,7 +370,7 @@ TEST(pool_does_not_wait_for_a_socket_that_is_writable_again)
 	struct xfer xf;
 
 	wire_narrow(&wr);
-	start_whole(&xf, "pool", fx, &wr, file);
+	start_whole(&xf, "pool", &wr, file);
 	do {
 		status = xfer_step(&xf);
 		if (status != PW_SEND_PENDING)

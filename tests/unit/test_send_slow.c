@@ -38,14 +38,13 @@ struct slow {
 };
 
 static void
-begin(struct slow *sl, struct fixture *fx, const char *path,
-    struct pw_file *file, size_t shape)
+begin(struct slow *sl, const char *path, struct pw_file *file, size_t shape)
 {
 	size_t mem = shapes[shape].mem, len = (size_t)shapes[shape].len;
 	struct pw_send *s = &sl->sl_xfer.xf_send;
 
 	wire_slow(&sl->sl_wire);
-	xfer_init(&sl->sl_xfer, path, fx, &sl->sl_wire, len > 0 ? file : NULL);
+	xfer_init(&sl->sl_xfer, path, &sl->sl_wire, len > 0 ? file : NULL);
 	sl->sl_mem = mem;
 	sl->sl_len = mem + len;
 	sl->sl_off = shapes[shape].off;
@@ -75,8 +74,7 @@ end(struct slow *sl)
 
 TEST(all_reaches_a_slow_reader)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", sizeof(content));
+	struct pw_file *file = new_file("f", sizeof(content));
 	const char *const *path;
 	struct slow sl;
 	size_t i;
@@ -84,7 +82,7 @@ TEST(all_reaches_a_slow_reader)
 	for (path = pw_send_path_names(); *path != NULL; path++)
 		for (i = 0; i < COUNT(shapes); i++) {
 			print_message("%s, shape %zu\n", *path, i);
-			begin(&sl, fx, *path, file, i);
+			begin(&sl, *path, file, i);
 			assert_int_equal(
 			    xfer_run(&sl.sl_xfer, &sl.sl_wire, ALL),
 			    PW_SEND_DONE);
@@ -132,8 +130,7 @@ run_until_left(struct slow *sl, size_t most)
 TEST(a_peer_that_leaves_midway_is_an_error)
 {
 	static const size_t reads[] = {0, 1, 100000, MIB + 3};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", sizeof(content));
+	struct pw_file *file = new_file("f", sizeof(content));
 	const char *const *path;
 	const struct pw_send *s;
 	struct slow sl;
@@ -141,7 +138,7 @@ TEST(a_peer_that_leaves_midway_is_an_error)
 
 	for (path = pw_send_path_names(); *path != NULL; path++)
 		for (i = 0; i < COUNT(reads) * COUNT(shapes); i++) {
-			begin(&sl, fx, *path, file, i % COUNT(shapes));
+			begin(&sl, *path, file, i % COUNT(shapes));
 			s = &sl.sl_xfer.xf_send;
 			assert_int_equal(
 			    run_until_left(&sl, reads[i / COUNT(shapes)]),

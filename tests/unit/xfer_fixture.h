@@ -169,8 +169,8 @@ xfer_done(struct pw_send *s)
 
 /* Memory of mem_len bytes, then the range; set more in xf_send. */
 static inline void
-xfer_init(struct xfer *xf, const char *path, struct fixture *fx,
-    struct wire *wr, struct pw_file *file)
+xfer_init(
+    struct xfer *xf, const char *path, struct wire *wr, struct pw_file *file)
 {
 	*xf = (struct xfer){0};
 	xf->xf_send.snd_path = pw_send_path(path);
