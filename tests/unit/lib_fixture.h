@@ -59,6 +59,9 @@ struct fixture {
 
 static struct fixture *fx; /* of the test that runs */
 
+/* A file that is released where its scope ends. */
+#define SCOPED_FILE __attribute__((cleanup(pw_file_unref))) struct pw_file
+
 /* Of one loop, until nothing is pending. */
 static inline void
 settle(struct pw_loop *lp)

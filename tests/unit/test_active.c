@@ -48,7 +48,7 @@ pages_active(int fd, size_t size)
 static void
 send_all(struct pw_file *file, size_t size)
 {
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
@@ -58,14 +58,13 @@ send_all(struct pw_file *file, size_t size)
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 }
 
 /* All pages of a file, by two reads through a descriptor of its own. */
 static bool
 kernel_tells(void)
 {
-	struct pw_file *file = new_file("known", SMALL);
+	SCOPED_FILE *file = new_file("known", SMALL);
 	static char data[SMALL];
 	bool yes;
 	int i;
@@ -74,7 +73,6 @@ kernel_tells(void)
 	for (i = 0; i < 3; i++)
 		yes = pread(file->fil_fd, data, SMALL, 0) == (ssize_t)SMALL;
 	yes = yes && pages_active(file->fil_fd, SMALL) > 0;
-	pw_file_unref(&file);
 	return yes;
 }
 
@@ -82,7 +80,7 @@ kernel_tells(void)
 static void
 check_active(const char *name, size_t size)
 {
-	struct pw_file *file = new_file(name, size);
+	SCOPED_FILE *file = new_file(name, size);
 	size_t pages = pages_in(size);
 
 	assert_true(evict(file->fil_fd, size));
@@ -92,7 +90,6 @@ check_active(const char *name, size_t size)
 	send_all(file, size);
 	send_all(file, size);
 	assert_in_range(pages_active(file->fil_fd, size), pages * 3 / 4, pages);
-	pw_file_unref(&file);
 }
 
 TEST(only_pages_sent_twice_are_active)

@@ -81,7 +81,7 @@ device_of(void)
 static void
 assert_is_whole(struct pw_file *file)
 {
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
@@ -91,12 +91,11 @@ assert_is_whole(struct pw_file *file)
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	wire_has_file(&wr, 0, (off_t)SIZE);
 	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 }
 
 TEST(a_descriptor_becomes_a_file)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct stat st;
 	int fd;
 
@@ -116,7 +115,6 @@ TEST(a_descriptor_becomes_a_file)
 	assert_is_whole(file);
 	evict(file->fil_fd, SIZE);
 	assert_is_whole(file);
-	pw_file_unref(&file);
 }
 
 TEST(a_disk_thread_examines_the_first_file_of_a_device)
@@ -181,7 +179,7 @@ refuse_wrong_ones(void)
 TEST(what_cannot_be_a_file_is_refused)
 {
 	struct pw_open op = {0};
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	int fds;
 
 	make_file("f", SIZE);
@@ -193,7 +191,6 @@ TEST(what_cannot_be_a_file_is_refused)
 	refuse_wrong_ones();
 	assert_int_equal(
 	    pw_file_from_fd(fx->fx_loop, file->fil_fd, NULL, &op), -EINVAL);
-	pw_file_unref(&file);
 }
 
 TEST(a_cancelled_one_calls_nothing, setup_one_thread)
@@ -238,7 +235,7 @@ TEST(a_full_queue_refuses, setup_narrow)
 /* One fetch serves a file that was opened by path and one from a descriptor. */
 TEST(files_of_both_kinds_share_fetches, setup_one_thread)
 {
-	struct pw_file *by_path = new_file("f", SIZE), *by_fd;
+	SCOPED_FILE *by_path = new_file("f", SIZE), *by_fd;
 	struct pw_device *dv = device_of();
 	struct pw_waiter w[2] = {
 	    {.wt_done = nothing_done}, {.wt_done = nothing_done}};
@@ -257,14 +254,12 @@ TEST(files_of_both_kinds_share_fetches, setup_one_thread)
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(device_ended(dv) - ended, 2); /* with the latch */
-	pw_file_unref(&by_path);
-	pw_file_unref(&by_fd);
 }
 
 TEST(a_file_that_changes_is_not_sent_whole)
 {
-	struct pw_file *file;
-	struct wire wr;
+	SCOPED_FILE *file;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 	int fd;
 
@@ -281,9 +276,7 @@ TEST(a_file_that_changes_is_not_sent_whole)
 	assert_int_equal(xf.xf_send.snd_error, -ESTALE);
 	assert_true(xf.xf_send.snd_sent < SIZE);
 	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 	close(fd);
-	pw_file_unref(&file);
 }
 
 #ifdef __linux__
@@ -291,7 +284,7 @@ TEST(a_file_that_changes_is_not_sent_whole)
 /* A second description: it has no O_APPEND, which the caller's has. */
 TEST(the_callers_description_stays_its_own)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	int fd;
 
 	make_file("f", SIZE);
@@ -301,13 +294,12 @@ TEST(the_callers_description_stays_its_own)
 	assert_int_equal(fcntl(file->fil_fd, F_GETFL) & O_ACCMODE, O_RDONLY);
 	assert_is_whole(file);
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
-	pw_file_unref(&file);
 	close(fd);
 }
 
 TEST(direct_descriptors_are_opened_again_without_o_direct)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	int fd;
 
 	make_file("f", SIZE);
@@ -317,7 +309,6 @@ TEST(direct_descriptors_are_opened_again_without_o_direct)
 	assert_int_equal(adopt(fd, NULL, &file), 0);
 	assert_int_equal(fcntl(file->fil_fd, F_GETFL) & O_DIRECT, 0);
 	assert_is_whole(file);
-	pw_file_unref(&file);
 	close(fd);
 }
 

@@ -92,7 +92,7 @@ TEST(a_read_returns_the_available_bytes)
 	};
 	static char buf[SIZE], expected[SIZE];
 	skip_without_ring();
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct op op;
 	size_t i;
 
@@ -105,13 +105,12 @@ TEST(a_read_returns_the_available_bytes)
 		if (cases[i].got > 0)
 			assert_memory_equal(buf, expected, cases[i].got);
 	}
-	pw_file_unref(&file);
 }
 
 TEST(only_drain_delivers_completions)
 {
 	skip_without_ring();
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	char byte;
 	struct op op;
@@ -127,7 +126,6 @@ TEST(only_drain_delivers_completions)
 	pw_loop_drain(fx->fx_loop);
 	assert_int_equal(op.op_done, 1);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
-	pw_file_unref(&file);
 }
 
 TEST(more_operations_than_entries_each_end_once)
@@ -135,7 +133,7 @@ TEST(more_operations_than_entries_each_end_once)
 	static struct op ops[MORE];
 	static char bytes[MORE];
 	skip_without_ring();
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	size_t i;
 
 	for (i = 0; i < MORE; i++) {
@@ -153,7 +151,6 @@ TEST(more_operations_than_entries_each_end_once)
 		assert_int_equal(
 		    (unsigned char)bytes[i], byte_at((off_t)i * 100));
 	}
-	pw_file_unref(&file);
 }
 
 /* 64 entries each, and 64 completions: more than the kernel's queue holds. */
@@ -161,7 +158,7 @@ TEST(more_fetches_than_entries_each_end_once)
 {
 	static struct op ops[64];
 	skip_without_ring();
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	size_t i;
 
 	for (i = 0; i < COUNT(ops); i++) {
@@ -176,7 +173,6 @@ TEST(more_fetches_than_entries_each_end_once)
 		assert_int_equal(ops[i].op_done, 1);
 		assert_int_equal(ops[i].op_waiter.wt_error, 0);
 	}
-	pw_file_unref(&file);
 }
 
 static bool
@@ -205,22 +201,20 @@ TEST(a_fetch_reads_only_its_range)
 TEST(the_longest_fetch_succeeds)
 {
 	skip_without_ring();
-	struct pw_file *file = new_file("f", ASYNC_STEPS * STEP);
+	SCOPED_FILE *file = new_file("f", ASYNC_STEPS * STEP);
 
 	assert_int_equal(fetches(file->fil_fd, 0, ASYNC_STEPS * STEP), 0);
-	pw_file_unref(&file);
 }
 
 TEST(a_range_beyond_the_end_is_stale)
 {
 	skip_without_ring();
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 
 	assert_int_equal(fetches(file->fil_fd, SIZE - 10, 10), 0);
 	assert_int_equal(fetches(file->fil_fd, SIZE - 10, 11), -ESTALE);
 	assert_int_equal(fetches(file->fil_fd, 0, SIZE + 1), -ESTALE);
 	assert_int_equal(fetches(file->fil_fd, SIZE, 5 * STEP), -ESTALE);
-	pw_file_unref(&file);
 }
 
 /* Nothing is mapped at address 0: that is EIO. */
@@ -245,7 +239,7 @@ static void
 sends(const char *path, struct pw_file *file)
 {
 	static char expected[SIZE];
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	fill(expected, 0, SIZE);
@@ -261,19 +255,17 @@ sends(const char *path, struct pw_file *file)
 	assert_int_equal(wr.wr_len, SIZE);
 	assert_memory_equal(wr.wr_data, expected, SIZE);
 	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 }
 
 TEST(their_paths_send_the_whole_file)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_NOWAIT);
 	file = new_file("f", SIZE);
 	sends("uring", file);
 	sends("aio", file);
 	sends("ring", file);
-	pw_file_unref(&file);
 }
 
 TEST(a_file_that_shrank_is_stale_on_all)
@@ -318,8 +310,8 @@ TEST(a_send_follows_its_read)
 {
 	static char buf[SIZE], expected[SIZE];
 	skip_without_ring();
-	struct pw_file *file = new_file("f", SIZE);
-	struct wire wr;
+	SCOPED_FILE *file = new_file("f", SIZE);
+	SCOPED_WIRE wr;
 	struct op op;
 
 	wire_wide(&wr);
@@ -329,8 +321,6 @@ TEST(a_send_follows_its_read)
 	fill(expected, 100, STEP);
 	assert_int_equal(wr.wr_len, STEP);
 	assert_memory_equal(wr.wr_data, expected, STEP);
-	wire_close(&wr);
-	pw_file_unref(&file);
 }
 
 /* A short read, and a read that fails. */
@@ -338,8 +328,8 @@ TEST(without_all_bytes_nothing_is_sent)
 {
 	static char buf[SIZE];
 	skip_without_ring();
-	struct pw_file *file = new_file("f", SIZE);
-	struct wire wr;
+	SCOPED_FILE *file = new_file("f", SIZE);
+	SCOPED_WIRE wr;
 	struct op op;
 
 	wire_wide(&wr);
@@ -355,16 +345,14 @@ TEST(without_all_bytes_nothing_is_sent)
 	assert_int_equal(op.op_async.ao_sent, -ECANCELED);
 	wire_read(&wr);
 	assert_int_equal(wr.wr_len, 0);
-	wire_close(&wr);
-	pw_file_unref(&file);
 }
 
 TEST(a_full_socket_takes_what_fits)
 {
 	static char buf[SIZE];
 	skip_without_ring();
-	struct pw_file *file = new_file("f", SIZE);
-	struct wire wr;
+	SCOPED_FILE *file = new_file("f", SIZE);
+	SCOPED_WIRE wr;
 	struct op op;
 	size_t sent = 0;
 
@@ -384,8 +372,6 @@ TEST(a_full_socket_takes_what_fits)
 	assert_true(op.op_async.ao_sent > 0 || op.op_async.ao_sent == -EAGAIN);
 	wire_read(&wr);
 	assert_true(wr.wr_len <= sent);
-	wire_close(&wr);
-	pw_file_unref(&file);
 }
 
 /* For this thread and those that it starts. */
@@ -414,7 +400,7 @@ setup_without_rings(void **state)
 
 TEST(without_a_ring_the_cause_is_reported, setup_without_rings)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	const char *why = NULL;
 	struct op op;
 	char byte;
@@ -433,7 +419,6 @@ TEST(without_a_ring_the_cause_is_reported, setup_without_rings)
 	    -ENOSYS);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
 	assert_int_equal(op.op_done, 0);
-	pw_file_unref(&file);
 }
 
 AGAIN(their_paths_send_the_whole_file, setup_without_rings);

@@ -212,7 +212,7 @@ TEST(only_the_first_block_is_refused, setup_narrow)
 	struct autoindex_stream *st = stream_of(".", true);
 	struct autoindex_stream *late = stream_of(".", true);
 	struct pw_waiter w = {.wt_done = nothing_done};
-	struct pw_file *file = new_file("n9999", 10);
+	SCOPED_FILE *file = new_file("n9999", 10);
 	struct latch la;
 
 	assert_int_equal(unlink(path_in("n9999")), 0);
@@ -231,7 +231,6 @@ TEST(only_the_first_block_is_refused, setup_narrow)
 	assert_int_equal(came, 1);
 	autoindex_stream_close(&st);
 	autoindex_stream_close(&late);
-	pw_file_unref(&file);
 }
 
 /* One thread, which a gate holds: the block is queued behind it. */

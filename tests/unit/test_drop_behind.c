@@ -74,7 +74,7 @@ send_whole(struct pw_file *file, enum pw_cache cache)
 static bool
 fetched_goes_and_the_rest_stays(void)
 {
-	struct pw_file *file = prepare();
+	SCOPED_FILE *file = prepare();
 	off_t n;
 	bool stayed;
 
@@ -84,7 +84,6 @@ fetched_goes_and_the_rest_stays(void)
 		if (n != BEFORE)
 			assert_int_equal(in_window(file, n), 0);
 	stayed = in_window(file, BEFORE) == PAGES;
-	pw_file_unref(&file);
 	return stayed;
 }
 
@@ -100,7 +99,7 @@ AGAIN(only_fetched_pages_are_dropped, setup_sinks);
 static bool
 tail_stays_until_the_tick(void)
 {
-	struct pw_file *file = prepare();
+	SCOPED_FILE *file = prepare();
 	uint64_t before = clock_now();
 	bool stayed;
 
@@ -109,7 +108,6 @@ tail_stays_until_the_tick(void)
 	stayed = in_window(file, SIZE / WINDOW - 1) == PAGES;
 	tick(clock_now() + MINUTE);
 	assert_int_equal(in_window(file, SIZE / WINDOW - 1), 0);
-	pw_file_unref(&file);
 	return stayed;
 }
 
@@ -124,14 +122,13 @@ AGAIN(the_end_is_dropped_at_a_later_tick, setup_sinks);
 static bool
 tail_goes_soon(void)
 {
-	struct pw_file *file = prepare();
+	SCOPED_FILE *file = prepare();
 	size_t left;
 
 	send_whole(file, PW_CACHE_DROP);
 	tick(clock_now() + DROP_SOON);
 	left = in_window(file, SIZE / WINDOW - 1);
 	tick(clock_now() + MINUTE);
-	pw_file_unref(&file);
 	return left == 0;
 }
 
@@ -145,14 +142,13 @@ TEST(the_end_is_dropped_soon_for_a_near_client)
 static bool
 everything_stays(enum pw_cache cache)
 {
-	struct pw_file *file = prepare();
+	SCOPED_FILE *file = prepare();
 	bool stayed;
 
 	send_whole(file, cache);
 	tick(clock_now() + MINUTE);
 	stayed = pages_resident(file->fil_fd, 0, (size_t)SIZE) ==
 		 pages_in((size_t)SIZE);
-	pw_file_unref(&file);
 	return stayed;
 }
 
@@ -187,8 +183,8 @@ AGAIN(with_auto_a_small_file_stays, setup_sinks);
 /* Nothing is fetched, so nobody else's lock is taken. */
 TEST(with_auto_resident_files_need_no_decision)
 {
-	struct pw_file *file = new_file("hot", 5000);
-	struct wire wr;
+	SCOPED_FILE *file = new_file("hot", 5000);
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
@@ -205,8 +201,6 @@ TEST(with_auto_resident_files_need_no_decision)
 	tick(clock_now());
 	assert_false(file_priv(file)->fp_noted);
 	assert_int_equal(file_priv(file)->fp_sent, 0);
-	wire_close(&wr);
-	pw_file_unref(&file);
 }
 
 /* Twenty files, more than memory has room for, each asked for once. */
@@ -265,8 +259,8 @@ TEST(requests_for_a_closed_file_count)
 /* A client that leaves before the first byte, and one that leaves in the middle. */
 TEST(with_auto_bytes_that_were_sent_count)
 {
-	struct pw_file *file = new_file("hot", 5000);
-	struct wire wr;
+	SCOPED_FILE *file = new_file("hot", 5000);
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
@@ -286,15 +280,13 @@ TEST(with_auto_bytes_that_were_sent_count)
 	pw_send_finish(&xf.xf_send);
 	assert_true(file_priv(file)->fp_noted);
 	assert_int_equal(file_priv(file)->fp_sent, 1000);
-	wire_close(&wr);
-	pw_file_unref(&file);
 }
 
 /* They bring in what they do not know of: nothing would be given back. */
 TEST(with_auto_blocking_and_copy_count_no_request)
 {
 	static const char *const paths[] = {"blocking", "copy"};
-	struct pw_file *file = new_file("hot", 5000);
+	SCOPED_FILE *file = new_file("hot", 5000);
 	struct wire wr;
 	struct xfer xf;
 	size_t i;
@@ -310,13 +302,12 @@ TEST(with_auto_blocking_and_copy_count_no_request)
 		wire_close(&wr);
 		assert_false(file_priv(file)->fp_noted);
 	}
-	pw_file_unref(&file);
 }
 
 /* Others have been asked for more often, and memory is too small for all. */
 TEST(with_auto_an_unpopular_file_is_dropped)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	int i;
 
 	skip_unless(NEED_EVICTION | NEED_EXACT);
@@ -327,7 +318,6 @@ TEST(with_auto_an_unpopular_file_is_dropped)
 	tick(clock_now() + MINUTE);
 	assert_int_equal(in_window(file, 0), 0);
 	assert_int_equal(in_window(file, SIZE / WINDOW - 1), 0);
-	pw_file_unref(&file);
 }
 
 AGAIN(with_auto_an_unpopular_file_is_dropped, setup_sinks);
@@ -335,8 +325,8 @@ AGAIN(with_auto_an_unpopular_file_is_dropped, setup_sinks);
 /* What a cancelled transmission brought in goes as well. */
 TEST(a_cancelled_transmission_drops_what_it_fetched)
 {
-	struct pw_file *file;
-	struct wire wr;
+	SCOPED_FILE *file;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	skip_unless(NEED_EVICTION | NEED_EXACT);
@@ -353,15 +343,13 @@ TEST(a_cancelled_transmission_drops_what_it_fetched)
 	pw_send_finish(&xf.xf_send);
 	tick(clock_now() + MINUTE);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)WINDOW), 0);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
 AGAIN(a_cancelled_transmission_drops_what_it_fetched, setup_sinks);
 
 TEST(without_a_delay_a_range_is_dropped_at_once)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_EVICTION | NEED_EXACT);
 	file = prepare();
@@ -371,12 +359,11 @@ TEST(without_a_delay_a_range_is_dropped_at_once)
 	settle(fx->fx_loop);
 	assert_int_equal(in_window(file, BEFORE), 0);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&file);
 }
 
 TEST(a_short_delay_does_not_wait_for_a_long_one)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_EVICTION | NEED_EXACT);
 	file = prepare();
@@ -385,12 +372,11 @@ TEST(a_short_delay_does_not_wait_for_a_long_one)
 	tick(clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
 	assert_int_equal(file_priv(file)->fp_refs, 3);
-	pw_file_unref(&file);
 }
 
 TEST(the_end_of_the_loop_cancels_delayed_drops)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 
 	drop_behind_add(file, 0, WINDOW, clock_now() + MINUTE);
 	drop_behind_add(file, WINDOW, WINDOW, clock_now() + 2 * MINUTE);
@@ -400,13 +386,12 @@ TEST(the_end_of_the_loop_cancels_delayed_drops)
 	drop_behind_destroy(&fx->fx_loop->lp_drops);
 	assert_null(fx->fx_loop->lp_drops);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&file);
 }
 
 /* It is a hint: with a full queue the pages stay, and nothing leaks. */
 TEST(a_full_queue_skips_the_drop, setup_narrow)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct latch la;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
@@ -417,7 +402,6 @@ TEST(a_full_queue_skips_the_drop, setup_narrow)
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&file);
 }
 
 /* ------------------------------------------------------------- drops and sends */
@@ -425,7 +409,7 @@ TEST(a_full_queue_skips_the_drop, setup_narrow)
 static bool
 drop_is_put_off(void)
 {
-	struct pw_file *file = prepare();
+	SCOPED_FILE *file = prepare();
 	bool stayed;
 
 	assert_true(drop_lock_enter_send(file_priv(file)->fp_drop_lock));
@@ -441,7 +425,6 @@ drop_is_put_off(void)
 	/* From now on residency checks are remembered again. */
 	assert_int_equal(file_priv(file)->fp_drops, 0);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&file);
 	return stayed;
 }
 
@@ -455,7 +438,7 @@ TEST(a_file_in_transmission_is_dropped_later)
 static bool
 what_was_dropped_is_fetched(void)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	size_t left = 0;
 	off_t n;
 
@@ -467,7 +450,6 @@ what_was_dropped_is_fetched(void)
 	tick(clock_now() + MINUTE);
 	for (n = 0; n < SIZE / WINDOW; n++)
 		left += in_window(file, n);
-	pw_file_unref(&file);
 	return left == 0;
 }
 
@@ -479,19 +461,18 @@ TEST(what_another_loop_dropped_is_known_to_be_fetched)
 
 TEST(numbers_of_drops_do_not_wrap)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct drop_lock *dl = file_priv(file)->fp_drop_lock;
 
 	atomic_store(&dl->dl_drops, UINT32_MAX);
 	drop_lock_announce(dl);
 	assert_true(residency_may_drop(file));
-	pw_file_unref(&file);
 }
 
 static bool
 first_drop_is_put_off(void)
 {
-	struct pw_file *file = prepare();
+	SCOPED_FILE *file = prepare();
 	struct drop_lock *dl = file_priv(file)->fp_drop_lock;
 	bool stayed;
 
@@ -503,7 +484,6 @@ first_drop_is_put_off(void)
 	atomic_store(&dl->dl_since, 1);
 	tick(clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
-	pw_file_unref(&file);
 	return stayed;
 }
 
@@ -516,7 +496,7 @@ TEST(a_file_is_not_dropped_within_the_grace_of_the_first_drop)
 
 TEST(a_file_in_permanent_transmission_stays)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	int i;
 
 	assert_true(drop_lock_enter_send(file_priv(file)->fp_drop_lock));
@@ -528,14 +508,13 @@ TEST(a_file_in_permanent_transmission_stays)
 	}
 	assert_int_equal(file_priv(file)->fp_refs, 2);
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
-	pw_file_unref(&file);
 }
 
 /* All of it is in memory, and yet the first step is not to send it. */
 static void
 not_sent_while_given_back(const char *path, struct pw_file *file)
 {
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
@@ -553,13 +532,12 @@ not_sent_while_given_back(const char *path, struct pw_file *file)
 	assert_true(drop_lock_enter_drop(file_priv(file)->fp_drop_lock));
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
 	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 }
 
 TEST(the_loop_does_not_send_pages_that_are_being_dropped)
 {
 	static const char *const paths[] = {"nodiskio", "splice", "uring"};
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	const char *why;
 	void *held;
 	size_t i;
@@ -572,7 +550,6 @@ TEST(the_loop_does_not_send_pages_that_are_being_dropped)
 		if (pw_send_probe(pw_send_path(paths[i]), &why) == 0)
 			not_sent_while_given_back(paths[i], file);
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 AGAIN(the_loop_does_not_send_pages_that_are_being_dropped, setup_sinks);

@@ -268,7 +268,7 @@ destroy(void)
 static void
 make_files(void)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	make_file("hot", SIZE);
 	make_file("cold", SIZE);
@@ -276,7 +276,6 @@ make_files(void)
 	make_empty("d/inside");
 	file = open_file("cold");
 	evict(file->fil_fd, SIZE);
-	pw_file_unref(&file);
 }
 
 TEST(one_connection_sends_a_hundred_responses)

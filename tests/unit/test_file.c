@@ -18,22 +18,20 @@
 static const struct pw_file *
 peek(const char *path, uint64_t now_us)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	const struct pw_file *was;
 
 	assert_int_equal(open_at(path, now_us, &file), 0);
 	was = file;
-	pw_file_unref(&file);
 	return was;
 }
 
 static int
 open_error(const char *path, uint64_t now_us)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	int error = open_at(path, now_us, &file);
 
-	pw_file_unref(&file);
 	return error;
 }
 
@@ -135,7 +133,7 @@ TEST(a_file_has_the_time_of_its_last_lookup)
 
 TEST(each_difference_of_stat_is_a_change)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct stat st, t[7];
 	size_t i;
 
@@ -156,7 +154,6 @@ TEST(each_difference_of_stat_is_a_change)
 	st.st_atim.tv_sec++;
 	st.st_nlink++;
 	assert_true(file_unchanged(file, &st));
-	pw_file_unref(&file);
 }
 
 static void
@@ -207,7 +204,7 @@ static void
 check_noticed(void (*change)(const struct stat *))
 {
 	uint64_t now = clock_now();
-	struct pw_file *old, *file;
+	SCOPED_FILE *old, *file;
 	struct stat st;
 
 	make_file("f", SIZE);
@@ -223,8 +220,6 @@ check_noticed(void (*change)(const struct stat *))
 	/* Whoever had the old one still has it. */
 	assert_int_equal(file_priv(old)->fp_refs, 1);
 	assert_true(is_open(old->fil_fd));
-	pw_file_unref(&old);
-	pw_file_unref(&file);
 }
 
 TEST(a_changed_size_is_noticed_after_a_second)
@@ -313,11 +308,10 @@ assert_never_opened(int watch)
 static void
 check_type(const char *path, enum pw_file_type type)
 {
-	struct pw_file *file = open_file(path);
+	SCOPED_FILE *file = open_file(path);
 
 	assert_int_equal(file->fil_type, type);
 	assert_int_equal(file->fil_fd, -1);
-	pw_file_unref(&file);
 }
 
 TEST(a_fifo_is_never_opened)
@@ -426,14 +420,13 @@ TEST(a_magic_link_is_refused)
 
 TEST(a_link_inside_the_root_works)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	make_file("f", SIZE);
 	assert_int_equal(mkdir(path_in("sub"), 0700), 0);
 	assert_int_equal(symlink("../f", path_in("sub/link")), 0);
 	file = open_file("sub/link");
 	assert_int_equal(file->fil_size, SIZE);
-	pw_file_unref(&file);
 }
 
 TEST(a_root_is_a_directory)

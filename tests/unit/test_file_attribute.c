@@ -106,7 +106,7 @@ TEST(an_adopted_descriptor_has_the_attribute, setup_one_thread)
 {
 	struct asked as = {.as_open.op_waiter.wt_done = asked_done,
 	    .as_open.op_attribute = true};
-	struct pw_file *known;
+	SCOPED_FILE *known;
 	int fd;
 
 	make_file("f", SIZE);
@@ -120,7 +120,6 @@ TEST(an_adopted_descriptor_has_the_attribute, setup_one_thread)
 	settle(fx->fx_loop);
 	assert_int_equal(as.as_times, 1);
 	assert_has(&as, "one");
-	pw_file_unref(&known);
 }
 
 TEST(an_open_without_the_attribute_does_not_wait, setup_one_thread)

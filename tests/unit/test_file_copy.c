@@ -33,7 +33,7 @@ copy_error(struct pw_file *file, off_t off, size_t len)
 
 TEST(what_is_in_memory_is_copied)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	void *held;
 
 	skip_unless(NEED_NOWAIT | NEED_LOCK);
@@ -52,13 +52,12 @@ TEST(what_is_in_memory_is_copied)
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_true(is_copied(file, 0, (size_t)SIZE));
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 /* What it says is in memory may be gone when it is read, and that would wait. */
 TEST(what_mincore_sees_is_not_copied)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	void *held;
 
 	skip_unless(NEED_LOCK);
@@ -68,7 +67,6 @@ TEST(what_mincore_sees_is_not_copied)
 	assert_true(residency_ask(file, 0, SIZE));
 	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -EAGAIN);
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 /* The read of the rest starts with the question: it may be over before the second. */
@@ -120,7 +118,7 @@ overwrite(const struct pw_file *file)
 
 TEST(of_a_file_that_was_written_to_no_copy_is_good)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	void *held;
 
 	skip_unless(NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
@@ -133,13 +131,12 @@ TEST(of_a_file_that_was_written_to_no_copy_is_good)
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_int_equal(copy_error(file, 0, 1), -ESTALE);
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 /* Nor is it brought in. */
 TEST(what_is_not_in_memory_is_not_copied)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	int i;
 
 	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
@@ -154,12 +151,11 @@ TEST(what_is_not_in_memory_is_not_copied)
 	}
 	usleep(20000);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
-	pw_file_unref(&file);
 }
 
 TEST(a_range_with_a_hole_is_not_copied)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_EVICTION | NEED_EXACT);
 	file = cold_file();
@@ -167,22 +163,20 @@ TEST(a_range_with_a_hole_is_not_copied)
 	read_in(file->fil_fd, 6 * 4096, (size_t)PIECE);
 	assert_int_equal(copy_error(file, 0, (size_t)PIECE), -EAGAIN);
 	assert_int_equal(copy_error(file, 4 * 4096 + 4095, 2), -EAGAIN);
-	pw_file_unref(&file);
 }
 
 TEST(what_cannot_be_asked_is_not_copied)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 
 	fetch(file, 0, SIZE);
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_int_equal(copy_error(file, 0, 1), -EAGAIN);
-	pw_file_unref(&file);
 }
 
 TEST(a_copy_beyond_the_end_says_that_the_file_is_shorter)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_NOWAIT);
 	file = new_file("f", (size_t)SIZE);
@@ -194,7 +188,6 @@ TEST(a_copy_beyond_the_end_says_that_the_file_is_shorter)
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_int_equal(copy_error(file, PIECE, 2), -ESTALE);
 	assert_int_equal(copy_error(file, 0, (size_t)PIECE + 1), -ESTALE);
-	pw_file_unref(&file);
 }
 
 TEST(pages_that_are_being_dropped_are_not_copied)

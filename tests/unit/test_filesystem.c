@@ -38,7 +38,7 @@ static const struct {
 static void
 check_kind(bool local)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	make_file("f", 10);
 	file = open_file("f");
@@ -46,7 +46,6 @@ check_kind(bool local)
 	assert_true(file_is_fresh(file));
 	make_file("f", 11);
 	assert_int_equal(file_is_fresh(file), !local);
-	pw_file_unref(&file);
 }
 
 TEST(open_file_is_compared_on_local_file_systems, NULL)

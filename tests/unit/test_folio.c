@@ -67,7 +67,7 @@ cold_file(void)
 
 TEST(a_whole_folio_is_fetched_and_no_more)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	int fd = file->fil_fd;
 
 	assert_true(
@@ -76,24 +76,22 @@ TEST(a_whole_folio_is_fetched_and_no_more)
 	assert_int_equal(
 	    pages_resident(fd, (off_t)OS_FOLIO, OS_FOLIO), pages_in(OS_FOLIO));
 	assert_int_equal(pages_resident(fd, THIRD, REST), 0);
-	pw_file_unref(&file);
 }
 
 TEST(the_last_part_of_a_file_counts_as_a_folio)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	int fd = file->fil_fd;
 
 	assert_true(os_fetch_folio(fd, THIRD, REST, READAHEAD, -1, NULL));
 	assert_int_equal(pages_resident(fd, THIRD, REST), pages_in(REST));
 	assert_int_equal(pages_resident(fd, 0, (size_t)THIRD), 0);
-	pw_file_unref(&file);
 }
 
 /* More would be read than was asked for. */
 TEST(a_part_of_a_folio_is_left_alone)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	int fd = file->fil_fd;
 
 	assert_false(
@@ -106,13 +104,12 @@ TEST(a_part_of_a_folio_is_left_alone)
 	assert_false(
 	    os_fetch_folio(fd, THIRD + 4096, REST - 4096, READAHEAD, -1, NULL));
 	assert_int_equal(pages_resident(fd, 0, SIZE), 0);
-	pw_file_unref(&file);
 }
 
 /* What follows its first page may be missing: the caller reads it. */
 TEST(a_read_in_flight_is_not_taken_for_complete)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	char byte;
 
 	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
@@ -120,29 +117,26 @@ TEST(a_read_in_flight_is_not_taken_for_complete)
 	assert_false(
 	    os_fetch_folio(file->fil_fd, 0, OS_FOLIO, READAHEAD, -1, NULL));
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 1);
-	pw_file_unref(&file);
 }
 
 TEST(a_file_that_has_shrunk_is_no_fault)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 
 	assert_int_equal(truncate(path_in("f"), 4096), 0);
 	assert_false(os_fetch_folio(
 	    file->fil_fd, (off_t)OS_FOLIO, OS_FOLIO, READAHEAD, -1, NULL));
 	assert_false(
 	    os_fetch_folio(file->fil_fd, THIRD, REST, READAHEAD, -1, NULL));
-	pw_file_unref(&file);
 }
 
 /* The mark of such a folio could not be removed later. */
 TEST(folio_with_a_long_readahead_is_read_only_if_it_is_locked)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 
 	assert_false(os_fetch_folio(file->fil_fd, 0, OS_FOLIO, LONG, -1, NULL));
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 0);
-	pw_file_unref(&file);
 }
 
 /* Locks a folio of a file on a device with a long read-ahead. */
@@ -159,7 +153,7 @@ lock_folio(struct pw_file *file, off_t off, size_t len)
 
 TEST(mark_is_removed_only_if_that_reads_nothing)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	struct os_folio first = lock_folio(file, 0, OS_FOLIO), second, third;
 	int fd = file->fil_fd;
 	char byte;
@@ -180,13 +174,12 @@ TEST(mark_is_removed_only_if_that_reads_nothing)
 	os_folio_release(&first);
 	os_folio_release(&second);
 	os_folio_release(&third);
-	pw_file_unref(&file);
 }
 
 /* Reads the second folio where mlock2(2) is refused; the kernel keeps it until the pipe is closed. */
 TEST(folio_that_cannot_be_locked_is_held_by_a_pipe)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	int pagemap = os_pagemap_open(), before = count_fds();
 	struct os_folio fo;
 	void *map;
@@ -210,13 +203,12 @@ TEST(folio_that_cannot_be_locked_is_held_by_a_pipe)
 	assert_true(evict(file->fil_fd, SIZE));
 	mlock_refused = false;
 	close(pagemap);
-	pw_file_unref(&file);
 }
 
 /* Its end belongs to several folios. */
 TEST(rest_of_a_file_is_not_held)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	int pagemap = os_pagemap_open();
 	struct os_folio fo;
 
@@ -227,7 +219,6 @@ TEST(rest_of_a_file_is_not_held)
 	mlock_refused = false;
 	if (pagemap >= 0)
 		close(pagemap);
-	pw_file_unref(&file);
 }
 
 TEST(an_unknown_device_has_none)

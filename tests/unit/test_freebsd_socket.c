@@ -24,7 +24,7 @@ fill_up(int sock)
 
 TEST(bytes_count_until_the_peer_has_acknowledged_them, NULL)
 {
-	struct wire wr;
+	SCOPED_WIRE wr;
 	size_t sent;
 	int ms;
 
@@ -36,12 +36,11 @@ TEST(bytes_count_until_the_peer_has_acknowledged_them, NULL)
 	for (ms = 0; os_unacked(wr.wr_sock) > 0 && ms < PATIENCE; ms++)
 		usleep(1000);
 	assert_int_equal(os_unacked(wr.wr_sock), 0);
-	wire_close(&wr);
 }
 
 TEST(memory_waits_for_no_disk, NULL)
 {
-	struct wire wr;
+	SCOPED_WIRE wr;
 
 	wire_narrow(&wr);
 	assert_false(os_awaits_disk(wr.wr_sock));
@@ -49,7 +48,6 @@ TEST(memory_waits_for_no_disk, NULL)
 	fill_up(wr.wr_sock);
 	assert_false(os_awaits_disk(wr.wr_sock));
 	assert_int_equal(os_unready(wr.wr_sock), 0);
-	wire_close(&wr);
 }
 
 TEST(a_peer_has_a_number_until_it_is_gone, NULL)

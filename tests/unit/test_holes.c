@@ -237,7 +237,7 @@ static void
 changed_hole_is_not_sent_whole(
     const char *name, void (*change)(const char *path))
 {
-	struct pw_file *file = open_file(name);
+	SCOPED_FILE *file = open_file(name);
 	struct wire wr;
 	struct xfer xf;
 
@@ -253,7 +253,6 @@ changed_hole_is_not_sent_whole(
 		assert_int_equal(wr.wr_data[6 * MIB], '!');
 	}
 	end(&xf, &wr);
-	pw_file_unref(&file);
 }
 
 static const struct change {
@@ -281,7 +280,7 @@ unsettled_hole_is_read(void)
 {
 	const struct timespec ahead[2] = {
 	    {.tv_nsec = UTIME_OMIT}, {.tv_sec = time(NULL) + 3600}};
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct wire wr;
 	struct xfer xf;
 
@@ -294,7 +293,6 @@ unsettled_hole_is_read(void)
 	wire_is_right(&wr, 2 * MIB, 7 * MIB);
 	assert_true(pages_resident(file->fil_fd, 2 * MIB, (size_t)7 * MIB) > 0);
 	end(&xf, &wr);
-	pw_file_unref(&file);
 }
 
 /* A look takes no longer if the hole is larger. */
@@ -302,7 +300,7 @@ static void
 hole_of_a_tebibyte(const char *path)
 {
 	static const off_t from[] = {0, HUGE / 2 + 1, HUGE - 5 * MIB};
-	struct pw_file *file = open_file("huge");
+	SCOPED_FILE *file = open_file("huge");
 	uint64_t bytes = disk().ds_bytes;
 	struct wire wr;
 	struct xfer xf;
@@ -322,14 +320,13 @@ hole_of_a_tebibyte(const char *path)
 		    0);
 		end(&xf, &wr);
 	}
-	pw_file_unref(&file);
 }
 
 /* Then no look is needed. */
 static void
 file_without_holes_is_fetched_at_once(void)
 {
-	struct pw_file *file = open_file("dense");
+	SCOPED_FILE *file = open_file("dense");
 	uint64_t jobs;
 	struct wire wr;
 	struct xfer xf;
@@ -341,7 +338,6 @@ file_without_holes_is_fetched_at_once(void)
 	assert_int_equal(disk().ds_jobs, jobs + 1);
 	wire_has_file(&wr, 0, MIB);
 	end(&xf, &wr);
-	pw_file_unref(&file);
 }
 
 static void

@@ -60,7 +60,7 @@ marked_file(void)
 static void
 send_cold(struct pw_file *file)
 {
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	pins_reap(fx->fx_pool->pl_pins, file->fil_dev);
@@ -73,12 +73,11 @@ send_cold(struct pw_file *file)
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	wire_has_file(&wr, 0, (off_t)SIZE);
 	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 }
 
 TEST(each_mark_is_removed_once_without_a_residency_check)
 {
-	struct pw_file *file = marked_file();
+	SCOPED_FILE *file = marked_file();
 	size_t i;
 
 	send_cold(file);
@@ -91,5 +90,4 @@ TEST(each_mark_is_removed_once_without_a_residency_check)
 	for (i = 1; i < FOLIOS; i++)
 		assert_int_equal(unmarked[i], 1);
 	assert_int_equal(asked, 0);
-	pw_file_unref(&file);
 }

@@ -6,7 +6,7 @@
 
 TEST(memory_is_lent_by_windows)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct fetch a, b;
 
 	assert_int_equal(fetch(&a, file, 100, SIZE - 100, PW_FETCH_MEMORY), 0);
@@ -23,12 +23,11 @@ TEST(memory_is_lent_by_windows)
 	pw_unpin(&a.fe_fetch);
 	assert_int_equal(budget_taken(), 0);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&file);
 }
 
 TEST(all_that_need_a_window_share_one_copy, setup_one_thread)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct pw_device *dv = file_priv(file)->fp_device;
 	struct fetch fe[4];
 	struct latch la;
@@ -53,13 +52,12 @@ TEST(all_that_need_a_window_share_one_copy, setup_one_thread)
 	for (i = 0; i < 4; i++)
 		pw_unpin(&fe[i].fe_fetch);
 	assert_int_equal(budget_taken(), 0);
-	pw_file_unref(&file);
 }
 
 /* A mapping of the same bytes is no copy, and must not keep one from being made. */
 TEST(a_copy_is_made_beside_a_mapping)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct pins *ps = pool_pins(fx->fx_pool);
 	struct pins_key key = pins_key(file);
 	struct pin *pn;
@@ -82,13 +80,12 @@ TEST(a_copy_is_made_beside_a_mapping)
 	assert_int_equal(fe.fe_times, 0);
 	pw_unpin(&fe.fe_fetch);
 	pins_release(ps, &pn);
-	pw_file_unref(&file);
 }
 
 /* A direct fetch of a file that was just written falls back to the page cache. */
 TEST(a_fetch_that_makes_no_copy_is_repeated, setup_one_thread)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct fetch fe;
 	struct latch la;
@@ -106,7 +103,6 @@ TEST(a_fetch_that_makes_no_copy_is_repeated, setup_one_thread)
 	assert_int_equal(fe.fe_fetch.ft_waiter.wt_error, 0);
 	assert_lends(&fe, (size_t)WINDOW);
 	pw_unpin(&fe.fe_fetch);
-	pw_file_unref(&file);
 }
 
 TEST(a_copy_never_changes_and_is_of_one_version, setup_one_thread)
@@ -138,7 +134,7 @@ TEST(a_copy_never_changes_and_is_of_one_version, setup_one_thread)
 
 TEST(a_transmission_uses_the_copy)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	struct fetch fe;
 	struct wire wr;
 	struct xfer xf;
@@ -156,12 +152,11 @@ TEST(a_transmission_uses_the_copy)
 	pw_send_finish(&xf.xf_send);
 	wire_close(&wr);
 	pw_unpin(&fe.fe_fetch);
-	pw_file_unref(&file);
 }
 
 TEST(a_fetch_waits_for_the_budget)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct pw_device *dv = file_priv(file)->fp_device;
 	size_t all = budget_max(pool_room(fx->fx_pool));
 	struct fetch fe;
@@ -178,12 +173,11 @@ TEST(a_fetch_waits_for_the_budget)
 	assert_lends(&fe, REST);
 	pw_unpin(&fe.fe_fetch);
 	assert_int_equal(budget_taken(), 0);
-	pw_file_unref(&file);
 }
 
 TEST(a_full_queue_refuses_what_has_not_begun, setup_narrow)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct fetch first, second, begun = {0};
 	struct latch la;
 
@@ -202,12 +196,11 @@ TEST(a_full_queue_refuses_what_has_not_begun, setup_narrow)
 	pw_unpin(&first.fe_fetch);
 	pw_unpin(&begun.fe_fetch);
 	assert_int_equal(budget_taken(), 0);
-	pw_file_unref(&file);
 }
 
 TEST(a_fetch_that_cannot_be_is_refused)
 {
-	struct pw_file *file = new_file("f", SIZE), *dir = open_file(".");
+	SCOPED_FILE *file = new_file("f", SIZE), *dir = open_file(".");
 	struct pw_fetch no_done = {.ft_file = file, .ft_len = 1};
 	struct fetch fe;
 
@@ -225,14 +218,12 @@ TEST(a_fetch_that_cannot_be_is_refused)
 	assert_lends(&fe, 1);
 	pw_unpin(&fe.fe_fetch);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&dir);
-	pw_file_unref(&file);
 }
 
 /* The residency of a file of a network file system is unknown; a copy can be had. */
 TEST(a_file_that_cannot_be_checked_is_copied)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct fetch fe;
 
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
@@ -244,5 +235,4 @@ TEST(a_file_that_cannot_be_checked_is_copied)
 	overwrite();
 	assert_int_equal(
 	    fetch(&fe, file, WINDOW, 10, PW_FETCH_MEMORY), -ESTALE);
-	pw_file_unref(&file);
 }

@@ -6,7 +6,7 @@
 
 TEST(pages_are_resident_afterwards)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	struct fetch fe;
 
 	assert_int_equal(pw_resident(file, 5, SIZE - 5), 0);
@@ -25,7 +25,6 @@ TEST(pages_are_resident_afterwards)
 	assert_int_equal(start(&fe, file, 5, 100, PW_FETCH_PAGES), 0);
 	assert_int_equal(budget_taken(), 0);
 	pw_unpin(&fe.fe_fetch);
-	pw_file_unref(&file);
 }
 
 static bool small_readahead; /* true if the device's read-ahead is 128 KiB */
@@ -76,7 +75,7 @@ TEST(whole_windows_are_locked)
 /* A pin of a part of the range is of no use, and is released. */
 TEST(a_pin_that_ends_too_early_is_not_lent)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct fetch a, b;
 
 	assert_int_equal(fetch(&a, file, 0, 100, PW_FETCH_MEMORY), 0);
@@ -92,13 +91,12 @@ TEST(a_pin_that_ends_too_early_is_not_lent)
 	for (int ms = 0; pw_pool_pinned(fx->fx_pool) > 0 && ms < PATIENCE; ms++)
 		usleep(1000);
 	assert_int_equal(pw_pool_pinned(fx->fx_pool), 0);
-	pw_file_unref(&file);
 }
 
 /* So its blocks are known to be in memory, as to a file of another owner they must be. */
 TEST(a_mapping_that_ends_too_early_is_not_lent)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct pins *ps = pool_pins(fx->fx_pool);
 	struct pins_key key = pins_key(file);
 	struct fetch fe;
@@ -118,24 +116,22 @@ TEST(a_mapping_that_ends_too_early_is_not_lent)
 	assert_int_equal(fetch(&fe, file, 100, 3997, PW_FETCH_PAGES), 0);
 	assert_null(fe.fe_fetch.ft_mem);
 	pw_unpin(&fe.fe_fetch);
-	pw_file_unref(&file);
 }
 
 TEST(fetched_pages_of_another_owner_are_found_resident)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	struct fetch fe;
 
 	as_another_owner(file);
 	assert_int_equal(fetch(&fe, file, 5, 256 * KIB, PW_FETCH_PAGES), 0);
 	assert_int_equal(pw_resident(file, 5, 256 * KIB), 1);
 	pw_unpin(&fe.fe_fetch);
-	pw_file_unref(&file);
 }
 
 TEST(without_pins_pages_are_lent_unlocked_and_no_memory)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	struct fetch fe;
 
 	leave_no_room_for_pins();
@@ -146,13 +142,12 @@ TEST(without_pins_pages_are_lent_unlocked_and_no_memory)
 	assert_null(fe.fe_fetch.ft_mem);
 	assert_int_equal(pw_resident(file, 0, (size_t)WINDOW), 1);
 	pw_unpin(&fe.fe_fetch);
-	pw_file_unref(&file);
 }
 
 /* With one thread the two drops cannot get in each other's way. */
 TEST(pages_that_were_fetched_are_dropped, setup_one_thread)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	struct fetch fe = {.fe_fetch = {.ft_waiter.wt_done = fetch_done,
 			       .ft_file = file,
 			       .ft_len = 256 * KIB,
@@ -178,12 +173,11 @@ TEST(pages_that_were_fetched_are_dropped, setup_one_thread)
 	pw_loop_tick(fx->fx_loop, clock_now() + 2 * DROP_LATER);
 	settle(fx->fx_loop);
 	assert_int_equal(pages_resident(file->fil_fd, 0, 256 * KIB), 64);
-	pw_file_unref(&file);
 }
 
 TEST(residency_is_asked_without_a_read)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 
 	assert_int_equal(pw_resident(file, 0, SIZE), 0);
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 0);
@@ -201,5 +195,4 @@ TEST(residency_is_asked_without_a_read)
 	assert_true(drop_lock_enter_drop(file_priv(file)->fp_drop_lock));
 	assert_int_equal(pw_resident(file, 0, 128 * KIB), 0);
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
-	pw_file_unref(&file);
 }

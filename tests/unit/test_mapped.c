@@ -84,7 +84,7 @@ send_from(struct pw_file *file, off_t from)
 {
 	size_t len = SIZE - (size_t)from;
 	char *expected = malloc(len);
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	assert_non_null(expected);
@@ -98,7 +98,6 @@ send_from(struct pw_file *file, off_t from)
 	assert_int_equal(wr.wr_len, len);
 	assert_memory_equal(wr.wr_data, expected, len);
 	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 	free(expected);
 }
 
@@ -110,57 +109,52 @@ send_all(struct pw_file *file)
 
 TEST(pins_are_sent_by_vmsplice)
 {
-	struct pw_file *file = pinned_file(false);
+	SCOPED_FILE *file = pinned_file(false);
 
 	send_all(file);
 	assert_true(vmsplices > 1);
-	pw_file_unref(&file);
 }
 
 TEST(pins_are_sent_although_vmsplice_is_refused)
 {
-	struct pw_file *file = pinned_file(false);
+	SCOPED_FILE *file = pinned_file(false);
 
 	vmsplice_error = -EPERM;
 	send_all(file);
 	assert_int_equal(vmsplices, 1);
-	pw_file_unref(&file);
 }
 
 TEST(marked_pins_are_sent_although_vmsplice_is_refused)
 {
-	struct pw_file *file = pinned_file(true);
+	SCOPED_FILE *file = pinned_file(true);
 
 	vmsplice_error = -ENOSYS;
 	send_all(file);
 	assert_int_equal(vmsplices, 1);
-	pw_file_unref(&file);
 }
 
 TEST(pins_are_sent_although_splice_is_refused)
 {
-	struct pw_file *file = pinned_file(false);
+	SCOPED_FILE *file = pinned_file(false);
 	int before = count_fds();
 
 	splice_error = -EINVAL;
 	send_all(file);
 	assert_int_equal(vmsplices, 1);
 	assert_int_equal(count_fds(), before);
-	pw_file_unref(&file);
 }
 
 /* Sends a file whose end is overwritten as soon as its last check was made. */
 static void
 send_while_end_is_written(bool marked)
 {
-	struct pw_file *file = pinned_file(marked);
+	SCOPED_FILE *file = pinned_file(marked);
 
 	writes_fd = open(path_in("f"), O_WRONLY);
 	assert_true(writes_fd >= 0);
 	send_from(file, (off_t)(SIZE - 4 * KIB));
 	close(writes_fd);
 	writes_fd = -1;
-	pw_file_unref(&file);
 }
 
 TEST(end_is_read_before_the_file_is_checked)

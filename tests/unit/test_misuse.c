@@ -58,9 +58,7 @@ static void
 unref_once_too_often(void)
 {
 	struct file_private fp = {.fp_loop = fx->fx_loop};
-	struct pw_file *file = &fp.fp_file;
-
-	pw_file_unref(&file);
+	SCOPED_FILE *file = &fp.fp_file;
 }
 
 static void
@@ -204,7 +202,7 @@ TEST(an_invalid_transmission_is_refused)
 	struct pw_sink sink = {&nothing};
 	struct pw_file *file = new_file("f", SIZE), *dir;
 	struct pw_loop *other;
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 	struct pw_send good, s;
 
@@ -228,14 +226,13 @@ TEST(an_invalid_transmission_is_refused)
 	assert_int_equal(pw_loop_destroy(&other), 0);
 	assert_int_equal(wire_read(&wr), 0);
 	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
 TEST(a_step_or_start_while_pending_is_refused_and_the_completion_comes)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct latch la;
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
@@ -258,6 +255,4 @@ TEST(a_step_or_start_while_pending_is_refused_and_the_completion_comes)
 	assert_int_equal(xf.xf_send.snd_error, -EINVAL);
 	assert_false(pw_send_stuck(&xf.xf_send));
 	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }

@@ -55,7 +55,7 @@ static const struct row rows[] = {
 
 TEST(each_result_has_its_consequence)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	const struct row *rw;
 	struct shot sh;
 
@@ -72,7 +72,6 @@ TEST(each_result_has_its_consequence)
 		assert_int_equal(sh.sh_xfer.xf_pending, rw->rw_pending);
 		end(&sh);
 	}
-	pw_file_unref(&file);
 }
 
 /* ------------------------------------------------------------------- random */
@@ -110,7 +109,7 @@ random_script(size_t len)
 
 TEST(each_byte_is_sent_once_and_in_order)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	unsigned i, done = 0, failed = 0, waited = 0;
 	enum pw_send_status status;
 	struct shot sh;
@@ -141,7 +140,6 @@ TEST(each_byte_is_sent_once_and_in_order)
 	print_message("%u scripts: %u sent, %u failed, %u waits\n", SCRIPTS,
 	    done, failed, waited);
 	assert_true(done > SCRIPTS / 2 && failed > 0 && waited > 0);
-	pw_file_unref(&file);
 }
 
 /* -------------------------------------------------------------------- hints */
@@ -160,7 +158,7 @@ TEST(hints_of_the_location_are_flags_of_the_call)
 	    {1 << 30, PW_CACHE_KEEP, 1 << 30,
 		0}, /* more than there is room for */
 	};
-	struct pw_file *file = new_file("f", (size_t)4 << 20);
+	SCOPED_FILE *file = new_file("f", (size_t)4 << 20);
 	int page = (int)sysconf(_SC_PAGESIZE), pages;
 	struct shot sh;
 	size_t i;
@@ -185,13 +183,12 @@ TEST(hints_of_the_location_are_flags_of_the_call)
 		assert_int_equal((unsigned)fake.fk_flags >> 16, 0);
 		end(&sh);
 	}
-	pw_file_unref(&file);
 }
 
 /* Others have their turn after each share. */
 TEST(a_call_is_for_a_share)
 {
-	struct pw_file *file = new_file("f", (size_t)4 << 20);
+	SCOPED_FILE *file = new_file("f", (size_t)4 << 20);
 	struct shot sh;
 
 	begin(&sh, file, 10, 0, (off_t)4 << 20);
@@ -202,7 +199,6 @@ TEST(a_call_is_for_a_share)
 	/* The end of the file goes by a call of its own, in the last step. */
 	assert_int_equal(sh.sh_xfer.xf_again + 2, fake.fk_calls);
 	end(&sh);
-	pw_file_unref(&file);
 }
 
 TEST(peers_differ, NULL)
@@ -222,7 +218,7 @@ TEST(peers_differ, NULL)
 /* Of a file system whose pages the kernel waits for: the pool sends it. */
 TEST(other_files_are_sent_by_the_pool)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 
 	begin(&sh, file, 10, 0, SIZE);
@@ -237,7 +233,6 @@ TEST(other_files_are_sent_by_the_pool)
 	wire_close(&sh.sh_wire);
 	free(sh.sh_expected);
 	free(fake.fk_taken);
-	pw_file_unref(&file);
 }
 
 TEST(a_kernel_before_11_does_not_have_it, NULL)

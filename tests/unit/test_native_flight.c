@@ -35,7 +35,7 @@ TEST(the_limit_is_half_of_the_buffers)
 
 TEST(a_call_is_counted_until_its_socket_waits_for_no_disk)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	unsigned long before = device_ended(file_priv(file)->fp_device);
 	struct shot sh;
 
@@ -49,7 +49,6 @@ TEST(a_call_is_counted_until_its_socket_waits_for_no_disk)
 	/* No disk thread was needed for that. */
 	assert_int_equal(device_ended(file_priv(file)->fp_device), before);
 	end(&sh);
-	pw_file_unref(&file);
 }
 
 /* At the latest after two seconds.  No test waits for them. */
@@ -59,7 +58,7 @@ TEST(a_call_is_checked_when_its_age_has_doubled)
 		uint64_t ms;
 		unsigned looks; /* at each of the two calls */
 	} ticks[] = {{1000, 1}, {1900, 0}, {2900, 1}, {4800, 0}, {4950, 1}};
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	uint64_t begun;
 	struct shot sh;
 	size_t i;
@@ -73,7 +72,6 @@ TEST(a_call_is_checked_when_its_age_has_doubled)
 	}
 	assert_int_equal(counted(), 2);
 	end(&sh);
-	pw_file_unref(&file);
 }
 
 /* Without indirect blocks, which files of FreeBSD's UFS have from 384 KiB on. */
@@ -90,7 +88,7 @@ direct_file(size_t size)
 /* Nine calls, each of which passes more bytes than wait: a socket sends its queue in order. */
 TEST(calls_end_when_only_bytes_of_later_calls_wait)
 {
-	struct pw_file *file = direct_file((size_t)4 << 20);
+	SCOPED_FILE *file = direct_file((size_t)4 << 20);
 	struct shot sh;
 	int all;
 
@@ -108,7 +106,6 @@ TEST(calls_end_when_only_bytes_of_later_calls_wait)
 		pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
 		settle(fx->fx_loop);
 	}
-	pw_file_unref(&file);
 }
 
 /* The kernel goes on reading for it, and a read of the same page waits for that. */
@@ -136,7 +133,7 @@ TEST(nothing_is_counted_if_nothing_is_sent)
 {
 	static const struct result results[] = {
 	    {EAGAIN, 0}, {EAGAIN, 10}, {EBUSY, 0}, {ENOBUFS, 0}, {EIO, 0}};
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 	size_t i;
 
@@ -149,13 +146,12 @@ TEST(nothing_is_counted_if_nothing_is_sent)
 		settle(fx->fx_loop);
 		end(&sh);
 	}
-	pw_file_unref(&file);
 }
 
 /* A popular file: the second call knows from the first that its pages are there. */
 TEST(what_was_sent_a_moment_ago_is_not_counted)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 
 	fake.fk_unready = 0;
@@ -171,13 +167,12 @@ TEST(what_was_sent_a_moment_ago_is_not_counted)
 	assert_int_equal(sh.sh_xfer.xf_pending, 0);
 	assert_int_equal(fake.fk_looks, 2);
 	end(&sh);
-	pw_file_unref(&file);
 }
 
 /* The kernel frees the pages that are dropped. */
 TEST(what_was_dropped_is_counted_again)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 	int i;
 
@@ -194,7 +189,6 @@ TEST(what_was_dropped_is_counted_again)
 		end(&sh);
 	}
 	assert_int_equal(fake.fk_looks, 4);
-	pw_file_unref(&file);
 }
 
 static atomic_size_t released; /* bytes passed to os_unbuffer */
@@ -222,7 +216,7 @@ __wrap_os_drop(int fd, off_t off, size_t len)
 /* SF_NOCACHE frees no page whose object another processor has locked. */
 TEST(what_was_sent_is_dropped_after_the_transmission)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 	int drops;
 
@@ -242,13 +236,12 @@ TEST(what_was_sent_is_dropped_after_the_transmission)
 		settle(fx->fx_loop);
 		assert_int_equal(dropped, drops ? SIZE : 0);
 	}
-	pw_file_unref(&file);
 }
 
 /* Otherwise the kernel's buffers would keep the pages. */
 TEST(what_a_disk_thread_read_is_released_if_it_is_dropped)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 	int drops;
 
@@ -269,13 +262,12 @@ TEST(what_a_disk_thread_read_is_released_if_it_is_dropped)
 		assert_int_equal(released, drops ? SIZE : 0);
 		end(&sh);
 	}
-	pw_file_unref(&file);
 }
 
 /* All calls of the process count, and so none of a slow disk hold up the loop. */
 TEST(at_the_limit_a_disk_thread_reads_first, setup_one_thread)
 {
-	struct pw_file *file = direct_file((size_t)4 << 20);
+	SCOPED_FILE *file = direct_file((size_t)4 << 20);
 	struct cold *co = pool_cold(fx->fx_pool);
 	struct shot sh;
 	struct latch la;
@@ -304,14 +296,12 @@ TEST(at_the_limit_a_disk_thread_reads_first, setup_one_thread)
 	assert_int_equal(counted(), 2);
 	co->co_calls = 0;
 	end(&sh);
-	pw_file_unref(&file);
 }
 
 /* Without waiting for a tick. */
 TEST(at_the_limit_calls_that_have_ended_are_found)
 {
-	struct pw_file *file = new_file("f", SIZE),
-		       *other = new_file("g", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE), *other = new_file("g", SIZE);
 	struct shot sh, next;
 
 	pool_cold(fx->fx_pool)->co_most = 2;
@@ -327,15 +317,12 @@ TEST(at_the_limit_calls_that_have_ended_are_found)
 	pw_send_finish(&sh.sh_xfer.xf_send);
 	wire_close(&sh.sh_wire);
 	free(sh.sh_expected);
-	pw_file_unref(&file);
-	pw_file_unref(&other);
 }
 
 /* However many transmissions wait for the limit. */
 TEST(at_the_limit_no_call_is_checked_again_at_once)
 {
-	struct pw_file *file = new_file("f", SIZE),
-		       *other = new_file("g", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE), *other = new_file("g", SIZE);
 	struct shot sh, next;
 
 	pool_cold(fx->fx_pool)->co_most = 2;
@@ -352,15 +339,12 @@ TEST(at_the_limit_no_call_is_checked_again_at_once)
 	pw_send_finish(&sh.sh_xfer.xf_send);
 	wire_close(&sh.sh_wire);
 	free(sh.sh_expected);
-	pw_file_unref(&file);
-	pw_file_unref(&other);
 }
 
 /* One that is found by a tick to be resident is remembered for longer than a second. */
 TEST(above_the_limit_bytes_once_resident_are_sent)
 {
-	struct pw_file *file = new_file("f", SIZE),
-		       *other = new_file("g", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE), *other = new_file("g", SIZE);
 	struct verified *vf = fx->fx_loop->lp_verified;
 	struct cold *co = pool_cold(fx->fx_pool);
 	uint32_t number = file_priv(file)->fp_number;
@@ -398,8 +382,6 @@ TEST(above_the_limit_bytes_once_resident_are_sent)
 	assert_true(sh.sh_xfer.xf_pending > 0);
 	end(&sh);
 	co->co_calls = 0;
-	pw_file_unref(&file);
-	pw_file_unref(&other);
 }
 
 /* A loop that ends gives its calls back, and the files with them. */
@@ -417,7 +399,7 @@ TEST(a_loop_forgets_its_calls)
 /* Byte by byte as without a limit: each chunk is read, and then sent. */
 TEST(without_any_buffer_everything_is_read_first)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	unsigned i;
 	struct shot sh;
 	size_t mem;
@@ -439,13 +421,12 @@ TEST(without_any_buffer_everything_is_read_first)
 		end(&sh);
 	}
 	assert_int_equal(counted(), 0);
-	pw_file_unref(&file);
 }
 
 /* The number of its descriptor stands for another connection, which waits for no disk. */
 TEST(a_call_does_not_end_with_another_connection, setup_one_thread)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 	struct latch la;
 
@@ -459,13 +440,12 @@ TEST(a_call_does_not_end_with_another_connection, setup_one_thread)
 	settle(fx->fx_loop);
 	assert_int_equal(counted(), 0);
 	end(&sh);
-	pw_file_unref(&file);
 }
 
 /* Its bytes are in the queue of the peer, and so none of its own is unready. */
 TEST(a_call_on_a_unix_socket_ends_with_a_read)
 {
-	struct pw_file *file = new_file("f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 	int i;
 
@@ -488,5 +468,4 @@ TEST(a_call_on_a_unix_socket_ends_with_a_read)
 	}
 	assert_int_equal(fake.fk_looks, 0);
 	connection = 80;
-	pw_file_unref(&file);
 }

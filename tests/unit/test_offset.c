@@ -80,7 +80,7 @@ static void
 send_end(const char *path, struct pw_file *file, off_t off, uint64_t readahead)
 {
 	enum pw_send_status status = PW_SEND_AGAIN;
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 	int steps = 0;
 
@@ -105,7 +105,6 @@ send_end(const char *path, struct pw_file *file, off_t off, uint64_t readahead)
 	assert_int_equal(wr.wr_len, xf.xf_send.snd_sent);
 	pw_send_finish(&xf.xf_send);
 	settle(fx->fx_loop);
-	wire_close(&wr);
 }
 
 TEST(every_path_sends_the_end_of_the_largest_files, setup_memory)
@@ -137,8 +136,8 @@ TEST(every_path_sends_the_end_of_the_largest_files, setup_memory)
 
 TEST(a_range_behind_the_last_offset_is_refused)
 {
-	struct pw_file *file = new_file("f", 5);
-	struct wire wr;
+	SCOPED_FILE *file = new_file("f", 5);
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
@@ -147,6 +146,4 @@ TEST(a_range_behind_the_last_offset_is_refused)
 	xf.xf_send.snd_len = 5;
 	assert_int_equal(pw_send_start(&xf.xf_send), -EINVAL);
 	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }

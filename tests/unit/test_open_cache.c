@@ -23,12 +23,11 @@ setup_small_cache(void **state)
 static const struct pw_file *
 peek(const char *path, uint64_t now_us)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	const struct pw_file *was;
 
 	assert_int_equal(open_at(path, now_us, &file), 0);
 	was = file;
-	pw_file_unref(&file);
 	return was;
 }
 

@@ -71,7 +71,7 @@ TEST(a_cancelled_open_gets_no_callback_and_the_others_do, setup_one_thread)
 TEST(memory_of_a_cancelled_open_may_be_freed, setup_one_thread)
 {
 	struct asker *as = calloc(1, sizeof(*as));
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct latch la;
 
 	assert_non_null(as);
@@ -84,7 +84,6 @@ TEST(memory_of_a_cancelled_open_may_be_freed, setup_one_thread)
 	settle(fx->fx_loop);
 	file = open_file("f"); /* what was found is in the cache */
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&file);
 }
 
 /* Opens a path twice, the second time after the first open was cancelled, and after its job ended if `late`. */

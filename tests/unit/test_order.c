@@ -342,7 +342,7 @@ kind_of_window(struct pw_device *dv, off_t page)
 TEST(a_window_that_another_client_requests_leaves_the_crowd, setup_empty,
     teardown_clock)
 {
-	struct pw_file *file = new_file("f", (size_t)MOST * 4096);
+	SCOPED_FILE *file = new_file("f", (size_t)MOST * 4096);
 	struct pw_device *dv = file_priv(file)->fp_device;
 	struct pw_waiter waiters[MOST + 4] = {{0}};
 	struct latch la;
@@ -359,13 +359,12 @@ TEST(a_window_that_another_client_requests_leaves_the_crowd, setup_empty,
 	assert_int_equal(kind_of_window(dv, page), JOB_NEW);
 	latch_open(&la);
 	settle(fx->fx_loop);
-	pw_file_unref(&file);
 }
 
 TEST(a_window_that_all_left_is_fetched_for_the_next_request, setup_empty,
     teardown_clock)
 {
-	struct pw_file *file = new_file("f", 2 * 4096);
+	SCOPED_FILE *file = new_file("f", 2 * 4096);
 	struct pw_device *dv = file_priv(file)->fp_device;
 	struct pw_waiter waiters[3] = {{0}};
 	struct latch la;
@@ -385,7 +384,6 @@ TEST(a_window_that_all_left_is_fetched_for_the_next_request, setup_empty,
 	fetch_page(file, 1, 0, &waiters[2]);
 	settle(fx->fx_loop);
 	assert_int_equal(waiters[2].wt_error, 0);
-	pw_file_unref(&file);
 }
 
 /* Two threads: a gate that is a download of half the limit holds one. */

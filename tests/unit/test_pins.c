@@ -499,7 +499,7 @@ is_locked(void *map)
 
 TEST(window_is_resident_and_locked)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	struct os_folio fo;
 
 	assert_true(os_fetch_folio(
@@ -513,5 +513,4 @@ TEST(window_is_resident_and_locked)
 	assert_false(
 	    os_fetch_folio(file->fil_fd, PAGE, OS_FOLIO, READAHEAD, -1, &fo));
 	assert_null(fo.fo_map);
-	pw_file_unref(&file);
 }

@@ -109,7 +109,7 @@ sends(struct pw_file *file)
 {
 	size_t size = (size_t)file->fil_size;
 	char *expected = malloc(size);
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	assert_non_null(expected);
@@ -122,16 +122,15 @@ sends(struct pw_file *file)
 	assert_int_equal(wr.wr_len, size);
 	assert_memory_equal(wr.wr_data, expected, size);
 	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 	free(expected);
 }
 
 TEST(without_descriptors_the_file_is_sent)
 {
-	struct pw_file *file = new_file("f", 700001);
+	SCOPED_FILE *file = new_file("f", 700001);
 	struct rlimit rl, none;
 	struct pipe *pp;
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 	char *expected = malloc(700001);
 	int fd;
@@ -156,8 +155,6 @@ TEST(without_descriptors_the_file_is_sent)
 	assert_int_equal(wr.wr_len, 700001);
 	assert_memory_equal(wr.wr_data, expected, 700001);
 	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 	free(expected);
 }
 
@@ -202,7 +199,7 @@ TEST(a_user_with_too_many_pipes_gets_no_small_ones, NULL)
 
 TEST(pipes_go_back_to_the_store)
 {
-	struct pw_file *file = new_file("f", 700001);
+	SCOPED_FILE *file = new_file("f", 700001);
 	int before;
 
 	sends(file);
@@ -210,5 +207,4 @@ TEST(pipes_go_back_to_the_store)
 	sends(file);
 	sends(file);
 	assert_int_equal(count_fds(), before);
-	pw_file_unref(&file);
 }

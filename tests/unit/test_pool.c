@@ -207,7 +207,7 @@ TEST(misses_of_one_window_share_a_fetch, setup_narrow)
 		size_t len;
 	} covered[] = {{WINDOW, WINDOW}, {WINDOW, 1}, {WINDOW + 4096, 4096},
 	    {2 * WINDOW - 1, 1}, {WINDOW, WINDOW}};
-	struct pw_file *file = new_file("f", 4 * WINDOW);
+	SCOPED_FILE *file = new_file("f", 4 * WINDOW);
 	struct noting nt[COUNT(covered)];
 	struct latch la;
 	size_t i, n = COUNT(covered);
@@ -228,7 +228,6 @@ TEST(misses_of_one_window_share_a_fetch, setup_narrow)
 		assert_int_equal(nt[i].nt_times, 1);
 		assert_int_equal(nt[i].nt_waiter.wt_error, 0);
 	}
-	pw_file_unref(&file);
 }
 
 TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow)
@@ -238,7 +237,7 @@ TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow)
 		size_t len;
 	} others[] = {{0, WINDOW}, {0, 4 * WINDOW}, {WINDOW - 1, 2},
 	    {WINDOW, WINDOW + 1}, {2 * WINDOW - 1, 2}, {2 * WINDOW, WINDOW}};
-	struct pw_file *file = new_file("f", 4 * WINDOW);
+	SCOPED_FILE *file = new_file("f", 4 * WINDOW);
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct latch la;
@@ -256,13 +255,12 @@ TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow)
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(nt.nt_times, 1);
-	pw_file_unref(&file);
 }
 
 /* So many that some share whatever the flights are found by. */
 TEST(another_file_is_another_flight, setup_narrow)
 {
-	struct pw_file *file = new_file("f", WINDOW);
+	SCOPED_FILE *file = new_file("f", WINDOW);
 	struct file_private other;
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_waiter w = {.wt_done = nothing_done};
@@ -288,14 +286,13 @@ TEST(another_file_is_another_flight, setup_narrow)
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(nt.nt_times, 1);
-	pw_file_unref(&file);
 }
 
 /* Once landed, a flight is over: what was evicted since is fetched anew. */
 static bool
 a_second_fetch_brings_in(void)
 {
-	struct pw_file *file = new_file("f", WINDOW);
+	SCOPED_FILE *file = new_file("f", WINDOW);
 	struct noting nt = {.nt_waiter.wt_done = note};
 	unsigned i;
 	bool in;
@@ -310,7 +307,6 @@ a_second_fetch_brings_in(void)
 		in =
 		    pages_resident(file->fil_fd, 0, WINDOW) == pages_in(WINDOW);
 	}
-	pw_file_unref(&file);
 	return in;
 }
 
@@ -322,7 +318,7 @@ TEST(a_window_is_fetched_again_after_it_has_landed, setup_narrow)
 
 TEST(a_window_past_the_end_is_stale_for_all, setup_narrow)
 {
-	struct pw_file *file = new_file("f", WINDOW);
+	SCOPED_FILE *file = new_file("f", WINDOW);
 	struct noting nt[3];
 	struct latch la;
 	size_t i;
@@ -338,7 +334,6 @@ TEST(a_window_past_the_end_is_stale_for_all, setup_narrow)
 	settle(fx->fx_loop);
 	for (i = 0; i < COUNT(nt); i++)
 		assert_int_equal(nt[i].nt_waiter.wt_error, -ESTALE);
-	pw_file_unref(&file);
 }
 
 struct worker;

@@ -90,7 +90,7 @@ TEST(not_quiet_after_the_counters_changed)
 TEST(a_fetch_reads_the_counters)
 {
 	struct pw_waiter w = {.wt_done = nothing_done};
-	struct pw_file *file = new_file("f", (size_t)64 * KIB);
+	SCOPED_FILE *file = new_file("f", (size_t)64 * KIB);
 	unsigned before = looks;
 
 	assert_int_equal(
@@ -98,14 +98,13 @@ TEST(a_fetch_reads_the_counters)
 	    0);
 	settle(fx->fx_loop);
 	assert_true(looks > before);
-	pw_file_unref(&file);
 }
 
 /* The counters tell what it made the kernel take back only afterwards. */
 TEST(a_fetch_ends_the_quiet)
 {
 	struct pw_waiter w = {.wt_done = nothing_done};
-	struct pw_file *file = new_file("f", (size_t)64 * KIB);
+	SCOPED_FILE *file = new_file("f", (size_t)64 * KIB);
 
 	taken = 5;
 	assert_true(quiet_after_a_look());
@@ -114,7 +113,6 @@ TEST(a_fetch_ends_the_quiet)
 	    0);
 	settle(fx->fx_loop);
 	assert_false(quiet());
-	pw_file_unref(&file);
 }
 
 static void

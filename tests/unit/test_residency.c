@@ -10,7 +10,7 @@
 
 TEST(a_cold_file_of_ours_is_not_resident)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	off_t off;
 
 	skip_unless(NEED_EVICTION);
@@ -22,19 +22,17 @@ TEST(a_cold_file_of_ours_is_not_resident)
 	if (file_priv(file)->fp_cachestat)
 		assert_int_equal(
 		    pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
-	pw_file_unref(&file);
 }
 
 static bool
 fetched_is_resident(void)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	bool yes;
 
 	fetch(file, 0, SIZE);
 	yes = residency_ask(file, 0, SIZE) && residency_ask(file, 1, 1) &&
 	      residency_ask(file, SIZE - 1, 1);
-	pw_file_unref(&file);
 	return yes;
 }
 
@@ -47,7 +45,7 @@ TEST(a_fetched_file_of_ours_is_resident)
 /* One page out of each piece is not enough, and neither is all but one. */
 TEST(a_range_with_a_hole_is_not_resident)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	void *held;
 
 	skip_unless(NEED_EVICTION | NEED_EXACT | NEED_LOCK);
@@ -60,13 +58,12 @@ TEST(a_range_with_a_hole_is_not_resident)
 	held = hold(file->fil_fd, (size_t)SIZE);
 	assert_true(residency_ask(file, 0, PIECE));
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 static bool
 what_is_around_a_hole_is_resident(void)
 {
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	bool yes;
 
 	file_priv(file)->fp_cachestat = false;
@@ -80,7 +77,6 @@ what_is_around_a_hole_is_resident(void)
 	assert_false(residency_ask(file, 2 * PIECE - 1, 2));
 	assert_false(residency_ask(file, 0, SIZE));
 	assert_false(residency_ask(file, SIZE - 1, 1));
-	pw_file_unref(&file);
 	return yes;
 }
 
@@ -93,7 +89,7 @@ TEST(mincore_is_exact)
 
 TEST(a_file_that_cannot_be_asked_is_never_resident)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	void *held;
 
 	skip_unless(NEED_LOCK);
@@ -107,13 +103,12 @@ TEST(a_file_that_cannot_be_asked_is_never_resident)
 	assert_false(residency_ask(file, 0, SIZE));
 	assert_false(residency_ask(file, 0, 1));
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 /* A file that is not ours: RWF_NOWAIT starts a read of what is not there. */
 TEST(what_was_never_fetched_is_not_touched)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_EVICTION | NEED_NOWAIT);
 	file = cold_file();
@@ -123,12 +118,11 @@ TEST(what_was_never_fetched_is_not_touched)
 	/* A read that had been started would be over by then, mostly. */
 	usleep(20000);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
-	pw_file_unref(&file);
 }
 
 TEST(what_was_never_fetched_is_not_resident_whatever_is_in_memory)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	void *held;
 
 	skip_unless(NEED_NOWAIT | NEED_LOCK);
@@ -147,13 +141,12 @@ TEST(what_was_never_fetched_is_not_resident_whatever_is_in_memory)
 	assert_true(residency_ask(file, SIZE - 1, 1));
 	assert_true(residency_ask(file, PIECE, SIZE - PIECE));
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 /* Fetched once does not mean for ever. */
 TEST(what_was_fetched_and_evicted_is_not_resident)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_EVICTION | NEED_NOWAIT);
 	file = cold_file();
@@ -161,7 +154,6 @@ TEST(what_was_fetched_and_evicted_is_not_resident)
 	fetch(file, 0, SIZE);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	assert_false(residency_ask(file, 0, SIZE));
-	pw_file_unref(&file);
 }
 
 /* True if it is gone, and others are not.  Page by page: no folios. */
@@ -186,7 +178,7 @@ static bool
 single_pages_are_missed(bool mincore)
 {
 	const off_t page = (off_t)os_page_size();
-	struct pw_file *file = cold_file();
+	SCOPED_FILE *file = cold_file();
 	bool all = true;
 	off_t hole;
 
@@ -201,7 +193,6 @@ single_pages_are_missed(bool mincore)
 		assert_false(all && residency_ask(file, 0, SIZE) &&
 			     pages_resident(file->fil_fd, hole, 1) == 0);
 	}
-	pw_file_unref(&file);
 	return all;
 }
 
@@ -226,7 +217,7 @@ TEST(one_page_that_is_gone_is_noticed_by_each_way_of_asking)
 
 TEST(a_yes_does_not_hold_for_ever)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_EVICTION | NEED_EXACT);
 	file = cold_file();
@@ -235,12 +226,11 @@ TEST(a_yes_does_not_hold_for_ever)
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	usleep(RESIDENCY_HOLDS_QUIET);
 	assert_false(residency_ask(file, 0, SIZE));
-	pw_file_unref(&file);
 }
 
 TEST(a_yes_is_for_the_range_that_was_asked_about)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_EVICTION | NEED_EXACT);
 	file = cold_file();
@@ -249,13 +239,12 @@ TEST(a_yes_is_for_the_range_that_was_asked_about)
 	assert_true(residency_ask(file, PIECE + 1, PIECE - 1));
 	assert_false(residency_ask(file, PIECE - 1, PIECE));
 	assert_false(residency_ask(file, PIECE + 1, PIECE));
-	pw_file_unref(&file);
 }
 
 /* So that many small questions about a popular piece are one. */
 TEST(a_part_of_a_piece_is_asked_for_with_the_rest)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	off_t off = 0, end = PIECE;
 
 	skip_unless(NEED_EVICTION | NEED_EXACT);
@@ -267,13 +256,12 @@ TEST(a_part_of_a_piece_is_asked_for_with_the_rest)
 	assert_true(off == end);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE),
 	    PIECE / sysconf(_SC_PAGESIZE));
-	pw_file_unref(&file);
 }
 
 /* Of what is not asked about, a no is none. */
 TEST(a_rest_that_is_not_there_does_not_matter)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_EVICTION | NEED_EXACT);
 	file = cold_file();
@@ -281,12 +269,11 @@ TEST(a_rest_that_is_not_there_does_not_matter)
 	assert_true(residency_ask(file, 0, 3 * 4096));
 	assert_true(residency_ask(file, 4096, 4096));
 	assert_false(residency_ask(file, 4096, 3 * 4096));
-	pw_file_unref(&file);
 }
 
 TEST(a_yes_for_a_file_that_is_given_back_does_not_hold)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	file = cold_file();
 	residency_drops(file);
@@ -294,7 +281,6 @@ TEST(a_yes_for_a_file_that_is_given_back_does_not_hold)
 	assert_true(residency_ask(file, 0, SIZE));
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_false(residency_ask(file, 0, SIZE));
-	pw_file_unref(&file);
 }
 
 /*
@@ -323,7 +309,7 @@ early_check_does_not_hold(struct pw_file *file, struct pw_file *same)
 
 TEST(a_check_before_a_queued_drop_does_not_hold, setup_one_thread)
 {
-	struct pw_file *file, *same;
+	SCOPED_FILE *file, *same;
 	unsigned i, held = 0;
 
 	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
@@ -335,14 +321,12 @@ TEST(a_check_before_a_queued_drop_does_not_hold, setup_one_thread)
 	for (i = 0; i < ROUNDS; i++)
 		held += early_check_does_not_hold(file, same);
 	assert_true(held > 0);
-	pw_file_unref(&same);
-	pw_file_unref(&file);
 }
 
 /* What cachestat says is asked first, so that nothing is brought in. */
 TEST(asking_about_a_cold_file_of_ours_brings_nothing_in)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_EVICTION | NEED_EXACT);
 	file = cold_file();
@@ -350,13 +334,12 @@ TEST(asking_about_a_cold_file_of_ours_brings_nothing_in)
 	assert_false(residency_ask(file, 2 * PIECE, PIECE));
 	usleep(20000);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
-	pw_file_unref(&file);
 }
 
 TEST(shared_memory_is_never_cold)
 {
 	struct found fnd = {.fnd_fd = os_memfd("test", SIZE)};
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	assert_true(fnd.fnd_fd >= 0);
 	assert_int_equal(fstat(fnd.fnd_fd, &fnd.fnd_stat), 0);
@@ -364,5 +347,4 @@ TEST(shared_memory_is_never_cold)
 	assert_int_equal(file_priv(file)->fp_ask, OS_ASK_NEVER_COLD);
 	assert_true(residency_can_ask(file));
 	assert_true(residency_ask(file, 0, SIZE));
-	pw_file_unref(&file);
 }

@@ -16,7 +16,7 @@ send_range(const char *path, struct pw_file *file, size_t mem_len, off_t off,
 {
 	static char mem[MEM_MAX];
 	char *expected = malloc((size_t)len + 1);
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 	uint64_t most;
 	bool windows;
@@ -56,7 +56,6 @@ send_range(const char *path, struct pw_file *file, size_t mem_len, off_t off,
 	assert_true(xf.xf_again + xf.xf_full + xf.xf_pending + 1 >=
 		    (mem_len + (size_t)len + most - 1) / most);
 	free(expected);
-	wire_close(&wr);
 }
 
 static const struct {
@@ -100,25 +99,23 @@ send_every_range(struct pw_file *file, bool cold)
 
 TEST(every_path_sends_exactly_memory_and_range)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 
 	send_every_range(file, false);
 	settle_cold(fx->fx_loop);
 	/* Ours, and the cache's, which ends after some time. */
 	assert_in_range(file_priv(file)->fp_refs, 1, 2);
-	pw_file_unref(&file);
 }
 
 AGAIN(every_path_sends_exactly_memory_and_range, setup_sinks);
 
 TEST(every_path_sends_the_same_from_the_disk)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_EVICTION);
 	file = new_file("f", (size_t)SIZE);
 	send_every_range(file, true);
-	pw_file_unref(&file);
 }
 
 AGAIN(every_path_sends_the_same_from_the_disk, setup_sinks);
@@ -144,7 +141,7 @@ send_uncached(struct pw_file *file)
 
 TEST(only_reads_of_a_disk_need_the_client)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_EVICTION);
 	file = new_file("f", (size_t)SIZE);
@@ -154,7 +151,6 @@ TEST(only_reads_of_a_disk_need_the_client)
 	numbered = NULL;
 	send_range("nodiskio", file, 0, 0, SIZE, false);
 	assert_null(numbered);
-	pw_file_unref(&file);
 }
 
 TEST(a_file_is_not_needed)
@@ -259,8 +255,8 @@ static bool
 is_sent_though_changed(const char *path, bool grows, int how)
 {
 	const struct timespec other[2] = {{1000, 0}, {1000, 0}};
-	struct pw_file *file = new_file(path, (size_t)SIZE);
-	struct wire wr;
+	SCOPED_FILE *file = new_file(path, (size_t)SIZE);
+	SCOPED_WIRE wr;
 	struct xfer xf;
 	bool all;
 	int fd;
@@ -278,8 +274,6 @@ is_sent_though_changed(const char *path, bool grows, int how)
 	assert_int_equal(xf.xf_send.snd_error, all ? 0 : -ESTALE);
 	assert_int_equal(wr.wr_len == SIZE, all);
 	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 	return all;
 }
 
@@ -307,7 +301,7 @@ AGAIN(with_snd_grows_a_file_may_grow_but_not_be_overwritten, setup_sinks);
 
 TEST(a_peer_that_is_gone_is_an_error)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	const char *const *path;
 	struct wire wr;
 	struct xfer xf;
@@ -330,7 +324,6 @@ TEST(a_peer_that_is_gone_is_an_error)
 			pw_send_finish(&xf.xf_send);
 			wire_close(&wr);
 		}
-	pw_file_unref(&file);
 }
 
 AGAIN(a_peer_that_is_gone_is_an_error, setup_sinks);
@@ -350,9 +343,9 @@ file_to_fetch(void)
 /* Without one of them it could end in no way at all. */
 TEST(what_lacks_path_loop_or_completion_is_refused)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct pw_send *s;
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 	int i;
 
@@ -375,17 +368,15 @@ TEST(what_lacks_path_loop_or_completion_is_refused)
 		pw_send_finish(s);
 	}
 	assert_int_equal(wire_read(&wr), 0);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
 AGAIN(what_lacks_path_loop_or_completion_is_refused, setup_sinks);
 
 TEST(completion_comes_from_drain_alone)
 {
-	struct pw_file *file = file_to_fetch();
+	SCOPED_FILE *file = file_to_fetch();
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
@@ -402,17 +393,15 @@ TEST(completion_comes_from_drain_alone)
 	pw_loop_drain(fx->fx_loop);
 	assert_int_equal(xf.xf_done, 1);
 	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
 AGAIN(completion_comes_from_drain_alone, setup_sinks);
 
 TEST(after_cancel_completion_comes_exactly_once, setup_narrow)
 {
-	struct pw_file *file = file_to_fetch();
+	SCOPED_FILE *file = file_to_fetch();
 	struct latch la;
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
@@ -434,13 +423,11 @@ TEST(after_cancel_completion_comes_exactly_once, setup_narrow)
 	pw_send_finish(&xf.xf_send);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
 	assert_int_equal(xf.xf_done, 1);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
 TEST(after_cancel_nothing_is_sent)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	const char *const *path;
 	struct wire wr;
 	struct xfer xf;
@@ -455,7 +442,6 @@ TEST(after_cancel_nothing_is_sent)
 		pw_send_finish(&xf.xf_send);
 		wire_close(&wr);
 	}
-	pw_file_unref(&file);
 }
 
 AGAIN(after_cancel_nothing_is_sent, setup_sinks);

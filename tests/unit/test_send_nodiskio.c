@@ -7,8 +7,8 @@
 
 TEST(nodiskio_waits_for_a_file_that_is_not_in_memory)
 {
-	struct pw_file *file;
-	struct wire wr;
+	SCOPED_FILE *file;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	skip_unless(NEED_EVICTION);
@@ -23,16 +23,14 @@ TEST(nodiskio_waits_for_a_file_that_is_not_in_memory)
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, WINDOW);
 	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
 AGAIN(nodiskio_waits_for_a_file_that_is_not_in_memory, setup_sinks);
 
 TEST(nodiskio_does_not_wait_for_a_file_that_is_in_memory)
 {
-	struct pw_file *file;
-	struct wire wr;
+	SCOPED_FILE *file;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 	void *held;
 
@@ -46,8 +44,6 @@ TEST(nodiskio_does_not_wait_for_a_file_that_is_in_memory)
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
 	let_go(held, (size_t)SIZE);
 	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
 AGAIN(nodiskio_does_not_wait_for_a_file_that_is_in_memory, setup_sinks);
@@ -86,8 +82,8 @@ AGAIN(the_missing_window_is_fetched_and_no_more, setup_sinks);
 /* What was in memory when the socket became full may have gone since. */
 TEST(nodiskio_asks_again_after_the_socket_was_full)
 {
-	struct pw_file *file;
-	struct wire wr;
+	SCOPED_FILE *file;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 	void *held;
 
@@ -107,16 +103,14 @@ TEST(nodiskio_asks_again_after_the_socket_was_full)
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
 	settle(fx->fx_loop);
 	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
 AGAIN(nodiskio_asks_again_after_the_socket_was_full, setup_sinks);
 
 TEST(a_file_that_cannot_be_asked_is_sent_by_the_pool)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
-	struct wire wr;
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
@@ -128,8 +122,6 @@ TEST(a_file_that_cannot_be_asked_is_sent_by_the_pool)
 	assert_int_equal(xf.xf_pending, 4);
 	assert_int_equal(wr.wr_len, SIZE);
 	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
 AGAIN(a_file_that_cannot_be_asked_is_sent_by_the_pool, setup_sinks);
@@ -154,11 +146,11 @@ note_sent(struct job *job)
 TEST(the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones,
     setup_one_thread)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct noting_job *nj = calloc(1, sizeof(*nj));
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct latch la;
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 	size_t sent = 0;
 
@@ -181,8 +173,6 @@ TEST(the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones,
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, SIZE);
 	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
 int

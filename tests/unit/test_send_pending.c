@@ -145,9 +145,9 @@ TEST(a_socket_that_no_thread_has_is_taken_back, setup_one_thread)
 
 TEST(a_socket_that_a_thread_has_is_not_taken_back)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	wire_wide(&wr);
@@ -160,8 +160,6 @@ TEST(a_socket_that_a_thread_has_is_not_taken_back)
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	sends_nothing_but(&wr, (size_t)SIZE);
 	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
 TEST(of_a_file_that_shrinks_meanwhile_nothing_is_padded)
@@ -317,7 +315,7 @@ AGAIN(a_peer_that_closed_its_half_gets_everything, setup_sinks);
 TEST(every_queue_that_is_full_refuses_new_and_admits_begun, setup_narrow)
 {
 	struct pw_waiter w = {.wt_done = nothing_done};
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct xfer fresh, begun;
 	struct latch la;
 	struct wire wr;
@@ -353,7 +351,6 @@ TEST(every_queue_that_is_full_refuses_new_and_admits_begun, setup_narrow)
 		file_priv(file)->fp_mapped = NULL;
 		file_priv(file)->fp_drops = true;
 	}
-	pw_file_unref(&file);
 }
 
 /*
@@ -362,11 +359,11 @@ TEST(every_queue_that_is_full_refuses_new_and_admits_begun, setup_narrow)
  */
 TEST(pool_does_not_wait_for_a_socket_that_is_writable_again)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	enum pw_send_status status;
 	unsigned full = 0;
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	wire_narrow(&wr);
@@ -388,8 +385,6 @@ TEST(pool_does_not_wait_for_a_socket_that_is_writable_again)
 	wire_await(&wr, (size_t)SIZE);
 	sends_nothing_but(&wr, (size_t)SIZE);
 	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
 int

@@ -132,7 +132,7 @@ is_sent(size_t m, size_t l, size_t most)
 static void
 each_shape(size_t most, each_f f)
 {
-	struct pw_file *file = new_file("f", OFFSET_END + LEN_MAX);
+	SCOPED_FILE *file = new_file("f", OFFSET_END + LEN_MAX);
 	const struct way *wy;
 	struct shot sh;
 	size_t m, l, n = 0;
@@ -147,7 +147,6 @@ each_shape(size_t most, each_f f)
 					    offs[n++ % COUNT(offs)],
 					    (off_t)sizes[l]);
 		}
-	pw_file_unref(&file);
 }
 
 static void
@@ -333,7 +332,7 @@ random_shot(struct shot *sh, struct pw_file *file)
 
 TEST(random_shapes_to_random_sockets, begin_all, end_all)
 {
-	struct pw_file *file = new_file("f", OFFSET_END + LEN_MAX);
+	SCOPED_FILE *file = new_file("f", OFFSET_END + LEN_MAX);
 	unsigned i, done = 0, full = 0, waits = 0;
 	struct shot sh;
 	bool fails;
@@ -353,13 +352,12 @@ TEST(random_shapes_to_random_sockets, begin_all, end_all)
 	    SHOTS - done, full, waits);
 	assert_true(done > SHOTS / 2 && done < SHOTS);
 	assert_true(full > SHOTS && waits > SHOTS);
-	pw_file_unref(&file);
 }
 
 /* While it is pending, or not. */
 TEST(after_cancel_there_is_one_completion_and_an_error, begin_all, end_all)
 {
-	struct pw_file *file = new_file("f", OFFSET_END + LEN_MAX);
+	SCOPED_FILE *file = new_file("f", OFFSET_END + LEN_MAX);
 	unsigned i, n, pending = 0;
 	enum pw_send_status status;
 	struct shot sh;
@@ -391,7 +389,6 @@ TEST(after_cancel_there_is_one_completion_and_an_error, begin_all, end_all)
 		end(&sh);
 	}
 	assert_true(pending > SHOTS / 40);
-	pw_file_unref(&file);
 }
 
 int

@@ -74,7 +74,7 @@ end(struct slow *sl)
 
 TEST(all_reaches_a_slow_reader)
 {
-	struct pw_file *file = new_file("f", sizeof(content));
+	SCOPED_FILE *file = new_file("f", sizeof(content));
 	const char *const *path;
 	struct slow sl;
 	size_t i;
@@ -92,7 +92,6 @@ TEST(all_reaches_a_slow_reader)
 				assert_int_equal(sl.sl_xfer.xf_pending, 0);
 			end(&sl);
 		}
-	pw_file_unref(&file);
 }
 
 /* ------------------------------------------------------------ those who leave */
@@ -130,7 +129,7 @@ run_until_left(struct slow *sl, size_t most)
 TEST(a_peer_that_leaves_midway_is_an_error)
 {
 	static const size_t reads[] = {0, 1, 100000, MIB + 3};
-	struct pw_file *file = new_file("f", sizeof(content));
+	SCOPED_FILE *file = new_file("f", sizeof(content));
 	const char *const *path;
 	const struct pw_send *s;
 	struct slow sl;
@@ -150,7 +149,6 @@ TEST(a_peer_that_leaves_midway_is_an_error)
 			assert_int_equal(xfer_step(&sl.sl_xfer), PW_SEND_ERROR);
 			end(&sl);
 		}
-	pw_file_unref(&file);
 }
 
 int

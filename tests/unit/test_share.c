@@ -171,7 +171,7 @@ TEST(resident_file_is_sent_by_one_call_while_nothing_is_evicted)
 		bool quiet;
 		off_t sent;
 	} cases[] = {{true, MOST - 1}, {false, 4 * SHARE}};
-	struct pw_file *file = new_file("f", MOST - 1);
+	SCOPED_FILE *file = new_file("f", MOST - 1);
 	struct wire wr;
 	struct xfer xf;
 	size_t i;
@@ -192,7 +192,6 @@ TEST(resident_file_is_sent_by_one_call_while_nothing_is_evicted)
 		wire_close(&wr);
 	}
 	quiet = false;
-	pw_file_unref(&file);
 }
 
 /* Not even the bytes before the last one. */
@@ -416,7 +415,7 @@ TEST(a_missing_chunk_is_not_checked_again_at_once)
 static unsigned
 sendfiles_for(struct pw_file *file)
 {
-	struct wire wr;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	loop_thread = pthread_self();
@@ -427,14 +426,13 @@ sendfiles_for(struct pw_file *file)
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	wire_has_file(&wr, 0, SIZE);
 	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 	return sent_by_loop;
 }
 
 /* Others may be evicted before sendfile(2) reaches them, or were never read: cachestat counts pages in flight. */
 TEST(only_pages_that_stay_are_sent_by_sendfile)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	skip_unless(NEED_LOCK | NEED_EXACT);
 	file = new_file("f", SIZE);
@@ -447,7 +445,6 @@ TEST(only_pages_that_stay_are_sent_by_sendfile)
 		;
 	usleep(VERIFIED_AGAIN);
 	assert_int_equal(sendfiles_for(file), 0);
-	pw_file_unref(&file);
 }
 
 /* The loop would wait for it: what is gone once may be gone again. */
@@ -504,14 +501,13 @@ started_without_read_ahead(const char *path, struct pw_file *file)
 /* What a path that waits for the disk, or cannot ask, sends would else be read page by page. */
 TEST(kernel_read_ahead_is_off_only_for_prefetching_paths)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 
 	file_priv(file)->fp_ask = OS_ASK_NOWAIT;
 	assert_true(started_without_read_ahead("nodiskio", file));
 	assert_false(started_without_read_ahead("blocking", file));
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_false(started_without_read_ahead("nodiskio", file));
-	pw_file_unref(&file);
 }
 
 int

@@ -62,7 +62,7 @@ came(struct wire *wr)
 
 TEST(one_that_is_full_is_waited_for_and_goes_on_where_it_was, setup_sinks)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	const char *const *path;
 	struct wire wr;
 	struct xfer xf;
@@ -85,12 +85,11 @@ TEST(one_that_is_full_is_waited_for_and_goes_on_where_it_was, setup_sinks)
 		came(&wr);
 		end(&xf, &wr);
 	}
-	pw_file_unref(&file);
 }
 
 TEST(error_of_one_is_that_of_the_transmission, setup_sinks)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	const char *const *path;
 	struct wire wr;
 	struct xfer xf;
@@ -103,13 +102,12 @@ TEST(error_of_one_is_that_of_the_transmission, setup_sinks)
 		assert_int_equal(xf.xf_send.snd_error, -EPROTO);
 		end(&xf, &wr);
 	}
-	pw_file_unref(&file);
 }
 
 /* As in a group that is short of memory: whatever was fetched has gone. */
 TEST(what_is_evicted_again_and_again_is_read_apart, setup_sinks)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct wire wr;
 	struct xfer xf;
 	enum pw_send_status status;
@@ -142,12 +140,11 @@ TEST(what_is_evicted_again_and_again_is_read_apart, setup_sinks)
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	came(&wr);
 	end(&xf, &wr);
-	pw_file_unref(&file);
 }
 
 TEST(what_is_refused_is_read_apart_and_not_asked_again, setup_sinks)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct wire wr;
 	struct xfer xf;
 
@@ -161,13 +158,12 @@ TEST(what_is_refused_is_read_apart_and_not_asked_again, setup_sinks)
 	came(&wr);
 	assert_in_range(refused, 1, SIZE / (16 * KIB));
 	end(&xf, &wr);
-	pw_file_unref(&file);
 }
 
 TEST(loop_never_sleeps_in_a_copy, setup_sinks)
 {
 	struct pw_sleep list[PW_SLEEPS];
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct wire wr;
 	struct xfer xf;
 	size_t i, n;
@@ -195,14 +191,13 @@ TEST(loop_never_sleeps_in_a_copy, setup_sinks)
 	for (i = 0; i < n; i++)
 		if (strcmp(list[i].sl_call, "preadv2") == 0)
 			assert_int_equal(list[i].sl_times, 0);
-	pw_file_unref(&file);
 }
 
 /* It sends what is in reach, and reads no page behind that. */
 TEST(what_is_out_of_reach_is_not_read, setup_sinks)
 {
 	off_t page = os_page_size();
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct wire wr;
 	struct xfer xf;
 
@@ -226,7 +221,6 @@ TEST(what_is_out_of_reach_is_not_read, setup_sinks)
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	came(&wr);
 	end(&xf, &wr);
-	pw_file_unref(&file);
 }
 
 /* Has a queue of its own, as an event loop of others: what it was offered, and what has gone. */
@@ -348,7 +342,7 @@ TEST(one_that_takes_ranges_is_offered_each_byte_in_order, setup_sinks)
 TEST(what_is_offered_and_evicted_is_resident_when_it_is_offered_again,
     setup_sinks)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct queueing qu;
 
 	skip_unless(NEED_EVICTION);
@@ -364,13 +358,12 @@ TEST(what_is_offered_and_evicted_is_resident_when_it_is_offered_again,
 	assert_int_equal(queueing_run(&qu), PW_SEND_DONE);
 	assert_false(qu.qu_cold);
 	pw_send_finish(&qu.qu_send);
-	pw_file_unref(&file);
 }
 
 /* What reads apart has memory only. */
 TEST(one_that_takes_ranges_takes_memory_too, setup_sinks)
 {
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct queueing qu;
 
 	queueing_start(&qu, "aio", file);
@@ -379,7 +372,6 @@ TEST(one_that_takes_ranges_takes_memory_too, setup_sinks)
 	assert_int_equal(qu.qu_offered, 0);
 	assert_true(qu.qu_memory > 0);
 	pw_send_finish(&qu.qu_send);
-	pw_file_unref(&file);
 }
 
 /* One with memory of its own, which is small: frames of 1000 bytes. */
@@ -441,7 +433,7 @@ TEST(one_with_memory_has_the_file_read_into_that, setup_sinks)
 	static const struct pw_sink_ops ops = {.take = framing_take,
 	    .unacked = queueing_unacked,
 	    .room = framing_room};
-	struct pw_file *file = new_file("f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct framing *fr = calloc(1, sizeof(*fr));
 	char *expected = malloc((size_t)SIZE);
 
@@ -475,7 +467,6 @@ TEST(one_with_memory_has_the_file_read_into_that, setup_sinks)
 	if (residency_can_ask(file))
 		assert_true(fr->fr_in_place >= (size_t)SIZE - FRAME);
 	pw_send_finish(&fr->fr_send);
-	pw_file_unref(&file);
 	free(expected);
 	free(fr);
 }

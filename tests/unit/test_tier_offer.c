@@ -68,7 +68,7 @@ windows(void)
 TEST(windows_are_written_after_others_were_refused, setup_tier)
 {
 	struct pw_device *dv = fx->fx_pool->pl_tiered->td_device;
-	struct pw_file *file = new_file("f", LEN);
+	SCOPED_FILE *file = new_file("f", LEN);
 	struct window win = {.win_device = file_priv(file)->fp_device,
 	    .win_fd = file->fil_fd,
 	    .win_key = pins_key(file),
@@ -88,5 +88,4 @@ TEST(windows_are_written_after_others_were_refused, setup_tier)
 	for (i = 0; windows() == 0 && i < PATIENCE; i++)
 		usleep(1000);
 	assert_int_equal(windows(), 1);
-	pw_file_unref(&file);
 }

@@ -111,6 +111,9 @@ wire_close(struct wire *wr)
 	free(wr->wr_data);
 }
 
+/* One that is closed where its scope ends. */
+#define SCOPED_WIRE __attribute__((cleanup(wire_close))) struct wire
+
 /* What TLS in user space will be: it takes a part, of memory only, and may be full or fail. */
 struct copying {
 	struct pw_sink cy_sink; /* the first */
