@@ -320,6 +320,16 @@ stay_on_one_cpu(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
+#ifdef ON_ONE_CPU
+int
+setup_all(void **state)
+{
+	(void)state;
+	stay_on_one_cpu();
+	return 0;
+}
+#endif
+
 /* Without kernel read-ahead, as nodiskio does it. */
 static inline void
 read_in(int fd, off_t off, size_t len)
@@ -372,6 +382,36 @@ new_file(const char *name, size_t size)
 {
 	make_file(name, size);
 	return open_file(name);
+}
+
+/* Opens and gives back at once: the pointer says which file it was. */
+static inline const struct pw_file *
+peek(const char *path, uint64_t now_us)
+{
+	SCOPED_FILE *file;
+
+	assert_int_equal(open_at(path, now_us, &file), 0);
+	return file;
+}
+
+static inline int
+open_error(const char *path, uint64_t now_us)
+{
+	SCOPED_FILE *file;
+
+	return open_at(path, now_us, &file);
+}
+
+/* An open, and how often its end was told. */
+struct asked {
+	struct pw_open as_open;
+	unsigned as_times;
+};
+
+static inline void
+asked_done(struct pw_waiter *w)
+{
+	((struct asked *)w)->as_times++;
 }
 
 /* Neither cachestat nor mincore tells about it: RWF_NOWAIT does, in pieces. */

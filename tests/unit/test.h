@@ -45,6 +45,16 @@
 		    __LINE__);                                              \
 	}
 
+/* The same numbers each time: xorshift. */
+static inline uint64_t
+next_random(uint64_t *x)
+{
+	*x ^= *x << 13;
+	*x ^= *x >> 7;
+	*x ^= *x << 17;
+	return *x;
+}
+
 int setup(void **state) __attribute__((weak));
 int teardown(void **state) __attribute__((weak));
 int setup_all(void **state) __attribute__((weak));

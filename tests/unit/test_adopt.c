@@ -26,17 +26,6 @@ __wrap_open(const char *path, int flags, ...)
 	return __real_open(path, flags, mode);
 }
 
-struct asked {
-	struct pw_open as_open;
-	unsigned as_times;
-};
-
-static void
-asked_done(struct pw_waiter *w)
-{
-	((struct asked *)w)->as_times++;
-}
-
 static int
 ask(int fd, const struct stat *st, struct asked *as)
 {

@@ -290,16 +290,6 @@ TEST(every_prefix_of_a_date_is_refused)
 		}
 }
 
-/* A fixed sequence, so that a failure repeats. */
-static uint64_t
-next_random(uint64_t *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return *x;
-}
-
 static void
 expect_round_trip(time_t t)
 {

@@ -2,6 +2,7 @@
  * PW_CACHE_DROP (lib/send/drop_behind.h): pages that a transmission brought in leave with
  * it, pages that were there before stay.
  */
+#define ON_ONE_CPU
 #include "xfer_fixture.h"
 
 #include "lib/disk/admission.h"
@@ -596,11 +597,3 @@ TEST(a_drop_by_another_loop_is_noticed)
 }
 
 AGAIN(a_drop_by_another_loop_is_noticed, setup_sinks);
-
-int
-setup_all(void **state)
-{
-	(void)state;
-	stay_on_one_cpu();
-	return 0;
-}

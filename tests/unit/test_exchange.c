@@ -3,6 +3,7 @@
  * exchanges at once go out by one connection, as HTTP/2 will have it.  Each has a sink that
  * takes a little at a time.
  */
+#define ON_ONE_CPU
 #include "lib_fixture.h"
 
 #include <limits.h>
@@ -358,12 +359,4 @@ TEST(a_wait_for_a_disk_ends_after_disk_timeout_unless_the_disk_goes_on, NULL)
 		assert_int_equal(patience(&window, n), n + 1);
 	assert_int_equal(patience(&window, UINT_MAX), 10 * DISK_LOOKS);
 	assert_int_equal(patience(&lookup, UINT_MAX), DISK_LOOKS);
-}
-
-int
-setup_all(void **state)
-{
-	(void)state;
-	stay_on_one_cpu();
-	return 0;
 }

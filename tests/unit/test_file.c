@@ -14,27 +14,6 @@
 #define SECOND UINT64_C(1000000)
 #define SIZE   5000
 
-/* Opens and gives back at once: the pointer says which file it was. */
-static const struct pw_file *
-peek(const char *path, uint64_t now_us)
-{
-	SCOPED_FILE *file;
-	const struct pw_file *was;
-
-	assert_int_equal(open_at(path, now_us, &file), 0);
-	was = file;
-	return was;
-}
-
-static int
-open_error(const char *path, uint64_t now_us)
-{
-	SCOPED_FILE *file;
-	int error = open_at(path, now_us, &file);
-
-	return error;
-}
-
 TEST(a_file_has_what_stat_says)
 {
 	struct pw_file *file = new_file("f", SIZE);

@@ -31,17 +31,6 @@ unmark(const char *file)
 	assert_int_equal(removexattr(path, "user." NAME), 0);
 }
 
-struct asked {
-	struct pw_open as_open;
-	unsigned as_times;
-};
-
-static void
-asked_done(struct pw_waiter *w)
-{
-	((struct asked *)w)->as_times++;
-}
-
 static int
 ask(const char *path, bool attribute, uint64_t now_us, struct asked *as)
 {

@@ -9,38 +9,6 @@
 #define SIZE   5000
 #define CACHE  4
 
-/* Opens and gives back at once: the pointer says which file it was. */
-static const struct pw_file *
-peek(const char *path, uint64_t now_us)
-{
-	SCOPED_FILE *file;
-	const struct pw_file *was;
-
-	assert_int_equal(open_at(path, now_us, &file), 0);
-	was = file;
-	return was;
-}
-
-static int
-open_error(const char *path, uint64_t now_us)
-{
-	SCOPED_FILE *file;
-	int error = open_at(path, now_us, &file);
-
-	return error;
-}
-
-struct asked {
-	struct pw_open as_open;
-	unsigned as_times;
-};
-
-static void
-asked_done(struct pw_waiter *w)
-{
-	((struct asked *)w)->as_times++;
-}
-
 static int
 ask(const char *path, struct asked *as)
 {

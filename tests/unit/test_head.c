@@ -403,15 +403,6 @@ TEST(the_host_of_a_refused_head_is_found)
 	}
 }
 
-static uint64_t
-next_random(uint64_t *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return *x;
-}
-
 /* Correct heads with up to three bytes changed to ones that matter. */
 TEST(verdict_does_not_depend_on_the_cut)
 {

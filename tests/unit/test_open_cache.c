@@ -19,18 +19,6 @@ setup_small_cache(void **state)
 	return setup_with(state, 0, 0, CACHE);
 }
 
-/* Opens and gives back at once: the pointer says which file it was. */
-static const struct pw_file *
-peek(const char *path, uint64_t now_us)
-{
-	SCOPED_FILE *file;
-	const struct pw_file *was;
-
-	assert_int_equal(open_at(path, now_us, &file), 0);
-	was = file;
-	return was;
-}
-
 /* Opens a file named by one letter; the descriptor that the cache keeps. */
 static int
 cached_fd(char letter)

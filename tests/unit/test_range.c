@@ -324,15 +324,6 @@ TEST(sets_are_bounded)
 	}
 }
 
-static uint64_t
-next_random(uint64_t *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return *x;
-}
-
 /* Random sets of up to MAX ranges of 24 bytes, against a map of the bytes. */
 TEST(merged_set_covers_the_same_bytes_once)
 {

@@ -2,6 +2,7 @@
  * The rules of the seam (lib/pagewise.h), on every send path: exactly the
  * promised bytes, one window a step, one completion for each wait.
  */
+#define ON_ONE_CPU
 #include "cold_fixture.h"
 #include "send_fixture.h"
 
@@ -445,11 +446,3 @@ TEST(after_cancel_nothing_is_sent)
 }
 
 AGAIN(after_cancel_nothing_is_sent, setup_sinks);
-
-int
-setup_all(void **state)
-{
-	(void)state;
-	stay_on_one_cpu();
-	return 0;
-}

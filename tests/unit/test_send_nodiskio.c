@@ -1,6 +1,7 @@
 /*
  * The path nodiskio: it waits for a disk thread only if bytes are not in memory.
  */
+#define ON_ONE_CPU
 #include "send_fixture.h"
 
 #include "lib/disk/pool.h"
@@ -173,12 +174,4 @@ TEST(the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones,
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, SIZE);
 	pw_send_finish(&xf.xf_send);
-}
-
-int
-setup_all(void **state)
-{
-	(void)state;
-	stay_on_one_cpu();
-	return 0;
 }

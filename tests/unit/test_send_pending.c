@@ -2,6 +2,7 @@
  * A transmission that is pending: cancelling it, closing its socket, and changing its file.
  */
 
+#define ON_ONE_CPU
 #include "send_fixture.h"
 #include "lib/os/os.h"
 
@@ -385,12 +386,4 @@ TEST(pool_does_not_wait_for_a_socket_that_is_writable_again)
 	wire_await(&wr, (size_t)SIZE);
 	sends_nothing_but(&wr, (size_t)SIZE);
 	pw_send_finish(&xf.xf_send);
-}
-
-int
-setup_all(void **state)
-{
-	(void)state;
-	stay_on_one_cpu();
-	return 0;
 }

@@ -2,6 +2,7 @@
  * Tests of lib/send/sink.c: a pw_sink is full, fails, and is never given what would have to be
  * waited for.  That every path sends the same bytes into one: test_send.c.
  */
+#define ON_ONE_CPU
 #include "xfer_fixture.h"
 
 #include "lib/disk/completion.h"
@@ -469,12 +470,4 @@ TEST(one_with_memory_has_the_file_read_into_that, setup_sinks)
 	pw_send_finish(&fr->fr_send);
 	free(expected);
 	free(fr);
-}
-
-int
-setup_all(void **state)
-{
-	(void)state;
-	stay_on_one_cpu();
-	return 0;
 }

@@ -395,15 +395,6 @@ TEST(buffer_that_is_too_small_is_not_written)
 	assert_int_equal(target_parse(STR("/abc"), buf, 6, &tgt), 0);
 }
 
-static uint64_t
-next_random(uint64_t *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return *x;
-}
-
 static void
 expect_encoded_round_trip(struct str path)
 {
