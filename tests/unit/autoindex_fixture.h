@@ -36,10 +36,10 @@ page_of(const char *path, const char *title, bool dotfiles)
 static inline void
 touch(const char *name)
 {
+	SCOPED(close_at)
 	int fd = open(path_in(name), O_WRONLY | O_CREAT | O_EXCL, 0600);
 
 	assert_true(fd >= 0);
-	close(fd);
 }
 
 /* A row: its link as in the page, and the text that is seen. */

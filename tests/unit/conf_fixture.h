@@ -95,6 +95,19 @@ load_text(const char *text, const char *more, struct conf **conf)
 	return load(words, conf);
 }
 
+/* The last ones, freed later. */
+static struct conf *loaded[4];
+static unsigned loads;
+
+static inline struct conf *
+keep(struct conf *conf)
+{
+	struct conf **place = &loaded[loads++ % COUNT(loaded)];
+
+	conf_destroy(place);
+	return *place = conf;
+}
+
 static inline struct conf *
 must_load_text(const char *text, const char *more)
 {
@@ -105,7 +118,7 @@ must_load_text(const char *text, const char *more)
 		fail_msg("not loaded: %s", err_text);
 	assert_string_equal(err_text, "");
 	assert_string_equal(out_text, "");
-	return conf;
+	return keep(conf);
 }
 
 static inline struct conf *
@@ -115,7 +128,7 @@ must_load(const char *words)
 
 	if (load(words, &conf) != CONF_RUN)
 		fail_msg("not loaded: %s", err_text);
-	return conf;
+	return keep(conf);
 }
 
 /* "pagewise: FILE" and then expected, a newline, and nothing else. */
@@ -157,6 +170,17 @@ expect_usage_error(const char *words, const char *expected)
 }
 
 #define SITE "site \"a\" { root = \".\" }\n"
+
+int
+teardown(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(loaded); i++) {
+		conf_destroy(&loaded[i]);
+		assert_null(loaded[i]);
+	}
+	return 0;
+}
 
 int
 setup_all(void **state)

@@ -18,12 +18,11 @@ static inline int
 check(const char *bytes, size_t n, const struct head_limits *limits,
     struct head *hd)
 {
-	char *copy = malloc(n + (n == 0));
+	SCOPED(free_at) char *copy = malloc(n + (n == 0));
 	int verdict;
 
 	assert_non_null(copy);
 	memcpy(copy, bytes, n);
 	verdict = head_check(copy, n, limits, hd);
-	free(copy);
 	return verdict;
 }

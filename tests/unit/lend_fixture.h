@@ -96,12 +96,11 @@ add_mapping(struct pins *ps, const struct pins_key *key, void *map, size_t len)
 static inline void
 overwrite(void)
 {
-	int fd = open(path_in("f"), O_WRONLY | O_CLOEXEC);
+	SCOPED(close_at) int fd = open(path_in("f"), O_WRONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
 	usleep(10000); /* longer than a tick of the file system's clock */
 	assert_int_equal(pwrite(fd, "!", 1, 0), 1);
-	close(fd);
 }
 
 #endif

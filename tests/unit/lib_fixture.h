@@ -60,7 +60,7 @@ struct fixture {
 static struct fixture *fx; /* of the test that runs */
 
 /* A file that is released where its scope ends. */
-#define SCOPED_FILE __attribute__((cleanup(pw_file_unref))) struct pw_file
+#define SCOPED_FILE SCOPED(pw_file_unref) struct pw_file
 
 /* Of one loop, until nothing is pending. */
 static inline void
@@ -197,36 +197,34 @@ path_in(const char *name)
 static inline void
 make_file(const char *name, size_t size)
 {
+	SCOPED(close_at)
 	int fd = open(path_in(name), O_RDWR | O_CREAT | O_TRUNC, 0600);
-	char *data = malloc(size + 1);
+	SCOPED(free_at) char *data = malloc(size + 1);
 
 	assert_true(fd >= 0);
 	assert_non_null(data);
 	fill(data, 0, size);
 	assert_int_equal(write(fd, data, size), size);
 	assert_int_equal(fsync(fd), 0);
-	free(data);
-	close(fd);
 }
 
 static inline void
 make_empty(const char *name)
 {
+	SCOPED(close_at)
 	int fd = open(path_in(name), O_WRONLY | O_CREAT | O_EXCL, 0600);
 
 	assert_true(fd >= 0);
-	close(fd);
 }
 
 /* One more name of an empty file.  Thousands of inodes take seconds to make and to remove. */
 static inline void
 make_link(const char *file, const char *name)
 {
-	char *from = strdup(path_in(file));
+	SCOPED(free_at) char *from = strdup(path_in(file));
 
 	assert_non_null(from);
 	assert_int_equal(link(from, path_in(name)), 0);
-	free(from);
 }
 
 /* Pages of the range that are in memory; looking does not bring them in. */
@@ -334,12 +332,11 @@ setup_all(void **state)
 static inline void
 read_in(int fd, off_t off, size_t len)
 {
-	char *data = malloc(len);
+	SCOPED(free_at) char *data = malloc(len);
 
 	assert_non_null(data);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	assert_int_equal(pread(fd, data, len, off), len);
-	free(data);
 }
 
 static inline void

@@ -146,10 +146,9 @@ slurp(const char *path)
 static inline bool
 contains(const char *path, const char *what)
 {
-	char *text = slurp(path);
+	SCOPED(free_at) char *text = slurp(path);
 	bool found = strstr(text, what) != NULL;
 
-	free(text);
 	return found;
 }
 
@@ -170,10 +169,9 @@ await(const char *path, const char *what)
 static inline void
 assert_file(const char *path, const char *expected)
 {
-	char *text = slurp(path);
+	SCOPED(free_at) char *text = slurp(path);
 
 	assert_string_equal(text, expected);
-	free(text);
 }
 
 static inline struct log_record

@@ -181,10 +181,9 @@ make(struct pair *pr, unsigned char type, const void *data, size_t len,
 static inline void
 give(struct pair *pr, unsigned char type, const void *data, size_t len)
 {
-	unsigned char *mem = malloc(len + RECORD_OVERHEAD);
+	SCOPED(free_at) unsigned char *mem = malloc(len + RECORD_OVERHEAD);
 
 	put(pr, mem, make(pr, type, data, len, mem));
-	free(mem);
 }
 
 static inline void
@@ -238,12 +237,11 @@ static inline void
 children_refused(
     int version, unsigned char type, const void *data, size_t len, int alert)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	open_pair(&pr, version);
 	give(&pr, type, data, len);
 	expect_refusal(&pr, alert);
-	close_pair(&pr);
 }
 
 #endif

@@ -105,7 +105,7 @@ destroy(struct response_cache *rch)
 static inline void
 assert_answer(const struct cached_response *rsp, size_t size)
 {
-	char *expected = malloc(size + 1);
+	SCOPED(free_at) char *expected = malloc(size + 1);
 
 	assert_non_null(rsp);
 	assert_non_null(expected);
@@ -114,7 +114,6 @@ assert_answer(const struct cached_response *rsp, size_t size)
 	assert_int_equal(rsp->rsp_len, strlen(HEAD) + size);
 	assert_memory_equal(rsp->rsp_text, HEAD, strlen(HEAD));
 	assert_memory_equal(rsp->rsp_text + rsp->rsp_head, expected, size);
-	free(expected);
 }
 
 #endif

@@ -27,6 +27,9 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+/* In front of a declaration: what is called with its address where its scope ends. */
+#define SCOPED(release) __attribute__((cleanup(release)))
+
 #define TEST(...)		      TEST_PICK(__VA_ARGS__, TEST_3, TEST_2, TEST_1, )(__VA_ARGS__)
 #define TEST_PICK(a, b, c, pick, ...) pick
 #define TEST_1(test)		      TEST_3(test, setup, teardown)
@@ -53,6 +56,18 @@ next_random(uint64_t *x)
 	*x ^= *x >> 7;
 	*x ^= *x << 17;
 	return *x;
+}
+
+static inline void
+free_at(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
+static inline void
+close_at(const int *fd)
+{
+	close(*fd);
 }
 
 int setup(void **state) __attribute__((weak));

@@ -250,7 +250,7 @@ TEST(a_file_that_changes_is_not_sent_whole)
 	SCOPED_FILE *file;
 	SCOPED_WIRE wr;
 	struct xfer xf;
-	int fd;
+	SCOPED(close_at) int fd;
 
 	make_file("f", SIZE);
 	fd = open_fd("f", O_RDWR);
@@ -265,7 +265,6 @@ TEST(a_file_that_changes_is_not_sent_whole)
 	assert_int_equal(xf.xf_send.snd_error, -ESTALE);
 	assert_true(xf.xf_send.snd_sent < SIZE);
 	pw_send_finish(&xf.xf_send);
-	close(fd);
 }
 
 #ifdef __linux__
@@ -274,7 +273,7 @@ TEST(a_file_that_changes_is_not_sent_whole)
 TEST(the_callers_description_stays_its_own)
 {
 	SCOPED_FILE *file;
-	int fd;
+	SCOPED(close_at) int fd;
 
 	make_file("f", SIZE);
 	fd = open_fd("f", O_RDWR | O_APPEND);
@@ -283,13 +282,12 @@ TEST(the_callers_description_stays_its_own)
 	assert_int_equal(fcntl(file->fil_fd, F_GETFL) & O_ACCMODE, O_RDONLY);
 	assert_is_whole(file);
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
-	close(fd);
 }
 
 TEST(direct_descriptors_are_opened_again_without_o_direct)
 {
 	SCOPED_FILE *file;
-	int fd;
+	SCOPED(close_at) int fd;
 
 	make_file("f", SIZE);
 	fd = open(path_in("f"), O_RDONLY | O_DIRECT | O_CLOEXEC);
@@ -298,18 +296,16 @@ TEST(direct_descriptors_are_opened_again_without_o_direct)
 	assert_int_equal(adopt(fd, NULL, &file), 0);
 	assert_int_equal(fcntl(file->fil_fd, F_GETFL) & O_DIRECT, 0);
 	assert_is_whole(file);
-	close(fd);
 }
 
 TEST(a_path_descriptor_cannot_be_read)
 {
 	struct pw_file *file;
-	int fd;
+	SCOPED(close_at) int fd;
 
 	make_file("f", SIZE);
 	fd = open_fd("f", O_PATH);
 	assert_int_equal(adopt(fd, NULL, &file), -EBADF);
-	close(fd);
 }
 
 TEST(a_duplicate_is_sent_all_the_same)

@@ -221,7 +221,7 @@ TEST(a_range_beyond_the_end_is_stale)
 TEST(errors_are_reported)
 {
 	skip_without_ring();
-	int fd = open("/proc/self/mem", O_RDONLY);
+	SCOPED(close_at) int fd = open("/proc/self/mem", O_RDONLY);
 	char buf[10];
 	struct op op;
 
@@ -230,7 +230,6 @@ TEST(errors_are_reported)
 	assert_int_equal(fetches(fd, 0, 3 * STEP), -EIO);
 	assert_int_equal(reads(&op, -1, buf, 10, 0), -EBADF);
 	assert_int_equal(fetches(-1, 0, 3 * STEP), -EBADF);
-	close(fd);
 }
 
 /* ------------------------------------------------------------ with and without */

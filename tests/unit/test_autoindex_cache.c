@@ -11,6 +11,14 @@
 #define SECOND UINT64_C(1000000)
 #define BIG    3600 /* names; more than half of the largest page */
 
+#define SCOPED_CACHE SCOPED(autoindex_cache_destroy) struct autoindex_cache
+
+static struct autoindex_cache *
+new_cache(void)
+{
+	return autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+}
+
 static unsigned listed;
 
 static void
@@ -64,8 +72,7 @@ made(struct autoindex_cache *ls, const char *path, uint64_t now_us)
 /* The queue takes one job: the others, had they their own, would be refused. */
 TEST(requests_for_one_page_share_a_task, setup_narrow)
 {
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	SCOPED_CACHE *ls = new_cache();
 	struct listing li[8], other;
 	struct latch la;
 	size_t i;
@@ -97,7 +104,6 @@ TEST(requests_for_one_page_share_a_task, setup_narrow)
 	assert_non_null(memmem(li[0].li_text->tx_data, li[0].li_text->tx_len,
 	    "<a href=\"f\"", 11));
 	autoindex_cache_unref(&li[0].li_text);
-	autoindex_cache_destroy(&ls);
 }
 
 static const struct listing *first_done;
@@ -113,8 +119,7 @@ note_first(struct listing *li)
 TEST(a_page_of_a_client_that_closed_its_side_waits_for_others, setup_one_thread)
 {
 	static const char *const paths[] = {"closed", "other", "closed"};
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	SCOPED_CACHE *ls = new_cache();
 	struct listing li[COUNT(paths)];
 	struct latch la;
 	unsigned i;
@@ -142,27 +147,23 @@ TEST(a_page_of_a_client_that_closed_its_side_waits_for_others, setup_one_thread)
 		assert_int_equal(li[i].li_error, 0);
 		autoindex_cache_unref(&li[i].li_text);
 	}
-	autoindex_cache_destroy(&ls);
 }
 
 TEST(a_page_is_used_for_its_lifetime)
 {
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	SCOPED_CACHE *ls = new_cache();
 
 	assert_true(made(ls, ".", SECOND));
 	assert_false(made(ls, ".", SECOND));
 	assert_false(made(ls, ".", SECOND + AUTOINDEX_CACHE_AGE_US - 1));
 	assert_true(made(ls, ".", SECOND + AUTOINDEX_CACHE_AGE_US));
 	assert_false(made(ls, ".", SECOND + 2 * AUTOINDEX_CACHE_AGE_US - 1));
-	autoindex_cache_destroy(&ls);
 }
 
 /* It may change again, and its times would say nothing. */
 TEST(a_page_of_a_changing_directory_is_used_for_a_second)
 {
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	SCOPED_CACHE *ls = new_cache();
 	struct listing li;
 
 	want(&li, ".");
@@ -170,14 +171,12 @@ TEST(a_page_of_a_changing_directory_is_used_for_a_second)
 	assert_true(is_made(ls, &li, 0));
 	assert_false(is_made(ls, &li, AUTOINDEX_CACHE_NEW_US - 1));
 	assert_true(is_made(ls, &li, AUTOINDEX_CACHE_NEW_US));
-	autoindex_cache_destroy(&ls);
 }
 
 TEST(each_part_of_the_key_selects_another_page)
 {
 	static char *const names[] = {NULL};
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	SCOPED_CACHE *ls = new_cache();
 	struct listing li;
 	struct place *pl = &li.li_place;
 	int i;
@@ -204,28 +203,24 @@ TEST(each_part_of_the_key_selects_another_page)
 		pl->pl_ctime.tv_sec ^= 1;
 		assert_int_equal(is_made(ls, &li, 0), i == 0);
 	}
-	autoindex_cache_destroy(&ls);
 }
 
 TEST(an_added_name_needs_a_new_page)
 {
 	struct timespec times[2] = {{1, 0}, {1, 0}};
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	SCOPED_CACHE *ls = new_cache();
 
 	assert_int_equal(utimensat(AT_FDCWD, path_in("."), times, 0), 0);
 	assert_true(made(ls, ".", 0));
 	assert_false(made(ls, ".", 0));
 	make_file("f", 10);
 	assert_true(made(ls, ".", 0));
-	autoindex_cache_destroy(&ls);
 }
 
 /* Between the lookup and the reading something else was put there. */
 TEST(the_page_of_a_replaced_directory_is_sent_but_not_cached)
 {
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	SCOPED_CACHE *ls = new_cache();
 	struct listing li;
 
 	want(&li, ".");
@@ -233,13 +228,11 @@ TEST(the_page_of_a_replaced_directory_is_sent_but_not_cached)
 	assert_true(is_made(ls, &li, 0));
 	assert_int_equal(li.li_error, 0);
 	assert_true(is_made(ls, &li, 0));
-	autoindex_cache_destroy(&ls);
 }
 
 TEST(a_temporary_error_is_not_cached)
 {
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	SCOPED_CACHE *ls = new_cache();
 	struct listing li;
 
 	want(&li, ".");
@@ -247,14 +240,12 @@ TEST(a_temporary_error_is_not_cached)
 	assert_true(is_made(ls, &li, 0));
 	assert_int_equal(li.li_error, -ENOENT);
 	assert_true(is_made(ls, &li, 0));
-	autoindex_cache_destroy(&ls);
 }
 
 /* A page may still be sent to somebody. */
 TEST(a_page_outlives_its_place_in_memory)
 {
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	struct autoindex_cache *ls = new_cache();
 	struct listing li;
 
 	want(&li, ".");
@@ -288,8 +279,7 @@ make_names(const char *dir, int count)
 /* The text of one directory under many titles. */
 TEST(the_memory_of_pages_is_bounded)
 {
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	SCOPED_CACHE *ls = new_cache();
 	struct listing li;
 	char titles[40][16];
 	size_t len = 0, kept = 0;
@@ -323,7 +313,6 @@ TEST(the_memory_of_pages_is_bounded)
 	autoindex_cache_unref(&li.li_text);
 	assert_in_range(
 	    kept * len, AUTOINDEX_CACHE_BYTES / 2, AUTOINDEX_CACHE_BYTES - len);
-	autoindex_cache_destroy(&ls);
 }
 
 /* Few, for much text: each byte of them becomes six. */
@@ -346,8 +335,7 @@ make_long_names(const char *dir, int count)
 /* Slow readers may have each page that was ever made. */
 TEST(the_memory_of_pages_that_are_sent_is_bounded)
 {
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	SCOPED_CACHE *ls = new_cache();
 	static struct text
 	    *texts[2 * AUTOINDEX_CACHE_ALIVE / AUTOINDEX_READ_WHOLE + 1];
 	struct listing li;
@@ -374,14 +362,12 @@ TEST(the_memory_of_pages_that_are_sent_is_bounded)
 		while (n-- > 0)
 			autoindex_cache_unref(&texts[n]);
 	}
-	autoindex_cache_destroy(&ls);
 }
 
 /* That a directory is too large is known for a while, as a page would be. */
 TEST(a_directory_that_is_too_large_is_not_read_each_time)
 {
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	SCOPED_CACHE *ls = new_cache();
 	struct listing li;
 
 	make_names("d", 2 * BIG);
@@ -391,14 +377,12 @@ TEST(a_directory_that_is_too_large_is_not_read_each_time)
 	li.li_error = 0;
 	assert_false(is_made(ls, &li, 0));
 	assert_int_equal(li.li_error, -E2BIG);
-	autoindex_cache_destroy(&ls);
 }
 
 /* So is that its disk is too slow, from when that was found out. */
 TEST(a_disk_that_is_too_slow_is_remembered)
 {
-	struct autoindex_cache *ls =
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	SCOPED_CACHE *ls = new_cache();
 	uint64_t asked = clock_now() - AUTOINDEX_CACHE_AGE_US;
 	struct listing li;
 
@@ -410,5 +394,4 @@ TEST(a_disk_that_is_too_slow_is_remembered)
 	li.li_error = 0;
 	assert_false(is_made(ls, &li, asked + AUTOINDEX_CACHE_AGE_US));
 	assert_int_equal(li.li_error, -E2BIG);
-	autoindex_cache_destroy(&ls);
 }

@@ -207,7 +207,7 @@ TEST(what_is_not_utf_8_is_replaced)
 /* fsspec takes each of them for an address. */
 TEST(only_a_name_like_an_address_has_a_dot_before_it)
 {
-	char *page;
+	SCOPED(free_at) char *page;
 
 	touch("http.csv");
 	touch("https:x");
@@ -218,5 +218,4 @@ TEST(only_a_name_like_an_address_has_a_dot_before_it)
 	assert_non_null(strstr(page, "<a href=\"./https%3Ax\""));
 	assert_non_null(strstr(page, "<a href=\"htt\""));
 	assert_non_null(strstr(page, "<a href=\"a%3Ab\""));
-	free(page);
 }

@@ -56,7 +56,7 @@ TEST(dot_files_that_are_named_are_shown)
 
 TEST(an_empty_directory_has_a_page_without_names)
 {
-	char *page;
+	SCOPED(free_at) char *page;
 
 	assert_int_equal(mkdir(path_in("empty"), 0700), 0);
 	page = page_of("empty", "/empty/", true);
@@ -64,7 +64,6 @@ TEST(an_empty_directory_has_a_page_without_names)
 	assert_non_null(strstr(page, "<bdi>empty</bdi>/</h1>"));
 	assert_non_null(strstr(page, "</table>"));
 	assert_non_null(strstr(page, "</html>"));
-	free(page);
 }
 
 TEST(only_the_root_has_no_way_up)
@@ -152,7 +151,7 @@ TEST(sizes_are_shown_with_few_digits)
 
 TEST(the_title_is_escaped)
 {
-	char *page;
+	SCOPED(free_at) char *page;
 
 	page = page_of(".", "/<script>&\"\xff/", false);
 	assert_null(strstr(page, "<script>"));
@@ -160,7 +159,6 @@ TEST(the_title_is_escaped)
 	    "<title>Index of /&lt;script&gt;&amp;&quot;" REPLACED "/</title>"));
 	assert_non_null(strstr(
 	    page, "<bdi>&lt;script&gt;&amp;&quot;" REPLACED "</bdi>/</h1>"));
-	free(page);
 }
 
 /* Directories first, each half in order; a link is what it leads to, unless that is outside. */
@@ -171,7 +169,7 @@ TEST(rows_are_in_order_with_what_is_known_of_them)
 	    "e-fifo"};
 	struct timespec times[2] = {{784111777, 0}, {784111777, 0}};
 	struct seen row;
-	char *page;
+	SCOPED(free_at) char *page;
 	const char *p;
 	size_t i;
 
@@ -209,13 +207,12 @@ TEST(rows_are_in_order_with_what_is_known_of_them)
 	assert_non_null(strstr(page, "y-link/</a><td><time "));
 	assert_non_null(strstr(page, "e-fifo</a><td><time "));
 	assert_non_null(strstr(page, "</time> <td>-\n"));
-	free(page);
 }
 
 /* From a directory below the root a link may lead up, but not out. */
 TEST(a_link_may_lead_anywhere_below_the_root)
 {
-	char *page;
+	SCOPED(free_at) char *page;
 
 	assert_int_equal(mkdir(path_in("sub"), 0700), 0);
 	assert_int_equal(mkdir(path_in("other"), 0700), 0);
@@ -226,7 +223,6 @@ TEST(a_link_may_lead_anywhere_below_the_root)
 	assert_non_null(strstr(page, "<a href=\"in/\""));
 	assert_non_null(strstr(page, "<a href=\"out\""));
 	assert_non_null(strstr(page, "<a href=\"slash\""));
-	free(page);
 }
 
 TEST(an_unreadable_directory_is_an_error)

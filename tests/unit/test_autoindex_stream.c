@@ -8,6 +8,8 @@
 
 #define NAMES 3000
 
+#define SCOPED_STREAM SCOPED(autoindex_stream_close) struct autoindex_stream
+
 static unsigned came;
 
 static void
@@ -112,7 +114,7 @@ TEST(every_name_comes_once)
 {
 	struct autoindex_stream *st = stream_titled(".", "/title/", false);
 	int fds = count_fds(), blocks;
-	char *page;
+	SCOPED(free_at) char *page;
 
 	make_names();
 	page = text_of(st, &blocks);
@@ -124,7 +126,6 @@ TEST(every_name_comes_once)
 	autoindex_stream_close(&st);
 	assert_null(st);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
-	free(page);
 }
 
 /* Takes the frames out, in place. */
@@ -150,38 +151,33 @@ unframe(char *text)
 
 TEST(chunks_are_as_long_as_they_say)
 {
-	struct autoindex_stream *st = stream_of(".", true);
+	SCOPED_STREAM *st = stream_of(".", true);
 	int blocks;
-	char *page;
+	SCOPED(free_at) char *page;
 
 	make_names();
 	page = text_of(st, &blocks);
 	unframe(page);
 	assert_names(page);
-	autoindex_stream_close(&st);
-	free(page);
 }
 
 TEST(an_empty_directory_is_one_block)
 {
-	struct autoindex_stream *st = stream_of(".", true);
+	SCOPED_STREAM *st = stream_of(".", true);
 	int blocks;
-	char *page;
+	SCOPED(free_at) char *page;
 
 	page = text_of(st, &blocks);
 	assert_int_equal(blocks, 1);
 	unframe(page);
 	assert_null(strstr(page, "<a "));
-	autoindex_stream_close(&st);
-	free(page);
 }
 
 TEST(an_unreadable_directory_is_an_error)
 {
-	struct autoindex_stream *st = stream_of("none", true);
+	SCOPED_STREAM *st = stream_of("none", true);
 
 	assert_int_equal(next(st), -ENOENT);
-	autoindex_stream_close(&st);
 }
 
 /* The pool's only thread is held: so it is not the loop that closes. */
@@ -209,8 +205,8 @@ TEST(a_disk_thread_closes_an_abandoned_listing, setup_one_thread)
 /* Its head has been sent: it goes on though the queue is full. */
 TEST(only_the_first_block_is_refused, setup_narrow)
 {
-	struct autoindex_stream *st = stream_of(".", true);
-	struct autoindex_stream *late = stream_of(".", true);
+	SCOPED_STREAM *st = stream_of(".", true);
+	SCOPED_STREAM *late = stream_of(".", true);
 	struct pw_waiter w = {.wt_done = nothing_done};
 	SCOPED_FILE *file = new_file("n9999", 10);
 	struct latch la;
@@ -229,8 +225,6 @@ TEST(only_the_first_block_is_refused, setup_narrow)
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(came, 1);
-	autoindex_stream_close(&st);
-	autoindex_stream_close(&late);
 }
 
 /* One thread, which a gate holds: the block is queued behind it. */

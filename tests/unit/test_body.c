@@ -141,13 +141,12 @@ static const struct {
 static enum body_status
 give(struct body *bd, const char *bytes, size_t n, size_t *used)
 {
-	char *copy = malloc(n + (n == 0));
+	SCOPED(free_at) char *copy = malloc(n + (n == 0));
 	enum body_status status;
 
 	assert_non_null(copy);
 	memcpy(copy, bytes, n);
 	status = body_skip(bd, copy, n, used);
-	free(copy);
 	return status;
 }
 
@@ -155,7 +154,7 @@ give(struct body *bd, const char *bytes, size_t n, size_t *used)
 static void
 expect_end(struct body begin, const char *bytes, size_t len)
 {
-	char *text = malloc(len + sizeof(NEXT));
+	SCOPED(free_at) char *text = malloc(len + sizeof(NEXT));
 	struct body bd;
 	size_t used, at;
 
@@ -181,7 +180,6 @@ expect_end(struct body begin, const char *bytes, size_t len)
 	assert_true(body_ended(&bd));
 	assert_int_equal(give(&bd, NEXT, 5, &used), BODY_END);
 	assert_int_equal(used, 0);
-	free(text);
 }
 
 TEST(chunks_end_where_the_next_request_begins)

@@ -46,7 +46,7 @@ kept(const struct buf_list *bl)
 
 TEST(appended_bytes_follow_the_contents)
 {
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 
 	buf_str(&b, &bl, "one");
@@ -55,7 +55,6 @@ TEST(appended_bytes_follow_the_contents)
 	buf_uint(&b, &bl, 3);
 	assert_holds(&b, "one \0two3", 9);
 	buf_release(&b, &bl);
-	buf_list_destroy(&bl);
 }
 
 TEST(nothing_is_held_until_it_is_needed)
@@ -76,7 +75,7 @@ TEST(numbers_are_decimal)
 {
 	static const uint64_t numbers[] = {0, 1, 9, 10, 99, 100, 4294967295,
 	    4294967296, INT64_MAX, UINT64_MAX - 1, UINT64_MAX};
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 	char expected[32];
 	size_t i;
@@ -88,13 +87,12 @@ TEST(numbers_are_decimal)
 		assert_holds(&b, expected, strlen(expected));
 	}
 	buf_release(&b, &bl);
-	buf_list_destroy(&bl);
 }
 
 TEST(it_grows_past_a_block_and_keeps_its_contents)
 {
 	static char data[10 * BUF_SIZE];
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 	size_t i, len = 0, n;
 
@@ -110,12 +108,11 @@ TEST(it_grows_past_a_block_and_keeps_its_contents)
 	assert_null(b.b_data);
 	assert_int_equal(b.b_len, 0);
 	assert_int_equal(b.b_cap, 0);
-	buf_list_destroy(&bl);
 }
 
 TEST(room_that_is_there_does_not_move)
 {
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 	const char *before;
 
@@ -128,12 +125,11 @@ TEST(room_that_is_there_does_not_move)
 	assert_ptr_equal(b.b_data, before);
 	memset(b.b_data, 'x', 3 * BUF_SIZE);
 	buf_release(&b, &bl);
-	buf_list_destroy(&bl);
 }
 
 TEST(consume_takes_from_the_front)
 {
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 
 	buf_str(&b, &bl, "head and body");
@@ -146,7 +142,6 @@ TEST(consume_takes_from_the_front)
 	buf_str(&b, &bl, "more");
 	assert_holds(&b, "more", 4);
 	buf_release(&b, &bl);
-	buf_list_destroy(&bl);
 }
 
 TEST(a_block_that_was_released_is_used_again)
@@ -199,7 +194,7 @@ TEST(only_blocks_of_the_usual_sizes_are_kept)
 TEST(the_free_list_is_bounded)
 {
 	static struct buf many[BLOCKS];
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	unsigned most;
 	size_t i;
 
@@ -212,12 +207,11 @@ TEST(the_free_list_is_bounded)
 	buf_str(&many[0], &bl, "x");
 	buf_release(&many[0], &bl);
 	assert_int_equal(kept(&bl), most);
-	buf_list_destroy(&bl);
 }
 
 TEST(a_failed_append_changes_only_the_error)
 {
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0}, before;
 
 	buf_str(&b, &bl, "here");
@@ -233,12 +227,11 @@ TEST(a_failed_append_changes_only_the_error)
 	assert_true(b.b_failed);
 	buf_release(&b, &bl);
 	assert_false(b.b_failed);
-	buf_list_destroy(&bl);
 }
 
 TEST(fit_shrinks_a_buffer_that_is_less_than_half_full)
 {
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 	size_t i;
 
@@ -257,13 +250,12 @@ TEST(fit_shrinks_a_buffer_that_is_less_than_half_full)
 	assert_int_equal(b.b_cap, BUF_SMALL);
 	buf_release(&b, &bl);
 	assert_int_equal(kept(&bl), 1);
-	buf_list_destroy(&bl);
 }
 
 TEST(shrink_moves_small_contents_into_a_small_block)
 {
 	static const char secret[] = "a password";
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 	char *left;
 	size_t i;
@@ -286,7 +278,6 @@ TEST(shrink_moves_small_contents_into_a_small_block)
 	buf_shrink(&b, &bl);
 	assert_int_equal(b.b_cap, BUF_SIZE);
 	buf_release(&b, &bl);
-	buf_list_destroy(&bl);
 }
 
 TEST(exact_room_is_its_own)

@@ -109,7 +109,7 @@ status_comes_to(const char *name)
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	socklen_t len =
 	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
-	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	SCOPED(close_at) int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 	char text[256] = "";
 
 	memcpy(un.sun_path, name, strlen(name));
@@ -121,7 +121,6 @@ status_comes_to(const char *name)
 	unsetenv("NOTIFY_SOCKET");
 	assert_true(recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT) > 0);
 	assert_string_equal(text, "STATUS=well?MAINPID=1?READY=1?");
-	close(fd);
 }
 
 TEST(a_status_is_one_line)
@@ -189,7 +188,7 @@ TEST(a_file_that_is_no_socket_is_not_removed)
 	char path[] = "/tmp/pagewise-test-XXXXXX";
 	struct sock sk = {.sk_use = SOCKET_ADMIN, .sk_fd = -1};
 	struct listen_table ss = {.ss_list = &sk, .ss_count = 1};
-	int fd = mkstemp(path);
+	SCOPED(close_at) int fd = mkstemp(path);
 	struct stat st;
 
 	assert_int_equal(fstat(fd, &st), 0);
@@ -199,7 +198,6 @@ TEST(a_file_that_is_no_socket_is_not_removed)
 	listen_remove_files(&ss, &(struct listen_table){0});
 	assert_int_equal(access(path, F_OK), 0);
 	unlink(path);
-	close(fd);
 }
 
 TEST(a_socket_that_does_not_listen_is_known)

@@ -15,6 +15,7 @@
 #define IN_USE          \
 	(CLIENT_RATES + \
 	    CLIENT_RATES / 8) /* more than every part of the table holds */
+#define SCOPED_RATES SCOPED(client_rates_destroy) struct client_rates
 
 static const char rule[1];
 
@@ -61,7 +62,7 @@ buckets_of_later(struct client_rates *cs, uint32_t n)
 
 TEST(clients_that_have_gone_leave_room_for_others)
 {
-	struct client_rates *cs = client_rates_create();
+	SCOPED_RATES *cs = client_rates_create();
 	struct client_buckets cb;
 	uint32_t i;
 
@@ -70,13 +71,12 @@ TEST(clients_that_have_gone_leave_room_for_others)
 		client_rates_give(cs, &cb);
 	}
 	assert_int_equal(buckets_of_later(cs, i), LATER);
-	client_rates_destroy(&cs);
 }
 
 TEST(clients_beyond_a_table_in_use_share_few_buckets)
 {
-	struct client_rates *cs = client_rates_create();
-	struct client_buckets *cb = calloc(IN_USE, sizeof(*cb));
+	SCOPED_RATES *cs = client_rates_create();
+	SCOPED(free_at) struct client_buckets *cb = calloc(IN_USE, sizeof(*cb));
 	uint32_t i;
 
 	assert_non_null(cb);
@@ -86,8 +86,6 @@ TEST(clients_beyond_a_table_in_use_share_few_buckets)
 	while (i-- > 0)
 		client_rates_give(cs, &cb[i]);
 	assert_int_equal(buckets_of_later(cs, IN_USE), LATER);
-	free(cb);
-	client_rates_destroy(&cs);
 }
 
 TEST(a_bucket_in_use_stays_while_others_come_and_go)
@@ -136,8 +134,8 @@ time_of_later(struct client_rates *cs, uint32_t n)
 
 TEST(a_new_client_does_not_wait_for_a_walk_over_a_table_in_use)
 {
-	struct client_rates *cs = client_rates_create();
-	struct client_buckets *cb = calloc(IN_USE, sizeof(*cb));
+	SCOPED_RATES *cs = client_rates_create();
+	SCOPED(free_at) struct client_buckets *cb = calloc(IN_USE, sizeof(*cb));
 	uint32_t i;
 
 	assert_non_null(cb);
@@ -146,6 +144,4 @@ TEST(a_new_client_does_not_wait_for_a_walk_over_a_table_in_use)
 	assert_true(time_of_later(cs, IN_USE) < 8 * time_of_later(cs, 0));
 	while (i-- > 0)
 		client_rates_give(cs, &cb[i]);
-	free(cb);
-	client_rates_destroy(&cs);
 }

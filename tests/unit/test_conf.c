@@ -50,8 +50,6 @@ TEST(every_key_has_its_documented_default)
 	assert_false(set->set_dotfiles);
 	assert_string_equal(set->set_index[0], "index.html");
 	assert_null(set->set_index[1]);
-	conf_destroy(&conf);
-	assert_null(conf);
 }
 
 TEST(workers_auto_is_the_cpus_that_may_be_used)
@@ -61,11 +59,9 @@ TEST(workers_auto_is_the_cpus_that_may_be_used)
 
 	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
 	assert_int_equal(conf->conf_workers, CPU_COUNT(&set));
-	conf_destroy(&conf);
 
 	conf = must_load("--root /");
 	assert_int_equal(conf->conf_workers, CPU_COUNT(&set));
-	conf_destroy(&conf);
 }
 
 /* Wherever one may stand. */
@@ -91,7 +87,6 @@ TEST(a_boolean_is_true_on_or_yes_false_off_or_no)
 		assert_int_equal(
 		    conf->conf_sites[0].site_set.set_dotfiles, t[i].value);
 		assert_int_equal(conf->conf_sandbox, t[i].value);
-		conf_destroy(&conf);
 	}
 }
 
@@ -132,7 +127,6 @@ TEST(an_unset_value_inherits_and_a_set_one_does_not)
 	assert_true(b->site_set.set_autoindex);
 	assert_int_equal(b->site_set.set_readahead, PW_READAHEAD_AUTO);
 	assert_string_equal(b->site_set.set_index[1], "b");
-	conf_destroy(&conf);
 }
 
 TEST(the_command_line_wins_over_the_top_level_only)
@@ -148,7 +142,6 @@ TEST(the_command_line_wins_over_the_top_level_only)
 	assert_string_equal(conf->conf_listen[0].la_text, ":83");
 	assert_int_equal(conf->conf_sites[0].site_set.set_cache, PW_CACHE_KEEP);
 	assert_int_equal(conf->conf_sites[1].site_set.set_cache, PW_CACHE_DROP);
-	conf_destroy(&conf);
 }
 
 TEST(root_replaces_the_sites_of_the_file)
@@ -160,7 +153,6 @@ TEST(root_replaces_the_sites_of_the_file)
 	assert_string_equal(conf->conf_sites[0].site_name, "default");
 	assert_string_equal(conf->conf_sites[0].site_root, "/");
 	assert_int_equal(conf->conf_sites[0].site_set.set_cache, PW_CACHE_DROP);
-	conf_destroy(&conf);
 }
 
 TEST(test_option_checks_and_says_so)
@@ -234,8 +226,6 @@ TEST(the_sample_has_every_key_and_only_defaults)
 	assert_null(sample->conf_sites[0].site_set.set_index[1]);
 	assert_int_equal(sample->conf_nlisten, 1);
 	assert_string_equal(sample->conf_listen[0].la_text, "*:8080");
-	conf_destroy(&sample);
-	conf_destroy(&plain);
 }
 
 /* Others would be written to the wrong place: there is no other check of this. */

@@ -24,16 +24,13 @@ TEST(every_option_of_the_command_line_is_understood)
 	assert_int_equal(set->set_readahead, 65536);
 	assert_int_equal(set->set_cache, PW_CACHE_DROP);
 	assert_false(set->set_autoindex);
-	conf_destroy(&conf);
 
 	conf = must_load("--root / --autoindex --access-log -");
 	assert_true(conf->conf_sites[0].site_set.set_autoindex);
 	assert_string_equal(conf->conf_access_log, "-");
-	conf_destroy(&conf);
 
 	conf = must_load("--root / --access-log a --access-log off");
 	assert_null(conf->conf_access_log);
-	conf_destroy(&conf);
 }
 
 TEST(an_ambiguous_option_is_an_error)
@@ -95,7 +92,6 @@ TEST(an_address_is_numeric_and_all_addresses_are_ipv6_where_possible)
 		}
 		assert_string_equal(addr, expected);
 		assert_string_equal(la->la_text, table[i].text);
-		conf_destroy(&conf);
 	}
 }
 
@@ -146,7 +142,6 @@ TEST(port_zero_may_be_listed_twice)
 	    must_load("--root / --listen [::1]:0 --listen [::1]:0");
 
 	assert_int_equal(conf->conf_nlisten, 2);
-	conf_destroy(&conf);
 }
 
 TEST(without_file_and_root_one_message_names_both)
@@ -215,5 +210,4 @@ TEST(relative_paths_of_the_command_line_start_at_the_working_directory)
 
 	assert_string_equal(conf->conf_sites[0].site_root, "tests");
 	assert_string_equal(conf->conf_access_log, "log");
-	conf_destroy(&conf);
 }

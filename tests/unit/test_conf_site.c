@@ -102,7 +102,6 @@ TEST(the_longest_location_wins)
 	/* Only len bytes count. */
 	assert_int_equal(
 	    conf_settings(site, "/v/big/", 3)->set_readahead, 256 << 10);
-	conf_destroy(&conf);
 }
 
 TEST(an_exact_location_wins_then_the_first_glob)
@@ -134,7 +133,6 @@ TEST(an_exact_location_wins_then_the_first_glob)
 		    conf_settings(site, table[i].path, strlen(table[i].path))
 			->set_readahead,
 		    table[i].readahead);
-	conf_destroy(&conf);
 }
 
 TEST(a_location_has_a_directory_of_its_own)
@@ -155,7 +153,6 @@ TEST(a_location_has_a_directory_of_its_own)
 	assert_int_equal(conf_settings(site, "/a/", 3)->set_strip, 2);
 	assert_int_equal(conf_settings(site, "/s/", 3)->set_root, 0);
 	assert_int_equal(conf->conf_sites[1].site_set.set_root, 1);
-	conf_destroy(&conf);
 	expect_file_error(
 	    "site a { root = \".\"\nlocation /a { alias = \"/\" } }\n",
 	    ":2: alias: allowed only in a prefix location that ends in '/'");
@@ -197,7 +194,6 @@ TEST(the_longest_wildcard_answers_for_a_name_that_no_site_has)
 		assert_ptr_equal(
 		    conf_site(conf, table[i].host, strlen(table[i].host)),
 		    &conf->conf_sites[table[i].site]);
-	conf_destroy(&conf);
 	expect_file_error("site a { root = \".\"\nnames = {\".b.org\"} }\n",
 	    ":2: names: \".b.org\" is not a host name: " NOT_A_HOST);
 	expect_file_error("site a { root = \".\"\nnames = {\"*.\"} }\n",
@@ -213,7 +209,6 @@ TEST(without_a_matching_location_the_site_decides)
 	const struct site *site = &conf->conf_sites[0];
 
 	assert_ptr_equal(conf_settings(site, "/w", 2), &site->site_set);
-	conf_destroy(&conf);
 }
 
 TEST(a_location_begins_with_a_slash_and_can_match)
@@ -230,8 +225,6 @@ TEST(a_location_begins_with_a_slash_and_can_match)
 
 TEST(sites_and_locations_are_unique)
 {
-	struct conf *conf;
-
 	expect_file_error(SITE SITE,
 	    ":2: site \"a\": this site is already defined: merge the two "
 	    "blocks");
@@ -240,10 +233,9 @@ TEST(sites_and_locations_are_unique)
 	    ":3: location \"/v\": this location is already defined: merge the "
 	    "two blocks");
 	/* but not across sites */
-	conf = must_load_text("site a { root = \".\" location /v { } }\n"
-			      "site b { root = \".\" location /v { } }\n",
+	must_load_text("site a { root = \".\" location /v { } }\n"
+		       "site b { root = \".\" location /v { } }\n",
 	    "");
-	conf_destroy(&conf);
 }
 
 TEST(a_host_name_belongs_to_one_site)
@@ -293,5 +285,4 @@ TEST(a_host_finds_its_site_or_the_first)
 	assert_ptr_equal(
 	    conf_site(conf, "b.example@", 9), &conf->conf_sites[1]);
 	assert_ptr_equal(conf_site(conf, NULL, 0), &conf->conf_sites[0]);
-	conf_destroy(&conf);
 }

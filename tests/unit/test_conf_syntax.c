@@ -7,8 +7,6 @@
 
 TEST(a_key_that_is_set_twice_is_an_error_with_both_lines)
 {
-	struct conf *conf;
-
 	expect_file_error("listen = \":1\"\n\nlisten = \":2\"\n" SITE,
 	    ":3: listen: already set in line 1: write one list, listen = "
 	    "{..., ...}");
@@ -18,12 +16,11 @@ TEST(a_key_that_is_set_twice_is_an_error_with_both_lines)
 			  "index = {}\n'expires' = 2h\n}\n}\n",
 	    ":6: expires: already set in line 4: remove one of the two");
 	/* Each section and each file has its own. */
-	conf = must_load_text("expires = 1h\nsite a {\nroot = \"/\"\nexpires = "
-			      "2h\nlocation /a {\nexpires = 3h\n}\nlocation "
-			      "/b {\nexpires = 4h\n}\n}\nsite b {\nroot = "
-			      "\"/\"\nexpires = 5h\n}\n",
+	must_load_text("expires = 1h\nsite a {\nroot = \"/\"\nexpires = "
+		       "2h\nlocation /a {\nexpires = 3h\n}\nlocation "
+		       "/b {\nexpires = 4h\n}\n}\nsite b {\nroot = "
+		       "\"/\"\nexpires = 5h\n}\n",
 	    "");
-	conf_destroy(&conf);
 }
 
 TEST(a_value_that_needs_quotes_is_reported_in_its_line)

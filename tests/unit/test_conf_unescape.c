@@ -159,5 +159,4 @@ TEST(a_bad_escape_sequence_hides_no_other_fault)
 	/* Nothing of it is left for the next file. */
 	conf = must_load_text("site \"\\x61\" { root = \"\\056\" }\n", "");
 	assert_string_equal(conf->conf_sites[0].site_name, "a");
-	conf_destroy(&conf);
 }

@@ -45,15 +45,12 @@ TEST(agent_has_an_address_of_its_own)
 
 	conf = must_load_text("agent = \"*:8082\"\n" SITE, "");
 	assert_string_equal(conf->conf_agent.la_text, "*:8082");
-	conf_destroy(&conf);
 	conf = must_load_text("agent = \"off\"\n" SITE, "");
 	assert_null(conf->conf_agent.la_text);
-	conf_destroy(&conf);
 	conf =
 	    must_load_text("admin = {\"127.0.0.1:1\", \"/run/a\"}\n" SITE, "");
 	assert_int_equal(conf->conf_nadmin, 2);
 	assert_string_equal(conf->conf_admin[1].la_text, "/run/a");
-	conf_destroy(&conf);
 	expect_file_error("admin = {\"/a\",\n\"/a\"}\n" SITE,
 	    ":2: admin: /a is listed twice");
 	expect_file_error("agent = \"/run/agent\"\n" SITE,
@@ -90,7 +87,6 @@ TEST(admin_is_a_socket_beside_the_file_or_a_loopback_address)
 		    text, sizeof(text), "admin = \"%s\"\n" SITE, loopback[i]);
 		conf = must_load_text(text, "");
 		assert_string_equal(conf->conf_admin[0].la_text, loopback[i]);
-		conf_destroy(&conf);
 	}
 	for (size_t i = 0; i < COUNT(others); i++) {
 		snprintf(
@@ -105,10 +101,8 @@ TEST(admin_is_a_socket_beside_the_file_or_a_loopback_address)
 	snprintf(expected, sizeof(expected), "%s/run/admin", dir);
 	assert_int_equal(conf->conf_admin[0].la_addr.ss_family, AF_UNIX);
 	assert_string_equal(conf->conf_admin[0].la_text, expected);
-	conf_destroy(&conf);
 	conf = must_load_text("admin = off\n" SITE, "");
 	assert_int_equal(conf->conf_nadmin, 0);
-	conf_destroy(&conf);
 }
 
 TEST(a_number_is_checked_against_its_range)
@@ -193,7 +187,6 @@ TEST(a_user_and_a_group_must_exist)
 	assert_string_equal(conf->conf_user, "root");
 	assert_int_equal(conf->conf_gid, 0);
 	assert_int_equal(conf->conf_groups[0], 0);
-	conf_destroy(&conf);
 	expect_file_error(
 	    "\nuser = nosuch\n" SITE, ":2: user: there is no user \"nosuch\"");
 	expect_file_error("user = 4294967295\n" SITE,
@@ -216,5 +209,4 @@ TEST(a_group_needs_a_user_and_an_unknown_user_a_group)
 	conf = must_load_text("group = 7\nuser = 987654\n" SITE, "");
 	assert_int_equal(conf->conf_uid, 987654);
 	assert_int_equal(conf->conf_gid, 7);
-	conf_destroy(&conf);
 }

@@ -68,7 +68,7 @@ TEST(which_addresses_are_one)
 
 TEST(the_total_is_exact)
 {
-	struct connection_limits *cs = create(3, 0);
+	SCOPED(limits_destroy) struct connection_limits *cs = create(3, 0);
 
 	reserve(cs, 3);
 	assert_false(limits_reserve(cs, 0));
@@ -79,12 +79,11 @@ TEST(the_total_is_exact)
 	limits_leave(cs, NULL);
 	reserve(cs, 1);
 	release(cs, 3);
-	limits_destroy(&cs);
 }
 
 TEST(without_limits_there_is_none)
 {
-	struct connection_limits *cs = create(0, 0);
+	SCOPED(limits_destroy) struct connection_limits *cs = create(0, 0);
 	struct client *cl;
 	int i;
 
@@ -93,12 +92,11 @@ TEST(without_limits_there_is_none)
 		assert_int_equal(enter(cs, "192.0.2.1", &cl), 0);
 		assert_null(cl);
 	}
-	limits_destroy(&cs);
 }
 
 TEST(each_address_has_its_own_count)
 {
-	struct connection_limits *cs = create(0, 2);
+	SCOPED(limits_destroy) struct connection_limits *cs = create(0, 2);
 	struct client *a[2], *b, *none;
 
 	assert_int_equal(enter(cs, "192.0.2.1", &a[0]), 0);
@@ -112,14 +110,13 @@ TEST(each_address_has_its_own_count)
 	limits_leave(cs, a[0]);
 	limits_leave(cs, a[1]);
 	limits_leave(cs, b);
-	limits_destroy(&cs);
 }
 
 /* More addresses than there are places in the table, and all of them gone again. */
 TEST(many_addresses_are_kept_apart)
 {
 	enum { MANY = 200000 };
-	struct connection_limits *cs = create(0, 1);
+	SCOPED(limits_destroy) struct connection_limits *cs = create(0, 1);
 	struct client **all = calloc(MANY, sizeof(struct client *)), *none;
 	union address a = {.in.sin_family = AF_INET};
 	unsigned i, round;
@@ -136,7 +133,6 @@ TEST(many_addresses_are_kept_apart)
 			limits_leave(cs, all[i]);
 	}
 	free(all);
-	limits_destroy(&cs);
 }
 
 struct thread_of {
@@ -166,7 +162,7 @@ come_and_go(void *arg)
 
 TEST(threads_lose_no_slot)
 {
-	struct connection_limits *cs = create(3, 2);
+	SCOPED(limits_destroy) struct connection_limits *cs = create(3, 2);
 	struct client *cl[2], *none;
 	struct thread_of threads[WORKERS];
 	unsigned i;
@@ -188,7 +184,6 @@ TEST(threads_lose_no_slot)
 	limits_leave(cs, cl[0]);
 	limits_leave(cs, cl[1]);
 	limits_release(cs);
-	limits_destroy(&cs);
 }
 
 TEST(fewer_descriptors_than_connections_are_the_limit)

@@ -153,13 +153,12 @@ static bool
 parse(const char *text, time_t now, time_t *t)
 {
 	size_t n = strlen(text);
-	char *copy = malloc(n + (n == 0));
+	SCOPED(free_at) char *copy = malloc(n + (n == 0));
 	bool ok;
 
 	assert_non_null(copy);
 	memcpy(copy, text, n);
 	ok = date_parse((struct str){copy, n}, now, t);
-	free(copy);
 	return ok;
 }
 

@@ -258,11 +258,11 @@ create(struct log *lg)
 static void
 destroy(void)
 {
+	SCOPED(conf_destroy)
 	struct conf *conf = (struct conf *)(uintptr_t)many->my_service.svc_conf;
 
 	autoindex_cache_destroy(&many->my_service.svc_listings);
 	service_end(&many->my_service);
-	conf_destroy(&conf);
 	free(many);
 }
 
@@ -282,7 +282,7 @@ make_files(void)
 TEST(one_connection_sends_a_hundred_responses)
 {
 	_Atomic uint64_t *counts;
-	struct log *lg;
+	SCOPED(log_destroy) struct log *lg;
 	struct stream *sm;
 	uint64_t expected[KINDS] = {0}, cut = 0;
 	size_t i;
@@ -321,7 +321,6 @@ TEST(one_connection_sends_a_hundred_responses)
 			     counter_get(&counts[499 - STATS_STATUS]),
 	    EXCHANGES);
 	destroy();
-	log_destroy(&lg);
 }
 
 static bool made_progress;

@@ -311,7 +311,7 @@ TEST(a_fifo_is_never_opened)
 
 TEST(a_directory_is_never_opened)
 {
-	int watch;
+	SCOPED(close_at) int watch;
 
 	assert_int_equal(mkdir(path_in("dir"), 0700), 0);
 	watch = watch_opens(path_in("dir"));
@@ -319,7 +319,6 @@ TEST(a_directory_is_never_opened)
 	check_type("dir/", PW_FILE_DIRECTORY);
 	check_type(".", PW_FILE_DIRECTORY);
 	assert_never_opened(watch);
-	close(watch);
 }
 
 TEST(a_device_is_never_opened)
@@ -332,7 +331,7 @@ TEST(a_device_is_never_opened)
 TEST(a_socket_is_of_another_type)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	SCOPED(close_at) int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	if (strlen(path_in("s")) >= sizeof(sun.sun_path))
 		skip();
@@ -340,7 +339,6 @@ TEST(a_socket_is_of_another_type)
 	assert_int_equal(
 	    bind(fd, (struct sockaddr *)(void *)&sun, sizeof(sun)), 0);
 	check_type("s", PW_FILE_OTHER);
-	close(fd);
 }
 
 /* Asked by the loop first, then by the pool alone. */

@@ -69,7 +69,7 @@ TEST(open_file_is_compared_on_local_file_systems, NULL)
 TEST(loop_never_opens_files_of_a_file_server, NULL)
 {
 	struct os_fs fs = {0};
-	int fd = open(".", O_RDONLY | O_DIRECTORY);
+	SCOPED(close_at) int fd = open(".", O_RDONLY | O_DIRECTORY);
 
 	for (size_t i = 0; i < COUNT(kinds); i++) {
 		type = kinds[i].fs_type;
@@ -78,5 +78,4 @@ TEST(loop_never_opens_files_of_a_file_server, NULL)
 		assert_false(os_cached_works(fd));
 		assert_int_equal(os_ask_means(fd, &fs), OS_ASK_FETCH);
 	}
-	close(fd);
 }

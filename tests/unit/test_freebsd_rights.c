@@ -94,6 +94,7 @@ TEST(connections_have_the_limits_of_their_listener, NULL)
 
 TEST(a_log_is_only_written)
 {
+	SCOPED(close_at)
 	int fd =
 	    open(path_in("log"), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	struct stat st;
@@ -111,7 +112,6 @@ TEST(a_log_is_only_written)
 	assert_refused(fchmod(fd, 0644));
 	assert_refused(fchown(fd, 0, 0));
 	assert_refused(fchflags(fd, 0));
-	close(fd);
 }
 
 TEST(the_channel_only_has_messages, NULL)

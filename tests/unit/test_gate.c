@@ -8,20 +8,19 @@
 
 TEST(a_free_turn_is_taken, NULL)
 {
-	struct gate tn;
+	SCOPED(gate_destroy) struct gate tn;
 
 	gate_init(&tn);
 	assert_true(gate_take(&tn));
 	gate_give(&tn);
 	assert_true(gate_take(&tn));
 	gate_give(&tn);
-	gate_destroy(&tn);
 }
 
 /* A holder that never comes back holds nobody up for ever. */
 TEST(a_wait_for_a_lost_turn_ends, NULL)
 {
-	struct gate tn;
+	SCOPED(gate_destroy) struct gate tn;
 
 	gate_init(&tn);
 	assert_true(gate_take(&tn));
@@ -30,7 +29,6 @@ TEST(a_wait_for_a_lost_turn_ends, NULL)
 	gate_give(&tn);
 	assert_true(gate_take(&tn));
 	gate_give(&tn);
-	gate_destroy(&tn);
 }
 
 #define THREADS 8

@@ -21,8 +21,8 @@ static const struct cached_header *
 remember(struct header_cache *table, const char *line, const char *block)
 {
 	size_t first = strlen(line), len = first + strlen(block);
-	char *head = malloc(len);
-	struct buf_list bufs = {0};
+	SCOPED(free_at) char *head = malloc(len);
+	SCOPED(buf_list_destroy) struct buf_list bufs = {0};
 	struct request rq;
 	const union sockaddr_any client = {.sa = {.sa_family = AF_UNIX}};
 	const struct cached_header *fl;
@@ -35,8 +35,6 @@ remember(struct header_cache *table, const char *line, const char *block)
 	fl = header_cache_remember(
 	    table, &rq, (struct str){head + first, len - first}, site, &client);
 	buf_release(&rq.rq_joined, &bufs);
-	buf_list_destroy(&bufs);
-	free(head);
 	return fl;
 }
 
@@ -57,14 +55,13 @@ static bool
 matches(const struct cached_header *fl, const char *text)
 {
 	size_t len = strlen(text);
-	char *copy = malloc(len);
+	SCOPED(free_at) char *copy = malloc(len);
 	bool yes;
 
 	/* Without its NUL: what is behind its end is not looked at. */
 	assert_non_null(copy);
 	memcpy(copy, text, len);
 	yes = header_cache_matches(fl, copy, len);
-	free(copy);
 	return yes;
 }
 

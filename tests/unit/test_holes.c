@@ -36,6 +36,7 @@ data_of_islands(void)
 static void
 make_sparse(const char *name, off_t size)
 {
+	SCOPED(close_at)
 	int fd = open(path_in(name), O_RDWR | O_CREAT | O_TRUNC, 0600);
 	size_t i, len;
 
@@ -51,7 +52,6 @@ make_sparse(const char *name, off_t size)
 		    len);
 	}
 	assert_int_equal(fsync(fd), 0);
-	close(fd);
 }
 
 static struct pw_device_stats
@@ -207,11 +207,10 @@ hole_takes_no_window(struct pw_file *file)
 static void
 write_at(const char *path, off_t at)
 {
-	int fd = open(path, O_WRONLY);
+	SCOPED(close_at) int fd = open(path, O_WRONLY);
 
 	assert_true(fd >= 0);
 	assert_int_equal(pwrite(fd, "!", 1, at), 1);
-	close(fd);
 }
 
 static void

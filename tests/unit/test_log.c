@@ -22,7 +22,7 @@ TEST(combined_format_with_bytes_duration_and_wait)
 	struct log *lg = new_log(fx->fx_log, 1);
 	struct log_record rec = record();
 	regex_t re;
-	char *text;
+	SCOPED(free_at) char *text;
 
 	rec.rec_texts.qt_referer = STR("http://a/b");
 	rec.rec_wait = 9;
@@ -38,7 +38,6 @@ TEST(combined_format_with_bytes_duration_and_wait)
 	    0);
 	text = slurp(fx->fx_log);
 	assert_int_equal(regexec(&re, text, 0, NULL, 0), 0);
-	free(text);
 	regfree(&re);
 }
 
@@ -198,7 +197,7 @@ TEST(messages_without_a_writer_are_written_at_once)
 
 TEST(a_record_wakes_an_idle_writer)
 {
-	struct log *lg = new_log(fx->fx_log, 2);
+	SCOPED(log_destroy) struct log *lg = new_log(fx->fx_log, 2);
 
 	usleep(IDLE_US);
 	send_many(log_writer(lg, 1), 1, 1);
@@ -206,7 +205,6 @@ TEST(a_record_wakes_an_idle_writer)
 	usleep(IDLE_US);
 	log_error(log_writer(lg, 0), "awake");
 	await(fx->fx_err, "awake");
-	log_destroy(&lg);
 }
 
 static void *
@@ -224,7 +222,7 @@ TEST(each_workers_order_is_kept)
 	struct log *lg = new_log(fx->fx_log, 2);
 	struct tally a, b;
 	pthread_t thread;
-	char *text;
+	SCOPED(free_at) char *text;
 
 	pthread_create(&thread, NULL, send_as_b, log_writer(lg, 1));
 	send_many(log_writer(lg, 0), 0, MANY);
@@ -236,7 +234,6 @@ TEST(each_workers_order_is_kept)
 	assert_int_equal(a.tl_other, b.tl_whole);
 	assert_int_equal(b.tl_other, a.tl_whole);
 	assert_int_equal(a.tl_whole + b.tl_whole + lost(), 2 * MANY);
-	free(text);
 }
 
 /* A disk that hangs: no write to this file comes back until it is released. */

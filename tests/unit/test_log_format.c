@@ -128,7 +128,7 @@ TEST(json_is_ascii_whatever_bytes_were_sent, NULL)
 TEST(json_of_the_worst_fields_is_within_its_bound, NULL)
 {
 	static char worst[3000];
-	char *buf = malloc(10 * FORMAT_MESSAGE);
+	SCOPED(free_at) char *buf = malloc(10 * FORMAT_MESSAGE);
 	struct log_record rec = record();
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
 
@@ -143,13 +143,12 @@ TEST(json_of_the_worst_fields_is_within_its_bound, NULL)
 	rec.rec_status = 999;
 	format_as(&rec, LOG_JSON, buf);
 	assert_true(strlen(buf) > 5 * 4 * FORMAT_FIELD);
-	free(buf);
 }
 
 TEST(json_of_a_line_in_three_long_parts_is_within_its_bound, NULL)
 {
 	static char line[3 * FORMAT_FIELD + 2];
-	char *buf = malloc(10 * FORMAT_MESSAGE);
+	SCOPED(free_at) char *buf = malloc(10 * FORMAT_MESSAGE);
 	struct log_record rec = record();
 
 	memset(line, 0xff, sizeof(line));
@@ -157,7 +156,6 @@ TEST(json_of_a_line_in_three_long_parts_is_within_its_bound, NULL)
 	rec.rec_texts.qt_line = (struct str){line, sizeof(line)};
 	format_as(&rec, LOG_JSON, buf);
 	assert_true(strlen(buf) > 5 * 3 * FORMAT_FIELD);
-	free(buf);
 }
 
 TEST(largest_numbers_fit, NULL)

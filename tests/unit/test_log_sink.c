@@ -59,13 +59,12 @@ new_fifo(const char *path)
 static void
 await_full(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	SCOPED(close_at) int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
 
 	assert_true(fd >= 0);
 	while (poll(&pfd, 1, 0) != 0)
 		usleep(1000);
-	close(fd);
 }
 
 TEST(a_stuck_log_blocks_no_worker_and_losses_are_reported)
@@ -73,7 +72,7 @@ TEST(a_stuck_log_blocks_no_worker_and_losses_are_reported)
 	int fd = new_fifo(fx->fx_log);
 	struct log *lg = new_log(fx->fx_log, 1);
 	struct tally tl;
-	char *text;
+	SCOPED(free_at) char *text;
 
 	send_many(log_writer(lg, 0), 0, MANY);
 	/* Told while the log is stuck, not only once it recovers. */
@@ -85,7 +84,6 @@ TEST(a_stuck_log_blocks_no_worker_and_losses_are_reported)
 	assert_true(tl.tl_whole > 0);
 	assert_int_equal(tl.tl_other, 0);
 	assert_int_equal(tl.tl_whole + lost(), 2 * MANY);
-	free(text);
 }
 
 TEST(a_stuck_log_holds_back_no_message)
@@ -106,7 +104,7 @@ TEST(a_stuck_log_does_not_delay_the_shutdown)
 	int fd = new_fifo(fx->fx_log);
 	struct log *lg = new_log(fx->fx_log, 2);
 	struct tally tl;
-	char *text;
+	SCOPED(free_at) char *text;
 
 	send_many(log_writer(lg, 1), 0, 2000);
 	log_destroy(&lg);
@@ -116,7 +114,6 @@ TEST(a_stuck_log_does_not_delay_the_shutdown)
 	assert_int_equal(tl.tl_other, 0);
 	assert_int_equal(tl.tl_whole + lost(), 2000);
 	assert_true(lost() > 0);
-	free(text);
 }
 
 /* As during a reload, when two processes have it. */
@@ -263,7 +260,7 @@ begin_a_line(struct sink *sk)
 static void
 assert_lost_and_next(struct sink *sk, struct ring *rg, const char *expected)
 {
-	char *text;
+	SCOPED(free_at) char *text;
 
 	sink_drop(sk, rg);
 	assert_int_equal(sk->sk_dropped, 1);
@@ -274,7 +271,6 @@ assert_lost_and_next(struct sink *sk, struct ring *rg, const char *expected)
 	ring_destroy(&rg);
 	text = slurp(fx->fx_log);
 	assert_string_equal(text, expected);
-	free(text);
 }
 
 TEST(the_rest_of_a_line_is_lost_with_its_begin)
@@ -315,7 +311,7 @@ stuck_stdout(const int fds[2], uid_t uid)
 {
 	struct log *lg = NULL;
 	struct tally tl;
-	char *text;
+	SCOPED(free_at) char *text;
 
 	assert_int_equal(seteuid(uid), 0);
 	assert_int_equal(create_log_fd("-", 1, fds[1], &lg), 0);
@@ -330,7 +326,6 @@ stuck_stdout(const int fds[2], uid_t uid)
 	tl = count_lines(text, "a");
 	assert_int_equal(tl.tl_other, 0);
 	assert_int_equal(tl.tl_whole + lost(), MANY);
-	free(text);
 }
 
 TEST(a_stuck_pipe_as_stdout_blocks_no_worker)

@@ -83,7 +83,7 @@ static void
 send_from(struct pw_file *file, off_t from)
 {
 	size_t len = SIZE - (size_t)from;
-	char *expected = malloc(len);
+	SCOPED(free_at) char *expected = malloc(len);
 	SCOPED_WIRE wr;
 	struct xfer xf;
 
@@ -98,7 +98,6 @@ send_from(struct pw_file *file, off_t from)
 	assert_int_equal(wr.wr_len, len);
 	assert_memory_equal(wr.wr_data, expected, len);
 	pw_send_finish(&xf.xf_send);
-	free(expected);
 }
 
 static void

@@ -317,12 +317,11 @@ TEST(a_free_lock_does_not_change_the_call)
 static bool
 evicts(void)
 {
-	int fd = open(path_in("f"), O_RDONLY);
+	SCOPED(close_at) int fd = open(path_in("f"), O_RDONLY);
 	bool done;
 
 	assert_true(fd >= 0);
 	done = evict(fd, 4096);
-	close(fd);
 	return done;
 }
 

@@ -73,24 +73,24 @@ TEST(type_is_found_by_the_last_extension)
 	    {"/.", UNKNOWN},
 	    {"/..", UNKNOWN},
 	};
+	SCOPED(mime_destroy)
 	struct mime *m = parse("text/html html htm\n"
 			       "application/gzip gz\n"
 			       "text/x-mixed MiXeD\n");
 
 	expect_types(m, cases, COUNT(cases));
-	mime_destroy(&m);
 }
 
 TEST(first_type_of_an_extension_stays)
 {
 	static const struct type_case cases[] = {{"a.x", "a/first"},
 	    {"a.y", "a/first"}, {"a.z", "a/second"}, {"a.w", "a/third"}};
+	SCOPED(mime_destroy)
 	struct mime *m = parse("a/first x Y\n"
 			       "a/second z X y\n"
 			       "a/third x y z w w\n");
 
 	expect_types(m, cases, COUNT(cases));
-	mime_destroy(&m);
 }
 
 TEST(comments_and_white_space_are_skipped)
@@ -132,7 +132,7 @@ TEST(table_may_be_larger_than_any_first_guess)
 {
 	size_t size = 1 << 20, at = 0;
 	char *text = malloc(size), path[32], type[32];
-	struct mime *m;
+	SCOPED(mime_destroy) struct mime *m;
 
 	assert_non_null(text);
 	for (int i = 0; i < 5000; i++)
@@ -146,7 +146,6 @@ TEST(table_may_be_larger_than_any_first_guess)
 		assert_string_equal(
 		    mime_type(m, path, "application/octet-stream"), type);
 	}
-	mime_destroy(&m);
 }
 
 TEST(bad_line_is_named_by_file_and_number)
@@ -197,7 +196,7 @@ struct temp {
 static void
 temp_write(struct temp *t, const char *bytes, size_t n)
 {
-	int fd;
+	SCOPED(close_at) int fd;
 
 	strcpy(t->tm_path, "/tmp/test_mime.XXXXXX");
 	fd = mkstemp(t->tm_path);
@@ -209,7 +208,6 @@ temp_write(struct temp *t, const char *bytes, size_t n)
 		bytes += done;
 		n -= (size_t)done;
 	}
-	close(fd);
 }
 
 TEST(file_is_read_whole_whatever_its_size)
@@ -252,7 +250,7 @@ TEST(unusable_file_is_named)
 {
 	static const char nul[] = "a/b c\n\0a/c d\n";
 	size_t big = (4u << 20) + 1;
-	char *text = malloc(big);
+	SCOPED(free_at) char *text = malloc(big);
 	struct temp t;
 
 	assert_non_null(text);
@@ -272,7 +270,6 @@ TEST(unusable_file_is_named)
 	temp_write(&t, text, big);
 	expect_load_error(t.tm_path, ": File too large");
 	unlink(t.tm_path);
-	free(text);
 }
 
 TEST(destroy_accepts_null)
@@ -327,18 +324,17 @@ TEST(builtin_table_knows_the_web)
 	    {"/a.rpm", "application/x-rpm"},
 	    {"/a.nosuchtype", UNKNOWN},
 	};
-	struct mime *m = mime_builtin();
+	SCOPED(mime_destroy) struct mime *m = mime_builtin();
 
 	assert_non_null(m);
 	expect_types(m, cases, COUNT(cases));
-	mime_destroy(&m);
 }
 
 /* The first type would win, and the second line would be a silent mistake. */
 TEST(builtin_table_lists_no_extension_twice)
 {
 	char *text = strdup(mime_table), *lines = text, *line;
-	struct mime *m = mime_builtin();
+	SCOPED(mime_destroy) struct mime *m = mime_builtin();
 	int extensions = 0;
 
 	assert_non_null(text);
@@ -360,7 +356,6 @@ TEST(builtin_table_lists_no_extension_twice)
 	}
 	assert_true(extensions > 100);
 	free(text);
-	mime_destroy(&m);
 }
 
 /* A program that gets the wrong type does not open the file, or shows it as text. */
@@ -386,10 +381,9 @@ TEST(builtin_table_has_types_that_programs_look_for)
 	    {"a.arrow", "application/vnd.apache.arrow.file"},
 	    {"a.pmtiles", "application/vnd.pmtiles"},
 	};
-	struct mime *m = mime_builtin();
+	SCOPED(mime_destroy) struct mime *m = mime_builtin();
 
 	expect_types(m, cases, COUNT(cases));
-	mime_destroy(&m);
 }
 
 /*
@@ -419,7 +413,7 @@ TEST(builtin_table_has_the_extensions_of_other_tables)
 		"ppm ppsx psd qt rdf roff sig smi smil snd sqlite3 stl tar "
 		"torrent tr tsv ttc ttf ttl udeb vcard vcf vrml vsd vtt wma "
 		"wmf wrl xbm xcf xht xltx xpm xps xslt xz zst ";
-	struct mime *m = mime_builtin();
+	SCOPED(mime_destroy) struct mime *m = mime_builtin();
 	char text[sizeof(nginx) + sizeof(others)], *next = text, *ext;
 	char path[64];
 
@@ -429,5 +423,4 @@ TEST(builtin_table_has_the_extensions_of_other_tables)
 		if (ext[0] != '\0' && mime_type(m, path, NULL) == NULL)
 			fail_msg("%s has no type", ext);
 	}
-	mime_destroy(&m);
 }

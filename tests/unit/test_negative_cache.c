@@ -110,13 +110,12 @@ TEST(a_scan_is_bounded_in_memory, create, destroy)
 
 TEST(a_path_without_room_for_it_is_not_remembered, create, destroy)
 {
-	char *path = calloc(1, NEGATIVE_BYTES + 1);
+	SCOPED(free_at) char *path = calloc(1, NEGATIVE_BYTES + 1);
 
 	assert_non_null(path);
 	memset(path, 'a', NEGATIVE_BYTES);
 	negative_add(*state, &one, path, -ENAMETOOLONG, 0);
 	assert_int_equal(negative_find(*state, &one, path, 1), 0);
-	free(path);
 }
 
 /* ------------------------------------------------- through the cache of files */

@@ -47,7 +47,7 @@ shut(struct latch *la)
 
 TEST(a_cancelled_open_gets_no_callback_and_the_others_do, setup_one_thread)
 {
-	struct asker *as = calloc(3, sizeof(*as));
+	SCOPED(free_at) struct asker *as = calloc(3, sizeof(*as));
 	struct latch la;
 	size_t i;
 
@@ -64,7 +64,6 @@ TEST(a_cancelled_open_gets_no_callback_and_the_others_do, setup_one_thread)
 		assert_int_equal(as[i].as_open.op_file != NULL, i != 1);
 		pw_file_unref(&as[i].as_open.op_file);
 	}
-	free(as);
 }
 
 /* Freed while the thread looks the path up: AddressSanitizer watches. */

@@ -63,10 +63,10 @@ only_for_reading(int fd)
 static bool
 set_map(const char *map)
 {
+	SCOPED(close_at)
 	int fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
 	bool is_set = fd != -1 && dprintf(fd, "%s", map) > 0;
 
-	close(fd);
 	return is_set;
 }
 

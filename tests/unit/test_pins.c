@@ -133,7 +133,7 @@ TEST(unreferenced_pin_is_removed_after_a_while, NULL)
 TEST(device_that_hangs_does_not_hold_up_others, NULL)
 {
 	static const uint64_t devs[] = {DEV, DEV, DEV + 1};
-	struct pins *ps = pins_create(10 * PAGE, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(10 * PAGE, 1);
 	struct os_folio fo = {.fo_len = PAGE, .fo_pipe = -1};
 	uint64_t dev = 0, ino;
 
@@ -151,7 +151,6 @@ TEST(device_that_hangs_does_not_hold_up_others, NULL)
 	assert_int_equal(dev, DEV + 1);
 	assert_true(pins_tick(ps, clock_now(), &dev));
 	assert_int_equal(dev, DEV);
-	pins_destroy(&ps);
 }
 
 static bool
@@ -216,7 +215,7 @@ TEST(memory_of_kept_mappings_is_used_again, NULL)
 
 TEST(pipe_is_closed_with_its_mapping, NULL)
 {
-	struct pins *ps = pins_create(10 * PAGE, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(10 * PAGE, 1);
 	struct os_folio fo = {.fo_map = map_of(PAGE), .fo_len = PAGE};
 	int fds[2];
 
@@ -232,7 +231,6 @@ TEST(pipe_is_closed_with_its_mapping, NULL)
 	assert_int_equal(fcntl(fds[0], F_GETFD), -1);
 	assert_true(pins_reserve_pipe(ps));
 	pins_no_pipe(ps);
-	pins_destroy(&ps);
 }
 
 /* The kernel does not give back what is mapped. */
@@ -259,7 +257,7 @@ TEST(pins_of_a_range_are_forgotten_unless_they_are_held, NULL)
 
 TEST(bytes_are_bounded, NULL)
 {
-	struct pins *ps = pins_create(2 * PAGE, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(2 * PAGE, 1);
 	struct pin *pn;
 
 	add(ps, INO, 0);
@@ -274,19 +272,17 @@ TEST(bytes_are_bounded, NULL)
 	pins_reap(ps, DEV);
 	assert_true(pins_reserve(ps, PAGE));
 	pins_refuse(ps, PAGE);
-	pins_destroy(&ps);
 }
 
 TEST(second_pin_of_a_window_is_unmapped_at_once, NULL)
 {
-	struct pins *ps = pins_create(10 * PAGE, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(10 * PAGE, 1);
 	void *map;
 
 	add(ps, INO, 0);
 	map = add(ps, INO, 0);
 	assert_false(is_mapped(map));
 	assert_int_equal(pins_bytes(ps), PAGE);
-	pins_destroy(&ps);
 }
 
 /* ------------------------------------------------------------------- copies */
@@ -327,7 +323,7 @@ TEST(copy_has_its_bytes_and_no_others, NULL)
 /* Each of these changes when a file is written, or replaced by another. */
 TEST(copy_is_of_one_version, NULL)
 {
-	struct pins *ps = pins_create(OS_FOLIO, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(OS_FOLIO, 1);
 	struct pins_key others[5];
 	size_t i;
 
@@ -341,12 +337,11 @@ TEST(copy_is_of_one_version, NULL)
 	add_copy(ps, 0, PAGE);
 	for (i = 0; i < 5; i++)
 		assert_null(pins_take(ps, &others[i], 0));
-	pins_destroy(&ps);
 }
 
 TEST(copy_can_be_taken_for_a_while_after_its_last_reference, NULL)
 {
-	struct pins *ps = pins_create(OS_FOLIO, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(OS_FOLIO, 1);
 	struct pin *pn;
 	uint64_t dev;
 
@@ -360,13 +355,12 @@ TEST(copy_can_be_taken_for_a_while_after_its_last_reference, NULL)
 	assert_true(pins_any(ps));
 	pins_tick(ps, clock_now() + PINS_FRESH_US + 1, &dev);
 	assert_false(pins_any(ps));
-	pins_destroy(&ps);
 }
 
 /* Its bytes are nowhere else, and their client may be slow. */
 TEST(copy_waits_longer_for_its_first_reference, NULL)
 {
-	struct pins *ps = pins_create(OS_FOLIO, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(OS_FOLIO, 1);
 	uint64_t dev;
 
 	add_copy(ps, 0, PAGE);
@@ -374,7 +368,6 @@ TEST(copy_waits_longer_for_its_first_reference, NULL)
 	assert_true(pins_any(ps));
 	pins_tick(ps, clock_now() + PINS_WAITED_US + 1, &dev);
 	assert_false(pins_any(ps));
-	pins_destroy(&ps);
 }
 
 TEST(memory_of_copies_is_used_again, NULL)
@@ -398,7 +391,7 @@ TEST(memory_of_copies_is_used_again, NULL)
 /* Copies of a few bytes leave room for those of other clients. */
 TEST(short_copies_take_little_of_the_limit, NULL)
 {
-	struct pins *ps = pins_create(OS_FOLIO, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(OS_FOLIO, 1);
 	struct pin *pn;
 	off_t off, end = 10 * (off_t)SHORT;
 
@@ -423,7 +416,6 @@ TEST(short_copies_take_little_of_the_limit, NULL)
 	assert_non_null(pn);
 	assert_int_equal(pins_bytes(ps), 2 * SHORT);
 	pins_blank_free(ps, pn);
-	pins_destroy(&ps);
 }
 
 TEST(memory_that_is_not_used_is_unmapped_after_a_while, NULL)
@@ -448,7 +440,7 @@ TEST(memory_that_is_not_used_is_unmapped_after_a_while, NULL)
 
 TEST(shorter_copy_of_a_window_gives_its_memory_back, NULL)
 {
-	struct pins *ps = pins_create(3 * OS_FOLIO, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(3 * OS_FOLIO, 1);
 	const char *longer;
 	struct pin *pn;
 
@@ -462,7 +454,6 @@ TEST(shorter_copy_of_a_window_gives_its_memory_back, NULL)
 	assert_int_equal(pins_bytes(ps), 3 * OS_FOLIO);
 	assert_non_null(pn);
 	pins_blank_free(ps, pn);
-	pins_destroy(&ps);
 }
 
 /* ------------------------------------------------------------- of a real file */

@@ -108,7 +108,7 @@ static void
 sends(struct pw_file *file)
 {
 	size_t size = (size_t)file->fil_size;
-	char *expected = malloc(size);
+	SCOPED(free_at) char *expected = malloc(size);
 	SCOPED_WIRE wr;
 	struct xfer xf;
 
@@ -122,7 +122,6 @@ sends(struct pw_file *file)
 	assert_int_equal(wr.wr_len, size);
 	assert_memory_equal(wr.wr_data, expected, size);
 	pw_send_finish(&xf.xf_send);
-	free(expected);
 }
 
 TEST(without_descriptors_the_file_is_sent)
@@ -132,7 +131,7 @@ TEST(without_descriptors_the_file_is_sent)
 	struct pipe *pp;
 	SCOPED_WIRE wr;
 	struct xfer xf;
-	char *expected = malloc(700001);
+	SCOPED(free_at) char *expected = malloc(700001);
 	int fd;
 
 	assert_non_null(expected);
@@ -155,7 +154,6 @@ TEST(without_descriptors_the_file_is_sent)
 	assert_int_equal(wr.wr_len, 700001);
 	assert_memory_equal(wr.wr_data, expected, 700001);
 	pw_send_finish(&xf.xf_send);
-	free(expected);
 }
 
 /* An ordinary user, all of whose pipe buffers are taken. */

@@ -46,22 +46,21 @@ expect(const struct popular_path *pp, const struct site *site, const char *path,
 /* A request that waited for its disk is counted when that has answered. */
 TEST(an_earlier_clock_loses_no_counts)
 {
+	SCOPED(popular_destroy)
 	struct popular *po = popular_create(1, &seed, 0);
-	struct popular_path *pp;
+	SCOPED(free_at) struct popular_path *pp;
 
 	ask(po, one, "/a", 4, POPULAR_WINDOW_US + 1);
 	ask(po, one, "/a", 1, POPULAR_WINDOW_US - 1);
 	ask(po, one, "/a", 1, POPULAR_WINDOW_US + 2);
 	assert_int_equal(list(po, POPULAR_WINDOW_US - 2, &pp), 1);
 	expect(pp, one, "/a", 6, 0);
-	free(pp);
-	popular_destroy(&po);
 }
 
 TEST(counts_are_exact_while_there_are_counters)
 {
 	struct popular *po = popular_create(1, &seed, 0);
-	struct popular_path *pp;
+	SCOPED(free_at) struct popular_path *pp;
 
 	ask(po, one, "/b", 3, 1);
 	ask(po, one, "/a", 5, 1);
@@ -71,7 +70,6 @@ TEST(counts_are_exact_while_there_are_counters)
 	expect(&pp[1], other, "/a", 4, 0);
 	expect(&pp[2], one, "/b", 3, 0);
 	assert_int_equal(popular_counted(po), 12);
-	free(pp);
 	popular_destroy(&po);
 	assert_null(po);
 }
@@ -79,8 +77,9 @@ TEST(counts_are_exact_while_there_are_counters)
 /* Each request for a popular one stands among 20 for names that come once. */
 TEST(popular_ones_are_found_among_names_that_come_once)
 {
+	SCOPED(popular_destroy)
 	struct popular *po = popular_create(10, &seed, 0);
-	struct popular_path *pp;
+	SCOPED(free_at) struct popular_path *pp;
 	char path[64];
 
 	assert_int_equal(popular_size(po), POPULAR_LEAST);
@@ -100,12 +99,11 @@ TEST(popular_ones_are_found_among_names_that_come_once)
 		assert_true(pp[i].pp_count - pp[i].pp_error <= 100);
 		assert_true(pp[i].pp_error <= 21000 / POPULAR_LEAST);
 	}
-	free(pp);
-	popular_destroy(&po);
 }
 
 TEST(counts_are_halved_as_time_goes_by)
 {
+	SCOPED(popular_destroy)
 	struct popular *po = popular_create(1, &seed, 0);
 	struct popular_path *pp;
 
@@ -121,13 +119,13 @@ TEST(counts_are_halved_as_time_goes_by)
 	free(pp);
 	assert_int_equal(list(po, 1000 * POPULAR_WINDOW_US, &pp), 0);
 	free(pp);
-	popular_destroy(&po);
 }
 
 TEST(long_paths_are_not_counted)
 {
+	SCOPED(popular_destroy)
 	struct popular *po = popular_create(1, &seed, 0);
-	struct popular_path *pp;
+	SCOPED(free_at) struct popular_path *pp;
 	char path[POPULAR_PATH + 2];
 
 	memset(path, 'x', sizeof(path));
@@ -138,8 +136,6 @@ TEST(long_paths_are_not_counted)
 	ask(po, one, path, 1, 1);
 	assert_int_equal(list(po, 1, &pp), 1);
 	assert_int_equal(pp[0].pp_len, POPULAR_PATH);
-	free(pp);
-	popular_destroy(&po);
 }
 
 TEST(lists_of_several_workers_become_one)

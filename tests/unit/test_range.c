@@ -205,13 +205,12 @@ static enum range_verdict
 parse(const char *value, off_t size, struct range *out, size_t max, size_t *n)
 {
 	size_t len = strlen(value);
-	char *copy = malloc(len + (len == 0));
+	SCOPED(free_at) char *copy = malloc(len + (len == 0));
 	enum range_verdict verdict;
 
 	assert_non_null(copy);
 	memcpy(copy, value, len);
 	verdict = range_parse((struct str){copy, len}, size, out, max, n);
-	free(copy);
 	return verdict;
 }
 

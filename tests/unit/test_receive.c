@@ -36,7 +36,7 @@ send_in_pieces(struct pair *pr, unsigned char *flight, size_t len)
 
 TEST(finished_may_come_in_pieces)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	unsigned char *flight;
 	BIO *bio = BIO_new(BIO_s_mem());
 	long len;
@@ -53,7 +53,6 @@ TEST(finished_may_come_in_pieces)
 	assert_int_equal(SSL_do_handshake(pr.pr_client), 1);
 	give_text(&pr, "behind it");
 	expect(&pr, "behind it", 64);
-	close_pair(&pr);
 }
 
 TEST(text_comes_as_it_was_sent)
@@ -111,7 +110,7 @@ TEST(many_records_are_taken_with_any_room)
 TEST(rest_is_not_forgotten)
 {
 	char byte;
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	open_pair(&pr, TLS1_3_VERSION);
 	give_text(&pr, "ab");
@@ -123,7 +122,6 @@ TEST(rest_is_not_forgotten)
 	assert_false(tls_is_drained(pr.pr_tls));
 	assert_int_equal(tls_recv(pr.pr_tls, &byte, 1), 1);
 	expect_nothing(&pr);
-	close_pair(&pr);
 }
 
 /* Nothing may follow it, and then there is no edge. */
@@ -153,7 +151,7 @@ TEST(end_behind_data_is_not_forgotten)
 TEST(what_comes_behind_a_rest_is_looked_for)
 {
 	char got[2];
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	open_pair(&pr, TLS1_3_VERSION);
 	give_text(&pr, "abc");
@@ -163,7 +161,6 @@ TEST(what_comes_behind_a_rest_is_looked_for)
 	assert_false(tls_is_drained(pr.pr_tls));
 	expect(&pr, "d", 64);
 	expect_nothing(&pr);
-	close_pair(&pr);
 }
 
 TEST(largest_record_is_taken)
@@ -218,14 +215,13 @@ TEST(close_notify_is_the_end)
 
 TEST(end_without_a_word_is_an_error)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	char byte;
 
 	open_pair(&pr, TLS1_3_VERSION);
 	shutdown(pr.pr_fds[1], SHUT_WR);
 	assert_int_equal(tls_recv(pr.pr_tls, &byte, 1), -ECONNRESET);
 	assert_int_equal(tls_recv(pr.pr_tls, &byte, 1), -EPROTO);
-	close_pair(&pr);
 }
 
 TEST(alerts_of_the_client)
@@ -329,14 +325,13 @@ TEST(other_version_in_a_record_is_refused)
 
 TEST(what_came_before_damage_is_taken)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	open_pair(&pr, TLS1_3_VERSION);
 	give_text(&pr, "whole");
 	put(&pr, "\x17\3\3\0\x11 no record at all", 5 + 17);
 	expect(&pr, "whole", 64);
 	expect_refusal(&pr, SSL_AD_BAD_RECORD_MAC);
-	close_pair(&pr);
 }
 
 /* As soon as its length has come. */

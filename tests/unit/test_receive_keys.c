@@ -15,7 +15,7 @@ give_update(struct pair *pr, unsigned char asks)
 
 TEST(key_of_the_client_is_followed)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	open_pair(&pr, TLS1_3_VERSION);
 	for (int i = 0; i < 32; i++) {
@@ -23,7 +23,6 @@ TEST(key_of_the_client_is_followed)
 		give_text(&pr, "next");
 		expect(&pr, "next", 64);
 	}
-	close_pair(&pr);
 }
 
 /* Sends data behind it.  Returns false if the session has ended by it. */
@@ -68,7 +67,7 @@ TEST(updates_with_data_between_them_are_bounded)
 /* Keys take time: a call reads no more of them than others may wait for. */
 TEST(one_call_follows_few_keys)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	char got[64];
 
 	open_pair(&pr, TLS1_3_VERSION);
@@ -79,12 +78,11 @@ TEST(one_call_follows_few_keys)
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(tls_recv(pr.pr_tls, got, sizeof(got)), 1);
 	expect_nothing(&pr);
-	close_pair(&pr);
 }
 
 TEST(own_key_is_replaced_on_request)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	size_t taken;
 	char got[8];
 
@@ -104,13 +102,12 @@ TEST(own_key_is_replaced_on_request)
 		give_text(&pr, "next");
 		expect(&pr, "next", 64);
 	}
-	close_pair(&pr);
 }
 
 TEST(update_may_come_in_pieces)
 {
 	static const char update[] = {SSL3_MT_KEY_UPDATE, 0, 0, 1, 0};
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	open_pair(&pr, TLS1_3_VERSION);
 	for (size_t i = 0; i < sizeof(update); i++)
@@ -122,7 +119,6 @@ TEST(update_may_come_in_pieces)
 	give(&pr, SSL3_RT_HANDSHAKE, update, 3);
 	give_text(&pr, "between");
 	expect_refusal(&pr, SSL_AD_UNEXPECTED_MESSAGE);
-	close_pair(&pr);
 }
 
 TEST(other_messages_are_refused)
@@ -153,7 +149,7 @@ TEST(other_messages_are_refused)
 
 TEST(second_handshake_is_not_made)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	char got[64];
 
 	open_pair(&pr, TLS1_2_VERSION);
@@ -167,5 +163,4 @@ TEST(second_handshake_is_not_made)
 		give_text(&pr, "all the same");
 		expect(&pr, "all the same", 64);
 	}
-	close_pair(&pr);
 }

@@ -150,12 +150,11 @@ close_pair(struct pair *pr)
 static void
 give(struct pair *pr, unsigned char type, const void *data, size_t len)
 {
-	unsigned char *record = malloc(len + RECORD_OVERHEAD);
+	SCOPED(free_at) unsigned char *record = malloc(len + RECORD_OVERHEAD);
 	size_t n = record_write(&pr->pr_writes, type, data, len, record);
 
 	assert_true(n > len && n <= len + RECORD_OVERHEAD);
 	assert_int_equal(BIO_write(pr->pr_out, record, (int)n), (int)n);
-	free(record);
 }
 
 /* All of it comes, and nothing more. */
@@ -258,11 +257,10 @@ TEST(key_is_replaced_after_many_records_in_tls_1_3_only)
 
 TEST(tls_1_2_has_no_next_key)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	open_pair(&pr, &suites[3]);
 	assert_false(record_key_update(&pr.pr_writes));
-	close_pair(&pr);
 }
 
 /* A byte that was changed on its way is noticed: the tag covers all of it. */
@@ -335,7 +333,7 @@ come(struct pair *pr, unsigned char *mem)
 static void
 expect_record(struct pair *pr, unsigned char type, const void *data, size_t len)
 {
-	unsigned char *mem = malloc(RECORD_LONGEST);
+	SCOPED(free_at) unsigned char *mem = malloc(RECORD_LONGEST);
 	struct record_text rt;
 	size_t n = come(pr, mem);
 
@@ -343,7 +341,6 @@ expect_record(struct pair *pr, unsigned char type, const void *data, size_t len)
 	assert_int_equal(rt.rt_type, type);
 	assert_int_equal(rt.rt_len, len);
 	assert_memory_equal(rt.rt_data, data, len);
-	free(mem);
 }
 
 TEST(each_record_of_the_client_is_read)
@@ -456,7 +453,7 @@ TEST(record_of_no_length_is_refused)
 static void
 read_own(struct pair *pr, const void *data, size_t len, int alert)
 {
-	unsigned char *mem = malloc(RECORD_LONGEST);
+	SCOPED(free_at) unsigned char *mem = malloc(RECORD_LONGEST);
 	struct record_text rt;
 	struct record_material rm = {
 	    .rm_cipher = EVP_CIPHER_CTX_get0_cipher(pr->pr_writes.rk_cipher)};
@@ -479,7 +476,6 @@ read_own(struct pair *pr, const void *data, size_t len, int alert)
 		assert_memory_equal(rt.rt_data, "abc", 3);
 	}
 	record_key_end(&rk);
-	free(mem);
 }
 
 TEST(padding_is_taken_off)

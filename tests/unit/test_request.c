@@ -144,7 +144,7 @@ assert_accepted(const char *text)
 static void
 check_head(const struct head_case *hc)
 {
-	struct parsed pd;
+	SCOPED(parsed_free) struct parsed pd;
 	char text[500];
 
 	snprintf(text, sizeof(text), "%s\r\n", hc->hc_head);
@@ -159,7 +159,6 @@ check_head(const struct head_case *hc)
 	assert_memory_equal(pd.pd_rq.rq_texts.qt_line.s_ptr, text,
 	    pd.pd_rq.rq_texts.qt_line.s_len);
 	assert_int_equal(text[pd.pd_rq.rq_texts.qt_line.s_len], '\r');
-	parsed_free(&pd);
 }
 
 TEST(method_persistence_and_body_are_taken_from_the_head)
@@ -236,7 +235,7 @@ TEST(every_field_has_its_slice_and_an_absent_one_none)
 
 TEST(names_are_compared_without_case)
 {
-	struct parsed pd;
+	SCOPED(parsed_free) struct parsed pd;
 
 	assert_int_equal(
 	    parse(&pd, "GET / HTTP/1.1\r\nhOST: h\r\nRANGE: r\r\n"
@@ -246,7 +245,6 @@ TEST(names_are_compared_without_case)
 	assert_str(pd.pd_rq.rq_range, "r");
 	assert_str(pd.pd_rq.rq_texts.qt_agent, "a");
 	assert_str(pd.pd_rq.rq_pre.pre_if_none_match, "\"x\"");
-	parsed_free(&pd);
 }
 
 TEST(spaces_around_a_value_are_trimmed)
@@ -296,7 +294,7 @@ TEST(repeated_lists_are_joined_and_other_repeated_fields_are_empty)
 
 TEST(two_lists_are_joined_side_by_side)
 {
-	struct parsed pd;
+	SCOPED(parsed_free) struct parsed pd;
 	char text[8000];
 	size_t i, n = 0;
 
@@ -313,13 +311,12 @@ TEST(two_lists_are_joined_side_by_side)
 	assert_str(pd.pd_rq.rq_pre.pre_if_none_match,
 	    "\"100\", \"101\", \"102\", \"103\", \"104\", \"105\", "
 	    "\"106\", \"107\", \"108\", \"109\"");
-	parsed_free(&pd);
 }
 
 /* However often: nothing is copied twice. */
 TEST(a_list_in_many_fields_is_joined)
 {
-	struct parsed pd;
+	SCOPED(parsed_free) struct parsed pd;
 	char text[4000];
 	size_t i, n;
 
@@ -332,15 +329,14 @@ TEST(a_list_in_many_fields_is_joined)
 	for (i = 0; i < 90; i++)
 		assert_int_equal(
 		    strtoul(pd.pd_rq.rq_accept.s_ptr + 4 * i, NULL, 10), i);
-	parsed_free(&pd);
 }
 
 /* Quadratic memory for a head of some kilobytes: refused, not obeyed. */
 TEST(two_lists_in_very_many_fields_are_refused)
 {
 	size_t i, n, max = 60000;
-	char *text = malloc(max);
-	struct parsed pd;
+	SCOPED(free_at) char *text = malloc(max);
+	SCOPED(parsed_free) struct parsed pd;
 
 	assert_non_null(text);
 	n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: h\r\n");
@@ -350,8 +346,6 @@ TEST(two_lists_in_very_many_fields_are_refused)
 	sprintf(text + n, "\r\n");
 	assert_int_equal(parse(&pd, text), 400);
 	assert_true(pd.pd_rq.rq_joined.b_cap <= 8 * max);
-	parsed_free(&pd);
-	free(text);
 }
 
 TEST(all_forms_of_a_target_are_taken_as_they_are)
@@ -394,8 +388,8 @@ TEST(a_large_head_that_was_checked_is_parsed)
 {
 	enum { LARGE = 1 << 20 };
 	static const char begin[] = "GET /" HTTP11 "Range: bytes=0-\r\nX: ";
-	char *text = malloc(LARGE + 1);
-	struct parsed pd;
+	SCOPED(free_at) char *text = malloc(LARGE + 1);
+	SCOPED(parsed_free) struct parsed pd;
 
 	assert_non_null(text);
 	memset(text, 'x', LARGE);
@@ -403,6 +397,4 @@ TEST(a_large_head_that_was_checked_is_parsed)
 	memcpy(text + LARGE - 4, "\r\n\r\n", 5);
 	assert_int_equal(parse(&pd, text), 0);
 	assert_memory_equal(pd.pd_rq.rq_range.s_ptr, "bytes=0-", 8);
-	parsed_free(&pd);
-	free(text);
 }

@@ -83,12 +83,11 @@ TEST(size_is_rounded_up_to_a_power_of_two_of_pages)
 #ifdef __linux__
 TEST(creation_is_repeated_after_a_signal)
 {
-	struct ring *rg;
+	SCOPED(ring_destroy) struct ring *rg;
 
 	interrupts = 2;
 	rg = new_ring(1);
 	assert_int_equal(interrupts, 0);
-	ring_destroy(&rg);
 }
 #endif
 
@@ -112,7 +111,7 @@ TEST(destroy_clears_the_pointer_and_takes_null)
 
 TEST(a_record_across_the_end_is_contiguous)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	char data[1000];
 	const char *p;
 	size_t i, len;
@@ -129,12 +128,11 @@ TEST(a_record_across_the_end_is_contiguous)
 	p = ring_peek(rg, &len);
 	assert_int_equal(len, sizeof(data) - 10);
 	assert_memory_equal(p, data + 10, sizeof(data) - 10);
-	ring_destroy(&rg);
 }
 
 TEST(the_whole_ring_can_be_one_record_from_any_offset)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	size_t i, size = ring_size(rg), len;
 	unsigned char *w;
 	const unsigned char *r;
@@ -149,12 +147,11 @@ TEST(the_whole_ring_can_be_one_record_from_any_offset)
 	assert_int_equal(len, size);
 	for (i = 0; i < size; i++)
 		assert_int_equal(r[i], i % 251);
-	ring_destroy(&rg);
 }
 
 TEST(reserve_on_a_full_ring_is_null_until_room_is_given_back)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	size_t size = ring_size(rg);
 
 	assert_non_null(ring_reserve(rg, size));
@@ -165,33 +162,30 @@ TEST(reserve_on_a_full_ring_is_null_until_room_is_given_back)
 	assert_non_null(ring_reserve(rg, 99));
 	ring_commit(rg, 99);
 	assert_null(ring_reserve(rg, 1));
-	ring_destroy(&rg);
 }
 
 TEST(reserve_of_more_than_the_size_is_null)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 
 	assert_null(ring_reserve(rg, ring_size(rg) + 1));
 	assert_null(ring_reserve(rg, SIZE_MAX));
 	assert_non_null(ring_reserve(rg, ring_size(rg)));
-	ring_destroy(&rg);
 }
 
 TEST(nothing_is_visible_before_commit)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 
 	assert_non_null(ring_reserve(rg, 100));
 	assert_int_equal(waiting(rg), 0);
 	ring_commit(rg, 100);
 	assert_int_equal(waiting(rg), 100);
-	ring_destroy(&rg);
 }
 
 TEST(commit_of_fewer_than_reserved_publishes_those_only)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	const char *p;
 	size_t len;
 
@@ -205,12 +199,11 @@ TEST(commit_of_fewer_than_reserved_publishes_those_only)
 	assert_non_null(ring_reserve(rg, ring_size(rg) - 6));
 	ring_commit(rg, 0);
 	assert_int_equal(waiting(rg), 6);
-	ring_destroy(&rg);
 }
 
 TEST(above_tells_whether_more_than_the_mark_waits)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	size_t size = ring_size(rg), mark = size / 2;
 
 	assert_false(ring_above(rg, mark));
@@ -221,7 +214,6 @@ TEST(above_tells_whether_more_than_the_mark_waits)
 	assert_true(ring_above(rg, mark));
 	ring_consume(rg, 1);
 	assert_false(ring_above(rg, mark));
-	ring_destroy(&rg);
 }
 
 /* A record: its length, a checksum, bytes that follow from its number. */
@@ -291,7 +283,7 @@ check_records(const unsigned char *p, size_t len, uint32_t *number)
 
 TEST(an_empty_ring_gives_its_memory_back_and_works_on)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	size_t len;
 	char *p;
 
@@ -306,12 +298,11 @@ TEST(an_empty_ring_gives_its_memory_back_and_works_on)
 		ring_consume(rg, 3);
 		assert_true(ring_release(rg));
 	}
-	ring_destroy(&rg);
 }
 
 TEST(records_cross_threads_whole_and_in_order)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	uint32_t number = 0;
 	pthread_t thread;
 	const void *p;
@@ -327,7 +318,6 @@ TEST(records_cross_threads_whole_and_in_order)
 	}
 	pthread_join(thread, NULL);
 	assert_int_equal(waiting(rg), 0);
-	ring_destroy(&rg);
 }
 
 int

@@ -16,7 +16,7 @@ send_range(const char *path, struct pw_file *file, size_t mem_len, off_t off,
     off_t len, bool narrow)
 {
 	static char mem[MEM_MAX];
-	char *expected = malloc((size_t)len + 1);
+	SCOPED(free_at) char *expected = malloc((size_t)len + 1);
 	SCOPED_WIRE wr;
 	struct xfer xf;
 	uint64_t most;
@@ -56,7 +56,6 @@ send_range(const char *path, struct pw_file *file, size_t mem_len, off_t off,
 			    (off + len - 1) / WINDOW - off / WINDOW);
 	assert_true(xf.xf_again + xf.xf_full + xf.xf_pending + 1 >=
 		    (mem_len + (size_t)len + most - 1) / most);
-	free(expected);
 }
 
 static const struct {
@@ -223,7 +222,7 @@ TEST(a_file_that_shrinks_is_an_error_and_never_padded)
 	const off_t cut = 2 * WINDOW + 4096;
 	const char *const *path;
 	struct pw_file *file;
-	char *expected = malloc((size_t)cut);
+	SCOPED(free_at) char *expected = malloc((size_t)cut);
 	struct wire wr;
 	struct xfer xf;
 
@@ -246,7 +245,6 @@ TEST(a_file_that_shrinks_is_an_error_and_never_padded)
 		pw_file_unref(&file);
 		wire_close(&wr);
 	}
-	free(expected);
 }
 
 AGAIN(a_file_that_shrinks_is_an_error_and_never_padded, setup_sinks);

@@ -37,14 +37,13 @@ settle_once(struct xfer *xf)
 static void
 sends_nothing_but(const struct wire *wr, size_t most)
 {
-	char *expected = malloc((size_t)SIZE);
+	SCOPED(free_at) char *expected = malloc((size_t)SIZE);
 
 	assert_non_null(expected);
 	fill(expected, 0, (size_t)SIZE);
 	assert_in_range(wr->wr_len, 0, most);
 	if (wr->wr_len > 0)
 		assert_memory_equal(wr->wr_data, expected, wr->wr_len);
-	free(expected);
 }
 
 TEST(every_path_completes_once_after_cancel)

@@ -51,14 +51,13 @@ end(struct xfer *xf, struct wire *wr)
 static void
 came(struct wire *wr)
 {
-	char *expected = malloc((size_t)SIZE);
+	SCOPED(free_at) char *expected = malloc((size_t)SIZE);
 
 	assert_non_null(expected);
 	fill(expected, 0, (size_t)SIZE);
 	wire_await(wr, 4 + (size_t)SIZE);
 	assert_memory_equal(wr->wr_data, "head", 4);
 	assert_memory_equal(wr->wr_data + 4, expected, (size_t)SIZE);
-	free(expected);
 }
 
 TEST(one_that_is_full_is_waited_for_and_goes_on_where_it_was, setup_sinks)
@@ -435,8 +434,8 @@ TEST(one_with_memory_has_the_file_read_into_that, setup_sinks)
 	    .unacked = queueing_unacked,
 	    .room = framing_room};
 	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
-	struct framing *fr = calloc(1, sizeof(*fr));
-	char *expected = malloc((size_t)SIZE);
+	SCOPED(free_at) struct framing *fr = calloc(1, sizeof(*fr));
+	SCOPED(free_at) char *expected = malloc((size_t)SIZE);
 
 	assert_true(fr != NULL && expected != NULL);
 	fill(expected, 0, (size_t)SIZE);
@@ -468,6 +467,4 @@ TEST(one_with_memory_has_the_file_read_into_that, setup_sinks)
 	if (residency_can_ask(file))
 		assert_true(fr->fr_in_place >= (size_t)SIZE - FRAME);
 	pw_send_finish(&fr->fr_send);
-	free(expected);
-	free(fr);
 }

@@ -69,37 +69,34 @@ begin_again(struct pair *pr, struct tls_context *tx, int version)
 
 TEST(the_loop_signs_with_p256)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	context = fast;
 	begin_pair(&pr, TLS1_3_VERSION);
 	assert_int_equal(first_step(&pr), TLS_WANT_READ);
 	go_on_on_the_loop(&pr);
 	assert_false(tls_is_resumed(pr.pr_tls));
-	close_pair(&pr);
 }
 
 TEST(a_thread_signs_with_rsa)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	context = slow;
 	begin_pair(&pr, TLS1_3_VERSION);
 	assert_int_equal(first_step(&pr), TLS_LONG);
 	go_on_in_a_thread(&pr);
-	close_pair(&pr);
 }
 
 /* There the client may choose P-384. */
 TEST(a_thread_runs_full_handshakes_of_tls12)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	context = fast;
 	begin_pair(&pr, TLS1_2_VERSION);
 	assert_int_equal(first_step(&pr), TLS_LONG);
 	go_on_in_a_thread(&pr);
-	close_pair(&pr);
 }
 
 TEST(the_loop_resumes_whatever_the_certificate)
@@ -121,7 +118,7 @@ TEST(a_ticket_of_others_is_no_reason_to_sign_on_the_loop)
 	struct ticket_keys *keys = ticket_keys_create();
 	struct ticket_key_list list = {0};
 	struct tls_context *others;
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	assert_int_equal(ticket_key_list_renew(&list), 0);
 	ticket_keys_add(keys, &list.tl_keys[0]);
@@ -132,7 +129,6 @@ TEST(a_ticket_of_others_is_no_reason_to_sign_on_the_loop)
 	assert_int_equal(first_step(&pr), TLS_LONG);
 	go_on_in_a_thread(&pr);
 	assert_false(tls_is_resumed(pr.pr_tls));
-	close_pair(&pr);
 	tls_context_destroy(&others);
 	ticket_keys_destroy(&keys);
 }
@@ -159,7 +155,7 @@ TEST(a_thread_reads_long_hellos)
 {
 	static const unsigned char http[] = "\x08http/1.1";
 	unsigned char protocols[17 * 256 + sizeof(http) - 1];
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	size_t n;
 
 	for (n = 0; n < 17 * 256; n += 256)
@@ -172,12 +168,11 @@ TEST(a_thread_reads_long_hellos)
 	    0);
 	assert_int_equal(first_step(&pr), TLS_LONG);
 	go_on_in_a_thread(&pr);
-	close_pair(&pr);
 }
 
 TEST(a_client_that_left_costs_nothing)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	context = fast;
 	begin_pair(&pr, TLS1_3_VERSION);
@@ -186,7 +181,6 @@ TEST(a_client_that_left_costs_nothing)
 	tls_step_here(pr.pr_tls);
 	assert_int_equal(pr.pr_tls->tl_state, TLS_FAILED);
 	assert_int_equal(pr.pr_tls->tl_failure, TLS_FAILURE_CLOSED);
-	close_pair(&pr);
 }
 
 static struct ticket_keys *tickets;

@@ -72,7 +72,7 @@ send_text(struct pair *pr)
 
 TEST(many_records_go_only_into_a_socket_with_space)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	struct pw_sink *sk;
 	size_t taken;
 
@@ -90,5 +90,4 @@ TEST(many_records_go_only_into_a_socket_with_space)
 	empty(pr.pr_fds[1]);
 	send_text(&pr);
 	assert_int_equal(tls_unsent(pr.pr_tls), 0);
-	close_pair(&pr);
 }

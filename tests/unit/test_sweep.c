@@ -34,7 +34,7 @@ setup_queue(void **state)
 static int
 teardown_queue(void **state)
 {
-	struct queue *qu = *state;
+	SCOPED(free_at) struct queue *qu = *state;
 	size_t i;
 
 	for (i = 0; i < qu->qu_n; i++)
@@ -44,7 +44,6 @@ teardown_queue(void **state)
 		if (qu->qu_job[i].job_share != NULL)
 			shares_end(&qu->qu_shares, &qu->qu_job[i], 0);
 	free(qu->qu_sweep);
-	free(qu);
 	return 0;
 }
 

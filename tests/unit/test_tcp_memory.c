@@ -198,7 +198,7 @@ TEST(a_socket_is_given_little_while_there_is_pressure, NULL)
 {
 	int sock = socket(AF_INET, SOCK_STREAM, 0), value = 0;
 	socklen_t len = sizeof(value);
-	struct tcp_memory *pr;
+	SCOPED(tcp_memory_destroy) struct tcp_memory *pr;
 
 	assert_true(sock != -1);
 	assert_int_equal(tcp_memory_create(0, &pr), 0);
@@ -212,7 +212,6 @@ TEST(a_socket_is_given_little_while_there_is_pressure, NULL)
 	assert_int_equal(
 	    getsockopt(sock, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &len), 0);
 	assert_int_equal(value, 0);
-	tcp_memory_destroy(&pr);
 	close(sock);
 }
 

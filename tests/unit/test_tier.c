@@ -80,14 +80,13 @@ static void
 flip(const char *name, off_t off)
 {
 	char path[64], byte;
-	int fd;
+	SCOPED(close_at) int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	fd = open(path, O_RDWR);
 	assert_int_equal(pread(fd, &byte, 1, off), 1);
 	byte ^= 1;
 	assert_int_equal(pwrite(fd, &byte, 1, off), 1);
-	close(fd);
 }
 
 static int
@@ -115,7 +114,7 @@ remove_dir(void **state)
 
 TEST(window_is_read_for_its_version_alone, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 	struct pins_key key = key_of(1);
 
 	write_one(ti, 1, LEN);
@@ -128,13 +127,12 @@ TEST(window_is_read_for_its_version_alone, make_dir, remove_dir)
 	key.pk_version.ov_size++;
 	assert_false(tier_has(ti, &key, 0));
 	assert_int_equal(stats(ti).tu_hits, 1);
-	tier_close(&ti);
 }
 
 /* The process is killed, so it writes nothing at its end. */
 TEST(windows_are_there_after_a_kill, make_dir, remove_dir)
 {
-	struct tier *ti;
+	SCOPED(tier_close) struct tier *ti;
 	int status;
 	pid_t pid = fork();
 
@@ -151,7 +149,6 @@ TEST(windows_are_there_after_a_kill, make_dir, remove_dir)
 	write_one(ti, 21, LEN);
 	assert_true(reads(ti, 1, LEN));
 	assert_true(reads(ti, 21, LEN));
-	tier_close(&ti);
 }
 
 TEST(flipped_bit_is_a_miss, make_dir, remove_dir)
@@ -189,7 +186,7 @@ read_piece(struct tier *ti, uint64_t ino, unsigned piece)
 /* A part of a window is read and checked alone. */
 TEST(flipped_bit_is_a_miss_of_its_piece, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 	struct pins_key key = key_of(1);
 
 	write_one(ti, 1, OS_FOLIO);
@@ -202,7 +199,6 @@ TEST(flipped_bit_is_a_miss_of_its_piece, make_dir, remove_dir)
 	assert_int_equal(stats(ti).tu_corrupt, 1);
 	assert_false(tier_has(ti, &key, 0));
 	assert_int_equal(read_piece(ti, 1, 2), -ENOENT);
-	tier_close(&ti);
 }
 
 /* Each round evicts; whatever is found is right, and so it is after another start. */
@@ -228,7 +224,7 @@ TEST(full_tier_evicts_the_oldest, make_dir, remove_dir)
 /* Writes wear a disk out, so each window is written once, however often it is read. */
 TEST(windows_that_are_used_are_not_written_again, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 	uint64_t ino;
 
 	for (ino = 1; ino <= 2 * SIZE / LEN; ino++) {
@@ -238,7 +234,6 @@ TEST(windows_that_are_used_are_not_written_again, make_dir, remove_dir)
 	assert_false(reads(ti, 1, LEN));
 	assert_int_equal(
 	    stats(ti).tu_written, (ino - 1) * tier_index_padded(LEN));
-	tier_close(&ti);
 }
 
 /* Windows of random lengths, of which some are used, and starts in between: whatever is found is right. */
@@ -277,7 +272,7 @@ missed(struct tier *ti, uint64_t ino, off_t off, size_t len)
 
 TEST(window_is_admitted_at_its_second_miss, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 	struct pins_key large = key_of(3);
 	uint64_t ino;
 
@@ -301,7 +296,6 @@ TEST(window_is_admitted_at_its_second_miss, make_dir, remove_dir)
 	large.pk_version.ov_size = (off_t)(SIZE / 2 + 1);
 	assert_false(tier_missed(ti, &large, 0, LEN));
 	assert_false(tier_missed(ti, &large, 0, LEN));
-	tier_close(&ti);
 }
 
 TEST(bytes_of_a_day_are_limited, make_dir, remove_dir)
@@ -346,7 +340,7 @@ TEST(second_process_waits_for_the_first, make_dir, remove_dir)
 TEST(tier_is_not_left_while_it_is_loaded, make_dir, remove_dir)
 {
 	const struct tier_conf tc = {.tc_dir = dir, .tc_size = SIZE};
-	struct tier *ti;
+	SCOPED(tier_close) struct tier *ti;
 
 	assert_int_equal(tier_open(&tc, &ti), 0);
 	assert_true(tier_is_due(ti, clock_now()));
@@ -358,20 +352,18 @@ TEST(tier_is_not_left_while_it_is_loaded, make_dir, remove_dir)
 	assert_false(stats(ti).tu_on);
 	tier_unlock(ti);
 	assert_false(tier_is_in_use(dir));
-	tier_close(&ti);
 }
 
 TEST(load_that_cannot_begin_is_due_again, make_dir, remove_dir)
 {
 	const struct tier_conf tc = {.tc_dir = dir, .tc_size = SIZE};
-	struct tier *ti;
+	SCOPED(tier_close) struct tier *ti;
 
 	assert_int_equal(tier_open(&tc, &ti), 0);
 	assert_true(tier_is_due(ti, clock_now()));
 	tier_postpone(ti);
 	assert_false(tier_is_due(ti, clock_now()));
 	assert_true(tier_is_due(ti, clock_now() + 2000000));
-	tier_close(&ti);
 }
 
 struct loader {
@@ -415,7 +407,7 @@ TEST(tier_may_be_left_from_another_thread, make_dir, remove_dir)
 
 TEST(version_without_times_is_not_old, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 	struct os_version ov = {.ov_size = 1};
 
 	assert_false(tier_is_old(ti, &ov));
@@ -423,12 +415,11 @@ TEST(version_without_times_is_not_old, make_dir, remove_dir)
 	assert_true(tier_is_old(ti, &ov));
 	ov.ov_ctime.tv_sec = time(NULL);
 	assert_false(tier_is_old(ti, &ov));
-	tier_close(&ti);
 }
 
 TEST(file_that_is_cut_switches_the_tier_off, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 	char path[64];
 
 	write_one(ti, 1, LEN);
@@ -439,12 +430,11 @@ TEST(file_that_is_cut_switches_the_tier_off, make_dir, remove_dir)
 	assert_false(stats(ti).tu_on);
 	assert_int_equal(stats(ti).tu_errors, 1);
 	assert_false(tier_may_write(ti, LEN));
-	tier_close(&ti);
 }
 
 TEST(late_read_switches_the_tier_off_until_it_ends, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 
 	write_one(ti, 1, LEN);
 	tier_is_late(ti);
@@ -452,7 +442,6 @@ TEST(late_read_switches_the_tier_off_until_it_ends, make_dir, remove_dir)
 	assert_false(reads(ti, 1, LEN));
 	tier_was_late(ti);
 	assert_int_equal(stats(ti).tu_late, 1);
-	tier_close(&ti);
 }
 
 TEST(directory_that_is_missing_is_an_error, NULL)

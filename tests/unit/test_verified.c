@@ -67,7 +67,7 @@ TEST(only_unverified_pieces_are_left)
 TEST(expired_pieces_are_left)
 {
 	uint32_t file;
-	struct verified *vf = create(&file);
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 	off_t off = 0, end = PIECE;
 
 	verified_note(vf, file, 0, PIECE, SIZE, 10);
@@ -76,13 +76,12 @@ TEST(expired_pieces_are_left)
 	verified_note(vf, file, 0, PIECE, SIZE, 11);
 	verified_trim(vf, file, &off, &end, 11);
 	assert_int_equal(end - off, 0);
-	verified_destroy(&vf);
 }
 
 TEST(a_part_of_a_piece_is_not_remembered)
 {
 	uint32_t file;
-	struct verified *vf = create(&file);
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 	off_t off = 0, end = SIZE;
 
 	verified_note(vf, file, 1, PIECE, SIZE, 10);
@@ -92,13 +91,12 @@ TEST(a_part_of_a_piece_is_not_remembered)
 	verified_trim(vf, file, &off, &end, 10);
 	assert_int_equal(off, 0);
 	assert_int_equal(end, SIZE);
-	verified_destroy(&vf);
 }
 
 TEST(pieces_of_files_are_kept_apart)
 {
 	uint32_t file, other;
-	struct verified *vf = create(&file);
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 	off_t off = 0, end = SIZE;
 
 	other = verified_number(vf);
@@ -108,7 +106,6 @@ TEST(pieces_of_files_are_kept_apart)
 	assert_int_equal(end - off, SIZE);
 	verified_trim(vf, file, &off, &end, 10);
 	assert_int_equal(end - off, 0);
-	verified_destroy(&vf);
 }
 
 /* However much there is, nothing that was not found is taken for found. */
@@ -116,7 +113,7 @@ TEST(a_large_file_evicts_older_pieces)
 {
 	const off_t large = 100000 * PIECE;
 	uint32_t file;
-	struct verified *vf = create(&file);
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 	off_t off, end, at, known = 0;
 
 	for (at = 0; at < large; at += 2 * PIECE)
@@ -131,7 +128,6 @@ TEST(a_large_file_evicts_older_pieces)
 			known++;
 	}
 	assert_in_range(known, 1, 4096);
-	verified_destroy(&vf);
 }
 
 TEST(piece_is_in_use_after_two_uses_in_a_row)
@@ -139,7 +135,7 @@ TEST(piece_is_in_use_after_two_uses_in_a_row)
 	const uint64_t begin = 10 * (uint64_t)VERIFIED_AGAIN;
 	uint64_t now = begin;
 	uint32_t file;
-	struct verified *vf = create(&file);
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 
 	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
 	assert_false(verified_is_used(vf, file, 0, PIECE, now));
@@ -156,19 +152,17 @@ TEST(piece_is_in_use_after_two_uses_in_a_row)
 	verified_use(vf, file, 0, PIECE, SIZE, now + VERIFIED_AGAIN);
 	assert_false(
 	    verified_is_used(vf, file, 0, PIECE, now + VERIFIED_AGAIN));
-	verified_destroy(&vf);
 }
 
 TEST(fetched_pieces_are_not_in_use)
 {
 	const uint64_t now = 10 * (uint64_t)VERIFIED_AGAIN;
 	uint32_t file;
-	struct verified *vf = create(&file);
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 
 	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
 	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
 	verified_unuse(vf, file, PIECE - 1, PIECE);
 	assert_false(verified_is_used(vf, file, 0, PIECE, now));
 	assert_true(verified_is_used(vf, file, PIECE, 2 * PIECE, now));
-	verified_destroy(&vf);
 }

@@ -112,7 +112,7 @@ wire_close(struct wire *wr)
 }
 
 /* One that is closed where its scope ends. */
-#define SCOPED_WIRE __attribute__((cleanup(wire_close))) struct wire
+#define SCOPED_WIRE SCOPED(wire_close) struct wire
 
 /* What TLS in user space will be: it takes a part, of memory only, and may be full or fail. */
 struct copying {
