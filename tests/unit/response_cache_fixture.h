@@ -96,11 +96,13 @@ create(size_t bytes)
 }
 
 static inline void
-destroy(struct response_cache *rch)
+destroy(struct response_cache **rch)
 {
-	response_cache_destroy(&rch);
-	assert_null(rch);
+	response_cache_destroy(rch);
+	assert_null(*rch);
 }
+
+#define SCOPED_CACHE SCOPED(destroy) struct response_cache
 
 static inline void
 assert_answer(const struct cached_response *rsp, size_t size)

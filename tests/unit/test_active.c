@@ -49,7 +49,7 @@ static void
 send_all(struct pw_file *file, size_t size)
 {
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	wire_wide(&wr);
 	xfer_init(&xf, "nodiskio", &wr, file);
@@ -57,7 +57,6 @@ send_all(struct pw_file *file, size_t size)
 	xf.xf_send.snd_cache = PW_CACHE_AUTO;
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
-	pw_send_finish(&xf.xf_send);
 }
 
 /* All pages of a file, by two reads through a descriptor of its own. */

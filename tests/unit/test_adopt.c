@@ -71,7 +71,7 @@ static void
 assert_is_whole(struct pw_file *file)
 {
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	wire_wide(&wr);
 	xfer_init(&xf, "nodiskio", &wr, file);
@@ -79,7 +79,6 @@ assert_is_whole(struct pw_file *file)
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	wire_has_file(&wr, 0, (off_t)SIZE);
-	pw_send_finish(&xf.xf_send);
 }
 
 TEST(a_descriptor_becomes_a_file)
@@ -249,8 +248,8 @@ TEST(a_file_that_changes_is_not_sent_whole)
 {
 	SCOPED_FILE *file;
 	SCOPED_WIRE wr;
-	struct xfer xf;
 	SCOPED(close_at) int fd;
+	SCOPED_XFER xf;
 
 	make_file("f", SIZE);
 	fd = open_fd("f", O_RDWR);
@@ -264,7 +263,6 @@ TEST(a_file_that_changes_is_not_sent_whole)
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_ERROR);
 	assert_int_equal(xf.xf_send.snd_error, -ESTALE);
 	assert_true(xf.xf_send.snd_sent < SIZE);
-	pw_send_finish(&xf.xf_send);
 }
 
 #ifdef __linux__

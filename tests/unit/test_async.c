@@ -239,7 +239,7 @@ sends(const char *path, struct pw_file *file)
 {
 	static char expected[SIZE];
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	fill(expected, 0, SIZE);
 	wire_narrow(&wr);
@@ -253,7 +253,6 @@ sends(const char *path, struct pw_file *file)
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, SIZE);
 	assert_memory_equal(wr.wr_data, expected, SIZE);
-	pw_send_finish(&xf.xf_send);
 }
 
 TEST(their_paths_send_the_whole_file)

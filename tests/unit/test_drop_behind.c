@@ -516,7 +516,7 @@ static void
 not_sent_while_given_back(const char *path, struct pw_file *file)
 {
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	wire_wide(&wr);
 	xfer_init(&xf, path, &wr, file);
@@ -532,7 +532,6 @@ not_sent_while_given_back(const char *path, struct pw_file *file)
 	assert_int_equal(wr.wr_len, SIZE);
 	assert_true(drop_lock_enter_drop(file_priv(file)->fp_drop_lock));
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
-	pw_send_finish(&xf.xf_send);
 }
 
 TEST(the_loop_does_not_send_pages_that_are_being_dropped)

@@ -61,7 +61,7 @@ static void
 send_cold(struct pw_file *file)
 {
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	pins_reap(fx->fx_pool->pl_pins, file->fil_dev);
 	assert_true(evict(file->fil_fd, SIZE));
@@ -72,7 +72,6 @@ send_cold(struct pw_file *file)
 	pw_send_start(&xf.xf_send);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	wire_has_file(&wr, 0, (off_t)SIZE);
-	pw_send_finish(&xf.xf_send);
 }
 
 TEST(each_mark_is_removed_once_without_a_residency_check)

@@ -85,7 +85,7 @@ send_from(struct pw_file *file, off_t from)
 	size_t len = SIZE - (size_t)from;
 	SCOPED(free_at) char *expected = malloc(len);
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	assert_non_null(expected);
 	fill(expected, from, len);
@@ -97,7 +97,6 @@ send_from(struct pw_file *file, off_t from)
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, len);
 	assert_memory_equal(wr.wr_data, expected, len);
-	pw_send_finish(&xf.xf_send);
 }
 
 static void

@@ -233,7 +233,7 @@ TEST(a_step_or_start_while_pending_is_refused_and_the_completion_comes)
 	SCOPED_FILE *file = new_file("f", SIZE);
 	struct latch la;
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
@@ -254,5 +254,4 @@ TEST(a_step_or_start_while_pending_is_refused_and_the_completion_comes)
 	assert_int_equal(pw_send_step(&xf.xf_send), PW_SEND_ERROR);
 	assert_int_equal(xf.xf_send.snd_error, -EINVAL);
 	assert_false(pw_send_stuck(&xf.xf_send));
-	pw_send_finish(&xf.xf_send);
 }

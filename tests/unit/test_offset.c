@@ -138,12 +138,11 @@ TEST(a_range_behind_the_last_offset_is_refused)
 {
 	SCOPED_FILE *file = new_file("f", 5);
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	wire_wide(&wr);
 	xfer_init(&xf, "copy", &wr, file);
 	xf.xf_send.snd_off = OFFSET_MAX - 4;
 	xf.xf_send.snd_len = 5;
 	assert_int_equal(pw_send_start(&xf.xf_send), -EINVAL);
-	pw_send_finish(&xf.xf_send);
 }

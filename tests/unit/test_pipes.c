@@ -110,7 +110,7 @@ sends(struct pw_file *file)
 	size_t size = (size_t)file->fil_size;
 	SCOPED(free_at) char *expected = malloc(size);
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	assert_non_null(expected);
 	fill(expected, 0, size);
@@ -121,7 +121,6 @@ sends(struct pw_file *file)
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, size);
 	assert_memory_equal(wr.wr_data, expected, size);
-	pw_send_finish(&xf.xf_send);
 }
 
 TEST(without_descriptors_the_file_is_sent)
@@ -130,8 +129,8 @@ TEST(without_descriptors_the_file_is_sent)
 	struct rlimit rl, none;
 	struct pipe *pp;
 	SCOPED_WIRE wr;
-	struct xfer xf;
 	SCOPED(free_at) char *expected = malloc(700001);
+	SCOPED_XFER xf;
 	int fd;
 
 	assert_non_null(expected);
@@ -153,7 +152,6 @@ TEST(without_descriptors_the_file_is_sent)
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, 700001);
 	assert_memory_equal(wr.wr_data, expected, 700001);
-	pw_send_finish(&xf.xf_send);
 }
 
 /* An ordinary user, all of whose pipe buffers are taken. */

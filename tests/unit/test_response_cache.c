@@ -14,8 +14,8 @@ __wrap_pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 
 TEST(an_answer_that_varies_is_for_those_who_accept_the_same)
 {
-	struct response_cache *rch = create(PLENTY);
-	struct pw_file *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
 	struct cached_key k = key(here, "/f"), other = k;
 
 	k.ck_varies = true;
@@ -32,8 +32,6 @@ TEST(an_answer_that_varies_is_for_those_who_accept_the_same)
 	other.ck_accept = 1;
 	assert_non_null(
 	    response_cache_of_file(rch, other, file, file->fil_checked));
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 /* ---------------------------------------------------------------- admission */
@@ -41,7 +39,7 @@ TEST(an_answer_that_varies_is_for_those_who_accept_the_same)
 TEST(an_answer_is_the_head_and_the_whole_file)
 {
 	static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 65535, 65536};
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_CACHE *rch = create(PLENTY);
 	struct pw_file *file;
 	char name[16], target[16];
 	size_t i, all = 0;
@@ -56,39 +54,35 @@ TEST(an_answer_is_the_head_and_the_whole_file)
 		assert_int_equal(response_cache_bytes(rch), all);
 		pw_file_unref(&file);
 	}
-	destroy(rch);
 }
 
 TEST(a_larger_file_is_left_out)
 {
 	struct pw_file *file =
 	    new_file("f", (size_t)RESPONSE_CACHE_LARGEST + 1);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_CACHE *rch = create(PLENTY);
 
 	offer(rch, "/f", file, 255);
 	assert_null(find(rch, "/f", file));
 	assert_int_equal(response_cache_bytes(rch), 0);
 	pw_file_unref(&file);
-	destroy(rch);
 }
 
 TEST(a_file_comes_in_the_second_time)
 {
-	struct pw_file *file = new_file("f", 10);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
 
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED - 1);
 	assert_null(find(rch, "/f", file));
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_answer(find(rch, "/f", file), 10);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 TEST(a_target_has_room_for_one_byte_less_than_said)
 {
-	struct pw_file *file = new_file("f", 10);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
 	char target[RESPONSE_CACHE_TARGET + 1];
 
 	memset(target, 'a', RESPONSE_CACHE_TARGET);
@@ -98,14 +92,12 @@ TEST(a_target_has_room_for_one_byte_less_than_said)
 	target[RESPONSE_CACHE_TARGET - 1] = '\0';
 	offer(rch, target, file, RESPONSE_CACHE_ASKED);
 	assert_answer(find(rch, target, file), 10);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 TEST(a_file_that_has_just_changed_is_left_out)
 {
-	struct pw_file *file = new_file("f", 10);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
 	time_t now;
 
 	for (now = settled(file) - RESPONSE_CACHE_SETTLED - 1;
@@ -117,8 +109,6 @@ TEST(a_file_that_has_just_changed_is_left_out)
 	response_cache_offer(rch, key(here, "/f"), file, str(FIELDS),
 	    RESPONSE_CACHE_ASKED, file->fil_checked, now);
 	assert_answer(find(rch, "/f", file), 10);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 TEST(a_file_that_is_not_in_memory_is_left_out)
@@ -138,20 +128,18 @@ TEST(a_file_that_is_not_in_memory_is_left_out)
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_answer(find(rch, "/f", file), 8 * KIB);
 	pw_file_unref(&file);
-	destroy(rch);
+	destroy(&rch);
 }
 
 TEST(a_file_that_was_cut_is_left_out)
 {
-	struct pw_file *file = new_file("f", 8 * KIB);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 8 * KIB);
+	SCOPED_CACHE *rch = create(PLENTY);
 
 	assert_int_equal(truncate(path_in("f"), 5000), 0);
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_null(find(rch, "/f", file));
 	assert_int_equal(response_cache_bytes(rch), 0);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 /* --------------------------------------------------------------------- keys */
@@ -159,7 +147,7 @@ TEST(a_file_that_was_cut_is_left_out)
 TEST(sites_and_targets_are_told_apart)
 {
 	struct pw_file *one = new_file("1", 10), *two = new_file("2", 20);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_CACHE *rch = create(PLENTY);
 	time_t now = settled(two);
 
 	offer(rch, "/f", one, RESPONSE_CACHE_ASKED);
@@ -179,13 +167,12 @@ TEST(sites_and_targets_are_told_apart)
 	    20);
 	pw_file_unref(&one);
 	pw_file_unref(&two);
-	destroy(rch);
 }
 
 TEST(many_targets_are_found_again)
 {
-	struct pw_file *file = new_file("f", 1);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 1);
+	SCOPED_CACHE *rch = create(PLENTY);
 	char target[16];
 	int i;
 
@@ -197,16 +184,14 @@ TEST(many_targets_are_found_again)
 		snprintf(target, sizeof(target), "/%d", i);
 		assert_answer(find(rch, target, file), 1);
 	}
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 /* ---------------------------------------------------------------- freshness */
 
 TEST(an_answer_is_fresh_as_long_as_its_file)
 {
-	struct pw_file *file = new_file("f", 10);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
 	uint64_t looked = file->fil_checked;
 	time_t now = settled(file);
 
@@ -230,8 +215,6 @@ TEST(an_answer_is_fresh_as_long_as_its_file)
 	    10);
 	assert_null(response_cache_find(
 	    rch, key(here, "/f"), looked + 6 * SECOND, now, DATE_A));
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 static void
@@ -268,7 +251,7 @@ change(struct pw_file *file, int what)
 TEST(the_answer_of_another_file_is_gone_at_once)
 {
 	struct pw_file *file = new_file("f", 10), other;
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_CACHE *rch = create(PLENTY);
 	int what;
 
 	for (what = 0; what < 8; what++) {
@@ -284,13 +267,12 @@ TEST(the_answer_of_another_file_is_gone_at_once)
 	assert_null(response_cache_of_file(
 	    rch, key(here, "/f"), file, file->fil_checked));
 	pw_file_unref(&file);
-	destroy(rch);
 }
 
 TEST(the_date_goes_on_and_nothing_else_changes)
 {
-	struct pw_file *file = new_file("f", 10);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
 	struct cached_response *rsp;
 	time_t now = settled(file);
 
@@ -301,16 +283,14 @@ TEST(the_date_goes_on_and_nothing_else_changes)
 	assert_memory_equal(rsp->rsp_text + HEAD_WRITE_DATE, DATE_B, DATE_LEN);
 	memcpy(rsp->rsp_text + HEAD_WRITE_DATE, DATE_A, DATE_LEN);
 	assert_answer(rsp, 10);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 /* Room for three answers of the file, and not for four. */
 /* Its Last-Modified may lie in the future then. */
 TEST(an_answer_is_gone_when_the_clock_goes_back)
 {
-	struct pw_file *file = new_file("f", 10);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
 	time_t now = settled(file);
 
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
@@ -323,8 +303,6 @@ TEST(an_answer_is_gone_when_the_clock_goes_back)
 	assert_int_equal(response_cache_bytes(rch), 0);
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_answer(find(rch, "/f", file), 10);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 TEST(no_set_is_empty, NULL)

@@ -26,8 +26,8 @@ has(struct response_cache *rch, const char *target, const struct pw_file *file)
 
 TEST(the_oldest_goes_if_it_was_used_less)
 {
-	struct pw_file *file = new_file("f", 1000);
-	struct response_cache *rch = create_for_three(file);
+	SCOPED_FILE *file = new_file("f", 1000);
+	SCOPED_CACHE *rch = create_for_three(file);
 
 	offer(rch, "/1", file, RESPONSE_CACHE_ASKED);
 	offer(rch, "/2", file, RESPONSE_CACHE_ASKED);
@@ -41,14 +41,12 @@ TEST(the_oldest_goes_if_it_was_used_less)
 	assert_true(has(rch, "/3", file));
 	assert_true(has(rch, "/4", file));
 	assert_false(has(rch, "/1", file));
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 TEST(the_oldest_stays_if_it_was_used_about_as_often)
 {
-	struct pw_file *file = new_file("f", 1000);
-	struct response_cache *rch = create_for_three(file);
+	SCOPED_FILE *file = new_file("f", 1000);
+	SCOPED_CACHE *rch = create_for_three(file);
 	int i;
 
 	offer(rch, "/1", file, RESPONSE_CACHE_ASKED);
@@ -70,14 +68,12 @@ TEST(the_oldest_stays_if_it_was_used_about_as_often)
 	assert_true(has(rch, "/4", file));
 	assert_true(has(rch, "/5", file));
 	assert_true(has(rch, "/6", file));
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 TEST(what_is_equally_popular_stays)
 {
-	struct pw_file *file = new_file("f", 1000);
-	struct response_cache *rch = create_for_three(file);
+	SCOPED_FILE *file = new_file("f", 1000);
+	SCOPED_CACHE *rch = create_for_three(file);
 	static const char *const in[] = {"/1", "/2", "/3"};
 	static const char *const out[] = {"/4", "/5", "/6", "/7"};
 	unsigned asked, i, left = 0;
@@ -100,8 +96,6 @@ TEST(what_is_equally_popular_stays)
 	for (i = 0; i < 3; i++)
 		left += has(rch, in[i], file);
 	assert_int_equal(left, 2);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 TEST(counts_are_halved_with_time)
@@ -122,9 +116,9 @@ TEST(counts_are_halved_with_time)
 
 TEST(memory_is_bounded)
 {
-	struct pw_file *file = new_file("f", 3000);
+	SCOPED_FILE *file = new_file("f", 3000);
 	size_t max = 64 * KIB;
-	struct response_cache *rch = create(max);
+	SCOPED_CACHE *rch = create(max);
 	char target[16];
 	int i;
 
@@ -136,15 +130,13 @@ TEST(memory_is_bounded)
 		if (i % 3 == 0)
 			find(rch, target, file);
 	}
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 TEST(what_never_fits_pushes_nothing_out)
 {
 	struct pw_file *small = new_file("s", 1000);
 	struct pw_file *large = new_file("l", 6000);
-	struct response_cache *rch = create_for_three(small);
+	SCOPED_CACHE *rch = create_for_three(small);
 
 	offer(rch, "/1", small, RESPONSE_CACHE_ASKED);
 	offer(rch, "/2", small, RESPONSE_CACHE_ASKED);
@@ -154,14 +146,13 @@ TEST(what_never_fits_pushes_nothing_out)
 	assert_false(has(rch, "/l", large));
 	pw_file_unref(&small);
 	pw_file_unref(&large);
-	destroy(rch);
 }
 
 TEST(a_large_one_takes_the_place_of_several)
 {
 	struct pw_file *small = new_file("s", 1000);
 	struct pw_file *large = new_file("l", 3000);
-	struct response_cache *rch = create_for_three(small);
+	SCOPED_CACHE *rch = create_for_three(small);
 
 	offer(rch, "/1", small, RESPONSE_CACHE_ASKED);
 	offer(rch, "/2", small, RESPONSE_CACHE_ASKED);
@@ -173,14 +164,13 @@ TEST(a_large_one_takes_the_place_of_several)
 	assert_true(has(rch, "/3", small));
 	pw_file_unref(&small);
 	pw_file_unref(&large);
-	destroy(rch);
 }
 
 /* What is still on its way to a client is neither freed nor forgotten. */
 TEST(what_somebody_sends_stays_and_counts)
 {
-	struct pw_file *file = new_file("f", 1000);
-	struct response_cache *rch = create_for_three(file);
+	SCOPED_FILE *file = new_file("f", 1000);
+	SCOPED_CACHE *rch = create_for_three(file);
 	struct cached_response *sent[3];
 	char target[3] = "/1";
 	int i;
@@ -203,15 +193,13 @@ TEST(what_somebody_sends_stays_and_counts)
 	}
 	offer(rch, "/4", file, 255);
 	assert_true(has(rch, "/4", file));
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 TEST(one_that_another_replaces_is_sent_to_its_end)
 {
 	struct pw_file *file = new_file("f", 1000);
 	struct pw_file *other = new_file("o", 2000);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_CACHE *rch = create(PLENTY);
 	struct cached_response *old;
 
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
@@ -225,15 +213,14 @@ TEST(one_that_another_replaces_is_sent_to_its_end)
 	assert_int_equal(response_cache_bytes(rch), cost("/f", other));
 	pw_file_unref(&file);
 	pw_file_unref(&other);
-	destroy(rch);
 }
 
 /* Another one goes for it, or it has none; never it itself. */
 TEST(a_form_of_a_head_counts_and_goes_with_the_answer)
 {
-	struct pw_file *file = new_file("f", 1000);
+	SCOPED_FILE *file = new_file("f", 1000);
 	size_t one = cost("/f", file), form = 200;
-	struct response_cache *rch = create(2 * one + form - 1);
+	SCOPED_CACHE *rch = create(2 * one + form - 1);
 	struct cached_response *rsp;
 
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
@@ -253,6 +240,4 @@ TEST(a_form_of_a_head_counts_and_goes_with_the_answer)
 	assert_int_equal(response_cache_bytes(rch), one + form);
 	assert_null(response_cache_form(rsp, 4 * one, file->fil_checked));
 	assert_ptr_equal(find(rch, "/g", file), rsp);
-	pw_file_unref(&file);
-	destroy(rch);
 }

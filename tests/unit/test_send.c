@@ -256,7 +256,7 @@ is_sent_though_changed(const char *path, bool grows, int how)
 	const struct timespec other[2] = {{1000, 0}, {1000, 0}};
 	SCOPED_FILE *file = new_file(path, (size_t)SIZE);
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 	bool all;
 	int fd;
 
@@ -272,7 +272,6 @@ is_sent_though_changed(const char *path, bool grows, int how)
 	all = xfer_run(&xf, &wr, ALL) == PW_SEND_DONE;
 	assert_int_equal(xf.xf_send.snd_error, all ? 0 : -ESTALE);
 	assert_int_equal(wr.wr_len == SIZE, all);
-	pw_send_finish(&xf.xf_send);
 	return all;
 }
 
@@ -376,7 +375,7 @@ TEST(completion_comes_from_drain_alone)
 	SCOPED_FILE *file = file_to_fetch();
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	wire_wide(&wr);
 	start_whole(&xf, "nodiskio", &wr, file);
@@ -391,7 +390,6 @@ TEST(completion_comes_from_drain_alone)
 	assert_false(xf.xf_send.snd_pending);
 	pw_loop_drain(fx->fx_loop);
 	assert_int_equal(xf.xf_done, 1);
-	pw_send_finish(&xf.xf_send);
 }
 
 AGAIN(completion_comes_from_drain_alone, setup_sinks);

@@ -10,7 +10,7 @@ TEST(nodiskio_waits_for_a_file_that_is_not_in_memory)
 {
 	SCOPED_FILE *file;
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	skip_unless(NEED_EVICTION);
 	file = new_file("f", (size_t)WINDOW);
@@ -23,7 +23,6 @@ TEST(nodiskio_waits_for_a_file_that_is_not_in_memory)
 	assert_int_equal(xf.xf_done, 1);
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, WINDOW);
-	pw_send_finish(&xf.xf_send);
 }
 
 AGAIN(nodiskio_waits_for_a_file_that_is_not_in_memory, setup_sinks);
@@ -32,7 +31,7 @@ TEST(nodiskio_does_not_wait_for_a_file_that_is_in_memory)
 {
 	SCOPED_FILE *file;
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 	void *held;
 
 	skip_unless(NEED_EXACT | NEED_LOCK);
@@ -44,7 +43,6 @@ TEST(nodiskio_does_not_wait_for_a_file_that_is_in_memory)
 	assert_int_equal(xf.xf_pending, 0);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
 	let_go(held, (size_t)SIZE);
-	pw_send_finish(&xf.xf_send);
 }
 
 AGAIN(nodiskio_does_not_wait_for_a_file_that_is_in_memory, setup_sinks);
@@ -85,7 +83,7 @@ TEST(nodiskio_asks_again_after_the_socket_was_full)
 {
 	SCOPED_FILE *file;
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 	void *held;
 
 	skip_unless(NEED_EVICTION | NEED_LOCK);
@@ -103,7 +101,6 @@ TEST(nodiskio_asks_again_after_the_socket_was_full)
 	assert_true(evict(file->fil_fd, (size_t)WINDOW));
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
 	settle(fx->fx_loop);
-	pw_send_finish(&xf.xf_send);
 }
 
 AGAIN(nodiskio_asks_again_after_the_socket_was_full, setup_sinks);
@@ -112,7 +109,7 @@ TEST(a_file_that_cannot_be_asked_is_sent_by_the_pool)
 {
 	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 
@@ -122,7 +119,6 @@ TEST(a_file_that_cannot_be_asked_is_sent_by_the_pool)
 	assert_int_equal(xf.xf_full, 0);
 	assert_int_equal(xf.xf_pending, 4);
 	assert_int_equal(wr.wr_len, SIZE);
-	pw_send_finish(&xf.xf_send);
 }
 
 AGAIN(a_file_that_cannot_be_asked_is_sent_by_the_pool, setup_sinks);
@@ -152,7 +148,7 @@ TEST(the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones,
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct latch la;
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 	size_t sent = 0;
 
 	assert_non_null(nj);
@@ -173,5 +169,4 @@ TEST(the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones,
 	assert_true(sent > 0);
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, SIZE);
-	pw_send_finish(&xf.xf_send);
 }

@@ -148,7 +148,7 @@ TEST(a_socket_that_a_thread_has_is_not_taken_back)
 	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	wire_wide(&wr);
 	start_whole(&xf, "pool", &wr, file);
@@ -159,7 +159,6 @@ TEST(a_socket_that_a_thread_has_is_not_taken_back)
 	assert_true(pw_send_take_back(&xf.xf_send));
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	sends_nothing_but(&wr, (size_t)SIZE);
-	pw_send_finish(&xf.xf_send);
 }
 
 TEST(of_a_file_that_shrinks_meanwhile_nothing_is_padded)
@@ -364,7 +363,7 @@ TEST(pool_does_not_wait_for_a_socket_that_is_writable_again)
 	enum pw_send_status status;
 	unsigned full = 0;
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	wire_narrow(&wr);
 	start_whole(&xf, "pool", &wr, file);
@@ -384,5 +383,4 @@ TEST(pool_does_not_wait_for_a_socket_that_is_writable_again)
 	assert_true(full > 0);
 	wire_await(&wr, (size_t)SIZE);
 	sends_nothing_but(&wr, (size_t)SIZE);
-	pw_send_finish(&xf.xf_send);
 }

@@ -416,7 +416,7 @@ static unsigned
 sendfiles_for(struct pw_file *file)
 {
 	SCOPED_WIRE wr;
-	struct xfer xf;
+	SCOPED_XFER xf;
 
 	loop_thread = pthread_self();
 	sent_by_loop = 0;
@@ -425,7 +425,6 @@ sendfiles_for(struct pw_file *file)
 	start(&xf, "nodiskio", &wr, file);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	wire_has_file(&wr, 0, SIZE);
-	pw_send_finish(&xf.xf_send);
 	return sent_by_loop;
 }
 

@@ -189,6 +189,15 @@ xfer_init(
 	xf->xf_send.snd_sock = -1;
 }
 
+static inline void
+xfer_finish(struct xfer *xf)
+{
+	pw_send_finish(&xf->xf_send);
+}
+
+/* After the file and the wire: what is declared last ends first. */
+#define SCOPED_XFER SCOPED(xfer_finish) struct xfer
+
 /* Until the socket takes more. */
 static inline void
 wire_flush(struct wire *wr)
