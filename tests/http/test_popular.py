@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from admin import Admin
 from harness import request
 from hot import Hot, pipelined
-from test_admin import Admin
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import harness
 import responses
 import tree as t
 
-from test_admin import Admin
+from admin import Admin
 
 OLD = 1_600_000_000  # seconds
 UNUSED = (r"(pagewise: warning: [^\n]+: not sent in place of the original: [^\n]+\n"
