@@ -33,7 +33,7 @@
 #define TEST(...)		      TEST_PICK(__VA_ARGS__, TEST_3, TEST_2, TEST_1, )(__VA_ARGS__)
 #define TEST_PICK(a, b, c, pick, ...) pick
 #define TEST_1(test)		      TEST_3(test, setup, teardown)
-#define TEST_2(test, up)	      TEST_3(test, up, teardown)
+#define TEST_2(test, up)	      TEST_3(test, up, test_down(up))
 #define TEST_3(test, up, down)            \
 	static void test(void **);        \
 	TEST_ADD(test, test##_, up, down) \
@@ -75,6 +75,12 @@ int teardown(void **state) __attribute__((weak));
 int setup_all(void **state) __attribute__((weak));
 int teardown_all(void **state) __attribute__((weak));
 
+static inline CMFixtureFunction
+test_down(CMFixtureFunction up)
+{
+	return up == NULL ? NULL : teardown;
+}
+
 static struct CMUnitTest test_all[64]; /* in the order of their lines */
 static int test_lines[COUNT(test_all)];
 static unsigned test_count;
@@ -92,8 +98,6 @@ test_add(const struct CMUnitTest *test, int line)
 	}
 	test_all[i] = *test;
 	test_lines[i] = line;
-	if (test->setup_func == NULL)
-		test_all[i].teardown_func = NULL;
 }
 
 int
