@@ -350,9 +350,8 @@ static inline int
 open_at(const char *path, uint64_t now_us, struct pw_file **file)
 {
 	struct pw_open op = {.op_waiter.wt_done = nothing_done};
-	int error;
+	int error = pw_file_open(fx->fx_loop, fx->fx_root, path, now_us, &op);
 
-	error = pw_file_open(fx->fx_loop, fx->fx_root, path, now_us, &op);
 	if (error == -EINPROGRESS) {
 		settle(fx->fx_loop);
 		error = op.op_waiter.wt_error;

@@ -96,9 +96,8 @@ create_log_fd(const char *path, unsigned n, int fd, struct log **lg)
 	int err = open_capture(fx->fx_err);
 	int saved_out = redirect(STDOUT_FILENO, out);
 	int saved_err = redirect(STDERR_FILENO, err);
-	int error;
+	int error = log_create(path, LOG_COMBINED, n, lg, &(bool){false});
 
-	error = log_create(path, LOG_COMBINED, n, lg, &(bool){false});
 	if (error == 0)
 		error = log_start(*lg);
 	restore(STDERR_FILENO, saved_err);

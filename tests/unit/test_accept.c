@@ -114,9 +114,8 @@ TEST(a_malformed_member_is_ignored)
 	    "a;x=", "a;x=\"y", "\"a\"", "a;x=\"y\\\"", "a;x=\"\"y", "a;\x01=1"};
 	char text[64];
 	struct weight_case wc = {text, "a", -1};
-	size_t i;
 
-	for (i = 0; i < COUNT(bad); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		snprintf(text, sizeof(text), "%s", bad[i]);
 		wc.wc_weight = -1;
 		check(&wc, 1);

@@ -105,9 +105,7 @@ outcome_holds(const struct outcome_case *oc)
 
 TEST(every_outcome_advances_by_what_the_kernel_took)
 {
-	size_t i;
-
-	for (i = 0; i < COUNT(outcomes); i++)
+	for (size_t i = 0; i < COUNT(outcomes); i++)
 		if (!outcome_holds(&outcomes[i]))
 			fail_msg("outcome %zu: mem %zu, file %lld, error %d, "
 				 "sent %llu",
@@ -217,9 +215,7 @@ play(unsigned seed)
 
 TEST(every_byte_is_sent_once_and_in_order)
 {
-	unsigned i;
-
-	for (i = 0; i < SCRIPTS; i++)
+	for (unsigned i = 0; i < SCRIPTS; i++)
 		if (!play(SEED + i))
 			fail_msg("the script with seed %u", SEED + i);
 }

@@ -48,10 +48,9 @@ pages_active(int fd, size_t size)
 static void
 send_all(struct pw_file *file, size_t size)
 {
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = wide_wire();
 	SCOPED_XFER xf;
 
-	wire_wide(&wr);
 	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = (off_t)size;
 	xf.xf_send.snd_cache = PW_CACHE_AUTO;
@@ -66,10 +65,9 @@ kernel_tells(void)
 	SCOPED_FILE *file = new_file("known", SMALL);
 	static char data[SMALL];
 	bool yes;
-	int i;
 
 	assert_true(evict(file->fil_fd, SMALL));
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		yes = pread(file->fil_fd, data, SMALL, 0) == (ssize_t)SMALL;
 	yes = yes && pages_active(file->fil_fd, SMALL) > 0;
 	return yes;

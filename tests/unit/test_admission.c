@@ -21,12 +21,11 @@ static struct crowd *
 crowd_create(void)
 {
 	struct crowd *cr = calloc(1, sizeof(*cr));
-	size_t i;
 
 	assert_non_null(cr);
 	cr->cr_popular = admission_create(ROOM);
 	assert_non_null(cr->cr_popular);
-	for (i = 0; i < FILES; i++) {
+	for (size_t i = 0; i < FILES; i++) {
 		cr->cr_files[i].fp_file.fil_dev = 1;
 		cr->cr_files[i].fp_file.fil_ino = 1000 + i;
 		cr->cr_files[i].fp_file.fil_size = SIZE;
@@ -92,9 +91,8 @@ draw(struct crowd *cr, size_t n)
 TEST(files_that_fit_into_memory_stay, NULL)
 {
 	struct crowd *cr = crowd_create();
-	size_t i;
 
-	for (i = 0; i < FITS; i++)
+	for (size_t i = 0; i < FITS; i++)
 		assert_true(asked(cr, i));
 	crowd_destroy(cr);
 }
@@ -136,9 +134,8 @@ TEST(some_of_equally_popular_files_stay, NULL)
 TEST(a_file_one_request_short_is_on_trial, NULL)
 {
 	struct crowd *cr = crowd_create();
-	size_t i;
 
-	for (i = 0; i < FITS; i++)
+	for (size_t i = 0; i < FITS; i++)
 		asked_often(cr, i, 3);
 	note(cr, FITS, SIZE);
 	assert_int_equal(judge(cr, FITS), ADMISSION_GOES);
@@ -193,16 +190,15 @@ TEST(parts_count_when_their_lengths_make_the_whole_file, NULL)
 {
 	struct crowd *cr = crowd_create();
 	bool ever = false;
-	size_t i;
 
-	for (i = 0; i < FILES - 1; i++)
+	for (size_t i = 0; i < FILES - 1; i++)
 		asked_often(cr, i, 2);
-	for (i = 0; i < 100; i++) {
+	for (size_t i = 0; i < 100; i++) {
 		note(cr, FILES - 1, SIZE / 100);
 		ever |= stays(cr, FILES - 1);
 	}
 	assert_false(ever);
-	for (i = 0; i < 100 * ADMISSION_MOST; i++)
+	for (size_t i = 0; i < 100 * ADMISSION_MOST; i++)
 		note(cr, FILES - 1, SIZE / 100 + 1);
 	assert_true(stays(cr, FILES - 1));
 	crowd_destroy(cr);
@@ -212,21 +208,20 @@ TEST(parts_count_when_their_lengths_make_the_whole_file, NULL)
 TEST(noted_requests_count_when_the_loop_passes_them_on, NULL)
 {
 	struct crowd *cr = crowd_create();
-	size_t i;
 
-	for (i = 0; i < 3 * (size_t)FITS; i++)
+	for (size_t i = 0; i < 3 * (size_t)FITS; i++)
 		note(cr, i % FITS, SIZE);
 	assert_int_equal(cr->cr_noted.nt_files, 0);
-	for (i = 0; i < 3 * (size_t)FITS / 2; i++)
+	for (size_t i = 0; i < 3 * (size_t)FITS / 2; i++)
 		note(cr, i % (FITS / 2), SIZE);
 	assert_int_equal(cr->cr_noted.nt_files, FITS / 2);
 	assert_int_equal(cr->cr_files[0].fp_sent, 3 * SIZE);
 	admission_tell(cr->cr_popular, &cr->cr_noted);
 	assert_int_equal(cr->cr_noted.nt_files, 0);
 	assert_int_equal(cr->cr_files[0].fp_sent, 0);
-	for (i = 0; i < FITS; i++)
+	for (size_t i = 0; i < FITS; i++)
 		assert_true(stays(cr, i));
-	for (i = FITS; i < FILES; i++)
+	for (size_t i = FITS; i < FILES; i++)
 		assert_false(asked(cr, i));
 	crowd_destroy(cr);
 }
@@ -234,9 +229,8 @@ TEST(noted_requests_count_when_the_loop_passes_them_on, NULL)
 TEST(requests_for_very_popular_files_are_passed_on_at_once, NULL)
 {
 	struct crowd *cr = crowd_create();
-	int i;
 
-	for (i = 1; i < ADMISSION_MOST; i++)
+	for (int i = 1; i < ADMISSION_MOST; i++)
 		note(cr, 0, SIZE);
 	assert_int_equal(cr->cr_noted.nt_files, 1);
 	note(cr, 0, SIZE);
@@ -248,13 +242,12 @@ TEST(requests_for_very_popular_files_are_passed_on_at_once, NULL)
 TEST(popularity_decays, NULL)
 {
 	struct crowd *cr = crowd_create();
-	size_t i;
 
-	for (i = 0; i < (size_t)FITS * 20; i++)
+	for (size_t i = 0; i < (size_t)FITS * 20; i++)
 		asked(cr, draw(cr, FITS));
-	for (i = 0; i < (size_t)FITS * 20 * ADMISSION_SAMPLE; i++)
+	for (size_t i = 0; i < (size_t)FITS * 20 * ADMISSION_SAMPLE; i++)
 		asked(cr, FITS + draw(cr, 2 * FITS));
-	for (i = 0; i < FITS; i++)
+	for (size_t i = 0; i < FITS; i++)
 		assert_false(asked(cr, i));
 	crowd_destroy(cr);
 }

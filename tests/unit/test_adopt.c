@@ -70,10 +70,9 @@ device_of(void)
 static void
 assert_is_whole(struct pw_file *file)
 {
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = wide_wire();
 	SCOPED_XFER xf;
 
-	wire_wide(&wr);
 	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = file->fil_size;
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);

@@ -94,9 +94,8 @@ TEST(a_read_returns_the_available_bytes)
 	skip_without_ring();
 	SCOPED_FILE *file = new_file("f", SIZE);
 	struct op op;
-	size_t i;
 
-	for (i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		assert_int_equal(
 		    reads(&op, file->fil_fd, buf, cases[i].len, cases[i].off),
 		    0);
@@ -134,9 +133,8 @@ TEST(more_operations_than_entries_each_end_once)
 	static char bytes[MORE];
 	skip_without_ring();
 	SCOPED_FILE *file = new_file("f", SIZE);
-	size_t i;
 
-	for (i = 0; i < MORE; i++) {
+	for (size_t i = 0; i < MORE; i++) {
 		op_init(&ops[i]);
 		assert_int_equal(
 		    async_read(fx->fx_loop, &ops[i].op_async, &ops[i].op_waiter,
@@ -145,7 +143,7 @@ TEST(more_operations_than_entries_each_end_once)
 	}
 	assert_int_equal(pw_loop_pending(fx->fx_loop), MORE);
 	settle(fx->fx_loop);
-	for (i = 0; i < MORE; i++) {
+	for (size_t i = 0; i < MORE; i++) {
 		assert_int_equal(ops[i].op_done, 1);
 		assert_int_equal(ops[i].op_waiter.wt_error, 0);
 		assert_int_equal(
@@ -159,9 +157,8 @@ TEST(more_fetches_than_entries_each_end_once)
 	static struct op ops[64];
 	skip_without_ring();
 	SCOPED_FILE *file = new_file("f", SIZE);
-	size_t i;
 
-	for (i = 0; i < COUNT(ops); i++) {
+	for (size_t i = 0; i < COUNT(ops); i++) {
 		op_init(&ops[i]);
 		assert_int_equal(
 		    async_fetch(fx->fx_loop, &ops[i].op_async,
@@ -169,7 +166,7 @@ TEST(more_fetches_than_entries_each_end_once)
 		    0);
 	}
 	settle(fx->fx_loop);
-	for (i = 0; i < COUNT(ops); i++) {
+	for (size_t i = 0; i < COUNT(ops); i++) {
 		assert_int_equal(ops[i].op_done, 1);
 		assert_int_equal(ops[i].op_waiter.wt_error, 0);
 	}
@@ -272,9 +269,8 @@ TEST(a_file_that_shrank_is_stale_on_all)
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	for (i = 0; i < COUNT(paths); i++) {
+	for (size_t i = 0; i < COUNT(paths); i++) {
 		file = new_file(paths[i], SIZE);
 		assert_int_equal(truncate(path_in(paths[i]), 0), 0);
 		wire_wide(&wr);
@@ -309,10 +305,9 @@ TEST(a_send_follows_its_read)
 	static char buf[SIZE], expected[SIZE];
 	skip_without_ring();
 	SCOPED_FILE *file = new_file("f", SIZE);
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = wide_wire();
 	struct op op;
 
-	wire_wide(&wr);
 	reads_and_sends(&op, &wr, file->fil_fd, buf, STEP, 100);
 	assert_int_equal(op.op_async.ao_result, STEP);
 	assert_int_equal(op.op_async.ao_sent, STEP);
@@ -327,10 +322,9 @@ TEST(without_all_bytes_nothing_is_sent)
 	static char buf[SIZE];
 	skip_without_ring();
 	SCOPED_FILE *file = new_file("f", SIZE);
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = wide_wire();
 	struct op op;
 
-	wire_wide(&wr);
 	reads_and_sends(&op, &wr, file->fil_fd, buf, STEP, SIZE - 3);
 	assert_int_equal(op.op_async.ao_result, 3);
 	assert_int_equal(op.op_async.ao_sent, -ECANCELED);
@@ -350,11 +344,10 @@ TEST(a_full_socket_takes_what_fits)
 	static char buf[SIZE];
 	skip_without_ring();
 	SCOPED_FILE *file = new_file("f", SIZE);
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = narrow_wire();
 	struct op op;
 	size_t sent = 0;
 
-	wire_narrow(&wr);
 	do {
 		op_init(&op);
 		assert_int_equal(

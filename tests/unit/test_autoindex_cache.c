@@ -75,7 +75,6 @@ TEST(requests_for_one_page_share_a_task, setup_narrow)
 	SCOPED_CACHE *ls = new_cache();
 	struct listing li[8], other;
 	struct latch la;
-	size_t i;
 
 	make_file("f", 10);
 	assert_int_equal(mkdir(path_in("d"), 0700), 0);
@@ -83,7 +82,7 @@ TEST(requests_for_one_page_share_a_task, setup_narrow)
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_TASKS),
 	    fx->fx_loop);
 	listed = 0;
-	for (i = 0; i < COUNT(li); i++) {
+	for (size_t i = 0; i < COUNT(li); i++) {
 		want(&li[i], ".");
 		assert_int_equal(
 		    autoindex_cache_get(ls, fx->fx_loop, &li[i], i, 0),
@@ -95,11 +94,11 @@ TEST(requests_for_one_page_share_a_task, setup_narrow)
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(listed, COUNT(li));
-	for (i = 0; i < COUNT(li); i++) {
+	for (size_t i = 0; i < COUNT(li); i++) {
 		assert_int_equal(li[i].li_error, 0);
 		assert_ptr_equal(li[i].li_text, li[0].li_text);
 	}
-	for (i = 1; i < COUNT(li); i++)
+	for (size_t i = 1; i < COUNT(li); i++)
 		autoindex_cache_unref(&li[i].li_text);
 	assert_non_null(memmem(li[0].li_text->tx_data, li[0].li_text->tx_len,
 	    "<a href=\"f\"", 11));
@@ -122,7 +121,6 @@ TEST(a_page_of_a_client_that_closed_its_side_waits_for_others, setup_one_thread)
 	SCOPED_CACHE *ls = new_cache();
 	struct listing li[COUNT(paths)];
 	struct latch la;
-	unsigned i;
 
 	first_done = NULL;
 	assert_int_equal(mkdir(path_in("closed"), 0700), 0);
@@ -130,7 +128,7 @@ TEST(a_page_of_a_client_that_closed_its_side_waits_for_others, setup_one_thread)
 	latch_shut(&la,
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_TASKS),
 	    fx->fx_loop);
-	for (i = 0; i < COUNT(li); i++) {
+	for (unsigned i = 0; i < COUNT(li); i++) {
 		want(&li[i], paths[i]);
 		li[i].li_done = note_first;
 		assert_int_equal(autoindex_cache_get(ls, fx->fx_loop, &li[i], 0,
@@ -143,7 +141,7 @@ TEST(a_page_of_a_client_that_closed_its_side_waits_for_others, setup_one_thread)
 	settle(fx->fx_loop);
 	assert_ptr_equal(first_done, &li[1]);
 	assert_ptr_not_equal(li[2].li_text, li[0].li_text);
-	for (i = 0; i < COUNT(li); i++) {
+	for (unsigned i = 0; i < COUNT(li); i++) {
 		assert_int_equal(li[i].li_error, 0);
 		autoindex_cache_unref(&li[i].li_text);
 	}
@@ -179,9 +177,8 @@ TEST(each_part_of_the_key_selects_another_page)
 	SCOPED_CACHE *ls = new_cache();
 	struct listing li;
 	struct place *pl = &li.li_place;
-	int i;
 
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		want(&li, ".");
 		assert_int_equal(is_made(ls, &li, 0), i == 0);
 		pl->pl_dotfiles = true;
@@ -265,12 +262,11 @@ static void
 make_names(const char *dir, int count)
 {
 	char first[64], name[64];
-	int i;
 
 	assert_int_equal(mkdir(path_in(dir), 0700), 0);
 	snprintf(first, sizeof(first), "%s/0", dir);
 	make_empty(first);
-	for (i = 1; i < count; i++) {
+	for (int i = 1; i < count; i++) {
 		snprintf(name, sizeof(name), "%s/%d", dir, i);
 		make_link(first, name);
 	}
@@ -320,10 +316,9 @@ static void
 make_long_names(const char *dir, int count)
 {
 	char name[256];
-	int i;
 
 	assert_int_equal(mkdir(path_in(dir), 0700), 0);
-	for (i = 0; i < count; i++) {
+	for (int i = 0; i < count; i++) {
 		memset(name, 0xff, sizeof(name) - 1);
 		name[snprintf(name, sizeof(name), "%s/%03d", dir, i)] =
 		    (char)0xff;

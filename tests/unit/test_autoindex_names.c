@@ -27,9 +27,7 @@ decode(const struct seen *row, char *name)
 static void
 assert_harmless(const char *href, size_t len)
 {
-	size_t i;
-
-	for (i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		if (href[i] <= ' ' || href[i] >= 0x7f ||
 		    strchr("\"'<>&`\\:?#", href[i]) != NULL)
 			fail_msg("%.*s", (int)len, href);
@@ -57,9 +55,8 @@ static void
 assert_shown(const struct seen *row, unsigned char c)
 {
 	char expected[32], one[2];
-	int n;
+	int n = snprintf(expected, sizeof(expected), "a%sb", shown_as(c, one));
 
-	n = snprintf(expected, sizeof(expected), "a%sb", shown_as(c, one));
 	assert_int_equal(row->row_text_len, n);
 	assert_memory_equal(row->row_text, expected, (size_t)n);
 }
@@ -118,15 +115,14 @@ TEST(a_link_is_never_a_scheme_nor_a_way_out)
 	unsigned seen = 0;
 	struct seen row;
 	const char *p;
-	size_t i;
 
-	for (i = 0; i < COUNT(names); i++)
+	for (size_t i = 0; i < COUNT(names); i++)
 		touch(names[i]);
 	p = page = page_of(".", "/", true);
 	while (next_row(&p, &row)) {
 		assert_harmless(row.row_href, row.row_href_len);
 		decode(&row, name);
-		for (i = 0; i < COUNT(names); i++)
+		for (size_t i = 0; i < COUNT(names); i++)
 			seen += strcmp(name, names[i]) == 0;
 	}
 	assert_int_equal(seen, COUNT(names));

@@ -68,9 +68,8 @@ TEST(an_empty_directory_has_a_page_without_names)
 
 TEST(only_the_root_has_no_way_up)
 {
-	char *page;
+	char *page = page_of(".", "/", false);
 
-	page = page_of(".", "/", false);
 	assert_null(strstr(page, "\"../\">"));
 	free(page);
 	page = page_of(".", "/x/", false);
@@ -80,9 +79,8 @@ TEST(only_the_root_has_no_way_up)
 
 TEST(each_directory_of_the_path_is_a_link)
 {
-	char *page;
+	char *page = page_of(".", "/a/b c/\xff/", false);
 
-	page = page_of(".", "/a/b c/\xff/", false);
 	assert_non_null(strstr(page, "<h1><a dir=auto href=\"/./\">/</a>"
 				     "<a dir=auto href=\"/a/\">a</a>/"
 				     "<a dir=auto href=\"/a/b%20c/\">b c</a>/"
@@ -131,9 +129,8 @@ TEST(sizes_are_shown_with_few_digits)
 	    {(off_t)5 << 30, ">5.0" NBSP "GiB\n"},
 	    {(off_t)1 << 42, ">4.0" NBSP "TiB\n"}};
 	char *page, exact[48];
-	size_t i;
 
-	for (i = 0; i < COUNT(t); i++) {
+	for (size_t i = 0; i < COUNT(t); i++) {
 		make_empty("f");
 		if (truncate(path_in("f"), t[i].size) != 0) {
 			print_message("no file can be so large here\n");
@@ -151,9 +148,8 @@ TEST(sizes_are_shown_with_few_digits)
 
 TEST(the_title_is_escaped)
 {
-	SCOPED(free_at) char *page;
+	SCOPED(free_at) char *page = page_of(".", "/<script>&\"\xff/", false);
 
-	page = page_of(".", "/<script>&\"\xff/", false);
 	assert_null(strstr(page, "<script>"));
 	assert_non_null(strstr(page,
 	    "<title>Index of /&lt;script&gt;&amp;&quot;" REPLACED "/</title>"));
@@ -171,7 +167,6 @@ TEST(rows_are_in_order_with_what_is_known_of_them)
 	struct seen row;
 	SCOPED(free_at) char *page;
 	const char *p;
-	size_t i;
 
 	make_file("c-file", 12345);
 	assert_int_equal(utimensat(AT_FDCWD, path_in("c-file"), times, 0), 0);
@@ -185,7 +180,7 @@ TEST(rows_are_in_order_with_what_is_known_of_them)
 	assert_int_equal(symlink("z-dir", path_in("y-link")), 0);
 	assert_int_equal(mkfifo(path_in("e-fifo"), 0600), 0);
 	p = page = page_of(".", "/", false);
-	for (i = 0; i < COUNT(hrefs); i++) {
+	for (size_t i = 0; i < COUNT(hrefs); i++) {
 		assert_true(next_row(&p, &row));
 		assert_int_equal(row.row_href_len, strlen(hrefs[i]));
 		assert_memory_equal(row.row_href, hrefs[i], row.row_href_len);
@@ -233,12 +228,11 @@ TEST(an_unreadable_directory_is_an_error)
 	} t[] = {{"none", -ENOENT}, {"file", -ENOTDIR}, {"..", -EXDEV},
 	    {"up", -EXDEV}, {"self", -ELOOP}};
 	struct buf page;
-	size_t i;
 
 	touch("file");
 	assert_int_equal(symlink("..", path_in("up")), 0);
 	assert_int_equal(symlink("self", path_in("self")), 0);
-	for (i = 0; i < COUNT(t); i++) {
+	for (size_t i = 0; i < COUNT(t); i++) {
 		assert_int_equal(
 		    list_as(t[i].path, "/x/", false, &page), t[i].error);
 		free(page.b_data);
@@ -250,11 +244,10 @@ TEST(a_too_large_directory_has_no_page)
 {
 	struct buf page;
 	char name[256];
-	int i;
 
 	memset(name, 0xff, 255);
 	name[255] = '\0';
-	for (i = 0; i < 400; i++) {
+	for (int i = 0; i < 400; i++) {
 		snprintf(name, 4, "%03d", i);
 		name[3] = (char)0xff;
 		touch(name);

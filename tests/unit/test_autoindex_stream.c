@@ -62,10 +62,9 @@ static void
 make_names(void)
 {
 	char name[16];
-	int i;
 
 	make_empty("n0000");
-	for (i = 1; i < NAMES; i++) {
+	for (int i = 1; i < NAMES; i++) {
 		snprintf(name, sizeof(name), "n%04d", i);
 		make_link("n0000", name);
 	}
@@ -165,9 +164,8 @@ TEST(an_empty_directory_is_one_block)
 {
 	SCOPED_STREAM *st = stream_of(".", true);
 	int blocks;
-	SCOPED(free_at) char *page;
+	SCOPED(free_at) char *page = text_of(st, &blocks);
 
-	page = text_of(st, &blocks);
 	assert_int_equal(blocks, 1);
 	unframe(page);
 	assert_null(strstr(page, "<a "));

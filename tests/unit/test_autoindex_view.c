@@ -46,9 +46,8 @@ TEST(the_query_says_how_it_is_shown)
 	    {"format=json;sort=size", {0}},
 	    {"sort=size&sort=date", {.vw_sort = VIEW_SIZE}},
 	};
-	size_t i;
 
-	for (i = 0; i < COUNT(t); i++)
+	for (size_t i = 0; i < COUNT(t); i++)
 		if (!view_same(
 			view_parse(str(t[i].query), str(NULL)), t[i].view))
 			fail_msg("%s", t[i].query);
@@ -80,9 +79,8 @@ TEST(json_is_sent_if_accept_prefers_it)
 	    {"format=html", "application/json", false},
 	    {"format=xml", "application/json", true},
 	};
-	size_t i;
 
-	for (i = 0; i < COUNT(t); i++)
+	for (size_t i = 0; i < COUNT(t); i++)
 		if (view_parse(str(t[i].query), str(t[i].accept)).vw_json !=
 		    t[i].json)
 			fail_msg("%s", t[i].accept);

@@ -29,15 +29,13 @@ let_in(struct pw_waiter *w)
 static int
 setup_house(void **state)
 {
-	size_t i;
-
 	ho = calloc(1, sizeof(*ho));
 	if (ho == NULL || setup(state) != 0)
 		return -1;
 	ho->ho_room = budget_create(MAX);
-	for (i = 0; i < COUNT(ho->ho_parts); i++)
+	for (size_t i = 0; i < COUNT(ho->ho_parts); i++)
 		budget_part_init(&ho->ho_parts[i]);
-	for (i = 0; i < WAITERS; i++) {
+	for (size_t i = 0; i < WAITERS; i++) {
 		ho->ho_waiters[i].wt_done = let_in;
 		ho->ho_waiters[i].wt_loop = fx->fx_loop;
 	}

@@ -78,9 +78,8 @@ TEST(numbers_are_decimal)
 	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 	char expected[32];
-	size_t i;
 
-	for (i = 0; i < COUNT(numbers); i++) {
+	for (size_t i = 0; i < COUNT(numbers); i++) {
 		snprintf(expected, sizeof(expected), "%" PRIu64, numbers[i]);
 		b.b_len = 0;
 		buf_uint(&b, &bl, numbers[i]);
@@ -196,11 +195,10 @@ TEST(the_free_list_is_bounded)
 	static struct buf many[BLOCKS];
 	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	unsigned most;
-	size_t i;
 
-	for (i = 0; i < BLOCKS; i++)
+	for (size_t i = 0; i < BLOCKS; i++)
 		buf_str(&many[i], &bl, "x");
-	for (i = 0; i < BLOCKS; i++)
+	for (size_t i = 0; i < BLOCKS; i++)
 		buf_release(&many[i], &bl);
 	most = kept(&bl);
 	assert_in_range(most, 1, BLOCKS - 1);
@@ -233,7 +231,6 @@ TEST(fit_shrinks_a_buffer_that_is_less_than_half_full)
 {
 	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
-	size_t i;
 
 	buf_fit(&b, &bl);
 	assert_null(b.b_data);
@@ -244,7 +241,7 @@ TEST(fit_shrinks_a_buffer_that_is_less_than_half_full)
 	assert_memory_equal(b.b_data, "here", 4);
 	buf_str(&b, &bl, " and there");
 	assert_int_equal(b.b_cap, BUF_SMALL);
-	for (i = b.b_len; i <= BUF_SMALL / 2; i++)
+	for (size_t i = b.b_len; i <= BUF_SMALL / 2; i++)
 		buf_str(&b, &bl, "x");
 	buf_fit(&b, &bl);
 	assert_int_equal(b.b_cap, BUF_SMALL);
@@ -258,7 +255,6 @@ TEST(shrink_moves_small_contents_into_a_small_block)
 	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 	char *left;
-	size_t i;
 
 	buf_shrink(&b, &bl);
 	assert_null(b.b_data);
@@ -270,7 +266,7 @@ TEST(shrink_moves_small_contents_into_a_small_block)
 	assert_int_equal(b.b_cap, BUF_SMALL);
 	assert_holds(&b, "0123456789abcdefa password", 26);
 	assert_int_equal(bl.bl_large.bs_count, 1);
-	for (i = 16; i < 26; i++)
+	for (size_t i = 16; i < 26; i++)
 		assert_int_equal(left[i], 0);
 	assert_true(buf_reserve(&b, &bl, BUF_SIZE));
 	while (b.b_len <= BUF_SMALL)

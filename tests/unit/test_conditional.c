@@ -252,9 +252,8 @@ expect_list(const struct list_case *lc)
 {
 	struct conditional match = {.pre_if_match = slice(lc->lc_list)};
 	struct conditional none = {.pre_if_none_match = slice(lc->lc_list)};
-	int got;
+	int got = eval(&match);
 
-	got = eval(&match);
 	if (got != lc->lc_if_match)
 		fail_msg("If-Match: %s: %d", lc->lc_list, got);
 	got = eval(&none);

@@ -74,9 +74,8 @@ TEST(a_boolean_is_true_on_or_yes_false_off_or_no)
 	    {"off", false}, {"no", false}};
 	struct conf *conf;
 	char text[200];
-	size_t i;
 
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		snprintf(text, sizeof(text),
 		    "autoindex = %s\ndotfiles = %s\nsandbox = %s\n"
 		    "site a { root = \".\" }\n",

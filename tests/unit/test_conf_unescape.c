@@ -21,10 +21,9 @@ static void
 expect_text(const char *token, const char *expected)
 {
 	struct conf_why why;
-	const char *text;
 	int line;
+	const char *text = unescape(token, &line, &why);
 
-	text = unescape(token, &line, &why);
 	if (text == NULL)
 		fail_msg("%s: %s", token, why.why_text);
 	assert_string_equal(text, expected);

@@ -41,9 +41,8 @@ TEST(a_size_takes_one_suffix_of_1024s)
 
 TEST(agent_has_an_address_of_its_own)
 {
-	struct conf *conf;
+	struct conf *conf = must_load_text("agent = \"*:8082\"\n" SITE, "");
 
-	conf = must_load_text("agent = \"*:8082\"\n" SITE, "");
 	assert_string_equal(conf->conf_agent.la_text, "*:8082");
 	conf = must_load_text("agent = \"off\"\n" SITE, "");
 	assert_null(conf->conf_agent.la_text);

@@ -56,9 +56,8 @@ TEST(which_addresses_are_one)
 	    {"0.0.0.1", "::1", false},
 	    {"0.0.0.0", "::", false},
 	};
-	size_t i;
 
-	for (i = 0; i < COUNT(table); i++) {
+	for (size_t i = 0; i < COUNT(table); i++) {
 		union address a = address(table[i].a), b = address(table[i].b);
 
 		if ((client_key(&a.sa) == client_key(&b.sa)) != table[i].same)
@@ -85,9 +84,8 @@ TEST(without_limits_there_is_none)
 {
 	SCOPED(limits_destroy) struct connection_limits *cs = create(0, 0);
 	struct client *cl;
-	int i;
 
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		assert_true(limits_reserve(cs, 0));
 		assert_int_equal(enter(cs, "192.0.2.1", &cl), 0);
 		assert_null(cl);
@@ -147,9 +145,8 @@ come_and_go(void *arg)
 	const struct thread_of *to = arg;
 	struct connection_limits *cs = to->to_limits;
 	struct client *cl;
-	int i;
 
-	for (i = 0; i < 20000; i++) {
+	for (int i = 0; i < 20000; i++) {
 		if (!limits_reserve(cs, to->to_worker))
 			continue;
 		if (enter(cs, i % 2 ? "192.0.2.1" : "192.0.2.2", &cl) == 0)
@@ -165,20 +162,19 @@ TEST(threads_lose_no_slot)
 	SCOPED(limits_destroy) struct connection_limits *cs = create(3, 2);
 	struct client *cl[2], *none;
 	struct thread_of threads[WORKERS];
-	unsigned i;
 
-	for (i = 0; i < WORKERS; i++) {
+	for (unsigned i = 0; i < WORKERS; i++) {
 		threads[i] =
 		    (struct thread_of){.to_limits = cs, .to_worker = i};
 		assert_int_equal(pthread_create(&threads[i].to_id, NULL,
 				     come_and_go, &threads[i]),
 		    0);
 	}
-	for (i = 0; i < WORKERS; i++)
+	for (unsigned i = 0; i < WORKERS; i++)
 		pthread_join(threads[i].to_id, NULL);
 	reserve(cs, 3);
 	assert_false(limits_reserve(cs, 0));
-	for (i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(enter(cs, "192.0.2.1", &cl[i]), 0);
 	assert_int_equal(enter(cs, "192.0.2.1", &none), -EDQUOT);
 	limits_leave(cs, cl[0]);
@@ -192,9 +188,8 @@ TEST(fewer_descriptors_than_connections_are_the_limit)
 		unsigned total, limit, most;
 	} table[] = {{0, 3, 3}, {5, 3, 3}, {3, 5, 3}, {3, 3, 3}};
 	struct connection_limits *cs;
-	size_t i;
 
-	for (i = 0; i < COUNT(table); i++) {
+	for (size_t i = 0; i < COUNT(table); i++) {
 		cs = create(table[i].total, 0);
 		limits_limit(cs, table[i].limit);
 		assert_int_equal(limits_most(cs), table[i].most);

@@ -14,10 +14,8 @@ static struct connection_limits *limits;
 static struct connection_limits *
 begin(unsigned total)
 {
-	unsigned i;
-
 	limits = create(total, 0);
-	for (i = 0; i < WORKERS; i++) {
+	for (unsigned i = 0; i < WORKERS; i++) {
 		assert_int_equal(commands_create(&orders[i]), 0);
 		limits_join(limits, i, &orders[i]);
 	}
@@ -27,12 +25,10 @@ begin(unsigned total)
 int
 teardown(void **state)
 {
-	unsigned i;
-
 	(void)state;
 	if (limits == NULL)
 		return 0;
-	for (i = 0; i < WORKERS; i++)
+	for (unsigned i = 0; i < WORKERS; i++)
 		commands_destroy(&orders[i]);
 	limits_destroy(&limits);
 	return 0;
@@ -144,10 +140,9 @@ TEST(a_promised_slot_is_reserved)
 TEST(a_retiring_worker_keeps_no_slot)
 {
 	struct connection_limits *cs = begin(1);
-	unsigned i;
 
 	reserve(cs, 1);
-	for (i = 0; i < WORKERS; i++)
+	for (unsigned i = 0; i < WORKERS; i++)
 		assert_true(limits_wait(cs, i));
 	limits_release(cs);
 	told("-p-");
@@ -332,9 +327,8 @@ TEST(a_silent_worker_causes_one_wait)
 TEST(no_command_is_lost)
 {
 	struct connection_limits *cs = begin(1);
-	unsigned i;
 
-	for (i = 0; i < 100000; i++)
+	for (unsigned i = 0; i < 100000; i++)
 		limits_ask(cs, 0, 1, 1000000);
 	commands_give(&orders[1], COMMAND_DRAIN);
 	assert_true(is_woken(&orders[1]));
@@ -382,15 +376,14 @@ TEST(no_worker_waits_for_ever)
 	struct runner runners[WORKERS];
 	pthread_t threads[WORKERS];
 	void *result;
-	unsigned i;
 
-	for (i = 0; i < WORKERS; i++) {
+	for (unsigned i = 0; i < WORKERS; i++) {
 		runners[i] = (struct runner){cs, i, &orders[i], 0};
 		assert_int_equal(
 		    pthread_create(&threads[i], NULL, take_turns, &runners[i]),
 		    0);
 	}
-	for (i = 0; i < WORKERS; i++) {
+	for (unsigned i = 0; i < WORKERS; i++) {
 		pthread_join(threads[i], &result);
 		assert_non_null(result);
 	}

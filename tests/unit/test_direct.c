@@ -135,7 +135,6 @@ memory_is_lent_past_the_page_cache(struct download *dl)
 	    .ft_want = PW_FETCH_MEMORY,
 	    .ft_cache = PW_CACHE_DROP};
 	struct pw_pool_stats before, after;
-	size_t i;
 
 	pw_pool_stats(fx->fx_pool, &before);
 	assert_true(evict(dl->dl_file->fil_fd, (size_t)SIZE));
@@ -143,7 +142,7 @@ memory_is_lent_past_the_page_cache(struct download *dl)
 	settle(fx->fx_loop);
 	assert_int_equal(ft.ft_waiter.wt_error, 0);
 	assert_int_equal(ft.ft_have, WINDOW - 1);
-	for (i = 0; i < ft.ft_have; i++)
+	for (size_t i = 0; i < ft.ft_have; i++)
 		assert_int_equal((unsigned char)ft.ft_mem[i],
 		    byte_at(WINDOW + 1 + (off_t)i));
 	assert_int_equal(resident(dl), 0);

@@ -50,10 +50,9 @@ prepare(void)
 static void
 send_whole_by(const char *path, struct pw_file *file, enum pw_cache cache)
 {
-	struct wire wr;
+	struct wire wr = narrow_wire();
 	struct xfer xf;
 
-	wire_narrow(&wr);
 	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_readahead = (uint64_t)WINDOW;
 	xf.xf_send.snd_len = SIZE;
@@ -185,10 +184,9 @@ AGAIN(with_auto_a_small_file_stays, setup_sinks);
 TEST(with_auto_resident_files_need_no_decision)
 {
 	SCOPED_FILE *file = new_file("hot", 5000);
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = wide_wire();
 	struct xfer xf;
 
-	wire_wide(&wr);
 	xfer_init(&xf, "nodiskio", &wr, file);
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	xf.xf_send.snd_len = file->fil_size;
@@ -229,7 +227,6 @@ TEST(requests_for_a_closed_file_count)
 	struct pw_file *same = &private.fp_file;
 	struct wire wr;
 	struct xfer xf;
-	int i;
 
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	same->fil_dev = file->fil_dev;
@@ -238,7 +235,7 @@ TEST(requests_for_a_closed_file_count)
 	ask_for_others();
 	assert_int_equal(admission_judge(pool_admission(fx->fx_pool), same, 0),
 	    ADMISSION_GOES);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		wire_wide(&wr);
 		xfer_init(&xf, "nodiskio", &wr, file);
 		xf.xf_send.snd_len = file->fil_size;
@@ -290,9 +287,8 @@ TEST(with_auto_blocking_and_copy_count_no_request)
 	SCOPED_FILE *file = new_file("hot", 5000);
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	for (i = 0; i < COUNT(paths); i++) {
+	for (size_t i = 0; i < COUNT(paths); i++) {
 		wire_wide(&wr);
 		xfer_init(&xf, paths[i], &wr, file);
 		xf.xf_send.snd_len = file->fil_size;
@@ -309,11 +305,10 @@ TEST(with_auto_blocking_and_copy_count_no_request)
 TEST(with_auto_an_unpopular_file_is_dropped)
 {
 	SCOPED_FILE *file;
-	int i;
 
 	skip_unless(NEED_EVICTION | NEED_EXACT);
 	file = prepare();
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		ask_for_others();
 	send_whole(file, PW_CACHE_AUTO);
 	tick(clock_now() + MINUTE);
@@ -498,11 +493,10 @@ TEST(a_file_is_not_dropped_within_the_grace_of_the_first_drop)
 TEST(a_file_in_permanent_transmission_stays)
 {
 	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
-	int i;
 
 	assert_true(drop_lock_enter_send(file_priv(file)->fp_drop_lock));
 	drop_behind_add(file, 0, WINDOW, 0);
-	for (i = 1; i < DROP_TRIES; i++) {
+	for (int i = 1; i < DROP_TRIES; i++) {
 		settle(fx->fx_loop);
 		assert_int_equal(file_priv(file)->fp_refs, 3);
 		tick(clock_now() + DROP_SOON);
@@ -515,10 +509,9 @@ TEST(a_file_in_permanent_transmission_stays)
 static void
 not_sent_while_given_back(const char *path, struct pw_file *file)
 {
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = wide_wire();
 	SCOPED_XFER xf;
 
-	wire_wide(&wr);
 	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_len = SIZE;
 	pw_send_start(&xf.xf_send);
@@ -540,13 +533,12 @@ TEST(the_loop_does_not_send_pages_that_are_being_dropped)
 	SCOPED_FILE *file;
 	const char *why;
 	void *held;
-	size_t i;
 
 	skip_unless(NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
 	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	residency_drops(file);
-	for (i = 0; i < COUNT(paths); i++)
+	for (size_t i = 0; i < COUNT(paths); i++)
 		if (pw_send_probe(pw_send_path(paths[i]), &why) == 0)
 			not_sent_while_given_back(paths[i], file);
 	let_go(held, (size_t)SIZE);

@@ -193,10 +193,8 @@ living(void)
 static void
 run(void)
 {
-	size_t i;
-
 	while (living() > 0) {
-		for (i = 0; i < EXCHANGES; i++)
+		for (size_t i = 0; i < EXCHANGES; i++)
 			go_on(&many->my_streams[i]);
 		if (pw_loop_pending(fx->fx_loop) > 0) {
 			pw_loop_tick(fx->fx_loop, clock_now());
@@ -285,13 +283,12 @@ TEST(one_connection_sends_a_hundred_responses)
 	SCOPED(log_destroy) struct log *lg;
 	struct stream *sm;
 	uint64_t expected[KINDS] = {0}, cut = 0;
-	size_t i;
 
 	assert_int_equal(
 	    log_create(NULL, LOG_COMBINED, 1, &lg, &(bool){false}), 0);
 	make_files();
 	create(lg);
-	for (i = 0; i < EXCHANGES; i++) {
+	for (size_t i = 0; i < EXCHANGES; i++) {
 		sm = &many->my_streams[i];
 		sm->sm_kind = (enum kind)(i % KINDS);
 		/* Every second one of a kind is cancelled, each in another step. */
@@ -299,7 +296,7 @@ TEST(one_connection_sends_a_hundred_responses)
 		begin(sm);
 	}
 	run();
-	for (i = 0; i < EXCHANGES; i++) {
+	for (size_t i = 0; i < EXCHANGES; i++) {
 		sm = &many->my_streams[i];
 		if (!sm->sm_cut) {
 			is_whole(sm);
@@ -350,11 +347,10 @@ patience(const struct pending *pn, unsigned n)
 TEST(a_wait_for_a_disk_ends_after_disk_timeout_unless_the_disk_goes_on, NULL)
 {
 	static const struct pending window = {.slow = is_slow}, lookup = {0};
-	unsigned n;
 
-	for (n = 0; n < DISK_LOOKS; n++)
+	for (unsigned n = 0; n < DISK_LOOKS; n++)
 		assert_int_equal(patience(&window, n), DISK_LOOKS);
-	for (n = DISK_LOOKS; n < 10 * DISK_LOOKS; n++)
+	for (unsigned n = DISK_LOOKS; n < 10 * DISK_LOOKS; n++)
 		assert_int_equal(patience(&window, n), n + 1);
 	assert_int_equal(patience(&window, UINT_MAX), 10 * DISK_LOOKS);
 	assert_int_equal(patience(&lookup, UINT_MAX), DISK_LOOKS);

@@ -56,10 +56,9 @@ TEST(a_change_in_place_is_noticed_at_once)
 {
 	uint64_t now = clock_now();
 	const struct pw_file *file;
-	int i;
 
 	make_file("f", SIZE);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		pw_loop_rest(fx->fx_loop, now);
 		file = peek("f", now);
 		pw_loop_rest(fx->fx_loop, now);
@@ -79,11 +78,10 @@ TEST(an_unchanged_file_stays_the_same_one)
 {
 	uint64_t now = clock_now();
 	const struct pw_file *file;
-	int i;
 
 	make_file("f", SIZE);
 	file = peek("f", now);
-	for (i = 2; i < 30; i += 2)
+	for (int i = 2; i < 30; i += 2)
 		assert_ptr_equal(peek("f", now + i * SECOND), file);
 }
 
@@ -114,11 +112,10 @@ TEST(each_difference_of_stat_is_a_change)
 {
 	SCOPED_FILE *file = new_file("f", SIZE);
 	struct stat st, t[7];
-	size_t i;
 
 	assert_int_equal(stat(path_in("f"), &st), 0);
 	assert_true(file_unchanged(file, &st));
-	for (i = 0; i < COUNT(t); i++)
+	for (size_t i = 0; i < COUNT(t); i++)
 		t[i] = st;
 	t[0].st_ino++;
 	t[1].st_dev++;
@@ -127,7 +124,7 @@ TEST(each_difference_of_stat_is_a_change)
 	t[4].st_mtim.tv_nsec ^= 1;
 	t[5].st_ctim.tv_sec++;
 	t[6].st_ctim.tv_nsec ^= 1;
-	for (i = 0; i < COUNT(t); i++)
+	for (size_t i = 0; i < COUNT(t); i++)
 		assert_false(file_unchanged(file, &t[i]));
 	/* Being read is no change. */
 	st.st_atim.tv_sec++;

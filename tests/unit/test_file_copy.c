@@ -137,11 +137,10 @@ TEST(of_a_file_that_was_written_to_no_copy_is_good)
 TEST(what_is_not_in_memory_is_not_copied)
 {
 	SCOPED_FILE *file;
-	int i;
 
 	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
 	file = cold_file();
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		if (i == 1)
 			as_another_owner(file);
 		file_priv(file)->fp_ask =

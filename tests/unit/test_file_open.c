@@ -32,11 +32,10 @@ TEST(opens_of_one_path_share_a_job, setup_narrow)
 {
 	struct asked as[8], other;
 	struct latch la;
-	size_t i;
 
 	make_file("f", SIZE);
 	shut(&la);
-	for (i = 0; i < COUNT(as); i++)
+	for (size_t i = 0; i < COUNT(as); i++)
 		assert_int_equal(ask("f", &as[i]), -EINPROGRESS);
 	assert_int_equal(ask("g", &other), -EAGAIN);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 1);
@@ -45,13 +44,13 @@ TEST(opens_of_one_path_share_a_job, setup_narrow)
 	settle(fx->fx_loop);
 	assert_int_equal(
 	    file_priv(as[0].as_open.op_file)->fp_refs, 1 + COUNT(as));
-	for (i = 0; i < COUNT(as); i++) {
+	for (size_t i = 0; i < COUNT(as); i++) {
 		assert_int_equal(as[i].as_times, 1);
 		assert_int_equal(as[i].as_open.op_waiter.wt_error, 0);
 		assert_ptr_equal(as[i].as_open.op_file, as[0].as_open.op_file);
 	}
 	assert_int_equal(other.as_times, 0);
-	for (i = 1; i < COUNT(as); i++)
+	for (size_t i = 1; i < COUNT(as); i++)
 		pw_file_unref(&as[i].as_open.op_file);
 	pw_file_unref(&as[0].as_open.op_file);
 }
@@ -60,14 +59,13 @@ TEST(an_error_reaches_all_waiters, setup_narrow)
 {
 	struct asked as[3];
 	struct latch la;
-	size_t i;
 
 	shut(&la);
-	for (i = 0; i < COUNT(as); i++)
+	for (size_t i = 0; i < COUNT(as); i++)
 		assert_int_equal(ask("none", &as[i]), -EINPROGRESS);
 	latch_open(&la);
 	settle(fx->fx_loop);
-	for (i = 0; i < COUNT(as); i++) {
+	for (size_t i = 0; i < COUNT(as); i++) {
 		assert_int_equal(as[i].as_times, 1);
 		assert_int_equal(as[i].as_open.op_waiter.wt_error, -ENOENT);
 		assert_null(as[i].as_open.op_file);

@@ -24,11 +24,10 @@ fill_up(int sock)
 
 TEST(bytes_count_until_the_peer_has_acknowledged_them, NULL)
 {
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = narrow_wire();
 	size_t sent;
 	int ms;
 
-	wire_narrow(&wr);
 	assert_int_equal(os_unacked(wr.wr_sock), 0);
 	sent = fill_up(wr.wr_sock);
 	assert_in_range(os_unacked(wr.wr_sock), 1, sent);
@@ -40,9 +39,8 @@ TEST(bytes_count_until_the_peer_has_acknowledged_them, NULL)
 
 TEST(memory_waits_for_no_disk, NULL)
 {
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = narrow_wire();
 
-	wire_narrow(&wr);
 	assert_false(os_awaits_disk(wr.wr_sock));
 	assert_int_equal(os_unready(wr.wr_sock), 0);
 	fill_up(wr.wr_sock);

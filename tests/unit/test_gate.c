@@ -46,9 +46,8 @@ crowd_member(void *arg)
 {
 	struct crowd *cr = arg;
 	unsigned inside;
-	int i;
 
-	for (i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		if (!gate_take(&cr->cr_turn))
 			continue;
 		inside = ++cr->cr_inside;
@@ -65,13 +64,12 @@ TEST(turns_do_not_overlap, NULL)
 {
 	struct crowd cr = {0};
 	pthread_t threads[THREADS];
-	size_t i;
 
 	gate_init(&cr.cr_turn);
-	for (i = 0; i < THREADS; i++)
+	for (size_t i = 0; i < THREADS; i++)
 		assert_int_equal(
 		    pthread_create(&threads[i], NULL, crowd_member, &cr), 0);
-	for (i = 0; i < THREADS; i++)
+	for (size_t i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(cr.cr_most, 1);
 	assert_true(cr.cr_turns > 0);

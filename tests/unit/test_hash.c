@@ -29,11 +29,10 @@ TEST(the_hash_is_siphash_1_3, NULL)
 	    {63, 0x9d199062b7bbb3a8U},
 	};
 	unsigned char bytes[64];
-	size_t i;
 
-	for (i = 0; i < sizeof(bytes); i++)
+	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)i;
-	for (i = 0; i < COUNT(vectors); i++)
+	for (size_t i = 0; i < COUNT(vectors); i++)
 		assert_true(hash_bytes(&known, 0, bytes, vectors[i].len) ==
 			    vectors[i].hash);
 }
@@ -67,10 +66,9 @@ TEST(hashes_of_numbered_names_are_spread, NULL)
 	    "/%08d", "/%09d", "/%010d", "/%d.html", "/%05d.js"};
 	unsigned count[4096], most;
 	char name[32];
-	size_t i;
 	int n, len;
 
-	for (i = 0; i < COUNT(forms); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 		memset(count, 0, sizeof(count));
 		for (most = 0, n = 0; n < 4096; n++) {
 			len = snprintf(name, sizeof(name), forms[i], n);

@@ -68,9 +68,8 @@ matches(const struct cached_header *fl, const char *text)
 TEST(an_empty_cache_matches_no_block)
 {
 	struct header_cache *table = *state;
-	size_t i;
 
-	for (i = 0; i < HEADER_CACHE_SLOTS; i++) {
+	for (size_t i = 0; i < HEADER_CACHE_SLOTS; i++) {
 		assert_false(matches(&table->ft_slots[i], ""));
 		assert_false(matches(&table->ft_slots[i], PLAIN));
 	}
@@ -134,9 +133,8 @@ TEST(fields_that_change_the_response_are_not_remembered)
 	    HOST "Connection: keep-alive, close\r\n\r\n",
 	    HOST "Content-Length: 1\r\n\r\n",
 	};
-	size_t i;
 
-	for (i = 0; i < COUNT(blocks); i++)
+	for (size_t i = 0; i < COUNT(blocks); i++)
 		if (remember(*state, LINE, blocks[i]) != NULL)
 			fail_msg("remembered: %s", blocks[i]);
 }
@@ -226,9 +224,9 @@ block_of(char *text, size_t len)
 TEST(a_block_has_a_largest_size)
 {
 	char text[HEADER_CACHE_MAX + 2];
-	const struct cached_header *fl;
+	const struct cached_header *fl =
+	    remember(*state, LINE, block_of(text, HEADER_CACHE_MAX));
 
-	fl = remember(*state, LINE, block_of(text, HEADER_CACHE_MAX));
 	assert_non_null(fl);
 	assert_true(matches(fl, text));
 	assert_int_equal(fl->fl_len, HEADER_CACHE_MAX);

@@ -26,9 +26,8 @@ static uint64_t
 data_of_islands(void)
 {
 	uint64_t sum = 0;
-	size_t i;
 
-	for (i = 0; i < COUNT(islands); i++)
+	for (size_t i = 0; i < COUNT(islands); i++)
 		sum += (uint64_t)(islands[i].is_end - islands[i].is_from);
 	return sum + COUNT(islands) * SLACK;
 }
@@ -164,9 +163,8 @@ every_byte_is_right(struct pw_file *file)
 {
 	static const char *const paths[] = {"nodiskio", "splice", "uring"};
 	const char *why;
-	size_t i;
 
-	for (i = 0; i < COUNT(paths); i++) {
+	for (size_t i = 0; i < COUNT(paths); i++) {
 		if (pw_send_probe(pw_send_path(paths[i]), &why) != 0)
 			continue;
 		range_is_right(file, paths[i], PW_CACHE_KEEP, 0, SIZE);
@@ -303,9 +301,8 @@ hole_of_a_tebibyte(const char *path)
 	uint64_t bytes = disk().ds_bytes;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	for (i = 0; i < COUNT(from); i++) {
+	for (size_t i = 0; i < COUNT(from); i++) {
 		begin_by(path, PW_CACHE_KEEP, &xf, &wr, file, from[i],
 		    from[i] + 5 * MIB);
 		assert_int_equal(run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
@@ -342,15 +339,13 @@ file_without_holes_is_fetched_at_once(void)
 static void
 make_files(void)
 {
-	size_t i;
-
 	whole = calloc(1, (size_t)SIZE);
 	assert_non_null(whole);
-	for (i = 0; i < COUNT(islands); i++)
+	for (size_t i = 0; i < COUNT(islands); i++)
 		fill(whole + islands[i].is_from, islands[i].is_from,
 		    (size_t)(islands[i].is_end - islands[i].is_from));
 	make_sparse("f", SIZE);
-	for (i = 0; i < COUNT(changes); i++)
+	for (size_t i = 0; i < COUNT(changes); i++)
 		make_sparse(changes[i].ch_name, SIZE);
 	make_sparse("huge", HUGE);
 	make_file("dense", MIB);
@@ -360,7 +355,6 @@ make_files(void)
 TEST(holes_of_sparse_files)
 {
 	struct pw_file *file;
-	size_t i;
 
 	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
 	make_files();
@@ -372,14 +366,14 @@ TEST(holes_of_sparse_files)
 	unsettled_hole_is_read();
 	sleep(SETTLED);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
-	for (i = 0; i < COUNT(changes); i++) {
+	for (size_t i = 0; i < COUNT(changes); i++) {
 		fx->fx_sinks = strncmp(changes[i].ch_name, "sink", 4) == 0;
 		changed_hole_is_not_sent_whole(
 		    changes[i].ch_name, changes[i].ch_change);
 	}
 	send_all(file, "aio", PW_CACHE_KEEP, 0, SIZE);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		fx->fx_sinks = i == 1;
 		hole_takes_no_window(file);
 		every_byte_is_right(file);

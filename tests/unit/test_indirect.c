@@ -66,11 +66,11 @@ TEST(indirect_blocks_are_read_before_their_chunk)
 	const struct row *rw;
 	struct indirect in;
 	off_t missing;
-	size_t i;
 
 	for (rw = rows; rw < rows + COUNT(rows); rw++) {
 		in = (struct indirect){.in_block = rw->rw_block};
-		for (i = 0; i < COUNT(rw->rw_read) && rw->rw_read[i] > 0; i++)
+		for (size_t i = 0; i < COUNT(rw->rw_read) && rw->rw_read[i] > 0;
+		     i++)
 			indirect_note(&in, rw->rw_read[i], BEGIN);
 		missing =
 		    indirect_missing(&in, rw->rw_off, rw->rw_end, BEGIN + 1);

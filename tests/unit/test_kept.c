@@ -77,16 +77,15 @@ send_cold(struct pw_file *file)
 TEST(each_mark_is_removed_once_without_a_residency_check)
 {
 	SCOPED_FILE *file = marked_file();
-	size_t i;
 
 	send_cold(file);
 	if (unmarked[FOLIOS - 1] == 0)
 		skip(); /* RLIMIT_MEMLOCK, or no large folios here */
-	for (i = 0; i < FOLIOS; i++)
+	for (size_t i = 0; i < FOLIOS; i++)
 		assert_int_equal(unmarked[i], 1);
 	/* RWF_NOWAIT may check windows that were fetched before: the second download could ask. */
 	send_cold(file);
-	for (i = 1; i < FOLIOS; i++)
+	for (size_t i = 1; i < FOLIOS; i++)
 		assert_int_equal(unmarked[i], 1);
 	assert_int_equal(asked, 0);
 }

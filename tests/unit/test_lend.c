@@ -32,24 +32,23 @@ TEST(all_that_need_a_window_share_one_copy, setup_one_thread)
 	struct fetch fe[4];
 	struct latch la;
 	unsigned long ended;
-	size_t i;
 
 	latch_shut(&la, dv, fx->fx_loop);
 	ended = device_ended(dv);
-	for (i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(start(&fe[i], file, 0, REST, PW_FETCH_MEMORY),
 		    -EINPROGRESS);
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(device_ended(dv) - ended, 2); /* with the latch */
 	assert_int_equal(start(&fe[3], file, 5, 7, PW_FETCH_MEMORY), 0);
-	for (i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(fe[i].fe_times, 1);
 		assert_lends(&fe[i], REST);
 		assert_ptr_equal(fe[i].fe_fetch.ft_mem, fe[0].fe_fetch.ft_mem);
 	}
 	assert_ptr_equal(fe[3].fe_fetch.ft_mem, fe[0].fe_fetch.ft_mem + 5);
-	for (i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		pw_unpin(&fe[i].fe_fetch);
 	assert_int_equal(budget_taken(), 0);
 }

@@ -210,9 +210,7 @@ TEST(a_record_wakes_an_idle_writer)
 static void *
 send_as_b(void *arg)
 {
-	unsigned i;
-
-	for (i = 0; i < MANY; i++)
+	for (unsigned i = 0; i < MANY; i++)
 		send_numbered(arg, "b", i);
 	return NULL;
 }

@@ -113,9 +113,8 @@ TEST(json_is_ascii_whatever_bytes_were_sent, NULL)
 	};
 	char buf[4 * FORMAT_MESSAGE], expected[128];
 	struct log_record rec = record();
-	size_t i;
 
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		rec.rec_texts.qt_referer = table[i].sent;
 		format_as(&rec, LOG_JSON, buf);
 		snprintf(expected, sizeof(expected), "\"referer\":%s,",
@@ -250,9 +249,8 @@ TEST(ipv6_addresses_are_as_inet_ntop_has_them, NULL)
 	};
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
 	char text[INET6_ADDRSTRLEN];
-	size_t i;
 
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		assert_int_equal(
 		    inet_pton(AF_INET6, table[i], &in6.sin6_addr), 1);
 		assert_non_null(
@@ -265,9 +263,8 @@ TEST(every_octet_of_an_ipv4_address_is_decimal, NULL)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET};
 	char text[INET_ADDRSTRLEN];
-	unsigned i;
 
-	for (i = 0; i < 256; i++) {
+	for (unsigned i = 0; i < 256; i++) {
 		in.sin_addr.s_addr = htonl(0x7fffff00 - (i << 8) + i);
 		inet_ntop(AF_INET, &in.sin_addr, text, sizeof(text));
 		assert_peer(&in, text);
@@ -333,9 +330,8 @@ TEST(times_are_local_with_their_offset, NULL)
 	    {"CET-1CEST,M3.5.0,M10.5.0/3", 1798761600,
 		"[01/Jan/2027:01:00:00 +0100]"},
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct stamp stamps[FORMAT_STAMPS];
 
 		memset(stamps, 0, sizeof(stamps));
@@ -366,10 +362,9 @@ TEST(months_are_english, NULL)
 	    "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 	struct stamp stamps[FORMAT_STAMPS];
 	char expected[16];
-	int i;
 
 	memset(stamps, 0, sizeof(stamps));
-	for (i = 0; i < 12; i++) {
+	for (int i = 0; i < 12; i++) {
 		/* The fifteenth or so of every month of 1970. */
 		const char *text = format_stamp(stamps, (i * 61 + 29) * 43200);
 

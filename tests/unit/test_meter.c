@@ -57,11 +57,10 @@ static void *
 wake(void *arg)
 {
 	struct alarm *al = arg;
-	int i;
 
 	pthread_mutex_lock(&al->al_lock);
 	atomic_store(&al->al_locked, true);
-	for (i = 1; i <= al->al_times; i++) {
+	for (int i = 1; i <= al->al_times; i++) {
 		while (atomic_load(&al->al_asked) < i || !asleep(al->al_tid))
 			sched_yield();
 		spin(LONG);

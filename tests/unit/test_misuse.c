@@ -202,11 +202,10 @@ TEST(an_invalid_transmission_is_refused)
 	struct pw_sink sink = {&nothing};
 	struct pw_file *file = new_file("f", SIZE), *dir;
 	struct pw_loop *other;
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = wide_wire();
 	struct xfer xf;
 	struct pw_send good, s;
 
-	wire_wide(&wr);
 	xfer_init(&xf, "nodiskio", &wr, file);
 	good = xf.xf_send;
 	good.snd_len = SIZE;

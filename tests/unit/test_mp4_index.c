@@ -103,9 +103,8 @@ TEST(the_index_is_behind_the_media_data)
 {
 	struct start st;
 	off_t found;
-	size_t i;
 
-	for (i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		lay_out(&st, rows[i].rw_boxes);
 		found = mp4_index_find(read_start, &st, KNOWN, SIZE);
 		if (found != rows[i].rw_index)
@@ -117,9 +116,8 @@ TEST(few_boxes_are_read)
 {
 	struct box boxes[KNOWN / 8 + 1] = {{"ftyp", 8}};
 	struct start st;
-	size_t i;
 
-	for (i = 1; i < KNOWN / 8; i++)
+	for (size_t i = 1; i < KNOWN / 8; i++)
 		boxes[i] = (struct box){"free", 8};
 	lay_out(&st, boxes);
 	assert_int_equal(mp4_index_find(read_start, &st, KNOWN, SIZE), -1);

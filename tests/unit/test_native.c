@@ -161,9 +161,8 @@ TEST(hints_of_the_location_are_flags_of_the_call)
 	SCOPED_FILE *file = new_file("f", (size_t)4 << 20);
 	int page = (int)sysconf(_SC_PAGESIZE), pages;
 	struct shot sh;
-	size_t i;
 
-	for (i = 0; i < COUNT(hints); i++) {
+	for (size_t i = 0; i < COUNT(hints); i++) {
 		begin(&sh, file, 10, 0, (off_t)4 << 20);
 		sh.sh_xfer.xf_send.snd_readahead = hints[i].readahead;
 		sh.sh_xfer.xf_send.snd_cache = hints[i].cache;

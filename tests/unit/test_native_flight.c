@@ -61,11 +61,10 @@ TEST(a_call_is_checked_when_its_age_has_doubled)
 	SCOPED_FILE *file = new_file("f", SIZE);
 	uint64_t begun;
 	struct shot sh;
-	size_t i;
 
 	send_cold(&sh, file);
 	begun = clock_now();
-	for (i = 0; i < COUNT(ticks); i++) {
+	for (size_t i = 0; i < COUNT(ticks); i++) {
 		fake.fk_looks = 0;
 		pw_loop_tick(fx->fx_loop, begun + ticks[i].ms * 1000);
 		assert_int_equal(fake.fk_looks, 2 * ticks[i].looks);
@@ -135,9 +134,8 @@ TEST(nothing_is_counted_if_nothing_is_sent)
 	    {EAGAIN, 0}, {EAGAIN, 10}, {EBUSY, 0}, {ENOBUFS, 0}, {EIO, 0}};
 	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
-	size_t i;
 
-	for (i = 0; i < COUNT(results); i++) {
+	for (size_t i = 0; i < COUNT(results); i++) {
 		begin(&sh, file, 10, 0, SIZE);
 		script(&results[i], 1);
 		fake.fk_unready = 4096;
@@ -174,11 +172,10 @@ TEST(what_was_dropped_is_counted_again)
 {
 	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
-	int i;
 
 	fake.fk_unready = 0;
 	fake.fk_looks = 0;
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		begin(&sh, file, 10, 0, SIZE);
 		sh.sh_xfer.xf_send.snd_cache = PW_CACHE_DROP;
 		pw_send_finish(&sh.sh_xfer.xf_send);
@@ -400,13 +397,12 @@ TEST(a_loop_forgets_its_calls)
 TEST(without_any_buffer_everything_is_read_first)
 {
 	SCOPED_FILE *file = new_file("f", SIZE);
-	unsigned i;
 	struct shot sh;
 	size_t mem;
 	off_t off, len;
 
 	pool_cold(fx->fx_pool)->co_most = 0;
-	for (i = 0; i < 500; i++) {
+	for (unsigned i = 0; i < 500; i++) {
 		/* As if the file were another one, of which nothing is known. */
 		file_priv(file)->fp_number =
 		    verified_number(fx->fx_loop->lp_verified);
@@ -447,7 +443,6 @@ TEST(a_call_on_a_unix_socket_ends_with_a_read)
 {
 	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
-	int i;
 
 	connection = 0;
 	fake.fk_looks = 0;
@@ -459,7 +454,7 @@ TEST(a_call_on_a_unix_socket_ends_with_a_read)
 	end(&sh);
 	/* At the limit only the first transmission waits for a disk thread. */
 	pool_cold(fx->fx_pool)->co_most = 0;
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		begin(&sh, file, 10, 0, SIZE);
 		script(NULL, 0);
 		assert_int_equal(run(&sh), PW_SEND_DONE);

@@ -120,9 +120,8 @@ TEST(a_range_reads_what_leads_to_it_and_no_more, setup_one_thread)
 	struct pw_file *file;
 	unsigned long before;
 	struct shot sh;
-	size_t i;
 
-	for (i = 0; i < COUNT(ranges); i++) {
+	for (size_t i = 0; i < COUNT(ranges); i++) {
 		file = large_file();
 		before = device_ended(file_priv(file)->fp_device);
 		begin(&sh, file, 0, ranges[i].off, ranges[i].len);

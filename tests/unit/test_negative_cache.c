@@ -61,9 +61,7 @@ static const struct {
 
 TEST(temporary_errors_are_not_remembered, create, destroy)
 {
-	size_t i;
-
-	for (i = 0; i < COUNT(errors); i++) {
+	for (size_t i = 0; i < COUNT(errors); i++) {
 		negative_add(*state, &one, "a", errors[i].error, 0);
 		assert_int_equal(negative_find(*state, &one, "a", 1),
 		    errors[i].lasts ? errors[i].error : 0);
@@ -155,12 +153,11 @@ TEST(the_disk_pool_looks_up_once_a_second, setup_remote)
 	static const int expected[] = {
 	    -ENOENT, -ENOENT, -ENOTDIR, -EXDEV, -ELOOP};
 	uint64_t before;
-	size_t i;
 	int error;
 
 	make_file("f", 10);
 	assert_int_equal(symlink("self", path_in("self")), 0);
-	for (i = 0; i < COUNT(paths); i++) {
+	for (size_t i = 0; i < COUNT(paths); i++) {
 		before = clock_now();
 		assert_true(asks_pool(paths[i], before, &error));
 		assert_int_equal(error, expected[i]);
@@ -203,20 +200,19 @@ TEST(a_scan_evicts_no_open_file, setup_remote)
 	static const char *const names[] = {"a", "b", "c"};
 	uint64_t now = clock_now();
 	char path[16];
-	size_t i;
 	int error, fds;
 
-	for (i = 0; i < COUNT(names); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		make_file(names[i], 10);
 		assert_true(asks_pool(names[i], now, &error));
 	}
 	fds = count_fds();
-	for (i = 0; i < 1000; i++) {
+	for (size_t i = 0; i < 1000; i++) {
 		snprintf(path, sizeof(path), "none-%zu", i);
 		assert_true(asks_pool(path, now, &error));
 		assert_int_equal(error, -ENOENT);
 	}
 	assert_int_equal(count_fds(), fds);
-	for (i = 0; i < COUNT(names); i++)
+	for (size_t i = 0; i < COUNT(names); i++)
 		assert_false(asks_pool(names[i], now, &error));
 }

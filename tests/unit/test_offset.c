@@ -36,9 +36,8 @@ TEST(pieces_of_each_place_are_told_apart, NULL)
 	struct verified *vf = verified_create();
 	uint32_t file = verified_number(vf);
 	off_t off, end, from;
-	size_t i;
 
-	for (i = 0; i < COUNT(ends); i++) {
+	for (size_t i = 0; i < COUNT(ends); i++) {
 		from = ends[i] - LEN;
 		verified_note(vf, file, from, ends[i], ends[i], 10);
 		off = from % ((off_t)1 << 32);
@@ -80,11 +79,10 @@ static void
 send_end(const char *path, struct pw_file *file, off_t off, uint64_t readahead)
 {
 	enum pw_send_status status = PW_SEND_AGAIN;
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = wide_wire();
 	struct xfer xf;
 	int steps = 0;
 
-	wire_wide(&wr);
 	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_off = off;
 	xf.xf_send.snd_len =
@@ -137,10 +135,9 @@ TEST(every_path_sends_the_end_of_the_largest_files, setup_memory)
 TEST(a_range_behind_the_last_offset_is_refused)
 {
 	SCOPED_FILE *file = new_file("f", 5);
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = wide_wire();
 	SCOPED_XFER xf;
 
-	wire_wide(&wr);
 	xfer_init(&xf, "copy", &wr, file);
 	xf.xf_send.snd_off = OFFSET_MAX - 4;
 	xf.xf_send.snd_len = 5;

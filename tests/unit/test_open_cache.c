@@ -170,9 +170,8 @@ TEST(roots_do_not_mix, setup_small_cache)
 {
 	struct pw_root *own = fx->fx_root, *roots[40];
 	char name[16];
-	size_t i;
 
-	for (i = 0; i < COUNT(roots); i++) {
+	for (size_t i = 0; i < COUNT(roots); i++) {
 		snprintf(name, sizeof(name), "%zu", i);
 		assert_int_equal(mkdir(path_in(name), 0700), 0);
 		assert_int_equal(pw_root_open(path_in(name), &roots[i]), 0);
@@ -182,7 +181,7 @@ TEST(roots_do_not_mix, setup_small_cache)
 		assert_int_equal(peek("f", clock_now())->fil_size, i);
 	}
 	fx->fx_root = own;
-	for (i = 0; i < COUNT(roots); i++)
+	for (size_t i = 0; i < COUNT(roots); i++)
 		pw_root_close(&roots[i]);
 }
 
@@ -192,11 +191,10 @@ TEST(files_of_a_root_are_not_used_for_a_later_root)
 	struct pw_root *own = fx->fx_root, *rt;
 	char old[sizeof(fx->fx_dir) + 300];
 	off_t size;
-	int i;
 
 	snprintf(old, sizeof(old), "%s", path_in("d/old"));
 	assert_int_equal(mkdir(path_in("d"), 0700), 0);
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		size = 10 + i;
 		make_file("d/f", (size_t)size);
 		assert_int_equal(pw_root_open(path_in("d"), &rt), 0);

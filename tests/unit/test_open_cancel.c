@@ -49,17 +49,16 @@ TEST(a_cancelled_open_gets_no_callback_and_the_others_do, setup_one_thread)
 {
 	SCOPED(free_at) struct asker *as = calloc(3, sizeof(*as));
 	struct latch la;
-	size_t i;
 
 	assert_non_null(as);
 	shut(&la);
-	for (i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++)
 		ask(&as[i]);
 	assert_int_equal(pw_open_cancel(&as[1].as_open), 0);
 	assert_int_equal(pw_open_cancel(&as[1].as_open), -EINVAL);
 	latch_open(&la);
 	settle(fx->fx_loop);
-	for (i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(as[i].as_told, i != 1);
 		assert_int_equal(as[i].as_open.op_file != NULL, i != 1);
 		pw_file_unref(&as[i].as_open.op_file);
@@ -123,19 +122,18 @@ TEST(a_callback_may_cancel_later_opens, setup_one_thread)
 {
 	struct asker as[3] = {0};
 	struct latch la;
-	size_t i;
 
 	shut(&la);
 	as[0].as_cancels = &as[2];
-	for (i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++)
 		ask(&as[i]);
 	latch_open(&la);
 	settle(fx->fx_loop);
-	for (i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(as[i].as_told, i != 2);
 	assert_null(as[2].as_open.op_file);
 	assert_int_equal(file_priv(as[0].as_open.op_file)->fp_refs, 3);
-	for (i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		pw_file_unref(&as[i].as_open.op_file);
 }
 
@@ -147,9 +145,8 @@ opened(unsigned flags, const char *path)
 {
 	struct pw_root *usual = fx->fx_root;
 	struct pw_file *file;
-	int error;
+	int error = pw_root_open_with(fx->fx_dir, flags, &fx->fx_root);
 
-	error = pw_root_open_with(fx->fx_dir, flags, &fx->fx_root);
 	if (error != 0)
 		fx->fx_root = usual;
 	if (error == -EOPNOTSUPP)
@@ -187,10 +184,9 @@ TEST(a_root_follows_links_as_its_flags_say)
 	    {"away", -EXDEV, -ELOOP, 0, 0},
 	    {"/f", -EXDEV, -EXDEV, 0, -ENOENT},
 	};
-	size_t i;
 
 	make_links();
-	for (i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		assert_int_equal(opened(0, cases[i].path), cases[i].usual);
 		assert_int_equal(
 		    opened(PW_ROOT_NO_LINKS, cases[i].path), cases[i].none);

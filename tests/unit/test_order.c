@@ -214,12 +214,11 @@ TEST(
 	struct pw_device *dv = slow_disk();
 	struct pw_waiter waiters[MOST];
 	struct latch la;
-	size_t i;
 
 	latch_shut(&la, dv, fx->fx_loop);
-	for (i = 0; i < COUNT(places); i++)
+	for (size_t i = 0; i < COUNT(places); i++)
 		submit_at(JOB_LONG, names[i], 1, places[i], &waiters[i]);
-	for (i = 0; i < COUNT(places); i++)
+	for (size_t i = 0; i < COUNT(places); i++)
 		submit_at(JOB_NEW, (char)('A' + i), 1, places[i],
 		    &waiters[COUNT(places) + i]);
 	latch_open(&la);
@@ -300,10 +299,9 @@ TEST(jobs_of_many_clients_that_closed_their_side_wait_for_others, setup_empty,
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
 	struct pw_waiter waiters[MOST];
 	struct latch la;
-	unsigned i;
 
 	latch_shut(&la, dv, fx->fx_loop);
-	for (i = 0; i < MOST; i++) {
+	for (unsigned i = 0; i < MOST; i++) {
 		submit_of((i + 1) << SHARES_CONNECTION, JOB_NEW,
 		    i + 1 < MOST ? 'a' : 'b', 1, 1, &waiters[i]);
 		if (i + 1 < MOST)
@@ -328,9 +326,8 @@ static enum job_kind
 kind_of_window(struct pw_device *dv, off_t page)
 {
 	struct window *win;
-	size_t i;
 
-	for (i = 0; i < DEVICE_HASH; i++)
+	for (size_t i = 0; i < DEVICE_HASH; i++)
 		for (win = dv->dv_windows[i]; win != NULL; win = win->win_next)
 			if (win->win_off == page * 4096)
 				return win->win_job.job_kind;
@@ -466,12 +463,11 @@ hold_by_a_late_window(struct latch *la, struct pw_waiter *w)
 TEST(a_held_next_window_begins_after_some_first_ones, setup_two, teardown_clock)
 {
 	struct pw_waiter waiters[MOST];
-	struct pw_device *dv;
 	struct latch la;
 	size_t n = 0;
 	char name;
+	struct pw_device *dv = hold_by_a_late_window(&la, &waiters[n++]);
 
-	dv = hold_by_a_late_window(&la, &waiters[n++]);
 	await_sleeper(dv);
 	assert_null(strchr(ran, 'a'));
 	for (name = 'A'; name <= 'B'; name++) {
@@ -548,11 +544,10 @@ TEST(tasks_that_rarely_read_do_not_wait_for_others, setup_two, teardown_clock)
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_TASKS);
 	struct pw_task tasks[2] = {0};
 	struct latch reads[2];
-	size_t i;
 
 	latch_shut(&reads[0], dv, fx->fx_loop);
 	latch_shut(&reads[1], dv, fx->fx_loop);
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		tasks[i].tk_waiter.wt_done = nothing_done;
 		tasks[i].tk_work = run_task;
 		tasks[i].tk_again = i == 1;
@@ -575,10 +570,9 @@ TEST(tasks_of_clients_have_a_quarter_of_the_threads, setup_two, teardown_clock)
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_TASKS);
 	struct pw_task tasks[2] = {0};
 	struct latch la;
-	size_t i;
 
 	latch_shut_kind(&la, JOB_NEW, dv, fx->fx_loop);
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		tasks[i].tk_waiter.wt_done = nothing_done;
 		tasks[i].tk_waiter.wt_client = i == 0 ? 4711 : 0;
 		tasks[i].tk_work = run_task;

@@ -163,9 +163,8 @@ TEST(another_user_with_the_capability_may_check)
 TEST(without_cachestat_the_rules_are_the_same)
 {
 	static const int errors[] = {ENOSYS, EPERM};
-	size_t i;
 
-	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		struct who who = {.who_uid = SOMEBODY,
 		    .who_owner = ROOT,
 		    .who_refused = errors[i]};

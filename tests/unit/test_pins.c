@@ -325,9 +325,8 @@ TEST(copy_is_of_one_version, NULL)
 {
 	SCOPED(pins_destroy) struct pins *ps = pins_create(OS_FOLIO, 1);
 	struct pins_key others[5];
-	size_t i;
 
-	for (i = 0; i < 5; i++)
+	for (size_t i = 0; i < 5; i++)
 		others[i] = key;
 	others[0].pk_version.ov_size++;
 	others[1].pk_version.ov_mtime.tv_sec++;
@@ -335,7 +334,7 @@ TEST(copy_is_of_one_version, NULL)
 	others[3].pk_version.ov_ctime.tv_sec++;
 	others[4].pk_version.ov_ctime.tv_nsec++;
 	add_copy(ps, 0, PAGE);
-	for (i = 0; i < 5; i++)
+	for (size_t i = 0; i < 5; i++)
 		assert_null(pins_take(ps, &others[i], 0));
 }
 

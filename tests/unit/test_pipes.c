@@ -74,7 +74,6 @@ static int
 exhaust(struct pipes *pps, unsigned *count)
 {
 	static struct pipe *all[SHARE_PIPES + 1];
-	unsigned i;
 	int error = 0;
 
 	for (*count = 0; *count < COUNT(all); (*count)++) {
@@ -82,7 +81,7 @@ exhaust(struct pipes *pps, unsigned *count)
 		if (error != 0)
 			break;
 	}
-	for (i = 0; i < *count; i++)
+	for (unsigned i = 0; i < *count; i++)
 		pipes_put(pps, all[i]);
 	return error;
 }

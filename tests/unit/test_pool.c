@@ -130,13 +130,12 @@ TEST(a_hung_device_uses_only_its_own_threads, setup_two_threads)
 	atomic_uint ran_a = 0, ran_b = 0;
 	struct noting na[3], nb;
 	struct latch gates[2];
-	size_t i;
 
 	assert_ptr_not_equal(a, b);
 	assert_ptr_equal(a, pool_device(fx->fx_pool, DEVICE_A, POOL_FILES));
-	for (i = 0; i < COUNT(gates); i++)
+	for (size_t i = 0; i < COUNT(gates); i++)
 		latch_shut(&gates[i], a, fx->fx_loop);
-	for (i = 0; i < COUNT(na); i++)
+	for (size_t i = 0; i < COUNT(na); i++)
 		assert_int_equal(
 		    submit(a, fx->fx_loop, &ran_a, false, &na[i]), 0);
 	assert_int_equal(submit(b, fx->fx_loop, &ran_b, false, &nb), 0);
@@ -146,7 +145,7 @@ TEST(a_hung_device_uses_only_its_own_threads, setup_two_threads)
 	/* Its quota is two: however long one waits, there is no third. */
 	usleep(20000);
 	assert_int_equal(atomic_load(&ran_a), 0);
-	for (i = 0; i < COUNT(gates); i++)
+	for (size_t i = 0; i < COUNT(gates); i++)
 		latch_open(&gates[i]);
 	settle(fx->fx_loop);
 	assert_int_equal(atomic_load(&ran_a), COUNT(na));
@@ -241,13 +240,12 @@ TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow)
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct latch la;
-	size_t i;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(pool_fetch(file, WINDOW, WINDOW, FETCH_PAGES,
 			     ADMIT_NEW, &nt.nt_waiter),
 	    0);
-	for (i = 0; i < COUNT(others); i++)
+	for (size_t i = 0; i < COUNT(others); i++)
 		assert_int_equal(pool_fetch(file, others[i].off, others[i].len,
 				     FETCH_PAGES, ADMIT_NEW, &w),
 		    -EAGAIN);
@@ -294,10 +292,9 @@ a_second_fetch_brings_in(void)
 {
 	SCOPED_FILE *file = new_file("f", WINDOW);
 	struct noting nt = {.nt_waiter.wt_done = note};
-	unsigned i;
 	bool in;
 
-	for (i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++) {
 		assert_true(evict(file->fil_fd, WINDOW));
 		assert_int_equal(pool_fetch(file, 0, WINDOW, FETCH_PAGES,
 				     ADMIT_NEW, &nt.nt_waiter),
@@ -321,10 +318,9 @@ TEST(a_window_past_the_end_is_stale_for_all, setup_narrow)
 	SCOPED_FILE *file = new_file("f", WINDOW);
 	struct noting nt[3];
 	struct latch la;
-	size_t i;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
-	for (i = 0; i < COUNT(nt); i++) {
+	for (size_t i = 0; i < COUNT(nt); i++) {
 		nt[i] = (struct noting){.nt_waiter.wt_done = note};
 		assert_int_equal(pool_fetch(file, 0, WINDOW + 1, FETCH_PAGES,
 				     ADMIT_NEW, &nt[i].nt_waiter),
@@ -332,7 +328,7 @@ TEST(a_window_past_the_end_is_stale_for_all, setup_narrow)
 	}
 	latch_open(&la);
 	settle(fx->fx_loop);
-	for (i = 0; i < COUNT(nt); i++)
+	for (size_t i = 0; i < COUNT(nt); i++)
 		assert_int_equal(nt[i].nt_waiter.wt_error, -ESTALE);
 }
 
@@ -388,10 +384,9 @@ work(void *arg)
 {
 	struct worker *wk = arg;
 	struct pollfd pfd = {.fd = pw_loop_fd(wk->wk_loop), .events = POLLIN};
-	unsigned i;
 
 	wk->wk_thread = pthread_self();
-	for (i = 0; i < JOBS; i++) {
+	for (unsigned i = 0; i < JOBS; i++) {
 		if (submit_numbered(wk, i) != 0)
 			return NULL;
 		if (i % 7 == 0)
@@ -408,18 +403,17 @@ TEST(deliveries_reach_their_loop_on_its_thread_and_in_order, setup_narrow)
 	static struct worker workers[2];
 	struct pw_loop_conf conf = {0};
 	pthread_t threads[2];
-	size_t i;
 
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		workers[i].wk_device =
 		    pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 		assert_int_equal(
 		    pw_loop_create(fx->fx_pool, &conf, &workers[i].wk_loop), 0);
 	}
-	for (i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		assert_int_equal(
 		    pthread_create(&threads[i], NULL, work, &workers[i]), 0);
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		pthread_join(threads[i], NULL);
 		assert_int_equal(workers[i].wk_delivered, JOBS);
 		assert_int_equal(workers[i].wk_wrong, 0);
@@ -435,9 +429,8 @@ TEST(any_number_of_devices_is_served, setup_narrow)
 	static struct noting nt[200];
 	struct pw_device *dv;
 	atomic_uint ran = 0;
-	size_t i;
 
-	for (i = 0; i < COUNT(nt); i++) {
+	for (size_t i = 0; i < COUNT(nt); i++) {
 		dv = pool_device(fx->fx_pool, (dev_t)(1000 + i), POOL_FILES);
 		assert_non_null(dv);
 		assert_int_equal(
@@ -486,11 +479,10 @@ TEST(destroy_runs_what_is_queued)
 	atomic_uint ran = 0;
 	struct job *job;
 	struct noting nt = {.nt_waiter.wt_done = note};
-	unsigned i;
 
 	assert_int_equal(pw_pool_create(&conf, &pool), 0);
 	dv = pool_device(pool, DEVICE_A, POOL_FILES);
-	for (i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++) {
 		job = count_job(&ran, 0);
 		job->job_run = slow_run;
 		assert_int_equal(
@@ -501,7 +493,7 @@ TEST(destroy_runs_what_is_queued)
 	assert_int_equal(
 	    pool_submit(dv, job, ADMIT_NEW, fx->fx_loop, &nt.nt_waiter), 0);
 	settle(fx->fx_loop);
-	for (i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(
 		    pool_submit(dv, count_job(&ran, 0), ADMIT_NEW, NULL, NULL),
 		    0);
@@ -565,26 +557,24 @@ crowd_beside_a_process(atomic_uint *ran)
 	static struct noting nt[CROWDED];
 	struct pw_device *dv;
 	struct pw_pool *pool;
-	unsigned i;
 
-	for (i = 0; i < SHARES_DEVICES; i++)
+	for (unsigned i = 0; i < SHARES_DEVICES; i++)
 		co.co_seen[1][i] = (struct shares_seen){UINT64_MAX, UINT64_MAX};
 	assert_int_equal(pw_pool_create(NULL, &pool), 0);
 	pw_pool_share(pool, &co, 0);
 	dv = pool_device(pool, DEVICE_A, POOL_FILES);
 	submit_slow(dv, ran, &nt[0]);
 	settle(fx->fx_loop);
-	for (i = 1; i < CROWDED; i++)
+	for (unsigned i = 1; i < CROWDED; i++)
 		submit_slow(dv, ran, &nt[i]);
 	return pool;
 }
 
 TEST(a_crowd_that_paused_goes_on_although_no_job_ends)
 {
-	struct pw_pool *pool;
 	atomic_uint ran = 0;
+	struct pw_pool *pool = crowd_beside_a_process(&ran);
 
-	pool = crowd_beside_a_process(&ran);
 	settle(fx->fx_loop);
 	assert_int_equal(atomic_load(&ran), CROWDED);
 	assert_int_equal(pw_pool_destroy(&pool, PATIENCE * 1000), 0);
@@ -592,10 +582,9 @@ TEST(a_crowd_that_paused_goes_on_although_no_job_ends)
 
 TEST(destroy_runs_what_is_queued_in_a_crowd_that_pauses)
 {
-	struct pw_pool *pool;
 	atomic_uint ran = 0;
+	struct pw_pool *pool = crowd_beside_a_process(&ran);
 
-	pool = crowd_beside_a_process(&ran);
 	assert_int_equal(pw_pool_destroy(&pool, PATIENCE * 1000), 0);
 	assert_int_equal(atomic_load(&ran), CROWDED);
 	settle(fx->fx_loop);

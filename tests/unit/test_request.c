@@ -163,9 +163,7 @@ check_head(const struct head_case *hc)
 
 TEST(method_persistence_and_body_are_taken_from_the_head)
 {
-	size_t i;
-
-	for (i = 0; i < COUNT(heads); i++)
+	for (size_t i = 0; i < COUNT(heads); i++)
 		check_head(&heads[i]);
 }
 
@@ -202,9 +200,7 @@ slice(const struct parsed *pd, size_t i)
 static void
 assert_only(const struct parsed *pd, size_t i, const char *expected)
 {
-	size_t j;
-
-	for (j = 0; j < COUNT(slices); j++)
+	for (size_t j = 0; j < COUNT(slices); j++)
 		assert_str(*slice(pd, j), j == i ? expected : ABSENT);
 }
 
@@ -212,9 +208,8 @@ TEST(every_field_has_its_slice_and_an_absent_one_none)
 {
 	struct parsed pd;
 	char text[300];
-	size_t i;
 
-	for (i = 0; i < COUNT(slices); i++) {
+	for (size_t i = 0; i < COUNT(slices); i++) {
 		snprintf(text, sizeof(text),
 		    "GET /t?q HTTP/1.1\r\nHost: h:80\r\nX-%s: other\r\n"
 		    "%s: value of it\r\n%sX: other\r\n%.4s: other\r\n\r\n",
@@ -263,9 +258,8 @@ TEST(spaces_around_a_value_are_trimmed)
 	};
 	struct parsed pd;
 	char text[200];
-	size_t i;
 
-	for (i = 0; i < COUNT(t); i++) {
+	for (size_t i = 0; i < COUNT(t); i++) {
 		snprintf(text, sizeof(text),
 		    "GET / HTTP/1.1\r\nHost: h\r\n%s\r\n\r\n", t[i].field);
 		assert_int_equal(parse(&pd, text), 0);
@@ -279,9 +273,8 @@ TEST(repeated_lists_are_joined_and_other_repeated_fields_are_empty)
 {
 	struct parsed pd;
 	char text[300];
-	size_t i;
 
-	for (i = 0; i < COUNT(slices); i++) {
+	for (size_t i = 0; i < COUNT(slices); i++) {
 		snprintf(text, sizeof(text),
 		    "GET / HTTP/1.1\r\nHost: h\r\n%s: a, b\r\nX: y\r\n"
 		    "%s: c \r\n%s: d\r\n\r\n",
@@ -354,9 +347,8 @@ TEST(all_forms_of_a_target_are_taken_as_they_are)
 	    "/a//b/../c", "http://h/x", "http://h:80/x?y", "*"};
 	struct parsed pd;
 	char text[200];
-	size_t i;
 
-	for (i = 0; i < COUNT(targets); i++) {
+	for (size_t i = 0; i < COUNT(targets); i++) {
 		snprintf(text, sizeof(text),
 		    "OPTIONS %s HTTP/1.1\r\nHost: h\r\n\r\n", targets[i]);
 		assert_accepted(text);

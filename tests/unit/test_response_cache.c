@@ -174,13 +174,12 @@ TEST(many_targets_are_found_again)
 	SCOPED_FILE *file = new_file("f", 1);
 	SCOPED_CACHE *rch = create(PLENTY);
 	char target[16];
-	int i;
 
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%d", i);
 		offer(rch, target, file, RESPONSE_CACHE_ASKED);
 	}
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%d", i);
 		assert_answer(find(rch, target, file), 1);
 	}

@@ -47,12 +47,11 @@ TEST(the_oldest_stays_if_it_was_used_about_as_often)
 {
 	SCOPED_FILE *file = new_file("f", 1000);
 	SCOPED_CACHE *rch = create_for_three(file);
-	int i;
 
 	offer(rch, "/1", file, RESPONSE_CACHE_ASKED);
 	offer(rch, "/2", file, RESPONSE_CACHE_ASKED);
 	offer(rch, "/3", file, RESPONSE_CACHE_ASKED);
-	for (i = 0; i < 8; i++)
+	for (int i = 0; i < 8; i++)
 		assert_true(has(rch, "/1", file));
 	/* 10 uses, half of them and one: it stays, as the youngest. */
 	offer(rch, "/4", file, 16);
@@ -120,9 +119,8 @@ TEST(memory_is_bounded)
 	size_t max = 64 * KIB;
 	SCOPED_CACHE *rch = create(max);
 	char target[16];
-	int i;
 
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%d", i);
 		offer(
 		    rch, target, file, RESPONSE_CACHE_ASKED + (unsigned)i % 7);
@@ -173,9 +171,8 @@ TEST(what_somebody_sends_stays_and_counts)
 	SCOPED_CACHE *rch = create_for_three(file);
 	struct cached_response *sent[3];
 	char target[3] = "/1";
-	int i;
 
-	for (i = 0; i < 3; i++, target[1]++) {
+	for (int i = 0; i < 3; i++, target[1]++) {
 		offer(rch, target, file, RESPONSE_CACHE_ASKED);
 		sent[i] = find(rch, target, file);
 		response_cache_ref(sent[i]);
@@ -186,7 +183,7 @@ TEST(what_somebody_sends_stays_and_counts)
 	assert_true(has(rch, "/2", file));
 	assert_true(has(rch, "/3", file));
 	assert_int_equal(response_cache_bytes(rch), 3 * cost("/1", file));
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		assert_answer(sent[i], 1000);
 		response_cache_unref(&sent[i]);
 		assert_null(sent[i]);

@@ -71,9 +71,8 @@ TEST(size_is_rounded_up_to_a_power_of_two_of_pages)
 	} t[] = {{0, page}, {1, page}, {page, page}, {page + 1, 2 * page},
 	    {3 * page, 4 * page}, {64 * page, 64 * page}};
 	struct ring *rg;
-	size_t i;
 
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		rg = new_ring(t[i].asked);
 		assert_int_equal(ring_size(rg), t[i].got);
 		ring_destroy(&rg);

@@ -188,9 +188,7 @@ static const char *const refused[] = {"native"};
 static bool
 is_refused(const char *path)
 {
-	size_t i;
-
-	for (i = 0; i < COUNT(refused); i++)
+	for (size_t i = 0; i < COUNT(refused); i++)
 		if (strcmp(refused[i], path) == 0)
 			return true;
 	return false;
@@ -255,12 +253,11 @@ is_sent_though_changed(const char *path, bool grows, int how)
 {
 	const struct timespec other[2] = {{1000, 0}, {1000, 0}};
 	SCOPED_FILE *file = new_file(path, (size_t)SIZE);
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = narrow_wire();
 	SCOPED_XFER xf;
 	bool all;
 	int fd;
 
-	wire_narrow(&wr);
 	start_whole(&xf, path, &wr, file);
 	xf.xf_send.snd_grows = grows;
 	xfer_run(&xf, &wr, (uint64_t)WINDOW + 1);
@@ -343,12 +340,10 @@ TEST(what_lacks_path_loop_or_completion_is_refused)
 {
 	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct pw_send *s;
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = wide_wire();
 	struct xfer xf;
-	int i;
 
-	wire_wide(&wr);
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		xfer_init(&xf, "nodiskio", &wr, file);
 		s = &xf.xf_send;
 		s->snd_len = SIZE;
@@ -374,10 +369,9 @@ TEST(completion_comes_from_drain_alone)
 {
 	SCOPED_FILE *file = file_to_fetch();
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = wide_wire();
 	SCOPED_XFER xf;
 
-	wire_wide(&wr);
 	start_whole(&xf, "nodiskio", &wr, file);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
 	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);

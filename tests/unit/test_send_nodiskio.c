@@ -52,11 +52,10 @@ static bool
 first_window_is_fetched(void)
 {
 	struct pw_file *file = new_file("f", (size_t)SIZE);
-	struct wire wr;
+	struct wire wr = wide_wire();
 	struct xfer xf;
 	size_t first, rest;
 
-	wire_wide(&wr);
 	start_whole(&xf, "nodiskio", &wr, file);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);

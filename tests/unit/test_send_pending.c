@@ -51,10 +51,9 @@ TEST(every_path_completes_once_after_cancel)
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
 	skip_unless(NEED_NOWAIT);
-	for (i = 0; i < COUNT(waiting); i++) {
+	for (size_t i = 0; i < COUNT(waiting); i++) {
 		wire_wide(&wr);
 		file = start_pending(&xf, waiting[i], &wr);
 		pw_send_cancel(&xf.xf_send);
@@ -94,11 +93,10 @@ TEST(a_cancelled_wait_keeps_its_descriptor, setup_one_thread)
 	struct wire wr;
 	struct xfer xf;
 	struct latch la;
-	size_t i;
 	int fd;
 
 	skip_unless(NEED_NOWAIT);
-	for (i = 0; i < COUNT(pooled); i++) {
+	for (size_t i = 0; i < COUNT(pooled); i++) {
 		file = start_behind(&la, &xf, pooled[i], &wr);
 		fd = file->fil_fd;
 		pw_send_cancel(&xf.xf_send);
@@ -121,10 +119,9 @@ TEST(a_socket_that_no_thread_has_is_taken_back, setup_one_thread)
 	struct wire wr, next;
 	struct xfer xf;
 	struct latch la;
-	size_t i;
 
 	skip_unless(NEED_NOWAIT);
-	for (i = 0; i < COUNT(pooled); i++) {
+	for (size_t i = 0; i < COUNT(pooled); i++) {
 		file = start_behind(&la, &xf, pooled[i], &wr);
 		assert_true(pw_send_take_back(&xf.xf_send));
 		pw_send_cancel(&xf.xf_send);
@@ -147,10 +144,9 @@ TEST(a_socket_that_a_thread_has_is_not_taken_back)
 {
 	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = wide_wire();
 	SCOPED_XFER xf;
 
-	wire_wide(&wr);
 	start_whole(&xf, "pool", &wr, file);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
 	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
@@ -166,10 +162,9 @@ TEST(of_a_file_that_shrinks_meanwhile_nothing_is_padded)
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
 	skip_unless(NEED_NOWAIT);
-	for (i = 0; i < COUNT(waiting); i++) {
+	for (size_t i = 0; i < COUNT(waiting); i++) {
 		wire_wide(&wr);
 		file = start_pending(&xf, waiting[i], &wr);
 		assert_int_equal(truncate(path_in(waiting[i]), 0), 0);
@@ -192,10 +187,9 @@ TEST(of_a_file_that_shrank_before_its_read_nothing_is_sent, setup_one_thread)
 	struct wire wr;
 	struct xfer xf;
 	struct latch la;
-	size_t i;
 
 	skip_unless(NEED_NOWAIT);
-	for (i = 0; i < COUNT(pooled); i++) {
+	for (size_t i = 0; i < COUNT(pooled); i++) {
 		file = start_behind(&la, &xf, pooled[i], &wr);
 		xf.xf_send.snd_mem = "head";
 		xf.xf_send.snd_mem_len = 4;
@@ -238,11 +232,10 @@ TEST(of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent)
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 	int how;
 
 	skip_unless(NEED_NOWAIT);
-	for (i = 0; i < COUNT(waiting); i++)
+	for (size_t i = 0; i < COUNT(waiting); i++)
 		for (how = 0; how < CHANGES; how++) {
 			wire_narrow(&wr);
 			file = start_pending(&xf, waiting[i], &wr);
@@ -267,10 +260,9 @@ TEST(a_peer_that_leaves_meanwhile_is_an_error)
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
 	skip_unless(NEED_NOWAIT);
-	for (i = 0; i < COUNT(waiting); i++) {
+	for (size_t i = 0; i < COUNT(waiting); i++) {
 		wire_narrow(&wr);
 		file = start_pending(&xf, waiting[i], &wr);
 		close(wr.wr_peer);
@@ -292,10 +284,9 @@ TEST(a_peer_that_closed_its_half_gets_everything)
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
 	skip_unless(NEED_NOWAIT);
-	for (i = 0; i < COUNT(waiting); i++) {
+	for (size_t i = 0; i < COUNT(waiting); i++) {
 		wire_narrow(&wr);
 		file = start_pending(&xf, waiting[i], &wr);
 		assert_int_equal(shutdown(wr.wr_peer, SHUT_WR), 0);
@@ -318,12 +309,11 @@ TEST(every_queue_that_is_full_refuses_new_and_admits_begun, setup_narrow)
 	struct xfer fresh, begun;
 	struct latch la;
 	struct wire wr;
-	size_t i;
 
 	skip_unless(NEED_NOWAIT);
 	file = new_file("f", (size_t)SIZE);
 	as_another_owner(file);
-	for (i = 0; i < COUNT(pooled); i++) {
+	for (size_t i = 0; i < COUNT(pooled); i++) {
 		latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 		assert_int_equal(
 		    pool_fetch(file, 3 * WINDOW, 1, FETCH_PAGES, ADMIT_NEW, &w),
@@ -362,10 +352,9 @@ TEST(pool_does_not_wait_for_a_socket_that_is_writable_again)
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	enum pw_send_status status;
 	unsigned full = 0;
-	SCOPED_WIRE wr;
+	SCOPED_WIRE wr = narrow_wire();
 	SCOPED_XFER xf;
 
-	wire_narrow(&wr);
 	start_whole(&xf, "pool", &wr, file);
 	do {
 		status = xfer_step(&xf);

@@ -77,10 +77,9 @@ TEST(all_reaches_a_slow_reader)
 	SCOPED_FILE *file = new_file("f", sizeof(content));
 	const char *const *path;
 	struct slow sl;
-	size_t i;
 
 	for (path = pw_send_path_names(); *path != NULL; path++)
-		for (i = 0; i < COUNT(shapes); i++) {
+		for (size_t i = 0; i < COUNT(shapes); i++) {
 			print_message("%s, shape %zu\n", *path, i);
 			begin(&sl, *path, file, i);
 			assert_int_equal(
@@ -133,10 +132,9 @@ TEST(a_peer_that_leaves_midway_is_an_error)
 	const char *const *path;
 	const struct pw_send *s;
 	struct slow sl;
-	size_t i;
 
 	for (path = pw_send_path_names(); *path != NULL; path++)
-		for (i = 0; i < COUNT(reads) * COUNT(shapes); i++) {
+		for (size_t i = 0; i < COUNT(reads) * COUNT(shapes); i++) {
 			begin(&sl, *path, file, i % COUNT(shapes));
 			s = &sl.sl_xfer.xf_send;
 			assert_int_equal(

@@ -113,10 +113,9 @@ TEST(a_head_is_sent_with_the_first_chunk)
 {
 	static char head[300];
 	struct pw_file *file = new_file("f", SHARE);
-	struct wire wr;
+	struct wire wr = wide_wire();
 	struct xfer xf;
 
-	wire_wide(&wr);
 	start(&xf, "blocking", &wr, file);
 	xf.xf_send.snd_mem = head;
 	xf.xf_send.snd_mem_len = sizeof(head);
@@ -131,11 +130,10 @@ TEST(a_chunk_adapts_to_the_socket)
 {
 	struct pw_file *file = new_file("f", 2 * MOST);
 	const size_t larger[] = {2 * SHARE, 4 * SHARE};
-	struct wire wr;
+	struct wire wr = narrow_wire();
 	struct xfer xf;
 	size_t i, chunk, taken;
 
-	wire_narrow(&wr);
 	start(&xf, "blocking", &wr, file);
 	chunk = send_priv(&xf.xf_send)->ss_chunk;
 	assert_int_equal(chunk, MOST);
@@ -174,10 +172,9 @@ TEST(resident_file_is_sent_by_one_call_while_nothing_is_evicted)
 	SCOPED_FILE *file = new_file("f", MOST - 1);
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
-	for (i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		quiet = cases[i].quiet;
 		wire_wide(&wr);
 		start(&xf, "nodiskio", &wr, file);
@@ -218,10 +215,9 @@ TEST(file_that_has_changed_is_not_sent_by_its_last_call)
 TEST(a_chunk_cut_by_its_window_does_not_grow)
 {
 	struct pw_file *file = new_file("f", SIZE);
-	struct wire wr;
+	struct wire wr = wide_wire();
 	struct xfer xf;
 
-	wire_wide(&wr);
 	start(&xf, "blocking", &wr, file);
 	send_priv(&xf.xf_send)->ss_chunk = SHARE;
 	send_priv(&xf.xf_send)->ss_window = SHARE / 2;
@@ -259,13 +255,12 @@ TEST(a_chunk_is_held_memory_where_sockets_evict)
 	struct pw_file *file = new_file("f", SIZE);
 	struct wire wr;
 	struct xfer xf;
-	int i;
 
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	fx->fx_pool->pl_sockets = true;
 	wire_wide(&wr);
 	start(&xf, "nodiskio", &wr, file);
-	for (i = 1; i <= 3; i++) {
+	for (int i = 1; i <= 3; i++) {
 		assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
 		assert_int_equal(xf.xf_send.snd_sent, i * HELD);
 		wire_read(&wr);
@@ -318,10 +313,9 @@ TEST(a_page_in_flight_ends_what_is_sent)
 	struct wire wr;
 	struct xfer xf;
 	void *held;
-	size_t i;
 
 	skip_unless(NEED_LOCK | NEED_EXACT);
-	for (i = 0; i < 2 * COUNT(pages); i++) {
+	for (size_t i = 0; i < 2 * COUNT(pages); i++) {
 		file = i % 2 == 0 ? sampled_file() : new_file("f", SIZE);
 		held = hold(file->fil_fd, SIZE);
 		wire_wide(&wr);
@@ -370,9 +364,8 @@ TEST(a_missing_page_reduces_the_chunk)
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	for (i = 0; i < COUNT(holes); i++) {
+	for (size_t i = 0; i < COUNT(holes); i++) {
 		file = sampled_file();
 		wire_wide(&wr);
 		start(&xf, "nodiskio", &wr, file);
@@ -394,9 +387,8 @@ TEST(a_missing_chunk_is_not_checked_again_at_once)
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	for (i = 0; i < COUNT(holes); i++) {
+	for (size_t i = 0; i < COUNT(holes); i++) {
 		file = sampled_file();
 		wire_wide(&wr);
 		start(&xf, "nodiskio", &wr, file);
@@ -454,10 +446,9 @@ TEST(a_repeatedly_evicted_chunk_is_sent_by_the_pool)
 	struct wire wr;
 	struct xfer xf;
 	const char *why;
-	size_t i;
 
 	leave_no_room_for_pins();
-	for (i = 0; i < COUNT(asking); i++) {
+	for (size_t i = 0; i < COUNT(asking); i++) {
 		if (pw_send_probe(pw_send_path(asking[i]), &why) != 0)
 			continue;
 		file = sampled_file();
@@ -485,10 +476,9 @@ TEST(a_repeatedly_evicted_chunk_is_sent_by_the_pool)
 static bool
 started_without_read_ahead(const char *path, struct pw_file *file)
 {
-	struct wire wr;
+	struct wire wr = wide_wire();
 	struct xfer xf;
 
-	wire_wide(&wr);
 	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_len = SIZE;
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);

@@ -32,9 +32,7 @@ setup_bench(void **state)
 static void
 setup_processes(struct bench *be, struct shares_common *co, unsigned n)
 {
-	unsigned i;
-
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		be[i] = (struct bench){.be_now = 10 * SHARES_LATELY};
 		shares_init(&be[i].be_shares);
 		shares_share(&be[i].be_shares, co, i, 0x801);
@@ -94,9 +92,7 @@ next_of(const struct bench *be, enum job_kind low, enum job_kind high)
 static void
 make_slow(struct bench *be, uint64_t us)
 {
-	int i;
-
-	for (i = 0; i < 64; i++) {
+	for (int i = 0; i < 64; i++) {
 		be->be_n = 0;
 		add(be, 0, JOB_NEW);
 		run(be, JOB_NEW, us);
@@ -108,17 +104,14 @@ make_slow(struct bench *be, uint64_t us)
 static void
 end_all(struct bench *be)
 {
-	size_t i;
-	int kind;
-
-	for (kind = 0; kind < JOB_KINDS; kind++)
+	for (int kind = 0; kind < JOB_KINDS; kind++)
 		while (
 		    shares_first(&be->be_shares, (enum job_kind)kind) != NULL)
 			run(be, (enum job_kind)kind, 1);
-	for (i = 0; i < be->be_n; i++)
+	for (size_t i = 0; i < be->be_n; i++)
 		if (be->be_jobs[i].job_share != NULL)
 			shares_end(&be->be_shares, &be->be_jobs[i], be->be_now);
-	for (i = 0; i < SHARES_CHAINS; i++)
+	for (size_t i = 0; i < SHARES_CHAINS; i++)
 		assert_true(LIST_EMPTY(&be->be_shares.sh_chains[i]));
 }
 
@@ -172,10 +165,9 @@ TEST(lookups_that_read_nothing_go_first, setup_bench, teardown_bench)
 TEST(a_kind_without_jobs_gains_no_credit, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
-	int i;
 
 	add_some(be, 0, JOB_LONG, 40);
-	for (i = 0; i < 24; i++)
+	for (int i = 0; i < 24; i++)
 		run(be, JOB_LONG, 10000);
 	add_some(be, 0, JOB_NEW, 16);
 	assert_int_equal(next_of(be, JOB_LONG, JOB_NEW), JOB_NEW);
@@ -202,22 +194,20 @@ TEST(
 	static const unsigned order[] = {CLIENT + 1, 2 * CLIENT, CLIENT + 2,
 	    2 * CLIENT, CLIENT + 1, 2 * CLIENT, CLIENT + 1};
 	struct bench *be = *state;
-	size_t i;
 
 	add_some(be, CLIENT + 1, JOB_LONG, 3);
 	add_some(be, CLIENT + 2, JOB_LONG, 1);
 	add_some(be, 2 * CLIENT, JOB_LONG, 3);
-	for (i = 0; i < COUNT(order); i++)
+	for (size_t i = 0; i < COUNT(order); i++)
 		assert_int_equal(run(be, JOB_LONG, 1)->job_client, order[i]);
 }
 
 TEST(jobs_of_a_connection_keep_their_order, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
-	size_t i;
 
 	add_some(be, CLIENT, JOB_LONG, 4);
-	for (i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		assert_ptr_equal(run(be, JOB_LONG, 1), &be->be_jobs[i]);
 }
 
@@ -252,10 +242,9 @@ TEST(a_connection_stays_in_the_crowd_until_it_has_no_job_there, setup_bench,
     teardown_bench)
 {
 	struct bench *be = *state;
-	int i;
 
 	add_some(be, CLIENT, JOB_NEW, SHARES_CLIENT + 1);
-	for (i = 0; i < SHARES_CLIENT; i++)
+	for (int i = 0; i < SHARES_CLIENT; i++)
 		run(be, JOB_NEW, 1);
 	assert_int_equal(add_some(be, CLIENT, JOB_OPEN, 1), 1);
 	run(be, JOB_CROWD_NEW, 1);
@@ -282,10 +271,9 @@ TEST(a_crowd_alone_occupies_three_quarters_of_the_threads, setup_bench,
     teardown_bench)
 {
 	struct bench *be = *state;
-	int i;
 
 	add_some(be, CLIENT, JOB_NEW, 30);
-	for (i = 0; i < SHARES_CLIENT; i++)
+	for (int i = 0; i < SHARES_CLIENT; i++)
 		run(be, JOB_NEW, 1);
 	be->be_now += SHARES_LATELY;
 	begin_while_the_crowd_may(be, THREADS * 3 / 4);
@@ -399,10 +387,9 @@ TEST(a_job_moves_to_another_connection_of_its_client, setup_bench,
 {
 	struct bench *be = *state;
 	struct job *job;
-	int i;
 
 	add_some(be, CLIENT + 1, JOB_NEW, SHARES_CLIENT + 1);
-	for (i = 0; i < SHARES_CLIENT; i++)
+	for (int i = 0; i < SHARES_CLIENT; i++)
 		run(be, JOB_NEW, 1);
 	job = shares_first(&be->be_shares, JOB_CROWD_NEW);
 	shares_join(&be->be_shares, job, CLIENT + 2, be->be_now);
@@ -417,14 +404,13 @@ TEST(jobs_of_clients_that_closed_their_side_come_last, setup_bench,
 	static const unsigned order[] = {
 	    POOL_LAST, 3 * CLIENT, POOL_LAST, 3 * CLIENT, POOL_LAST};
 	struct bench *be = *state;
-	unsigned i;
 
-	for (i = 10; i < 13; i++)
+	for (unsigned i = 10; i < 13; i++)
 		assert_true(shares_defer(
 		    &be->be_shares, add(be, i * CLIENT, JOB_NEW), be->be_now));
 	assert_int_equal(be->be_shares.sh_last, 3);
 	add_some(be, 3 * CLIENT, JOB_NEW, SHARES_CLIENT + 2);
-	for (i = 0; i < COUNT(order); i++)
+	for (unsigned i = 0; i < COUNT(order); i++)
 		assert_int_equal(
 		    run(be, JOB_CROWD_NEW, 1)->job_client, order[i]);
 	assert_int_equal(be->be_shares.sh_last, 0);
@@ -486,10 +472,9 @@ TEST(the_crowds_of_processes_share_their_threads, setup_bench, teardown_bench)
 	static struct shares_common co;
 	const uint64_t us = 2 * SHARES_FAST;
 	struct shares *sh = &be[0].be_shares;
-	unsigned i;
 
 	setup_processes(be, &co, 3);
-	for (i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		make_slow(&be[i], us);
 		add_some(&be[i], CLIENT, JOB_NEW, 20);
 		add_some(&be[i], 2 * CLIENT, JOB_LONG, 1);
@@ -511,6 +496,6 @@ TEST(the_crowds_of_processes_share_their_threads, setup_bench, teardown_bench)
 	    shares_crowd_may(sh, 6 * SHARES_THREADS, be[0].be_now - us));
 	run(&be[0], JOB_CROWD_NEW, SHARES_LONGEST);
 	assert_int_equal(shares_crowd_pause(sh, THREADS, be[0].be_now), 0);
-	for (i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 3; i++)
 		end_all(&be[i]);
 }

@@ -114,10 +114,9 @@ TEST(a_stalled_transmission_returns_its_budget_to_waiters)
 	static const char *const names[] = {"nodiskio", "splice", "uring"};
 	struct stalled st;
 	const char *why;
-	size_t i;
 
 	skip_unless(NEED_EXACT | NEED_EVICTION);
-	for (i = 0; i < COUNT(names); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		if (pw_send_probe(pw_send_path(names[i]), &why) != 0)
 			continue;
 		print_message("%s\n", names[i]);

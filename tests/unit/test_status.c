@@ -114,10 +114,9 @@ status_of(const struct plan_case *pc, enum method method)
 
 TEST(fields_win_over_each_other_in_the_order_of_the_rfc)
 {
-	size_t i;
 	int get, head;
 
-	for (i = 0; i < COUNT(plans); i++) {
+	for (size_t i = 0; i < COUNT(plans); i++) {
 		get = status_of(&plans[i], METHOD_GET);
 		head = status_of(&plans[i], METHOD_HEAD);
 		if (get != plans[i].pc_status || head != get)
@@ -150,9 +149,8 @@ TEST(empty_file_has_no_ranges)
 	struct range ranges[RANGE_MOST];
 	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
 	struct request rq;
-	size_t i;
 
-	for (i = 0; i < COUNT(t); i++) {
+	for (size_t i = 0; i < COUNT(t); i++) {
 		rq = request_of(
 		    &(struct plan_case){.pc_range = t[i].range}, METHOD_GET);
 		status_decide(&pl, &rq, 0, &validators, NOW);

@@ -35,13 +35,11 @@ setup_queue(void **state)
 static int
 teardown_queue(void **state)
 {
-	size_t i;
-
 	(void)state;
-	for (i = 0; i < qu->qu_n; i++)
+	for (size_t i = 0; i < qu->qu_n; i++)
 		if (qu->qu_job[i].job_queued)
 			shares_take(&qu->qu_shares, &qu->qu_job[i]);
-	for (i = 0; i < qu->qu_n; i++)
+	for (size_t i = 0; i < qu->qu_n; i++)
 		if (qu->qu_job[i].job_share != NULL)
 			shares_end(&qu->qu_shares, &qu->qu_job[i], 0);
 	free(qu->qu_sweep);
@@ -84,9 +82,7 @@ begin(void)
 static void
 expect(size_t n, const uint64_t *places)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		assert_int_equal(begin(), places[i]);
 }
 
@@ -201,10 +197,9 @@ TEST(a_disk_is_slow_by_its_rate, setup_queue, teardown_queue)
 TEST(an_idle_disk_is_not_slow, setup_queue, teardown_queue)
 {
 	uint64_t now = 1;
-	int i;
 
 	qu->qu_sweep->sw_slow = false;
-	for (i = 0; i < 100; i++, now += 1000000)
+	for (int i = 0; i < 100; i++, now += 1000000)
 		take(&now, 1, 5000);
 	assert_false(qu->qu_sweep->sw_slow);
 }

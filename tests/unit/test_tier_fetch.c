@@ -172,16 +172,15 @@ TEST(reads_of_a_piece_are_shared, setup_one_thread, teardown_tier)
 	struct latch la;
 	struct xfer xf[2];
 	struct wire wr[2];
-	size_t i;
 
 	make_tiered(&tf);
 	latch_shut(&la, fx->fx_pool->pl_tiered->td_device, fx->fx_loop);
-	for (i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		begin(&tf, &xf[i], &wr[i], off[i], 1);
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(stats().tu_hits, 1);
-	for (i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		end(&xf[i], &wr[i], off[i], 1);
 	end_tiered(&tf);
 }
@@ -199,18 +198,17 @@ TEST(read_that_is_given_up_fetches_what_was_asked, setup_one_thread,
 	struct latch la;
 	struct xfer xf[2];
 	struct wire wr[2];
-	size_t i;
 
 	make_tiered(&tf);
 	written = stats().tu_written;
 	fetched = file_priv(tf.tf_file)->fp_device->dv_bytes;
 	leave_no_room_for_pins();
 	latch_shut(&la, fx->fx_pool->pl_tiered->td_device, fx->fx_loop);
-	for (i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		begin(&tf, &xf[i], &wr[i], off[i], 1);
 	latch_open(&la);
 	settle(fx->fx_loop);
-	for (i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		end(&xf[i], &wr[i], off[i], 1);
 	assert_int_equal(stats().tu_hits, 0);
 	assert_int_equal(file_priv(tf.tf_file)->fp_device->dv_bytes - fetched,

@@ -75,17 +75,16 @@ TEST(windows_are_written_after_others_were_refused, setup_tier)
 	    .win_job.job_len = LEN};
 	struct pw_waiter waiter;
 	struct latch la;
-	int i;
 
 	latch_shut(&la, dv, fx->fx_loop);
 	fill_queue(dv, fx->fx_loop, &waiter);
-	for (i = 0; i < OFFERS; i++)
+	for (int i = 0; i < OFFERS; i++)
 		tier_offer(&win, false);
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(windows(), 0);
 	tier_offer(&win, false);
-	for (i = 0; windows() == 0 && i < PATIENCE; i++)
+	for (int i = 0; windows() == 0 && i < PATIENCE; i++)
 		usleep(1000);
 	assert_int_equal(windows(), 1);
 }

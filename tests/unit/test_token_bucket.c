@@ -56,11 +56,10 @@ TEST(try_takes_all_tokens_or_none)
 	const struct token_rate tr = {10, 3};
 	struct token_bucket tb = {0};
 	uint64_t wait = 0;
-	int i;
 
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		assert_true(token_try(&tb, &tr, 1, NOW, &wait));
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		assert_false(token_try(&tb, &tr, 1, NOW, &wait));
 		assert_int_equal(wait, SECOND / 10);
 	}
@@ -112,9 +111,8 @@ take_many(void *arg)
 {
 	const struct token_rate tr = {1000, 1};
 	struct taker *tk = arg;
-	int i;
 
-	for (i = 0; i < TAKES; i++) {
+	for (int i = 0; i < TAKES; i++) {
 		tk->tk_last = token_take(tk->tk_bucket, &tr, 2, NOW);
 		token_give(tk->tk_bucket, &tr, 1);
 	}
@@ -126,14 +124,13 @@ TEST(threads_lose_nothing)
 	struct token_bucket tb = {0};
 	struct taker tks[4];
 	pthread_t threads[4];
-	int i;
 
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		tks[i] = (struct taker){&tb, 0};
 		assert_int_equal(
 		    pthread_create(&threads[i], NULL, take_many, &tks[i]), 0);
 	}
-	for (i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	assert_false(token_is_full(&tb, NOW + 4 * TAKES * SECOND / 1000 - 1));
 	assert_true(token_is_full(&tb, NOW + 4 * TAKES * SECOND / 1000));

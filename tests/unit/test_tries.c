@@ -73,9 +73,7 @@ TEST(a_right_password_is_no_try)
 
 TEST(prefixes_of_one_network_are_not_many_clients)
 {
-	unsigned i;
-
-	for (i = 0; i < 16; i++) {
+	for (unsigned i = 0; i < 16; i++) {
 		try(V6 + i, 1, NOW);
 		try(V6 + 0x10000 + (i << 8), 1, NOW);
 		try(V4(0x7f000000 + i), 1, NOW);

@@ -26,9 +26,8 @@ TEST(a_character_is_decoded_with_its_length)
 	    {"\xc3\xa9\xc3", 2, 0xe9},
 	};
 	uint32_t character;
-	size_t i;
 
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		assert_int_equal(utf8_decode(table[i].text,
 				     strlen(table[i].text), &character),
 		    table[i].len);
@@ -46,9 +45,8 @@ TEST(malformed_utf8_has_length_0)
 	    "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf", "\xf0\x9f\x98",
 	    "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"};
 	uint32_t character;
-	size_t i;
 
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		assert_int_equal(
 		    utf8_decode(table[i], strlen(table[i]), &character), 0);
 }

@@ -45,11 +45,10 @@ TEST(only_unverified_pieces_are_left)
 	uint32_t file;
 	struct verified *vf = create(&file);
 	off_t off, end;
-	size_t i;
 
 	verified_note(vf, file, 2 * PIECE, 5 * PIECE, SIZE, 10);
 	verified_note(vf, file, 8 * PIECE, SIZE, SIZE, 10);
-	for (i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		off = cases[i].tc_off;
 		end = cases[i].tc_end;
 		verified_trim(vf, file, &off, &end, 10);

@@ -81,6 +81,24 @@ wire_narrow(struct wire *wr)
 	close(lfd);
 }
 
+static inline struct wire
+wide_wire(void)
+{
+	struct wire wr;
+
+	wire_wide(&wr);
+	return wr;
+}
+
+static inline struct wire
+narrow_wire(void)
+{
+	struct wire wr;
+
+	wire_narrow(&wr);
+	return wr;
+}
+
 /* Takes what is there; how much. */
 static inline size_t
 wire_read(struct wire *wr)
