@@ -535,6 +535,14 @@ latch_open(struct latch *la)
 	sem_post(&la->la_open);
 }
 
+/* Opens it, and returns when nothing is pending. */
+static inline void
+latch_finish(struct latch *la)
+{
+	latch_open(la);
+	settle(fx->fx_loop);
+}
+
 static inline bool
 is_open(int fd)
 {

@@ -193,8 +193,7 @@ TEST(a_cancelled_one_calls_nothing, setup_one_thread)
 	assert_int_equal(ask(fd, NULL, &as), -EINPROGRESS);
 	assert_int_equal(pw_open_cancel(&as.as_open), 0);
 	assert_int_equal(pw_open_cancel(&as.as_open), -EINVAL);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(as.as_times, 0);
 	assert_int_equal(count_fds(), fds);
 	close(fd);
@@ -213,8 +212,7 @@ TEST(a_full_queue_refuses, setup_narrow)
 	fds = count_fds();
 	assert_int_equal(ask(fd, NULL, &second), -EAGAIN);
 	assert_int_equal(count_fds(), fds);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	pw_file_unref(&first.as_open.op_file);
 	close(fd);
 }
@@ -238,8 +236,7 @@ TEST(files_of_both_kinds_share_fetches, setup_one_thread)
 	    pool_fetch(by_path, 0, SIZE, FETCH_PAGES, ADMIT_NEW, &w[0]), 0);
 	assert_int_equal(
 	    pool_fetch(by_fd, 0, SIZE, FETCH_PAGES, ADMIT_NEW, &w[1]), 0);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(device_ended(dv) - ended, 2); /* with the latch */
 }
 

@@ -143,8 +143,7 @@ TEST(a_transmission_ahead_of_its_prefetch_waits_once, setup_one_thread)
 	begin_and_hold_the_next(&dl, &la);
 	assert_int_equal(step(&dl), PW_SEND_PENDING);
 	assert_int_equal(dl.dl_xfer.xf_done, 1);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(dl.dl_xfer.xf_done, 2);
 	assert_int_equal(stats().ls_ahead, 1);
 	assert_int_equal(
@@ -162,8 +161,7 @@ TEST(a_wait_for_a_prefetch_can_be_cancelled, setup_one_thread)
 	assert_int_equal(step(&dl), PW_SEND_PENDING);
 	pw_send_cancel(&dl.dl_xfer.xf_send);
 	assert_int_equal(dl.dl_xfer.xf_done, 1);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(dl.dl_xfer.xf_done, 2);
 	assert_int_equal(step(&dl), PW_SEND_ERROR);
 	end(&dl);
@@ -180,8 +178,7 @@ TEST(a_transmission_may_end_before_its_prefetch, setup_one_thread)
 	memset(&dl.dl_xfer, 0x5a, sizeof(dl.dl_xfer));
 	/* Each window that is on its way has one. */
 	assert_in_range(file_priv(dl.dl_file)->fp_refs, 3, 2 + WINDOWS);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	dl.dl_xfer.xf_send.snd_file = NULL;
 	end(&dl);
 }

@@ -91,8 +91,7 @@ TEST(requests_for_one_page_share_a_task, setup_narrow)
 	want(&other, "d");
 	assert_int_equal(
 	    autoindex_cache_get(ls, fx->fx_loop, &other, 0, 0), -EAGAIN);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(listed, COUNT(li));
 	for (size_t i = 0; i < COUNT(li); i++) {
 		assert_int_equal(li[i].li_error, 0);
@@ -137,8 +136,7 @@ TEST(a_page_of_a_client_that_closed_its_side_waits_for_others, setup_one_thread)
 		if (i == 0)
 			autoindex_cache_defer(&li[i]);
 	}
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_ptr_equal(first_done, &li[1]);
 	assert_ptr_not_equal(li[2].li_text, li[0].li_text);
 	for (unsigned i = 0; i < COUNT(li); i++) {

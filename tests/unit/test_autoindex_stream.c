@@ -195,8 +195,7 @@ TEST(a_disk_thread_closes_an_abandoned_listing, setup_one_thread)
 	autoindex_stream_close(&st);
 	assert_null(st);
 	assert_int_equal(count_fds(), fds + 1);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(count_fds(), fds);
 }
 
@@ -220,8 +219,7 @@ TEST(only_the_first_block_is_refused, setup_narrow)
 	came = 0;
 	assert_int_equal(autoindex_stream_next(late), -EAGAIN);
 	assert_int_equal(autoindex_stream_next(st), 0);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(came, 1);
 }
 
@@ -241,8 +239,7 @@ TEST(a_block_without_a_reader_is_not_read, setup_one_thread)
 	came = 0;
 	assert_int_equal(autoindex_stream_next(st), 0);
 	autoindex_stream_cancel(st);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(came, 1);
 	assert_int_equal(st->st_error, -ECANCELED);
 	assert_int_equal(count_fds(), fds);

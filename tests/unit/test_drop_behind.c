@@ -395,8 +395,7 @@ TEST(a_full_queue_skips_the_drop, setup_narrow)
 	assert_int_equal(file_priv(file)->fp_refs, 3);
 	drop_behind_add(file, WINDOW, WINDOW, 0);
 	assert_int_equal(file_priv(file)->fp_refs, 3);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
 }
 

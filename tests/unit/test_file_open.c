@@ -40,8 +40,7 @@ TEST(opens_of_one_path_share_a_job, setup_narrow)
 	assert_int_equal(ask("g", &other), -EAGAIN);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 1);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 2);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(
 	    file_priv(as[0].as_open.op_file)->fp_refs, 1 + COUNT(as));
 	for (size_t i = 0; i < COUNT(as); i++) {
@@ -63,8 +62,7 @@ TEST(an_error_reaches_all_waiters, setup_narrow)
 	shut(&la);
 	for (size_t i = 0; i < COUNT(as); i++)
 		assert_int_equal(ask("none", &as[i]), -EINPROGRESS);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	for (size_t i = 0; i < COUNT(as); i++) {
 		assert_int_equal(as[i].as_times, 1);
 		assert_int_equal(as[i].as_open.op_waiter.wt_error, -ENOENT);
@@ -125,8 +123,7 @@ TEST(a_file_being_opened_is_not_evicted, setup_small_cache_one_thread)
 	for (i = 0, name[0] = 'a'; i < COUNT(as); i++, name[0]++)
 		assert_int_equal(ask(name, &as[i]), -EINPROGRESS);
 	pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	for (i = 0; i < COUNT(as); i++) {
 		assert_int_equal(as[i].as_times, 1);
 		assert_non_null(as[i].as_open.op_file);
@@ -158,8 +155,7 @@ TEST(opens_on_another_mount_have_their_own_queue, setup_small_cache_one_thread)
 	}
 	assert_int_equal(own.as_open.op_waiter.wt_error, 0);
 	assert_int_equal(other.as_times, 0);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(other.as_times, 1);
 	assert_int_equal(other.as_open.op_waiter.wt_error, 0);
 	pw_file_unref(&own.as_open.op_file);

@@ -194,8 +194,7 @@ TEST(a_transmission_may_end_before, setup_one_thread)
 		pw_loop_drain(fx->fx_loop);
 	latch_shut(&la, file_priv(fm.fm_file)->fp_device, fx->fx_loop);
 	pw_send_finish(&fm.fm_xfer.xf_send);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(resident(&fm, INDEX, FAR), pages_in((size_t)WINDOW));
 	end(&fm);
 }
@@ -243,8 +242,7 @@ find_behind(struct film *fm, struct other *ot)
 	    0);
 	pw_loop_drain(fx->fx_loop);
 	assert_false(ot->ot_ran);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_true(ot->ot_ran);
 }
 

@@ -38,8 +38,7 @@ TEST(all_that_need_a_window_share_one_copy, setup_one_thread)
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(start(&fe[i], file, 0, REST, PW_FETCH_MEMORY),
 		    -EINPROGRESS);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(device_ended(dv) - ended, 2); /* with the latch */
 	assert_int_equal(start(&fe[3], file, 5, 7, PW_FETCH_MEMORY), 0);
 	for (size_t i = 0; i < 3; i++) {
@@ -95,8 +94,7 @@ TEST(a_fetch_that_makes_no_copy_is_repeated, setup_one_thread)
 	    0);
 	assert_int_equal(
 	    start(&fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), -EINPROGRESS);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(w.wt_error, 0);
 	assert_int_equal(fe.fe_times, 1);
 	assert_int_equal(fe.fe_fetch.ft_waiter.wt_error, 0);
@@ -123,8 +121,7 @@ TEST(a_copy_never_changes_and_is_of_one_version, setup_one_thread)
 	assert_int_equal(
 	    start(&a, file, 0, REST, PW_FETCH_MEMORY), -EINPROGRESS);
 	overwrite();
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(a.fe_fetch.ft_waiter.wt_error, -ESTALE);
 	assert_null(a.fe_fetch.ft_mem);
 	assert_int_equal(budget_taken(), 0);
@@ -188,8 +185,7 @@ TEST(a_full_queue_refuses_what_has_not_begun, setup_narrow)
 	begun.fe_fetch = second.fe_fetch;
 	begun.fe_fetch.ft_begun = true;
 	assert_int_equal(pw_fetch(&begun.fe_fetch), -EINPROGRESS);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_lends(&first, 10);
 	assert_lends(&begun, 10);
 	pw_unpin(&first.fe_fetch);

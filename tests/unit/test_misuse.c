@@ -247,8 +247,7 @@ TEST(a_step_or_start_while_pending_is_refused_and_the_completion_comes)
 	assert_int_equal(xf.xf_send.snd_error, -EINVAL);
 	assert_true(xf.xf_send.snd_pending);
 	assert_int_equal(xf.xf_done, 0);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(xf.xf_done, 1);
 	assert_int_equal(pw_send_step(&xf.xf_send), PW_SEND_ERROR);
 	assert_int_equal(xf.xf_send.snd_error, -EINVAL);

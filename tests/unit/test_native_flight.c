@@ -123,8 +123,7 @@ TEST(a_call_of_a_closed_socket_is_counted_until_a_disk_thread_has_read,
 	pw_loop_tick(fx->fx_loop, clock_now());
 	assert_int_equal(counted(), 2);
 	pw_file_unref(&file);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(counted(), 0);
 }
 
@@ -279,8 +278,7 @@ TEST(at_the_limit_a_disk_thread_reads_first, setup_one_thread)
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	assert_int_equal(fake.fk_calls, 1);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	/* Bytes that a disk thread has read are sent, although the limit is still reached. */
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	assert_int_equal(fake.fk_calls, 2);
@@ -432,8 +430,7 @@ TEST(a_call_does_not_end_with_another_connection, setup_one_thread)
 	fake.fk_unready = 0;
 	pw_loop_tick(fx->fx_loop, clock_now());
 	assert_int_equal(counted(), 2);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(counted(), 0);
 	end(&sh);
 }

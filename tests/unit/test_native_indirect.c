@@ -95,8 +95,7 @@ TEST(what_is_not_read_in_time_is_waited_for, setup_one_thread)
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	assert_int_equal(fake.fk_len, DIRECT);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_int_equal(sh.sh_xfer.xf_send.snd_sent, LARGE);
 	end(&sh);
@@ -217,8 +216,7 @@ TEST(a_read_of_data_does_not_stand_for_the_indirect_block, setup_one_thread)
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	assert_true(pool_mapping(file, DIRECT));
 	assert_false(pool_mapping(file, DIRECT + INDIRECT));
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(fake.fk_bmaps, 1);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	end(&sh);
@@ -238,8 +236,7 @@ TEST(an_early_read_outlives_its_transmission, setup_one_thread)
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	pw_send_cancel(&sh.sh_xfer.xf_send);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(step(&sh), PW_SEND_ERROR);
 	assert_int_equal(sh.sh_xfer.xf_send.snd_error, -ECANCELED);
 	assert_int_equal(fake.fk_len, DIRECT);
@@ -254,6 +251,5 @@ TEST(an_early_read_outlives_its_transmission, setup_one_thread)
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	end(&sh);
 	large_done(&file);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 }

@@ -137,8 +137,7 @@ TEST(only_a_removed_file_is_left_to_the_pool_to_close, setup_narrow)
 	pw_file_unref(&removed);
 	assert_false(is_open(kept_fd));
 	assert_true(is_open(removed_fd));
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	await_closed(removed_fd);
 }
 

@@ -56,8 +56,7 @@ TEST(a_cancelled_open_gets_no_callback_and_the_others_do, setup_one_thread)
 		ask(&as[i]);
 	assert_int_equal(pw_open_cancel(&as[1].as_open), 0);
 	assert_int_equal(pw_open_cancel(&as[1].as_open), -EINVAL);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(as[i].as_told, i != 1);
 		assert_int_equal(as[i].as_open.op_file != NULL, i != 1);
@@ -78,8 +77,7 @@ TEST(memory_of_a_cancelled_open_may_be_freed, setup_one_thread)
 	assert_int_equal(pw_open_cancel(&as->as_open), 0);
 	free(as);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 2); /* and the latch */
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	file = open_file("f"); /* what was found is in the cache */
 	assert_int_equal(file_priv(file)->fp_refs, 2);
 }
@@ -96,8 +94,7 @@ ask_after_a_cancelled_open(bool late)
 	assert_int_equal(pw_open_cancel(&as[0].as_open), 0);
 	if (!late)
 		ask(&as[1]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	if (late)
 		ask(&as[1]); /* nothing is in the cache */
 	settle(fx->fx_loop);
@@ -127,8 +124,7 @@ TEST(a_callback_may_cancel_later_opens, setup_one_thread)
 	as[0].as_cancels = &as[2];
 	for (size_t i = 0; i < 3; i++)
 		ask(&as[i]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(as[i].as_told, i != 2);
 	assert_null(as[2].as_open.op_file);

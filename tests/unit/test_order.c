@@ -121,8 +121,7 @@ TEST(kinds_share_the_time_of_the_thread, setup_empty, teardown_clock)
 		submit(JOB_NEW, name, 1, &waiters[n++]);
 	for (name = '0'; name <= '1'; name++)
 		submit(JOB_SHORT, name, 1, &waiters[n++]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_string_equal(ran, "0Aa1BbCDEF");
 }
 
@@ -149,8 +148,7 @@ TEST(bytes_of_downloads_in_flight_are_bounded, setup_two, teardown_clock)
 	while (pw_loop_pending(fx->fx_loop) > 2)
 		pw_loop_drain(fx->fx_loop);
 	assert_string_equal(ran, "A");
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_string_equal(ran, "Aa");
 }
 
@@ -221,8 +219,7 @@ TEST(
 	for (size_t i = 0; i < COUNT(places); i++)
 		submit_at(JOB_NEW, (char)('A' + i), 1, places[i],
 		    &waiters[COUNT(places) + i]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_string_equal(ran, "AbBdCaDc");
 }
 
@@ -242,8 +239,7 @@ TEST(first_windows_of_one_client_wait_for_the_downloads_of_another, setup_empty,
 	for (name = 'A'; name <= 'J'; name++)
 		submit_of(
 		    2 << SHARES_CONNECTION, JOB_NEW, name, 1, 2, &waiters[n++]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_string_equal(ran, "AaEBbCcDdeFGHIJ");
 }
 
@@ -260,8 +256,7 @@ TEST(a_job_whose_waiters_left_does_not_run, setup_empty, teardown_clock)
 	submit(JOB_LONG, 'b', 1, &waiters[1]);
 	submit(JOB_LONG, 'c', 1, &waiters[2]);
 	pool_leave(&waiters[1]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	ended = device_ended(dv);
 	assert_string_equal(ran, "ac");
 	assert_int_equal(waiters[1].wt_error, -ECANCELED);
@@ -286,8 +281,7 @@ TEST(a_job_whose_client_closed_its_side_waits_for_others, setup_empty,
 	pool_defer(&waiters[0]);
 	pool_defer(&waiters[2]);
 	pool_leave(&waiters[2]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_string_equal(ran, "bad");
 	assert_int_equal(waiters[0].wt_error, 0);
 }
@@ -307,8 +301,7 @@ TEST(jobs_of_many_clients_that_closed_their_side_wait_for_others, setup_empty,
 		if (i + 1 < MOST)
 			pool_defer(&waiters[i]);
 	}
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(ran[0], 'b');
 }
 
@@ -354,8 +347,7 @@ TEST(a_window_that_another_client_requests_leaves_the_crowd, setup_empty,
 	assert_int_equal(kind_of_window(dv, page), JOB_CROWD_NEW);
 	fetch_page(file, page, 3 << SHARES_CONNECTION, &waiters[MOST + 1]);
 	assert_int_equal(kind_of_window(dv, page), JOB_NEW);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 }
 
 TEST(a_window_that_all_left_is_fetched_for_the_next_request, setup_empty,
@@ -372,8 +364,7 @@ TEST(a_window_that_all_left_is_fetched_for_the_next_request, setup_empty,
 	fetch_page(file, 0, 0, &waiters[1]); /* joins */
 	fetch_page(file, 1, 0, &waiters[2]);
 	pool_leave(&waiters[2]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(waiters[0].wt_error, 0);
 	assert_int_equal(waiters[1].wt_error, 0);
 	assert_int_equal(waiters[2].wt_error, -ECANCELED);
@@ -407,8 +398,7 @@ TEST(a_disk_that_seeks_has_fewer_bytes_in_flight, setup_two, teardown_clock)
 	while (pw_loop_pending(fx->fx_loop) > 2)
 		pw_loop_drain(fx->fx_loop);
 	assert_null(strchr(ran, 'b'));
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(ran[2], 'b');
 }
 
@@ -475,8 +465,7 @@ TEST(a_held_next_window_begins_after_some_first_ones, setup_two, teardown_clock)
 		await_sleeper(dv);
 	}
 	assert_non_null(strchr(ran, 'a'));
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 }
 
 /* The first window is never read, and no other job wakes the other thread. */
@@ -490,8 +479,7 @@ TEST(a_held_next_window_begins_when_the_first_one_is_stuck, setup_two,
 	atomic_store(&now, 0);
 	settle_to(fx->fx_loop, 1);
 	assert_string_equal(ran, "a");
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 }
 
 /*
@@ -583,7 +571,6 @@ TEST(tasks_of_clients_have_a_quarter_of_the_threads, setup_two, teardown_clock)
 		pw_loop_drain(fx->fx_loop);
 	assert_int_equal(tasks[0].tk_waiter.wt_error, 0);
 	assert_int_equal(tasks[1].tk_waiter.wt_error, 4711);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(tasks[0].tk_waiter.wt_error, 4711);
 }

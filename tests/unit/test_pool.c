@@ -160,8 +160,7 @@ TEST(jobs_run_side_by_side_up_to_the_quota, setup_two_threads)
 	latch_shut(&one, dv, fx->fx_loop);
 	latch_shut(&two, dv, fx->fx_loop);
 	latch_open(&one);
-	latch_open(&two);
-	settle(fx->fx_loop);
+	latch_finish(&two);
 }
 
 TEST(a_full_queue_refuses_and_counts_new_jobs, setup_narrow)
@@ -185,8 +184,7 @@ TEST(a_full_queue_refuses_and_counts_new_jobs, setup_narrow)
 	assert_int_equal(submit(b, fx->fx_loop, &ran, false, &other), 0);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 2);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 4);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(atomic_load(&ran), 3);
 	assert_int_equal(refused.nt_times, 0);
 	assert_int_equal(begun.nt_times, 1);
@@ -221,8 +219,7 @@ TEST(misses_of_one_window_share_a_fetch, setup_narrow)
 	}
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 0);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 1 + n);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	for (i = 0; i < n; i++) {
 		assert_int_equal(nt[i].nt_times, 1);
 		assert_int_equal(nt[i].nt_waiter.wt_error, 0);
@@ -250,8 +247,7 @@ TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow)
 				     FETCH_PAGES, ADMIT_NEW, &w),
 		    -EAGAIN);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), COUNT(others));
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(nt.nt_times, 1);
 }
 
@@ -281,8 +277,7 @@ TEST(another_file_is_another_flight, setup_narrow)
 	assert_int_equal(
 	    pool_fetch(&other.fp_file, 0, 1, FETCH_PAGES, ADMIT_NEW, &w),
 	    -EAGAIN);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(nt.nt_times, 1);
 }
 
@@ -326,8 +321,7 @@ TEST(a_window_past_the_end_is_stale_for_all, setup_narrow)
 				     ADMIT_NEW, &nt[i].nt_waiter),
 		    0);
 	}
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	for (size_t i = 0; i < COUNT(nt); i++)
 		assert_int_equal(nt[i].nt_waiter.wt_error, -ESTALE);
 }

@@ -298,8 +298,7 @@ early_check_does_not_hold(struct pw_file *file, struct pw_file *same)
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	drop_behind_add(same, 0, SIZE, 0);
 	was = pw_resident(file, 0, (size_t)SIZE) == 1;
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	is = pw_resident(file, 0, (size_t)SIZE) == 1;
 	if (!was || pages_resident(file->fil_fd, 0, (size_t)SIZE) > 0)
 		return false;

@@ -404,8 +404,7 @@ TEST(after_cancel_completion_comes_exactly_once, setup_narrow)
 	assert_true(xf.xf_send.snd_pending);
 	assert_int_equal(
 	    file_priv(file)->fp_refs, 3); /* ours, the cache's, its own */
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(xf.xf_done, 1);
 	assert_false(xf.xf_send.snd_pending);
 	assert_int_equal(xfer_step(&xf), PW_SEND_ERROR);

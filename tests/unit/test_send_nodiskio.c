@@ -163,8 +163,7 @@ TEST(the_first_window_of_a_file_that_cannot_be_asked_goes_before_next_ones,
 			     ADMIT_BEGUN, fx->fx_loop, &w),
 	    0);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_true(sent > 0);
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, SIZE);

@@ -134,8 +134,7 @@ reads(struct tiered_file *tf, off_t off, off_t len, off_t bytes)
 	latch_shut(&la, fx->fx_pool->pl_tiered->td_device, fx->fx_loop);
 	begin(tf, &xf, &wr, off, len);
 	taken = budget_taken();
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_in_range(taken, bytes, bytes + PIECE - 1);
 	assert_int_equal(stats().tu_hit_bytes - before, bytes);
 	assert_in_range(pins_bytes(ps) - pinned, bytes, bytes + PIECE);
@@ -177,8 +176,7 @@ TEST(reads_of_a_piece_are_shared, setup_one_thread, teardown_tier)
 	latch_shut(&la, fx->fx_pool->pl_tiered->td_device, fx->fx_loop);
 	for (size_t i = 0; i < 2; i++)
 		begin(&tf, &xf[i], &wr[i], off[i], 1);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(stats().tu_hits, 1);
 	for (size_t i = 0; i < 2; i++)
 		end(&xf[i], &wr[i], off[i], 1);
@@ -206,8 +204,7 @@ TEST(read_that_is_given_up_fetches_what_was_asked, setup_one_thread,
 	latch_shut(&la, fx->fx_pool->pl_tiered->td_device, fx->fx_loop);
 	for (size_t i = 0; i < 2; i++)
 		begin(&tf, &xf[i], &wr[i], off[i], 1);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	for (size_t i = 0; i < 2; i++)
 		end(&xf[i], &wr[i], off[i], 1);
 	assert_int_equal(stats().tu_hits, 0);

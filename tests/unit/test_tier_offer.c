@@ -80,8 +80,7 @@ TEST(windows_are_written_after_others_were_refused, setup_tier)
 	fill_queue(dv, fx->fx_loop, &waiter);
 	for (int i = 0; i < OFFERS; i++)
 		tier_offer(&win, false);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(windows(), 0);
 	tier_offer(&win, false);
 	for (int i = 0; windows() == 0 && i < PATIENCE; i++)
