@@ -256,12 +256,12 @@ create(struct log *lg)
 static void
 destroy(void)
 {
-	SCOPED(conf_destroy)
 	struct conf *conf = (struct conf *)(uintptr_t)many->my_service.svc_conf;
 
 	autoindex_cache_destroy(&many->my_service.svc_listings);
 	service_end(&many->my_service);
 	free(many);
+	conf_destroy(&conf);
 }
 
 static void

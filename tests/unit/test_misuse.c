@@ -58,7 +58,9 @@ static void
 unref_once_too_often(void)
 {
 	struct file_private fp = {.fp_loop = fx->fx_loop};
-	SCOPED_FILE *file = &fp.fp_file;
+	struct pw_file *file = &fp.fp_file;
+
+	pw_file_unref(&file);
 }
 
 static void
