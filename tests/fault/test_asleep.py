@@ -11,8 +11,8 @@ import pytest
 
 import harness
 import tree as t
+from admin import Admin
 from harness import request, wait_until
-from test_admin import Admin
 from test_slowfs import SIZE, ask_slow, fast, finishes, serve_slow, slow  # fixtures
 
 TOLD = re.compile(r"pagewise: warning: worker 0: the event loop slept for (\d+) ms: (\w+) (\d+)\.\d ms \((\d+)\)")

@@ -10,8 +10,8 @@ import pytest
 import harness
 import mounts
 import tree as t
+from admin import Admin
 from laboratory import forbid
-from test_admin import Admin
 from test_asleep import slept
 from test_without import may_filter  # a fixture
 

@@ -8,10 +8,10 @@ import pytest
 
 import harness
 import mounts
+from admin import Admin
 from browser import Browser
 from harness import wait_until
 from laboratory import spindle
-from test_admin import Admin
 
 MIB, PART, RANGES = 1 << 20, 64 << 10, 192
 LARGE, DISK = 1024 * MIB, 1280 * MIB

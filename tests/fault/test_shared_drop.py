@@ -8,7 +8,7 @@ import pytest
 import harness
 import mounts
 import tree as t
-from test_admin import Admin
+from admin import Admin
 from test_asleep import slept
 
 FILES = 4

@@ -6,8 +6,8 @@ import time
 import pytest
 
 import tree as t
+from admin import Admin
 from harness import wait_until
-from test_admin import Admin
 from test_slowfs import SIZE, ask_slow, fast, finishes, serve_slow, slow  # fixtures
 
 STALLED = re.compile(

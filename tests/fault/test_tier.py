@@ -11,8 +11,8 @@ import pytest
 
 import mounts
 import tree as t
+from admin import Admin
 from harness import Finished, wait_until
-from test_admin import Admin
 from test_slowfs import fast, slow  # fixtures
 
 SIZE = 5 * t.MIB + 12345

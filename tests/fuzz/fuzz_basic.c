@@ -71,7 +71,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = fuzz_text(in), *copy = fuzz_copy(in);
 	char *user, *password;
 	struct basic bs;
-	size_t i;
 
 	if (memchr(in.s_ptr, '\0', in.s_len) == NULL) {
 		bool good = naive(text, &user, &password);
@@ -85,7 +84,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			free(user);
 			basic_forget(&bs);
 		}
-		for (i = 0; i < sizeof(bs.bs_text); i++)
+		for (size_t i = 0; i < sizeof(bs.bs_text); i++)
 			CHECK(bs.bs_text[i] == '\0');
 	}
 	free(copy);

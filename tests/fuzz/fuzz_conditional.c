@@ -81,7 +81,6 @@ matches(struct str list, bool weak)
 {
 	static struct elements el;
 	bool found = false;
-	size_t i;
 
 	if (str_eq(str_trim(list), STR("*")))
 		return true;
@@ -89,7 +88,7 @@ matches(struct str list, bool weak)
 	if (strchr(el.el_kinds, '?') != NULL ||
 	    strstr(el.el_kinds, "TT") != NULL)
 		return false;
-	for (i = 0; i < el.el_count; i++)
+	for (size_t i = 0; i < el.el_count; i++)
 		if (el.el_kinds[i] == 'T')
 			found |=
 			    str_eq(el.el_tags[i], STR(ETAG)) ||

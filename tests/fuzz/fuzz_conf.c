@@ -101,11 +101,10 @@ static void
 check_site(const struct conf *conf, const struct site *site)
 {
 	const struct location *loc = site->site_locations;
-	size_t i;
 
 	CHECK(site->site_root != NULL && site->site_name[0] != '\0');
 	check_settings(&site->site_set);
-	for (i = 0; i < site->site_nlocations; i++) {
+	for (size_t i = 0; i < site->site_nlocations; i++) {
 		CHECK(loc[i].loc_path[0] == '/' ||
 		      loc[i].loc_kind == LOCATION_GLOB);
 		CHECK(i == 0 || loc[i].loc_kind > loc[i - 1].loc_kind ||
@@ -115,8 +114,8 @@ check_site(const struct conf *conf, const struct site *site)
 		CHECK(loc[i].loc_set.set_root < conf->conf_nroots);
 		check_settings(&loc[i].loc_set);
 	}
-	for (i = 0; site->site_names != NULL && site->site_names[i] != NULL;
-	     i++)
+	for (size_t i = 0;
+	     site->site_names != NULL && site->site_names[i] != NULL; i++)
 		CHECK(conf_site(conf, site->site_names[i],
 			  strlen(site->site_names[i])) == site);
 }
@@ -124,8 +123,6 @@ check_site(const struct conf *conf, const struct site *site)
 static void
 check_conf(const struct conf *conf)
 {
-	size_t i;
-
 	CHECK(conf->conf_nlisten > 0 && conf->conf_nsites > 0);
 	CHECK(conf->conf_workers >= 1 && conf->conf_workers <= 1024);
 	CHECK(conf->conf_threads >= 1 && conf->conf_threads <= 256);
@@ -133,7 +130,7 @@ check_conf(const struct conf *conf)
 	CHECK(conf->conf_max_target >= 64 && conf->conf_max_target <= 1 << 20);
 	CHECK(conf->conf_max_ranges >= 1 && conf->conf_max_ranges <= 1024);
 	CHECK(conf->conf_disk_timeout >= 1 && conf->conf_mime != NULL);
-	for (i = 0; i < conf->conf_nsites; i++)
+	for (size_t i = 0; i < conf->conf_nsites; i++)
 		check_site(conf, &conf->conf_sites[i]);
 }
 

@@ -77,9 +77,8 @@ later(const struct tm *a, const struct tm *b)
 	    a->tm_min, a->tm_sec};
 	const int y[] = {b->tm_year, b->tm_mon, b->tm_mday, b->tm_hour,
 	    b->tm_min, b->tm_sec};
-	size_t i;
 
-	for (i = 0; i < COUNT(x); i++)
+	for (size_t i = 0; i < COUNT(x); i++)
 		if (x[i] != y[i])
 			return x[i] > y[i];
 	return false;

@@ -58,7 +58,6 @@ static void
 prepare(void)
 {
 	struct log *lg;
-	size_t i;
 	int sv[2];
 
 	if (worker.wk_service.svc_responses != NULL)
@@ -78,7 +77,7 @@ prepare(void)
 	conn.cn_worker = &worker;
 	add_site("a.example");
 	add_site("b.example");
-	for (i = 0; i < 2 * COUNT(targets); i++)
+	for (size_t i = 0; i < 2 * COUNT(targets); i++)
 		add_answer(i / COUNT(targets), i % COUNT(targets));
 }
 
@@ -101,7 +100,6 @@ expected(const struct parsed *pd)
 {
 	const struct request *rq = &pd->pd_rq;
 	const struct site *site;
-	size_t i;
 
 	if (!pd->pd_good || rq->rq_method != METHOD_GET || !is_http11(rq) ||
 	    !rq->rq_keepalive || rq->rq_body > 0 || rq->rq_chunked ||
@@ -109,7 +107,7 @@ expected(const struct parsed *pd)
 		return -1;
 	site = conf_site(
 	    &conf, rq->rq_texts.qt_host.s_ptr, rq->rq_texts.qt_host.s_len);
-	for (i = 0; i < COUNT(targets); i++)
+	for (size_t i = 0; i < COUNT(targets); i++)
 		if (str_eq(rq->rq_target, fuzz_str(targets[i])))
 			return (int)((size_t)(site - conf.conf_sites) *
 					 COUNT(targets) +

@@ -16,14 +16,13 @@ take(struct str *in, size_t len, size_t repeat)
 {
 	struct str part = {in->s_ptr, len < in->s_len ? len : in->s_len}, word;
 	char *text = malloc(part.s_len * repeat + 1), *p = text;
-	size_t i;
 
 	CHECK(text != NULL);
 	in->s_ptr += part.s_len;
 	in->s_len -= part.s_len;
 	while (part.s_len > 0) {
 		word = fuzz_until(&part, ' ');
-		for (i = 0; i < repeat; i++)
+		for (size_t i = 0; i < repeat; i++)
 			p = mempcpy(p, word.s_ptr, word.s_len);
 		if (word.s_ptr + word.s_len < part.s_ptr)
 			*p++ = ' ';
@@ -313,11 +312,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .rec_duration = ~(uint64_t)0 >> size % 64,
 	    .rec_wait = (uint64_t)1 << size % 64};
 	int64_t len;
-	int i;
 
 	if (size > 4096)
 		return 0;
-	for (i = 0; i < TEXTS; i++) {
+	for (int i = 0; i < TEXTS; i++) {
 		len = fuzz_number(&line, 16);
 		if (len >= 0)
 			texts[i] = take(&in, (size_t)len, repeat);
@@ -330,7 +328,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(&rec, LOG_COMBINED);
 	check(&rec, LOG_JSON);
 	check_message(in);
-	for (i = 0; i < TEXTS; i++)
+	for (int i = 0; i < TEXTS; i++)
 		free((char *)(uintptr_t)texts[i].s_ptr);
 	return 0;
 }

@@ -137,11 +137,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *copy, *text;
 	union sockaddr_any who;
 	struct cidr trusted;
-	size_t i;
 
 	if (in.s_len > MOST)
 		return 0;
-	for (i = 0; i < in.s_len; i++)
+	for (size_t i = 0; i < in.s_len; i++)
 		if (!chars_is(in.s_ptr[i], CHAR_TEXT))
 			return 0;
 	CHECK(cidr_parse("10.0.0.0/8", &trusted));

@@ -54,9 +54,8 @@ static void
 check_refusal(int status, struct str in, const struct head_limits *limits)
 {
 	bool crlf = true;
-	size_t i;
 
-	for (i = 0; i < in.s_len; i++) {
+	for (size_t i = 0; i < in.s_len; i++) {
 		if (in.s_ptr[i] == '\n')
 			crlf &= i > 0 && in.s_ptr[i - 1] == '\r';
 		if (in.s_ptr[i] == '\r' && i + 1 < in.s_len)
@@ -89,9 +88,8 @@ connection_has(const struct naive_head *nh, const char *token)
 {
 	struct str list, member;
 	bool found = false;
-	size_t i;
 
-	for (i = 0; i < nh->nh_nfields; i++) {
+	for (size_t i = 0; i < nh->nh_nfields; i++) {
 		if (strcasecmp(nh->nh_fields[i].nf_name, "connection") != 0)
 			continue;
 		for (list = nh->nh_fields[i].nf_value; list.s_len > 0;) {
@@ -107,9 +105,8 @@ static char *
 joined(const struct naive_head *nh, const char *name, size_t *cost)
 {
 	char *text = NULL, *more;
-	size_t i;
 
-	for (i = 0; i < nh->nh_nfields; i++) {
+	for (size_t i = 0; i < nh->nh_nfields; i++) {
 		if (strcasecmp(nh->nh_fields[i].nf_name, name) != 0)
 			continue;
 		CHECK(asprintf(&more, "%s%s%s", text != NULL ? text : "",
@@ -153,9 +150,8 @@ check_slices(const struct request *rq, struct str head)
 	    rq->rq_pre.pre_if_modified_since,
 	    rq->rq_pre.pre_if_unmodified_since, rq->rq_pre.pre_if_range};
 	const struct buf *joined_b = &rq->rq_joined;
-	size_t i;
 
-	for (i = 0; i < COUNT(all); i++)
+	for (size_t i = 0; i < COUNT(all); i++)
 		CHECK(all[i].s_len == 0 ||
 		      fuzz_inside(all[i], head.s_ptr, head.s_len) ||
 		      fuzz_inside(all[i], joined_b->b_data, joined_b->b_len));

@@ -105,12 +105,11 @@ main(int argc, char **argv)
 {
 	struct inputs in = {0};
 	bool ok = true, found = argc > 1 || add_defaults(&in, argv[0]);
-	size_t i;
 
-	for (i = 1; i < (size_t)argc; i++)
+	for (size_t i = 1; i < (size_t)argc; i++)
 		found &= add(&in, argv[i]);
 	printf("1..%zu\n", in.in_count);
-	for (i = 0; i < in.in_count; i++) {
+	for (size_t i = 0; i < in.in_count; i++) {
 		/* What it is, in case that nothing comes after it. */
 		printf("# %s\n", in.in_paths[i]);
 		fflush(stdout);

@@ -29,9 +29,8 @@ static wide
 number(const char *p, size_t bytes)
 {
 	wide n = 0;
-	size_t i;
 
-	for (i = 0; i < bytes; i++)
+	for (size_t i = 0; i < bytes; i++)
 		n = n * 256 + (unsigned char)p[i];
 	return n;
 }

@@ -267,14 +267,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct str in = fuzz_input(data, size);
 	char *text = fuzz_text(in);
 	struct seen whole, part, same;
-	size_t i;
 
 	mend(text, in.s_len);
 	whole = ours(text, in.s_len);
 	same = naive(text, in.s_len);
 	compare(&whole, &same);
 	/* In pieces it is the same, and nothing is decided too early. */
-	for (i = 0; i < in.s_len && i < 300; i++) {
+	for (size_t i = 0; i < in.s_len && i < 300; i++) {
 		part = ours(text, i);
 		if (part.se_what != PROXY_MORE)
 			compare(&part, &whole);

@@ -21,9 +21,8 @@ static wide
 number(struct str s)
 {
 	wide n = 0;
-	size_t i;
 
-	for (i = 0; i < s.s_len; i++) {
+	for (size_t i = 0; i < s.s_len; i++) {
 		if (strchr("0123456789", s.s_ptr[i]) == NULL ||
 		    s.s_ptr[i] == '\0')
 			return -1;

@@ -170,9 +170,8 @@ build(struct conf *conf)
 	    .cs_where = KEY_TOP, .cs_conf = conf, .cs_set = &none};
 	struct conf_why why;
 	struct site *site;
-	size_t i;
 
-	for (i = 0; i < SITES; i++)
+	for (size_t i = 0; i < SITES; i++)
 		CHECK(conf_site_add(&scope, names[i], &site, &why) == 0);
 }
 

@@ -19,9 +19,8 @@ static bool
 decode(struct str raw, char *out)
 {
 	char digits[3] = "";
-	size_t i;
 
-	for (i = 0; i < raw.s_len; i++, out++) {
+	for (size_t i = 0; i < raw.s_len; i++, out++) {
 		*out = raw.s_ptr[i];
 		if (*out == '%') {
 			if (raw.s_len - i < 3)

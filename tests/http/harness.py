@@ -519,6 +519,13 @@ class Finished:
         judge(self.out + self.err)
 
 
+def checked(directory, text):
+    """What -t says of this configuration."""
+    path = directory / "p.conf"
+    path.write_text(text)
+    return Finished("-t", "-c", path)
+
+
 # -------------------------------------------------------------- configuration
 
 

@@ -7,9 +7,9 @@ import tempfile
 
 import pytest
 
+from admin import Admin
 from harness import request, wait_until
 from processes import PROC
-from test_admin import Admin
 
 DATE = re.compile(rb"\r\nDate: [^\r]*")
 BOUNDARY = re.compile(rb"(boundary=|--)[0-9a-f]{16}")

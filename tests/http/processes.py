@@ -57,3 +57,13 @@ def descriptors(count):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def stopped(server):
+    """By SIGSTOP: all of its threads."""
+    where = "/proc/%d/task" % server.pid
+    states = []
+    for thread in os.listdir(where):
+        with open(os.path.join(where, thread, "stat")) as stat:
+            states.append(stat.read().rsplit(")", 1)[1].split()[0])
+    return set(states) == {"T"}

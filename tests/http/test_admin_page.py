@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
+from admin import Admin
 from browser import Browser
 from harness import wait_until
-from test_admin import Admin
 
 pytestmark = pytest.mark.needs("chromium")
 

@@ -12,9 +12,9 @@ import time
 import pytest
 
 import tree as t
+from admin import Admin
 from harness import request, wait_until
 from responses import ProtocolError, parse_http_date
-from test_admin import Admin
 
 NOTICED = 3.0
 REWRITE = """

@@ -20,73 +20,18 @@ E, W = "<E>", "<W>"
 IM, INM = "If-Match", "If-None-Match"
 IMS, IUS = "If-Modified-Since", "If-Unmodified-Since"
 
+# tests/unit/test_conditional.c and test_status.c have all values and their order.
 TABLE = [
-    # If-Match: strong comparison
-    ({IM: E}, 200),
-    ({IM: "*"}, 200),
-    ({IM: OTHER}, 412),
-    ({IM: W}, 412),
-    ({IM: OTHER + ", " + E}, 200),
-    ({IM: OTHER + "," + E}, 200),
-    ({IM: "W/" + OTHER + " , " + E}, 200),
-    ({IM: OTHER + ', "another"'}, 412),
-    # If-Unmodified-Since
-    ({IUS: NOW}, 200),
-    ({IUS: AFTER}, 200),
-    ({IUS: FUTURE}, 200),
-    ({IUS: BEFORE}, 412),
-    ({IUS: "garbage"}, 200),
-    # If-Match comes first; with it If-Unmodified-Since is ignored
-    ({IM: E, IUS: BEFORE}, 200),
-    ({IM: OTHER, IUS: AFTER}, 412),
-    # If-None-Match: weak comparison
-    ({INM: E}, 304),
-    ({INM: W}, 304),
-    ({INM: "*"}, 304),
-    ({INM: OTHER}, 200),
-    ({INM: OTHER + ", " + E}, 304),
-    ({INM: OTHER + ",, " + W}, 304),
-    # A comma within an entity tag separates nothing.
-    ({INM: '"a,b", ' + E}, 304),
-    ({INM: '"a,' + OTHER[1:] + ", " + E}, 304),
-    # If-Modified-Since
-    ({IMS: NOW}, 304),
+    ({IM: E}, 200), ({IM: W}, 412), ({IM: OTHER + ", " + E}, 200),
+    ({IUS: NOW}, 200), ({IUS: BEFORE}, 412), ({IUS: "garbage"}, 200),
+    ({INM: W}, 304), ({INM: '"a,b", ' + E}, 304), ({INM: OTHER}, 200),
     # A date of another version: a mirror may go back to an older one.
-    ({IMS: AFTER}, 200),
-    ({IMS: BEFORE}, 200),
-    ({IMS: FUTURE}, 200),
-    ({IMS: "garbage"}, 200),
-    ({IMS: "Thursday, 02-Jan-20 03:04:05 GMT"}, 304),
-    ({IMS: "Thu Jan  2 03:04:05 2020"}, 304),
+    ({IMS: NOW}, 304), ({IMS: AFTER}, 200), ({IMS: FUTURE}, 200),
     # The name of the day need not be that of the date.
-    ({IMS: "Mon, 02 Jan 2020 03:04:05 GMT"}, 304),
     ({IMS: "Monday, 02-Jan-20 03:04:05 GMT"}, 304),
-    ({IMS: "Mon Jan  2 03:04:05 2020"}, 304),
-    ({IUS: "Mon, 02 Jan 2020 03:04:04 GMT"}, 412),
-    ({IMS: "Day, 02 Jan 2020 03:04:05 GMT"}, 200),
-    ({IMS: "Thu, 02 Jan 2020 03:04:05"}, 200),
-    ({IMS: "Fri, 31 Feb 2020 03:04:05 GMT"}, 200),
-    # If-None-Match comes first; with it If-Modified-Since is ignored
-    ({INM: OTHER, IMS: NOW}, 200),
-    ({INM: OTHER, IMS: AFTER}, 200),
-    ({INM: E, IMS: BEFORE}, 304),
-    # the first pair before the second
-    ({IM: OTHER, INM: E}, 412),
-    ({IM: E, INM: E}, 304),
-    ({IM: E, INM: OTHER}, 200),
-    ({IUS: BEFORE, INM: E}, 412),
-    ({IUS: BEFORE, IMS: NOW}, 412),
-    ({IUS: NOW, IMS: NOW}, 304),
-    ({IM: OTHER, IMS: NOW}, 412),
-    # Range comes last
-    ({INM: E, "Range": "bytes=0-1"}, 304),
-    ({IM: OTHER, "Range": "bytes=0-1"}, 412),
-    ({IM: E, "Range": "bytes=0-1"}, 206),
-    ({IUS: NOW, "Range": "bytes=0-1"}, 206),
-    ({IMS: NOW, "Range": "bytes=0-1"}, 304),
-    ({INM: OTHER, "Range": "bytes=0-1"}, 206),
-    ({IM: OTHER, "Range": "bytes=9999999-"}, 412),
-    ({IM: E, "Range": "bytes=9999999-"}, 416),
+    ({IM: E, IUS: BEFORE}, 200), ({INM: OTHER, IMS: NOW}, 200), ({IUS: BEFORE, INM: E, IMS: NOW}, 412),
+    ({INM: E, "Range": "bytes=0-1"}, 304), ({INM: OTHER, "Range": "bytes=0-1"}, 206),
+    ({IM: E, "Range": "bytes=9999999-"}, 416), ({IM: OTHER, "Range": "bytes=9999999-"}, 412),
     ({IM: E, "If-Range": OTHER, "Range": "bytes=0-1"}, 200),
     ({IM: E, "If-Range": E, "Range": "bytes=0-1"}, 206),
 ]
@@ -100,18 +45,10 @@ def fill(fields, tag):
 def test_precedence(plain, tree, fields, status):
     tag = plain.get(FILE, "HEAD").get("ETag")
     response = plain.get(FILE, fields=fill(fields, tag))
-    assert response.status == status
+    assert response.status == plain.get(FILE, "HEAD", fields=fill(fields, tag)).status == status
     assert not response.closes
-    if status == 200:
-        assert response.body == tree.files[FILE]
-    if status == 206:
-        assert response.body == tree.files[FILE][:2]
-
-
-@pytest.mark.parametrize("fields, status", TABLE)
-def test_precedence_with_head(plain, fields, status):
-    tag = plain.get(FILE, "HEAD").get("ETag")
-    assert plain.get(FILE, "HEAD", fields=fill(fields, tag)).status == status
+    body = {200: tree.files[FILE], 206: tree.files[FILE][:2]}
+    assert response.body == body.get(status, response.body)
 
 
 def test_304_carries_the_validators_and_no_body(plain):

@@ -95,7 +95,12 @@ WRONG = [
     ('listen = {"127.0.0.1:1", ""}\n', 1, "listen", "empty"),
     ('root = "/"\n', 1, "root", "site"),
     # What shows only when all is set.
-    ("\nclient_address = forwarded\n", 2, "client_address", "trusted_proxies"),
+    ("\nclient_address = forwarded\n", 2, "client_address", "no proxy is trusted to send client addresses: set "
+     "trusted_proxies to the addresses of your "),
+    ('trusted_proxies = {}\nclient_address = "forwarded"\n', 2, "client_address", "no proxy is trusted"),
+    ('\nclient_address = "x-real-ip"\ntrusted_proxies = {"127.0.0.1"}\n', 2, "client_address",
+     '"x-real-ip" is not x-forwarded-for, forwarded or off'),
+    ('live = "/up"\nready = "/%75p"\n', 2, "ready", "/up is already used by live"),
     ('\nlive = "/x"\nready = "/x"\nthreads = 2\n', 3, "ready", "already used by live"),
     ('\nlisten = {"127.0.0.1:1",\n"127.0.0.1:2 tls"}\n', 3, "listen", "needs a certificate for clients without SNI"),
     ("\nverify_client = require\nthreads = 2\n", 2, "verify_client", "has no client_ca"),
@@ -146,6 +151,150 @@ def test_error_names_file_line_key_and_cause(tmp_path, text, line, key, cause):
     assert run.err.count("\n") == 1
 
 
+NO_BITS = ('"%s" has bits set after the prefix length: write an address (192.0.2.7), a block (192.0.2.0/24, '
+           "2001:db8::/32), all")
+
+
+def each(cause, *values):
+    """Rows: a value, and the cause with the value in it."""
+    return [(value, cause % value if "%s" in cause else cause) for value in values]
+
+
+ADDRESSES = [
+    *each('"%s" is not an address: write', "", "localhost", "10.0.0.0/33", "10.0.0.0/", "10.0.0", "::1/129",
+          "fe80::1%eth0", "127.0.0.1:80"),
+    *each(NO_BITS, "10.0.0.1/8", "2001:db8::1/32"),
+]
+
+# What keys of a site refuse, and a part of the cause.  A value without quotes is a string.
+VALUES = {
+    "allow": ADDRESSES,
+    "deny": ADDRESSES,
+    "charset": each('"%s" is not a character set: write one such as utf-8', "a b", ""),
+    "client_rate": [("1", "1 is less than 1K bytes/s"), ("", "the value is empty")],
+    "cors": [
+        *each('"%s" is not an origin', "a.example", "https://", "https://a.example/", "https://a b", ""),
+        *each('"*" stands for all origins', '{"*", "https://a.example"}', '{"https://a.example", "*"}')],
+    "burst": [("-1", "-1 is not a size (0 to 64G)")],
+    "default_type": each('"%s" is not a media type', "nonsense", "", "a/b c"),
+    "digest": [("sha", "is not true or false")],
+    "error_page": [
+        *each('"%s" is not an error page: write', "404", "", "200 x", "4x x", "40x x", "600 x"),
+        ("404 /nope/x", "/nope/x: No such file"), ("404 /", "/: "), ("404 /dev/zero", "/dev/zero: "),
+        ("404 text: ", "the text is empty"), ("404 empty", "empty is empty"),
+        ("404 large", "larger than 262144 bytes"),
+        ('{"404 text:a", "404 text:b"}', "404 is listed twice"),
+    ],
+    "etag": each('"%s" is not auto, inode, digest or off', "sha", "md5"),
+    "expires": each('"%s" is not a time such as 600, 10m, 12h, 30d', "1x", "", "-1", "1d2", "99999999999"),
+    "header": [
+        *each('write "Name: value"', "X-A", ": x", "X A: x", "-X-A: x", ""),
+        (r"X-A: a\r\nX-B: b", "control character"),
+        ("Content-Length: 5", "Content-Length is reserved for the server: remove this rule"),
+        ("transfer-encoding: chunked", "transfer-encoding is reserved for the server: remove this rule"),
+        ("-Date", "Date is reserved for the server: remove this rule"),
+        ("Content-Type: text/html", "use types or default_type"),
+        ("-ETag", "write etag = off"),
+        ("ETag: v1", "is not an entity tag"),
+        (r'ETag: \"v1\", \"v2\"', "is not an entity tag"),
+        (r'etag: \"' + "x" * 63 + r'\"', "of at most 64 bytes"),
+        ("Last-Modified: yesterday", "is not a date"),
+        ("always +last-modified: 2025-01-01", "is not a date"),
+        ("X-A: " + "x" * 3000, "longer than"),
+        ("{%s}" % ", ".join('"+X-A: %d"' % n for n in range(65)), 'site "s": too many header fields: at most 64 fields'),
+    ],
+    "htpasswd": [("", "the path is empty"), ("/none", "/none: No such file"), (".", "Is a directory")],
+    "precompressed": [*each('"%s" is not zst, br or gz', "gzip", ".gz", ""), ('{"br", "br"}', "br is listed twice")],
+    "rate": [("x", "x is not a size (0 to 16G)"), ("17G", "17G is out of range (0 to 16G)"),
+             ("1023", "1023 is less than 1K bytes/s: write at least 1K, or 0 for no limit")],
+    "realm": [("", "is not a realm: write 1 to 128 printable ASCII characters"),
+              *each("is not a realm", r"a\"b", r"a\nb", "\u00e4", "x" * 129)],
+    "redirect": [
+        *each('write "FROM TO" or "FROM TO STATUS"', "/a", "", "/a /b 301 x"),
+        *each("301, 302", "/a /b 200", "/a /b 3o1", "/a /b 304"),
+        *each("is not a valid path", "/a?x /b", "*?x /b", "/a%zz /b", "/../a /b", "/a/*/../b /c", "/a%2ab /c"),
+        *each("one '/'", "/a b", "/a //evil", "/a ftp://x/", "/a* *", "/a javascript:x", "/a $host/"),
+        *each("more than one '*'", "/a*b* /c", "*a* /c", "/a* /**"), *each("after the '/'", "/a* https://h*", "/a* https://*/"),
+        ("a /b", "does not begin with '/'"), ("/a https:///x", "has no host"), ("/a /*", "but FROM has none"),
+        *each("a URI must not contain", r"/a /b\\c", r"/a /b\r\nX:y", "/a /\u00fc"),
+        *each("$host", "/a /$host", "/a https://h/$host", "/a https://$hostname/", "/a https://$hots/",
+              "/a https://$host$host/"),
+        *each("redirects to itself", "/a /a", "/%61 /a"), ('{"/a /b", "/%61 /c"}', "/a is listed twice"),
+    ],
+    "request_burst": [("0", "0 is out of range (1 to 1000000)")],
+    "request_rate": [
+        ("10", '"10" is not a rate: write for example 10/s, 30/m or 1000/h'),
+        *each('"%s" is not a rate', "0/s", "1/d", "1/", "/s", "1/ss", "1000001/s"), ("9" * 30 + "/s", "is not a rate"),
+    ],
+    "signed_links": [("", "the path is empty"), ("none", "No such file"), (".", "Is a directory")],
+    "trusted_proxies": [('{"::1"}', "is only allowed at the top level")],
+    "try": [
+        *each('"%s" is not a step: write ', "", "path", "$pat", "$path.html/", "/dir/", "/", "//x", "/../x", "/.x", "/$path",
+              "$path$path", "200", "4040", "40", "=200", "400", "==404", "599"),
+        *((steps, '"%s": a step must not contain a space: write {%s}\n' % (steps, form)) for steps, form in (
+            ("$path /index.html", '"$path", "/index.html"'), ("$path $path/ =404", '"$path", "$path/", "=404"'),
+            ("/a  b", '"/a", "b"'))),
+        ('{"$path", "404", "/x"}', "the step after 404 is never tried"),
+    ],
+    "types": [("nonsense foo", "not a media type (type/subtype)"), ("a/b .foo", "write the extension without its dot")],
+}
+# The same of keys of the top level.
+TOP_VALUES = {
+    "listen": [("*:8080 proxy", "*:8080 expects PROXY headers, but no proxy is trusted: set trusted_proxies to "
+                                "the addresses of your proxies"),
+               ("*:8080 proxi", '"proxi" is not an option of an address: write tls, proxy')],
+    **dict.fromkeys(("live", "ready"), each('"%s" is not a path', "ready", "", "/a?b", "/%zz", "on")),
+    "log_exclude": [
+        ('{"/a", "static"}', '"static" is not a path, a glob, or a status'),
+        *each('"%s" is not', "6xx", "99", "600", ""), ("/%s*" % ("x" * 200), "at most 128"),
+    ],
+    "log_fields": [
+        ('{"time", "staus"}', '"staus" is not a log field; did you mean status?'),
+        ("nonsense", '"nonsense" is not a log field: the fields are time, remote, user, method, '),
+        ('{"time", "host", "time"}', "time is listed twice"), ("", '"" is not a log field'), ("{}", "the list is empty"),
+    ],
+    "log_level": [("debug", '"debug" is not error, warning or notice')],
+    "popular": [("1001", "1001 is out of range (0 to 1000)"), *each("%s is not a number (0 to 1000)", "-1", "x")],
+    "trusted_proxies": [*each(NO_BITS + " or unix:", "10.1.2.3/8"),
+                        ('{"127.0.0.1", "localhost"}', '"localhost" is not an address')],
+}
+TRUSTED = 'trusted_proxies = {"192.0.2.7", "10.0.0.0/8", "2001:db8::/32", "::1", "unix:", "all"}\n'
+
+
+def refused(tmp_path, text, key, value, cause):
+    for name, size in (("empty", 0), ("large", (256 << 10) + 1)):
+        with open(tmp_path / name, "wb") as f:
+            f.truncate(size)
+    before, after = text.split("@KEY@")
+    path, run = check(tmp_path, before + "%s = %s" % (key, value if value[:1] in ("{", '"') else '"%s"' % value) + after)
+    line = before.count("\n") + 1
+    assert run.code == 1
+    assert run.err.startswith("pagewise: %s:%d: %s: " % (path, line, key)) and cause in run.err, run.err
+
+
+def rows(table):
+    return [(key, *row) for key, found in table.items() for row in found]
+
+
+@pytest.mark.parametrize("key, value, cause", rows(VALUES))
+def test_value_that_a_site_refuses_is_named_with_the_cause(tmp_path, key, value, cause):
+    refused(tmp_path, 'site "s" {\nroot = "@ROOT@"\n@KEY@\n}\n', key, value, cause)
+
+
+@pytest.mark.parametrize("key, value, cause", rows(TOP_VALUES))
+def test_value_that_is_refused_is_named_with_the_cause(tmp_path, key, value, cause):
+    refused(tmp_path, "\n@KEY@\n" + SITE, key, value, cause)
+
+
+@pytest.mark.parametrize("text", [
+    TRUSTED + 'client_address = "X-Forwarded-For"\n' + SITE,
+    'types = "a/b; foo"\n' + SITE,  # a parameter, and no extension
+])
+def test_value_that_may_be_is_taken(tmp_path, text):
+    _, run = check(tmp_path, text)
+    assert (run.code, run.err) == (0, "")
+
+
 WRONG_SITES = [
     ('site "s" {\n\troot = "/no/such/directory"\n}\n', 2, "/no/such/directory"),
     ('site "s" {\n\troot = "/etc/passwd"\n}\n', 2, "/etc/passwd"),
@@ -158,6 +307,9 @@ WRONG_SITES = [
     ('site "s" {\n\troot = "@ROOT@"\n\tlocation "/v/" {\n\t\tnames = "a"\n\t}\n}\n', 4, "names"),
     ('site "s" {\n\troot = "@ROOT@"\n\tlocation "/v" {\n\t\talias = "/"\n\t}\n}\n', 4, "alias"),
     ('site "s" {\n\troot = "@ROOT@"\n\tnames = {"a b"}\n}\n', 3, "a b"),
+    ('site "s" {\n\troot = "@ROOT@"\n\tdeny = {"10.0.0.0/8",\n"localhost"}\n}\n', 4,
+     'deny: "localhost" is not an address: write'),
+    ('site "s" {\n\troot = "@ROOT@"\n\tdigest = {}\n}\n', 3, "{: not expected here"),
     ('site "s" {\n\troot = "@ROOT@"\n', 1, "not closed"),
     ('site "s" {\n\troot = "@ROOT@\n}\n', 2, "unterminated string"),
     (

@@ -4,8 +4,6 @@ import os
 
 import pytest
 
-from harness import Finished
-
 
 @pytest.fixture
 def site(serve_conf, tmp_path):
@@ -75,26 +73,3 @@ def test_pages_one_after_the_other_on_a_connection(site, tmp_path):
         for _ in range(10):
             assert c.response().body == big
             assert c.response().body == b"file"
-
-
-@pytest.mark.parametrize("page, cause", [
-    ("404", "write"), ("", "write"), ("200 x", "write"), ("4x x", "write"), ("40x x", "write"),
-    ("600 x", "write"), ("404 /nope/x", "/nope/x: No such file"), ("404 /", "/: "),
-    ("404 /dev/zero", "/dev/zero: "), ("404 text: ", "the text is empty"), ("404 empty", "empty is empty"),
-])
-def test_invalid_error_page_is_an_error(tmp_path, page, cause):
-    (tmp_path / "empty").touch()
-    conf = tmp_path / "p.conf"
-    conf.write_text('site "s" {\nroot = "/"\nerror_page = {"%s"}\n}\n' % page)
-    run = Finished("-t", "-c", str(conf))
-    assert run.code == 1 and ":3: error_page: " in run.err and cause in run.err, run.err
-
-
-def test_page_that_is_too_large_and_one_that_is_listed_twice(tmp_path):
-    (tmp_path / "large").write_bytes(b"x" * ((256 << 10) + 1))
-    conf = tmp_path / "p.conf"
-    for pages, cause in (('"404 large"', "larger than 262144 bytes"),
-                         ('"404 text:a", "404 text:b"', "404 is listed twice")):
-        conf.write_text('error_page = {%s}\nsite "s" { root = "/" }\n' % pages)
-        run = Finished("-t", "-c", str(conf))
-        assert run.code == 1 and "error_page: " in run.err and cause in run.err, run.err

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import Finished, wait_until
+from harness import wait_until
 
 
 @pytest.fixture
@@ -54,22 +54,6 @@ def test_without_the_keys_the_paths_are_files(site):
     assert server.get("/live").body == b"live\n"
     server = site(live="off", ready="off")
     assert server.get("/live").status == 404
-
-
-def test_invalid_path_is_an_error(tmp_path):
-    conf = tmp_path / "p.conf"
-    for value in ("ready", "", "/a?b", "/%zz", "on"):
-        for key in ("live", "ready"):
-            conf.write_text('%s = "%s"\nsite "s" { root = "/" }\n' % (key, value))
-            run = Finished("-t", "-c", str(conf))
-            assert run.code == 1 and f':1: {key}: "{value}" is not a path' in run.err, run.err
-
-
-def test_equal_paths_are_an_error(tmp_path):
-    conf = tmp_path / "p.conf"
-    conf.write_text('live = "/up"\nready = "/%75p"\nsite "s" { root = "/" }\n')
-    run = Finished("-t", "-c", str(conf))
-    assert run.code == 1 and "ready: /up is already used by live" in run.err, run.err
 
 
 def test_health_checks_work_after_a_reload(site):

@@ -18,7 +18,7 @@ import tls_peer
 from harness import PATIENCE, readable, request, wait_until
 from limits import busy, connections, figure, limited, start  # noqa: F401
 from ports import free_port  # noqa: F401
-from test_limits import stopped
+from processes import stopped
 
 OUSTED = "pagewise_connections_ousted_total"
 DESCRIPTORS = 64

@@ -10,8 +10,8 @@ import pytest
 
 import mounts
 import tree as t
+from admin import Admin
 from harness import request
-from test_admin import Admin
 
 TIB = 1 << 40
 GIB = 1 << 30

@@ -15,7 +15,7 @@ from h2_raw import Client, frame, get, update
 from harness import wait_until
 from limits import connections, figure, limited, timeouts
 from limits import start  # noqa: F401
-from test_limits import stopped
+from processes import stopped
 
 WARNING = (r"pagewise: warning: aborted an HTTP/2 connection from 127\.0\.0\.1: the client sent a "
            r"flood of control frames, such as PING or resets\n")

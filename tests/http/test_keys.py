@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import harness
-from harness import Finished
+from harness import Finished, checked
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 LINE = re.compile(r"(#?)(\w+) = (.*?) +# (.+); (default: .+|[^;]+)")
@@ -45,9 +45,7 @@ def keys():
 
 def test_printed_keys_are_a_configuration(tmp_path):
     lines = Finished("--keys").out.split("# In site ")[0]
-    conf = tmp_path / "p.conf"
-    conf.write_text(lines + 'site "a" { root = "/" }\n')
-    run = Finished("-t", "-c", str(conf))
+    run = checked(tmp_path, lines + 'site "a" { root = "/" }\n')
     assert (run.code, run.err) == (0, "")
 
 

@@ -16,6 +16,7 @@ import mounts
 import strace
 import tree as t
 from harness import PATIENCE, request, wait_until
+from processes import stopped
 
 RECLAIM = r"pagewise: warning: cannot accept connections: Too many open files: closing idle connections; raise ulimit -n, or lower open_files\n"
 PAUSE = r"pagewise: warning: cannot accept connections: Too many open files: pausing; raise ulimit -n, or lower open_files\n"
@@ -47,15 +48,6 @@ def idle(server, count):
     for c in connections:
         assert c.ask("/0").body == b"0"
     return connections
-
-
-def stopped(server):
-    where = "/proc/%d/task" % server.pid
-    states = []
-    for thread in os.listdir(where):
-        with open(os.path.join(where, thread, "stat")) as stat:
-            states.append(stat.read().rsplit(")", 1)[1].split()[0])
-    return set(states) == {"T"}
 
 
 def is_open(c):

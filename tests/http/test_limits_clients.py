@@ -8,7 +8,7 @@ import pytest
 
 from harness import PATIENCE, readable, request, wait_until
 from limits import busy, connections, figure, is_refused, limited, start  # noqa: F401
-from test_limits import stopped
+from processes import stopped
 
 FULL = (r"pagewise: warning: cannot accept connections: max_connections reached "
         r"\(%d\); raise it, if there is memory for more\n")

@@ -16,7 +16,7 @@ import mounts
 import processes
 import tree as t
 from given import GIVE
-from harness import Connection, Finished, configuration, request, wait_until
+from harness import Connection, Finished, checked, configuration, request, wait_until
 from responses import multipart
 
 SIZE = 3 * t.MIB + 5
@@ -491,9 +491,7 @@ BAD = [
 
 @pytest.mark.parametrize("value, message", BAD, ids=[value[:20] for value, _ in BAD])
 def test_errors_have_line_and_cure(tmp_path, value, message):
-    conf = tmp_path / "p.conf"
-    conf.write_text('\nlisten = {"%s"}\nsite "s" { root = "/" }\n' % value)
-    run = Finished("-t", "-c", conf)
+    run = checked(tmp_path, '\nlisten = {"%s"}\nsite "s" { root = "/" }\n' % value)
     assert run.code == 1
     assert re.search(r"p\.conf:2: listen: .*" + message, run.err)
     run = Finished("-t", "--root", "/", "--listen", value)

@@ -11,7 +11,6 @@ import struct
 import pytest
 
 import tree as t
-from harness import request
 
 
 def body_of(server, target):
@@ -71,20 +70,13 @@ def test_name_too_long_for_a_file_system_is_404(plain):
     assert plain.get("/odd/" + "n" * 300).status == 404
 
 
-@pytest.mark.parametrize(
-    "target",
-    ["/%", "/%4", "/%zz", "/%4g", "/4097.bin%", "/a%2", "/%00", "/4097.bin%00", "/4097.bin%00.html",
-     "/%u0041", "/a#b", "/4097.bin#"],
-)
+# request_corpus.py and tests/unit/test_target.c have all forms, also of what follows.
+@pytest.mark.parametrize("target", ["/%", "/%zz", "/4097.bin%00.html", "/%u0041", "/a#b"])
 def test_bad_escape_nul_and_fragment_are_400(plain, target):
     assert plain.get(target).status == 400
 
 
-@pytest.mark.parametrize(
-    "target",
-    ["4097.bin", "../4097.bin", "ftp://h/4097.bin", "x:y", "?q", "http:", "http:/4097.bin",
-     "http://", "localhost:80"],
-)
+@pytest.mark.parametrize("target", ["../4097.bin", "ftp://h/4097.bin", "?q", "http:/4097.bin"])
 def test_target_that_is_neither_a_path_nor_an_http_uri_is_400(plain, target):
     assert plain.get(target).status == 400
 
@@ -92,22 +84,8 @@ def test_target_that_is_neither_a_path_nor_an_http_uri_is_400(plain, target):
 # ----------------------------------------------------------- dots and slashes
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "//4097.bin",
-        "/./4097.bin",
-        "/.//./4097.bin",
-        "/list/../4097.bin",
-        "/list/sub/../../4097.bin",
-        "/nothing-there/../4097.bin",
-        "/list//../4097.bin",
-        "/%2e/4097.bin",
-        "/list/%2e%2e/4097.bin",
-        "/list/.%2E/4097.bin",
-        "/list%2F..%2F4097.bin",
-    ],
-)
+@pytest.mark.parametrize("target", [
+    "/.//./4097.bin", "/nothing-there/../4097.bin", "/list/.%2E/4097.bin", "/list%2F..%2F4097.bin"])
 def test_dot_segments_and_duplicate_slashes_are_removed(plain, tree, target):
     assert body_of(plain, target) == tree.files["/4097.bin"]
 
@@ -197,23 +175,9 @@ def test_index_that_is_a_directory_is_no_index(serve, site):
 # --------------------------------------------------------------- hidden files
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "/.hidden.txt",
-        "/%2ehidden.txt",
-        "/.git/config",
-        "/.git/",
-        "/.git",
-        "/list/.hidden",
-        "/.well-known/.dot",
-        "/.well-known/.x/f",
-        "/.nothing",
-        "/list/../.git/config",
-        "/odd/...three",
-        "/list/.well-known/x",
-    ],
-)
+@pytest.mark.parametrize("target", [
+    "/.hidden.txt", "/%2ehidden.txt", "/.git/config", "/.git", "/.well-known/.x/f", "/odd/...three",
+    "/list/.well-known/x"])
 def test_dotfiles_are_404(plain, target):
     assert plain.get(target).status == 404
 
@@ -326,15 +290,7 @@ def test_unreadable_file_and_directory_are_403(serve, tree):
 # -------------------------------------------------------------- absolute form
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "http://localhost/4097.bin",
-        "HTTP://localhost/4097.bin",
-        "http://h:1/4097.bin",
-        "http://h/4097.bin?q",
-    ],
-)
+@pytest.mark.parametrize("target", ["http://localhost/4097.bin", "HTTP://h:1/4097.bin?q"])
 def test_absolute_form(server, tree, target):
     assert body_of(server, target) == tree.files["/4097.bin"]
 
@@ -342,10 +298,3 @@ def test_absolute_form(server, tree, target):
 @pytest.mark.parametrize("target", ["http://localhost", "http://localhost?q"])
 def test_absolute_form_without_a_path_is_the_root(plain, tree, target):
     assert body_of(plain, target) == tree.files["/index.html"]
-
-
-def test_absolute_form_still_needs_a_host_field(plain):
-    with plain.connect() as c:
-        c.send(request("http://localhost/4097.bin", host=None))
-        assert c.response().status == 400
-        c.eof()

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from harness import Finished, request, wait_until
+from admin import Admin
+from harness import request
 from hot import Hot, pipelined
-from test_admin import Admin
 
 
 @pytest.fixture
@@ -121,14 +121,6 @@ def test_without_the_key_there_is_no_list(counting):
     _, admin = counting(popular=0)
     assert admin.ask("/popular").status == admin.ask("/popular.map").status == 404
     assert "popular" not in admin.ask("/metrics").text
-
-
-@pytest.mark.parametrize("value, cause", [("1001", "1001 is not between 0 and 1000"), ("-1", "-1"), ("x", '"x"')])
-def test_invalid_number_is_an_error(tmp_path, value, cause):
-    conf = tmp_path / "p.conf"
-    conf.write_text('popular = "%s"\nsite "s" { root = "/" }\n' % value)
-    run = Finished("-t", "-c", str(conf))
-    assert run.code == 1 and ":1: popular: " in run.err, run.err
 
 
 @pytest.mark.needs("haproxy")

@@ -12,8 +12,8 @@ import pytest
 import harness
 import responses
 import tree as t
-from harness import Finished
-from test_admin import Admin
+
+from admin import Admin
 
 OLD = 1_600_000_000  # seconds
 UNUSED = (r"(pagewise: warning: [^\n]+: not sent in place of the original: [^\n]+\n"
@@ -394,12 +394,3 @@ def test_listing_shows_siblings_where_they_are_not_sent(serve_conf, root):
             names = shown(server.get("/?format=json", host=host).body)
             assert {"all.js", "all.js.br", "alone.css.gz"} <= names
             assert [name for name in names if name == "all.js.gz"] == siblings
-
-
-@pytest.mark.parametrize("value", ["gzip", ".gz", "", "br,br"])
-def test_unknown_coding_is_an_error(tmp_path, value):
-    conf = tmp_path / "p.conf"
-    listed = ", ".join('"%s"' % v for v in value.split(","))
-    conf.write_text('site "s" {\nroot = "/"\nprecompressed = {%s}\n}\n' % listed)
-    run = Finished("-t", "-c", str(conf))
-    assert run.code == 1 and ":3: precompressed: " in run.err, run.err

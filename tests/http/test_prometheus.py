@@ -13,8 +13,8 @@ import pytest
 
 import harness
 import tls
+from admin import ADMIN
 from harness import wait_until
-from test_admin import ADMIN
 
 pytestmark = [
     pytest.mark.plain("the listener here has TLS of its own"),

@@ -11,7 +11,7 @@ import pytest
 
 import harness
 from given import Given
-from harness import Finished, request, wait_until
+from harness import request, wait_until
 from limits import figure, limited
 from proxy_headers import BROKEN, GOOD, v1, v2, v2_crc
 
@@ -389,23 +389,6 @@ def test_curl_sends_a_header(start):
 
 
 # --------------------------------------------------------------------- bad values
-
-
-def test_proxy_without_trusted_proxies_is_an_error(tmp_path):
-    conf = tmp_path / "p.conf"
-    conf.write_text('listen = {"*:8080 proxy"}\nsite "s" { root = "/" }\n')
-    run = Finished("-t", "-c", conf)
-    assert run.code == 1
-    assert ("listen: *:8080 expects PROXY headers, but no proxy is trusted: set trusted_proxies to "
-            "the addresses of your proxies") in run.err
-
-
-def test_unknown_options_of_an_address_are_errors(tmp_path):
-    conf = tmp_path / "p.conf"
-    conf.write_text('\nlisten = {"*:8080 proxi"}\nsite "s" { root = "/" }\n')
-    run = Finished("-t", "-c", conf)
-    assert run.code == 1
-    assert 'p.conf:2: listen: "proxi" is not an option of an address: write tls, proxy' in run.err
 
 
 # ------------------------------------------------------------------- who may

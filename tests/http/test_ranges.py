@@ -47,29 +47,12 @@ def test_single_ranges_across_boundaries(server, tree):
         c.finish()
 
 
-@pytest.mark.parametrize(
-    "value, first, last",
-    [
-        ("bytes=0-", 0, SIZE - 1),
-        ("bytes=0-0", 0, 0),
-        ("bytes=%d-" % (SIZE - 1), SIZE - 1, SIZE - 1),
-        ("bytes=524287-", 524287, SIZE - 1),
-        ("bytes=-1", SIZE - 1, SIZE - 1),
-        ("bytes=-65537", SIZE - 65537, SIZE - 1),
-        ("bytes=-%d" % SIZE, 0, SIZE - 1),
-        ("bytes=-%d" % (SIZE + 1), 0, SIZE - 1),
-        ("bytes=-99999999999999999999999", 0, SIZE - 1),
-        ("bytes=100-%d" % SIZE, 100, SIZE - 1),
-        ("bytes=100-99999999999999999999999", 100, SIZE - 1),
-        ("bytes=00000000000000000000000005-0006", 5, 6),
-        ("Bytes=5-6", 5, 6),
-        ("bytes=5-6 ", 5, 6),
-        ("bytes=5-6,", 5, 6),
-        ("bytes=,, ,5-6", 5, 6),
-        ("bytes=5-6,%d-" % SIZE, 5, 6),
-        ("bytes=-0,5-6", 5, 6),
-    ],
-)
+# tests/unit/test_range.c has every form of a range, and what merges; test_status.c what comes before it.
+@pytest.mark.parametrize("value, first, last", [
+    ("bytes=0-", 0, SIZE - 1), ("bytes=524287-", 524287, SIZE - 1), ("bytes=-65537", SIZE - 65537, SIZE - 1),
+    ("bytes=-%d" % (SIZE + 1), 0, SIZE - 1), ("bytes=100-99999999999999999999999", 100, SIZE - 1),
+    ("Bytes=,, ,5-6 ", 5, 6), ("bytes=-0,5-6", 5, 6), ("bytes=100-199,0-99", 0, 199), ("bytes=0-10,20-30,5-25", 0, 30),
+])
 def test_one_range(server, tree, value, first, last):
     response = ranged(server, value)
     assert response.status == 206
@@ -79,16 +62,7 @@ def test_one_range(server, tree, value, first, last):
     assert part.body == tree.files[FILE][first : last + 1]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "bytes=%d-" % SIZE,
-        "bytes=%d-%d" % (SIZE, SIZE),
-        "bytes=-0",
-        "bytes=99999999999999999999999-",
-        "bytes=%d-,-0,%d-" % (SIZE, SIZE + 5),
-    ],
-)
+@pytest.mark.parametrize("value", ["bytes=%d-" % SIZE, "bytes=-0", "bytes=%d-,-0,%d-" % (SIZE, SIZE + 5)])
 def test_range_beyond_the_end_is_416_with_the_size(plain, value):
     response = ranged(plain, value)
     assert response.status == 416
@@ -96,31 +70,7 @@ def test_range_beyond_the_end_is_416_with_the_size(plain, value):
     assert not response.closes
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "bytes",
-        "bytes=",
-        "bytes=,",
-        "bytes=-",
-        "bytes=abc",
-        "bytes=1",
-        "bytes=5-2",
-        "bytes=0-1,5-2",
-        "bytes=0-1,x",
-        "bytes=1-2-3",
-        "bytes=+1-2",
-        "bytes=1-+2",
-        "bytes=--1",
-        "bytes=0x1-2",
-        "bytes=1 -2",
-        "bytes=1- 2",
-        "bytes 0-1",
-        "bytes =0-1",
-        "lines=0-1",
-        "0-1",
-    ],
-)
+@pytest.mark.parametrize("value", ["bytes", "bytes=5-2", "bytes=0-1,x", "lines=0-1"])
 def test_malformed_or_foreign_range_is_ignored(plain, tree, value):
     response = ranged(plain, value)
     assert response.status == 200
@@ -152,23 +102,12 @@ def test_head_with_a_range_is_get_without_the_body(server, fields, status):
         c.finish()
 
 
-@pytest.mark.parametrize(
-    "asked, expected",
-    [
-        ([(0, 0), (2, 2)], [(0, 0), (2, 2)]),
-        ([(100, 199), (0, 9), (500, 500)], [(100, 199), (0, 9), (500, 500)]),
-        ([(4095, 4096), (65535, 65536)], [(4095, 4096), (65535, 65536)]),
-        (
-            [(1, 614400), (1048577, 1700000), (3000000, SIZE - 1)],
-            [(1, 614400), (1048577, 1700000), (3000000, SIZE - 1)],
-        ),
-        # Overlapping and adjacent ones are merged into the place of the first.
-        ([(500, 599), (0, 99), (550, 700)], [(500, 700), (0, 99)]),
-        ([(0, 99), (300, 399), (100, 199)], [(0, 199), (300, 399)]),
-        ([(200, 300), (0, 10), (250, 260)], [(200, 300), (0, 10)]),
-        ([(250, 260), (0, 10), (200, 300)], [(200, 300), (0, 10)]),
-    ],
-)
+@pytest.mark.parametrize("asked, expected", [
+    ([(100, 199), (0, 9), (500, 500)], [(100, 199), (0, 9), (500, 500)]),
+    ([(1, 614400), (1048577, 1700000), (3000000, SIZE - 1)], [(1, 614400), (1048577, 1700000), (3000000, SIZE - 1)]),
+    # Overlapping and adjacent ones are merged into the place of the first.
+    ([(500, 599), (0, 99), (550, 700)], [(500, 700), (0, 99)]),
+])
 def test_several_ranges(server, tree, asked, expected):
     value = "bytes=" + ", ".join("%d-%d" % r for r in asked)
     response = ranged(server, value)
@@ -179,24 +118,6 @@ def test_several_ranges(server, tree, asked, expected):
         assert p.size == SIZE
         assert p.body == tree.files[FILE][p.first : p.last + 1]
         assert p.fields["content-type"] == "application/octet-stream"
-
-
-@pytest.mark.parametrize(
-    "value, first, last",
-    [
-        ("bytes=0-99,50-149", 0, 149),
-        ("bytes=0-99,100-199", 0, 199),
-        ("bytes=100-199,0-99", 0, 199),
-        ("bytes=0-,-5", 0, SIZE - 1),
-        ("bytes=0-10,20-30,5-25", 0, 30),
-    ],
-)
-def test_ranges_that_merge_into_one_need_no_multipart(server, tree, value, first, last):
-    response = ranged(server, value)
-    assert response.status == 206
-    part = single_part(response)
-    assert (part.first, part.last) == (first, last)
-    assert part.body == tree.files[FILE][first : last + 1]
 
 
 def test_suffix_and_open_end_in_a_set(server, tree):
@@ -264,35 +185,13 @@ def test_more_than_max_ranges_must_not_overlap_nor_be_the_whole_file(serve_conf,
 # ----------------------------------------------------------------- If-Range
 
 
-def test_if_range_with_the_current_entity_tag(server, tree):
+@pytest.mark.parametrize("value, status", [
+    ("<E>", 206), ("W/<E>", 200), ('"other"', 200), (http_date(t.MTIME), 206), (http_date(t.MTIME + 1), 200)])
+def test_if_range_needs_the_current_validator(server, tree, value, status):
     tag = server.get(FILE, "HEAD").get("ETag")
-    response = ranged(server, "bytes=10-19", **{"If-Range": tag})
-    assert response.status == 206
-    assert response.body == tree.files[FILE][10:20]
-
-
-@pytest.mark.parametrize("make", [lambda e: '"other"', lambda e: "W/" + e, lambda e: e[1:-1]])
-def test_if_range_with_another_entity_tag_sends_everything(server, tree, make):
-    tag = server.get(FILE, "HEAD").get("ETag")
-    response = ranged(server, "bytes=10-19", **{"If-Range": make(tag)})
-    assert response.status == 200
-    assert response.body == tree.files[FILE]
-
-
-@pytest.mark.parametrize(
-    "value, status",
-    [
-        (http_date(t.MTIME), 206),
-        ("Thursday, 02-Jan-20 03:04:05 GMT", 206),
-        ("Thu Jan  2 03:04:05 2020", 206),
-        (http_date(t.MTIME - 1), 200),
-        (http_date(t.MTIME + 1), 200),
-        ("yesterday", 200),
-        ("*", 200),
-    ],
-)
-def test_if_range_with_a_date_must_be_exact(plain, value, status):
-    assert ranged(plain, "bytes=10-19", **{"If-Range": value}).status == status
+    response = ranged(server, "bytes=10-19", **{"If-Range": value.replace("<E>", tag)})
+    assert response.status == status
+    assert response.body == (tree.files[FILE][10:20] if status == 206 else tree.files[FILE])
 
 
 def test_if_range_with_the_date_of_a_file_from_the_future_is_weak(serve, site):
@@ -318,18 +217,10 @@ def test_if_range_without_range_changes_nothing(plain):
 # -------------------------------------------------------------- beyond 4 GiB
 
 
-@pytest.mark.parametrize(
-    "first, length",
-    [
-        ((1 << 31) - 4096, 8192),
-        ((1 << 31) - 1, 2),
-        ((1 << 32) - 4096, 8192),
-        ((1 << 32) - 1, 2),
-        ((1 << 32), 4096),
-        ((1 << 31) - 65537, 131075),
-        ((1 << 32) - 700000, 704096),
-    ],
-)
+@pytest.mark.parametrize("first, length", [
+    ((1 << 31) - 4096, 8192), ((1 << 31) - 1, 2), ((1 << 32) - 4096, 8192), ((1 << 32) - 1, 2), ((1 << 32), 4096),
+    ((1 << 31) - 65537, 131075), ((1 << 32) - 700000, 704096),
+])
 def test_ranges_around_2_and_4_gib(server, tree, first, length):
     response = ranged(server, "bytes=%d-%d" % (first, first + length - 1), "/huge.bin")
     assert response.status == 206

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from harness import Finished, wait_until
+from harness import wait_until
 
 OLD = 1_600_000_000  # seconds
 
@@ -153,34 +153,3 @@ def test_answer_is_another_one_when_an_earlier_step_comes_and_goes(site, root):
     becomes("second")
     os.unlink(root / "late.html")
     becomes("fall.html")
-
-
-@pytest.mark.parametrize("step", [
-    "", "path", "$pat", "$path.html/", "/dir/", "/", "//x", "/../x", "/.x",
-    "/$path", "$path$path", "200", "4040", "40", "=200", "400", "==404", "599",
-])
-def test_invalid_step_is_an_error(tmp_path, step):
-    conf = tmp_path / "p.conf"
-    conf.write_text('site "s" {\nroot = "/"\ntry = {"%s"}\n}\n' % step)
-    run = Finished("-t", "-c", str(conf))
-    assert run.code == 1 and ':3: try: "%s" is not a step: write ' % step in run.err, run.err
-
-
-@pytest.mark.parametrize("step, form", [
-    ("$path /index.html", '"$path", "/index.html"'),
-    ("$path $path/ =404", '"$path", "$path/", "=404"'),
-    ("/a  b", '"/a", "b"'),
-])
-def test_steps_in_one_string_are_an_error_that_has_the_right_form(tmp_path, step, form):
-    conf = tmp_path / "test.conf"
-    conf.write_text('site "s" {\n root = "%s"\n try = {"%s"}\n}\n' % (tmp_path, step))
-    run = Finished("-t", "-c", conf)
-    assert (run.code, run.err) == (
-        1, 'pagewise: %s:3: try: "%s": a step must not contain a space: write {%s}\n' % (conf, step, form))
-
-
-def test_step_after_a_status_is_an_error(tmp_path):
-    conf = tmp_path / "p.conf"
-    conf.write_text('site "s" {\nroot = "/"\ntry = {"$path", "404", "/x"}\n}\n')
-    run = Finished("-t", "-c", str(conf))
-    assert run.code == 1 and ":3: try: the step after 404 is never tried" in run.err, run.err

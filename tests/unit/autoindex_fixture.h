@@ -7,8 +7,7 @@
 
 /* Freed by the caller, after an error as well. */
 static inline int
-list_as(struct fixture *fx, const char *path, const char *title, bool dotfiles,
-    struct buf *page)
+list_as(const char *path, const char *title, bool dotfiles, struct buf *page)
 {
 	const struct place place = {.pl_root = fx->fx_root,
 	    .pl_path = path,
@@ -23,11 +22,11 @@ list_as(struct fixture *fx, const char *path, const char *title, bool dotfiles,
 
 /* NUL-terminated, for strstr; freed by the caller. */
 static inline char *
-page_of(struct fixture *fx, const char *path, const char *title, bool dotfiles)
+page_of(const char *path, const char *title, bool dotfiles)
 {
 	struct buf page;
 
-	assert_int_equal(list_as(fx, path, title, dotfiles, &page), 0);
+	assert_int_equal(list_as(path, title, dotfiles, &page), 0);
 	assert_true(page.b_len < page.b_cap);
 	page.b_data[page.b_len] = '\0';
 	assert_int_equal(strlen(page.b_data), page.b_len);
@@ -35,12 +34,12 @@ page_of(struct fixture *fx, const char *path, const char *title, bool dotfiles)
 }
 
 static inline void
-touch(struct fixture *fx, const char *name)
+touch(const char *name)
 {
-	int fd = open(path_in(fx, name), O_WRONLY | O_CREAT | O_EXCL, 0600);
+	SCOPED(close_at)
+	int fd = open(path_in(name), O_WRONLY | O_CREAT | O_EXCL, 0600);
 
 	assert_true(fd >= 0);
-	close(fd);
 }
 
 /* A row: its link as in the page, and the text that is seen. */

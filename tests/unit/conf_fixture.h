@@ -5,25 +5,14 @@
 #ifndef TESTS_CONF_FIXTURE_H
 #define TESTS_CONF_FIXTURE_H
 
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <sys/stat.h>
 
 #include "server/conf/conf.h"
 #include "server/conf/conf_priv.h"
 
-#define ARGS_MAX     16
-#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+#define ARGS_MAX 16
 
 static char dir[] = "/tmp/test_conf.XXXXXX";
 static char file_path[64];
@@ -106,6 +95,19 @@ load_text(const char *text, const char *more, struct conf **conf)
 	return load(words, conf);
 }
 
+/* The last ones, freed later. */
+static struct conf *loaded[4];
+static unsigned loads;
+
+static inline struct conf *
+keep(struct conf *conf)
+{
+	struct conf **place = &loaded[loads++ % COUNT(loaded)];
+
+	conf_destroy(place);
+	return *place = conf;
+}
+
 static inline struct conf *
 must_load_text(const char *text, const char *more)
 {
@@ -116,7 +118,7 @@ must_load_text(const char *text, const char *more)
 		fail_msg("not loaded: %s", err_text);
 	assert_string_equal(err_text, "");
 	assert_string_equal(out_text, "");
-	return conf;
+	return keep(conf);
 }
 
 static inline struct conf *
@@ -126,7 +128,7 @@ must_load(const char *words)
 
 	if (load(words, &conf) != CONF_RUN)
 		fail_msg("not loaded: %s", err_text);
-	return conf;
+	return keep(conf);
 }
 
 /* "pagewise: FILE" and then expected, a newline, and nothing else. */
@@ -169,8 +171,19 @@ expect_usage_error(const char *words, const char *expected)
 
 #define SITE "site \"a\" { root = \".\" }\n"
 
-static inline int
-make_dir(void **state)
+int
+teardown(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(loaded); i++) {
+		conf_destroy(&loaded[i]);
+		assert_null(loaded[i]);
+	}
+	return 0;
+}
+
+int
+setup_all(void **state)
 {
 	(void)state;
 	if (mkdtemp(dir) == NULL)
@@ -179,8 +192,8 @@ make_dir(void **state)
 	return 0;
 }
 
-static inline int
-remove_dir(void **state)
+int
+teardown_all(void **state)
 {
 	static const char *const names[] = {
 	    "test.conf", "types", "plain", "closed", "stdout", "stderr"};

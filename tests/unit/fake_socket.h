@@ -8,12 +8,6 @@
 #ifndef TESTS_FAKE_SOCKET_H
 #define TESTS_FAKE_SOCKET_H
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-#include <unistd.h>
-
 #define ALL  SIZE_MAX
 #define SEED 20261122u
 

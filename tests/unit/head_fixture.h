@@ -1,16 +1,8 @@
 /* Heads of requests (server/http/head.h) for tests. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/http/head.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define BYTES(literal)                         \
 	{                                      \
 		(literal), sizeof(literal) - 1 \
@@ -26,12 +18,11 @@ static inline int
 check(const char *bytes, size_t n, const struct head_limits *limits,
     struct head *hd)
 {
-	char *copy = malloc(n + (n == 0));
+	SCOPED(free_at) char *copy = malloc(n + (n == 0));
 	int verdict;
 
 	assert_non_null(copy);
 	memcpy(copy, bytes, n);
 	verdict = head_check(copy, n, limits, hd);
-	free(copy);
 	return verdict;
 }

@@ -38,8 +38,8 @@ start(struct fetch *fe, struct pw_file *file, off_t off, size_t len,
 
 /* Fetches, and waits for the result if there is a wait. */
 static inline int
-fetch(struct fixture *fx, struct fetch *fe, struct pw_file *file, off_t off,
-    size_t len, enum pw_fetch_want want)
+fetch(struct fetch *fe, struct pw_file *file, off_t off, size_t len,
+    enum pw_fetch_want want)
 {
 	int error = start(fe, file, off, len, want);
 
@@ -65,7 +65,7 @@ assert_lends(const struct fetch *fe, size_t len)
 }
 
 static inline uint64_t
-budget_taken(struct fixture *fx)
+budget_taken(void)
 {
 	struct pw_pool_stats ps;
 
@@ -74,12 +74,12 @@ budget_taken(struct fixture *fx)
 }
 
 static inline struct pw_file *
-cold_file(struct fixture *fx)
+cold_file(void)
 {
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = new_file(fx, "f", SIZE);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = new_file("f", SIZE);
 	assert_true(evict(file->fil_fd, SIZE));
 	return file;
 }
@@ -94,14 +94,13 @@ add_mapping(struct pins *ps, const struct pins_key *key, void *map, size_t len)
 }
 
 static inline void
-overwrite(struct fixture *fx)
+overwrite(void)
 {
-	int fd = open(path_in(fx, "f"), O_WRONLY | O_CLOEXEC);
+	SCOPED(close_at) int fd = open(path_in("f"), O_WRONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
 	usleep(10000); /* longer than a tick of the file system's clock */
 	assert_int_equal(pwrite(fd, "!", 1, 0), 1);
-	close(fd);
 }
 
 #endif

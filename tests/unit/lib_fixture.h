@@ -6,29 +6,18 @@
 #ifndef TESTS_LIB_FIXTURE_H
 #define TESTS_LIB_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "lib/disk/drop_lock.h"
 #include "lib/disk/file_private.h"
@@ -41,7 +30,6 @@
 #include "lib/send/send_private.h"
 #include "lib/util/clock.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define PATIENCE 60000 /* milliseconds: for what never happens */
 #define KIB	 1024
 
@@ -69,6 +57,11 @@ struct fixture {
 	bool fx_sinks; /* transmissions go into a pw_sink that copies */
 };
 
+static struct fixture *fx; /* of the test that runs */
+
+/* A file that is released where its scope ends. */
+#define SCOPED_FILE SCOPED(pw_file_unref) struct pw_file
+
 /* Of one loop, until nothing is pending. */
 static inline void
 settle(struct pw_loop *lp)
@@ -95,7 +88,7 @@ drain_all(struct pw_loop *lp)
 
 /* /tmp is often a tmpfs, which never evicts a page: rather build/. */
 static inline int
-make_directory(struct fixture *fx)
+make_directory(void)
 {
 	const char *parent = getenv("TMPDIR");
 
@@ -110,11 +103,10 @@ setup_with(void **state, unsigned threads, unsigned queue, unsigned open_files)
 {
 	struct pw_pool_conf pool = {threads, queue};
 	struct pw_loop_conf loop = {.plc_open_files = open_files};
-	struct fixture *fx = calloc(1, sizeof(*fx));
 
 	signal(SIGPIPE, SIG_IGN);
-	*state = fx;
-	if (fx == NULL || make_directory(fx) != 0 ||
+	*state = fx = calloc(1, sizeof(*fx));
+	if (fx == NULL || make_directory() != 0 ||
 	    pw_pool_create(&pool, &fx->fx_pool) != 0 ||
 	    pw_loop_create(fx->fx_pool, &loop, &fx->fx_loop) != 0)
 		return -1;
@@ -125,14 +117,14 @@ setup_with(void **state, unsigned threads, unsigned queue, unsigned open_files)
 
 /* Then what is fetched can be evicted before it is sent. */
 static inline void
-leave_no_room_for_pins(struct fixture *fx)
+leave_no_room_for_pins(void)
 {
 	for (size_t len = SIZE_MAX / 4; len > 0; len /= 2)
 		while (pins_reserve(fx->fx_pool->pl_pins, len))
 			continue;
 }
 
-static inline int
+int
 setup(void **state)
 {
 	return setup_with(state, 0, 0, 0);
@@ -150,7 +142,7 @@ setup_sinks(void **state)
 {
 	int error = setup(state);
 
-	((struct fixture *)*state)->fx_sinks = true;
+	fx->fx_sinks = true;
 	return error;
 }
 
@@ -170,12 +162,12 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 	return remove(path);
 }
 
-static inline int
+int
 teardown(void **state)
 {
-	struct fixture *fx = *state;
 	int error;
 
+	(void)state;
 	settle(fx->fx_loop);
 	pw_loop_destroy(&fx->fx_loop);
 	pw_root_close(&fx->fx_root);
@@ -204,7 +196,7 @@ fill(char *data, off_t off, size_t len)
 }
 
 static inline char *
-path_in(const struct fixture *fx, const char *name)
+path_in(const char *name)
 {
 	static char path[sizeof(fx->fx_dir) + 300];
 
@@ -214,38 +206,36 @@ path_in(const struct fixture *fx, const char *name)
 
 /* Written through, so that its pages can be evicted. */
 static inline void
-make_file(const struct fixture *fx, const char *name, size_t size)
+make_file(const char *name, size_t size)
 {
-	int fd = open(path_in(fx, name), O_RDWR | O_CREAT | O_TRUNC, 0600);
-	char *data = malloc(size + 1);
+	SCOPED(close_at)
+	int fd = open(path_in(name), O_RDWR | O_CREAT | O_TRUNC, 0600);
+	SCOPED(free_at) char *data = malloc(size + 1);
 
 	assert_true(fd >= 0);
 	assert_non_null(data);
 	fill(data, 0, size);
 	assert_int_equal(write(fd, data, size), size);
 	assert_int_equal(fsync(fd), 0);
-	free(data);
-	close(fd);
 }
 
 static inline void
-make_empty(const struct fixture *fx, const char *name)
+make_empty(const char *name)
 {
-	int fd = open(path_in(fx, name), O_WRONLY | O_CREAT | O_EXCL, 0600);
+	SCOPED(close_at)
+	int fd = open(path_in(name), O_WRONLY | O_CREAT | O_EXCL, 0600);
 
 	assert_true(fd >= 0);
-	close(fd);
 }
 
 /* One more name of an empty file.  Thousands of inodes take seconds to make and to remove. */
 static inline void
-make_link(const struct fixture *fx, const char *file, const char *name)
+make_link(const char *file, const char *name)
 {
-	char *from = strdup(path_in(fx, file));
+	SCOPED(free_at) char *from = strdup(path_in(file));
 
 	assert_non_null(from);
-	assert_int_equal(link(from, path_in(fx, name)), 0);
-	free(from);
+	assert_int_equal(link(from, path_in(name)), 0);
 }
 
 /* Pages of the range that are in memory; looking does not bring them in. */
@@ -317,10 +307,10 @@ let_go(void *map, size_t size)
 
 /* For claims about pages that stay, which nobody else must have reclaimed. */
 static inline bool
-holds_in_one_of(int tries, bool (*claim)(struct fixture *), struct fixture *fx)
+holds_in_one_of(int tries, bool (*claim)(void))
 {
 	while (tries-- > 0)
-		if (claim(fx))
+		if (claim())
 			return true;
 	return false;
 }
@@ -339,16 +329,25 @@ stay_on_one_cpu(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
+#ifdef ON_ONE_CPU
+int
+setup_all(void **state)
+{
+	(void)state;
+	stay_on_one_cpu();
+	return 0;
+}
+#endif
+
 /* Without kernel read-ahead, as nodiskio does it. */
 static inline void
 read_in(int fd, off_t off, size_t len)
 {
-	char *data = malloc(len);
+	SCOPED(free_at) char *data = malloc(len);
 
 	assert_non_null(data);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	assert_int_equal(pread(fd, data, len, off), len);
-	free(data);
 }
 
 static inline void
@@ -359,13 +358,11 @@ nothing_done(struct pw_waiter *w)
 
 /* pw_file_open, and the wait for it if there is one. */
 static inline int
-open_at(struct fixture *fx, const char *path, uint64_t now_us,
-    struct pw_file **file)
+open_at(const char *path, uint64_t now_us, struct pw_file **file)
 {
 	struct pw_open op = {.op_waiter.wt_done = nothing_done};
-	int error;
+	int error = pw_file_open(fx->fx_loop, fx->fx_root, path, now_us, &op);
 
-	error = pw_file_open(fx->fx_loop, fx->fx_root, path, now_us, &op);
 	if (error == -EINPROGRESS) {
 		settle(fx->fx_loop);
 		error = op.op_waiter.wt_error;
@@ -377,21 +374,51 @@ open_at(struct fixture *fx, const char *path, uint64_t now_us,
 
 /* Opens a file for which DROP_GRACE has passed. */
 static inline struct pw_file *
-open_file(struct fixture *fx, const char *path)
+open_file(const char *path)
 {
 	struct pw_file *file;
 
-	assert_int_equal(open_at(fx, path, clock_now(), &file), 0);
+	assert_int_equal(open_at(path, clock_now(), &file), 0);
 	atomic_store(&file_priv(file)->fp_drop_lock->dl_since, 1);
 	return file;
 }
 
 /* A new file of this size, opened. */
 static inline struct pw_file *
-new_file(struct fixture *fx, const char *name, size_t size)
+new_file(const char *name, size_t size)
 {
-	make_file(fx, name, size);
-	return open_file(fx, name);
+	make_file(name, size);
+	return open_file(name);
+}
+
+/* Opens and gives back at once: the pointer says which file it was. */
+static inline const struct pw_file *
+peek(const char *path, uint64_t now_us)
+{
+	SCOPED_FILE *file;
+
+	assert_int_equal(open_at(path, now_us, &file), 0);
+	return file;
+}
+
+static inline int
+open_error(const char *path, uint64_t now_us)
+{
+	SCOPED_FILE *file;
+
+	return open_at(path, now_us, &file);
+}
+
+/* An open, and how often its end was told. */
+struct asked {
+	struct pw_open as_open;
+	unsigned as_times;
+};
+
+static inline void
+asked_done(struct pw_waiter *w)
+{
+	((struct asked *)w)->as_times++;
 }
 
 /* Neither cachestat nor mincore tells about it: RWF_NOWAIT does, in pieces. */
@@ -434,11 +461,11 @@ can(struct pw_file *file, enum need need)
 
 /* First of all in a test: what is skipped later has leaked something. */
 static inline void
-skip_unless(struct fixture *fx, unsigned needs)
+skip_unless(unsigned needs)
 {
 	static const char *const texts[] = {"eviction of pages", "RWF_NOWAIT",
 	    "exact answers", "permission to lock memory"};
-	struct pw_file *file = new_file(fx, "probe", 256 * KIB);
+	struct pw_file *file = new_file("probe", 256 * KIB);
 	const char *missing = NULL;
 	unsigned i;
 
@@ -517,6 +544,14 @@ static inline void
 latch_open(struct latch *la)
 {
 	sem_post(&la->la_open);
+}
+
+/* Opens it, and returns when nothing is pending. */
+static inline void
+latch_finish(struct latch *la)
+{
+	latch_open(la);
+	settle(fx->fx_loop);
 }
 
 static inline bool

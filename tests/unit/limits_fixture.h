@@ -1,14 +1,7 @@
 /* Limits of connections (server/worker/connection_limits.h), for three workers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/worker/connection_limits.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { WORKERS = 3 };
 

@@ -5,23 +5,13 @@
 #ifndef TESTS_LOG_FIXTURE_H
 #define TESTS_LOG_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/stat.h>
 
 #include <netinet/in.h>
 
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "server/log/log.h"
 
@@ -36,11 +26,12 @@ struct fixture {
 	char fx_log[80], fx_out[80], fx_err[80];
 };
 
-static inline int
+static struct fixture *fx; /* of the test that runs */
+
+int
 setup(void **state)
 {
-	struct fixture *fx = calloc(1, sizeof(*fx));
-
+	*state = fx = calloc(1, sizeof(*fx));
 	if (fx == NULL)
 		return -1;
 	strcpy(fx->fx_dir, "/tmp/test_log.XXXXXX");
@@ -49,16 +40,15 @@ setup(void **state)
 	snprintf(fx->fx_log, sizeof(fx->fx_log), "%s/log", fx->fx_dir);
 	snprintf(fx->fx_out, sizeof(fx->fx_out), "%s/out", fx->fx_dir);
 	snprintf(fx->fx_err, sizeof(fx->fx_err), "%s/err", fx->fx_dir);
-	*state = fx;
 	return 0;
 }
 
-static inline int
+int
 teardown(void **state)
 {
-	struct fixture *fx = *state;
 	char old[90];
 
+	(void)state;
 	snprintf(old, sizeof(old), "%s.1", fx->fx_log);
 	remove(old);
 	remove(fx->fx_log);
@@ -100,16 +90,14 @@ open_capture(const char *path)
 
 /* log_create with fd for stdout, or the file fx_out. */
 static inline int
-create_log_fd(
-    struct fixture *fx, const char *path, unsigned n, int fd, struct log **lg)
+create_log_fd(const char *path, unsigned n, int fd, struct log **lg)
 {
 	int out = fd >= 0 ? fd : open_capture(fx->fx_out);
 	int err = open_capture(fx->fx_err);
 	int saved_out = redirect(STDOUT_FILENO, out);
 	int saved_err = redirect(STDERR_FILENO, err);
-	int error;
+	int error = log_create(path, LOG_COMBINED, n, lg, &(bool){false});
 
-	error = log_create(path, LOG_COMBINED, n, lg, &(bool){false});
 	if (error == 0)
 		error = log_start(*lg);
 	restore(STDERR_FILENO, saved_err);
@@ -121,11 +109,11 @@ create_log_fd(
 }
 
 static inline struct log *
-new_log(struct fixture *fx, const char *path, unsigned n)
+new_log(const char *path, unsigned n)
 {
 	struct log *lg = NULL;
 
-	assert_int_equal(create_log_fd(fx, path, n, -1, &lg), 0);
+	assert_int_equal(create_log_fd(path, n, -1, &lg), 0);
 	return lg;
 }
 
@@ -157,10 +145,9 @@ slurp(const char *path)
 static inline bool
 contains(const char *path, const char *what)
 {
-	char *text = slurp(path);
+	SCOPED(free_at) char *text = slurp(path);
 	bool found = strstr(text, what) != NULL;
 
-	free(text);
 	return found;
 }
 
@@ -181,10 +168,9 @@ await(const char *path, const char *what)
 static inline void
 assert_file(const char *path, const char *expected)
 {
-	char *text = slurp(path);
+	SCOPED(free_at) char *text = slurp(path);
 
 	assert_string_equal(text, expected);
-	free(text);
 }
 
 static inline struct log_record
@@ -281,7 +267,7 @@ count_lines(const char *text, const char *who)
 
 /* The sum of all reports. */
 static inline unsigned
-lost(const struct fixture *fx)
+lost(void)
 {
 	static const char what[] = "pagewise: access log: ";
 	char *text = slurp(fx->fx_err), *p = text, *end;

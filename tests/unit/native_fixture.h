@@ -277,8 +277,8 @@ struct shot {
 };
 
 static inline void
-begin(struct shot *sh, struct fixture *fx, struct pw_file *file, size_t mem_len,
-    off_t off, off_t len)
+begin(
+    struct shot *sh, struct pw_file *file, size_t mem_len, off_t off, off_t len)
 {
 	struct pw_send *s = &sh->sh_xfer.xf_send;
 
@@ -293,7 +293,7 @@ begin(struct shot *sh, struct fixture *fx, struct pw_file *file, size_t mem_len,
 	fake.fk_room = sh->sh_len;
 	fake.fk_len = fake.fk_next = fake.fk_calls = 0;
 	file_priv(file)->fp_ask = OS_ASK_NATIVE;
-	xfer_init(&sh->sh_xfer, "native", fx, &sh->sh_wire, file);
+	xfer_init(&sh->sh_xfer, "native", &sh->sh_wire, file);
 	s->snd_mem = sh->sh_expected;
 	s->snd_mem_len = mem_len;
 	s->snd_off = off;

@@ -5,20 +5,12 @@
 #ifndef TESTS_RECEIVE_FIXTURE_H
 #define TESTS_RECEIVE_FIXTURE_H
 
-#include <setjmp.h>
-#include <openssl/ssl.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-#include <errno.h>
+#include <openssl/ssl.h>
 #include <openssl/err.h>
 #include <openssl/x509.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "lib/util/clock.h"
 #include "server/tls/key_schedule.h"
@@ -74,8 +66,9 @@ new_context(EVP_PKEY *key, struct ticket_keys *tickets)
 	return tx;
 }
 
-static inline int
-make_context(void **state)
+#ifndef OWN_CONTEXTS
+int
+setup_all(void **state)
 {
 	(void)state;
 	if (tls_prepare() != 0)
@@ -84,13 +77,14 @@ make_context(void **state)
 	return 0;
 }
 
-static inline int
-end_context(void **state)
+int
+teardown_all(void **state)
 {
 	(void)state;
 	tls_context_destroy(&context);
 	return 0;
 }
+#endif
 
 /* A step of the client's handshake, which stores the secret of the client's records. */
 static inline int
@@ -191,10 +185,9 @@ make(struct pair *pr, unsigned char type, const void *data, size_t len,
 static inline void
 give(struct pair *pr, unsigned char type, const void *data, size_t len)
 {
-	unsigned char *mem = malloc(len + RECORD_OVERHEAD);
+	SCOPED(free_at) unsigned char *mem = malloc(len + RECORD_OVERHEAD);
 
 	put(pr, mem, make(pr, type, data, len, mem));
-	free(mem);
 }
 
 static inline void
@@ -248,12 +241,11 @@ static inline void
 children_refused(
     int version, unsigned char type, const void *data, size_t len, int alert)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
 	open_pair(&pr, version);
 	give(&pr, type, data, len);
 	expect_refusal(&pr, alert);
-	close_pair(&pr);
 }
 
 #endif

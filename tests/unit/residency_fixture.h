@@ -16,18 +16,18 @@
 
 /* A file of ours, of which nothing is in memory. */
 static inline struct pw_file *
-cold_file(struct fixture *fx)
+cold_file(void)
 {
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 
-	leave_no_room_for_pins(fx);
+	leave_no_room_for_pins();
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	return file;
 }
 
 /* As nodiskio does it: through the pool. */
 static inline void
-fetch(struct fixture *fx, struct pw_file *file, off_t off, off_t len)
+fetch(struct pw_file *file, off_t off, off_t len)
 {
 	struct pw_waiter w = {.wt_done = nothing_done};
 
@@ -38,7 +38,5 @@ fetch(struct fixture *fx, struct pw_file *file, off_t off, off_t len)
 	assert_int_equal(w.wt_error, 0);
 	residency_fetched(file, off, len);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 #endif

@@ -96,16 +96,18 @@ create(size_t bytes)
 }
 
 static inline void
-destroy(struct response_cache *rch)
+destroy(struct response_cache **rch)
 {
-	response_cache_destroy(&rch);
-	assert_null(rch);
+	response_cache_destroy(rch);
+	assert_null(*rch);
 }
+
+#define SCOPED_CACHE SCOPED(destroy) struct response_cache
 
 static inline void
 assert_answer(const struct cached_response *rsp, size_t size)
 {
-	char *expected = malloc(size + 1);
+	SCOPED(free_at) char *expected = malloc(size + 1);
 
 	assert_non_null(rsp);
 	assert_non_null(expected);
@@ -114,9 +116,6 @@ assert_answer(const struct cached_response *rsp, size_t size)
 	assert_int_equal(rsp->rsp_len, strlen(HEAD) + size);
 	assert_memory_equal(rsp->rsp_text, HEAD, strlen(HEAD));
 	assert_memory_equal(rsp->rsp_text + rsp->rsp_head, expected, size);
-	free(expected);
 }
-
-#define RULE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 #endif

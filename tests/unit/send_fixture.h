@@ -11,15 +11,13 @@
 
 /* Starts a transmission of the whole file. */
 static inline void
-start_whole(struct xfer *xf, const char *path, struct fixture *fx,
-    struct wire *wr, struct pw_file *file)
+start_whole(
+    struct xfer *xf, const char *path, struct wire *wr, struct pw_file *file)
 {
-	xfer_init(xf, path, fx, wr, file);
+	xfer_init(xf, path, wr, file);
 	xf->xf_send.snd_readahead = (uint64_t)WINDOW;
 	xf->xf_send.snd_len = file->fil_size;
 	pw_send_start(&xf->xf_send);
 }
-
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
 
 #endif

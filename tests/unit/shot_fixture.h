@@ -76,8 +76,8 @@ describe(const struct shot *sh)
 
 /* Prepares a transmission to a socket that accepts everything.  The caller may change it before pw_send_start. */
 static inline void
-begin(struct shot *sh, struct fixture *fx, const struct way *wy,
-    struct pw_file *file, size_t mem, off_t off, off_t len)
+begin(struct shot *sh, const struct way *wy, struct pw_file *file, size_t mem,
+    off_t off, off_t len)
 {
 	struct wire wr = {.wr_sock = fake.fk_sock};
 	struct pw_send *s = &sh->sh_xfer.xf_send;
@@ -94,7 +94,7 @@ begin(struct shot *sh, struct fixture *fx, const struct way *wy,
 			file_priv(file)->fp_ask = wy->wy_ask;
 		residency_drops(file); /* each question is asked */
 	}
-	xfer_init(&sh->sh_xfer, wy->wy_path, fx, &wr, file);
+	xfer_init(&sh->sh_xfer, wy->wy_path, &wr, file);
 	s->snd_mem = mem == 0 ? NULL : memory;
 	s->snd_mem_len = mem;
 	s->snd_off = off;
@@ -196,7 +196,7 @@ check_bytes(const struct shot *sh)
 
 /* Every byte once and in order; nothing is held on to. */
 static inline void
-end(struct shot *sh, struct fixture *fx)
+end(struct shot *sh)
 {
 	struct pw_send *s = &sh->sh_xfer.xf_send;
 	struct pw_pool_stats ps;
@@ -215,10 +215,10 @@ end(struct shot *sh, struct fixture *fx)
 }
 
 static inline void
-sends_all(struct shot *sh, struct fixture *fx)
+sends_all(struct shot *sh)
 {
 	RULE(sh, drive(sh) == PW_SEND_DONE);
-	end(sh, fx);
+	end(sh);
 }
 
 #endif

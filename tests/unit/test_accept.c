@@ -2,18 +2,9 @@
  * Lists with weights (server/http/accept.h): which member speaks of a name, and what is no
  * weight.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/http/accept.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 struct weight_case {
 	const char *wc_list, *wc_name;
@@ -42,8 +33,7 @@ check(const struct weight_case *wc, size_t count)
 	}
 }
 
-static void
-the_closest_member_decides(void **state)
+TEST(the_closest_member_decides)
 {
 	static const struct weight_case t[] = {
 	    {"", "gzip", -1},
@@ -85,13 +75,11 @@ the_closest_member_decides(void **state)
 	    {"application/json; charset=utf-8", "application/json", 1000},
 	};
 
-	(void)state;
 	check(t, COUNT(t));
 	assert_int_equal(accept_weight((struct str){NULL, 0}, STR("gzip")), -1);
 }
 
-static void
-a_weight_has_three_digits_and_is_at_most_one(void **state)
+TEST(a_weight_has_three_digits_and_is_at_most_one)
 {
 	static const struct weight_case t[] = {
 	    {"a;q=0", "a", 0},
@@ -114,12 +102,10 @@ a_weight_has_three_digits_and_is_at_most_one(void **state)
 	    {"a;q=0.5;q=0.7", "a", 700},
 	};
 
-	(void)state;
 	check(t, COUNT(t));
 }
 
-static void
-a_malformed_member_is_ignored(void **state)
+TEST(a_malformed_member_is_ignored)
 {
 	static const char *const bad[] = {"a;q=2", "a;q=1.001", "a;q=1.1",
 	    "a;q=0.1234", "a;q=-1", "a;q=.5", "a;q=00", "a;q=5", "a;q=0.x",
@@ -128,10 +114,8 @@ a_malformed_member_is_ignored(void **state)
 	    "a;x=", "a;x=\"y", "\"a\"", "a;x=\"y\\\"", "a;x=\"\"y", "a;\x01=1"};
 	char text[64];
 	struct weight_case wc = {text, "a", -1};
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(bad); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		snprintf(text, sizeof(text), "%s", bad[i]);
 		wc.wc_weight = -1;
 		check(&wc, 1);
@@ -142,8 +126,7 @@ a_malformed_member_is_ignored(void **state)
 	}
 }
 
-static void
-a_comma_in_quotes_is_text(void **state)
+TEST(a_comma_in_quotes_is_text)
 {
 	static const struct weight_case t[] = {
 	    {"b;x=\", a, \", c", "a", -1},
@@ -156,19 +139,5 @@ a_comma_in_quotes_is_text(void **state)
 	    {"b;x=\"\\\\\", a;q=0.5", "a", 500},
 	};
 
-	(void)state;
 	check(t, COUNT(t));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_closest_member_decides),
-	    cmocka_unit_test(a_weight_has_three_digits_and_is_at_most_one),
-	    cmocka_unit_test(a_malformed_member_is_ignored),
-	    cmocka_unit_test(a_comma_in_quotes_is_text),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

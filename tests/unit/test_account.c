@@ -2,16 +2,8 @@
  * The rules of lib/send/account.h: by a table, and by a fake system call that plays
  * random scripts.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "lib/send/account.h"
 
@@ -19,8 +11,6 @@
 #define SCRIPTS	 100000u
 #define MEM_MAX	 200
 #define FILE_MAX 300
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 struct outcome_case {
 	size_t oc_mem;
@@ -113,13 +103,9 @@ outcome_holds(const struct outcome_case *oc)
 	       s.snd_len == oc->oc_len - (off_t)from_file;
 }
 
-static void
-every_outcome_advances_by_what_the_kernel_took(void **state)
+TEST(every_outcome_advances_by_what_the_kernel_took)
 {
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < COUNT(outcomes); i++)
+	for (size_t i = 0; i < COUNT(outcomes); i++)
 		if (!outcome_holds(&outcomes[i]))
 			fail_msg("outcome %zu: mem %zu, file %lld, error %d, "
 				 "sent %llu",
@@ -227,24 +213,9 @@ play(unsigned seed)
 	return s.snd_mem_len == 0 && s.snd_len == 0 && s.snd_off == off + len;
 }
 
-static void
-every_byte_is_sent_once_and_in_order(void **state)
+TEST(every_byte_is_sent_once_and_in_order)
 {
-	unsigned i;
-
-	(void)state;
-	for (i = 0; i < SCRIPTS; i++)
+	for (unsigned i = 0; i < SCRIPTS; i++)
 		if (!play(SEED + i))
 			fail_msg("the script with seed %u", SEED + i);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(every_outcome_advances_by_what_the_kernel_took),
-	    cmocka_unit_test(every_byte_is_sent_once_and_in_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

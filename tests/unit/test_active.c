@@ -46,76 +46,56 @@ pages_active(int fd, size_t size)
 }
 
 static void
-send_all(struct fixture *fx, struct pw_file *file, size_t size)
+send_all(struct pw_file *file, size_t size)
 {
-	struct wire wr;
-	struct xfer xf;
+	SCOPED_WIRE wr = wide_wire();
+	SCOPED_XFER xf;
 
-	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = (off_t)size;
 	xf.xf_send.snd_cache = PW_CACHE_AUTO;
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
-	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 }
 
 /* All pages of a file, by two reads through a descriptor of its own. */
 static bool
-kernel_tells(struct fixture *fx)
+kernel_tells(void)
 {
-	struct pw_file *file = new_file(fx, "known", SMALL);
+	SCOPED_FILE *file = new_file("known", SMALL);
 	static char data[SMALL];
 	bool yes;
-	int i;
 
 	assert_true(evict(file->fil_fd, SMALL));
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		yes = pread(file->fil_fd, data, SMALL, 0) == (ssize_t)SMALL;
 	yes = yes && pages_active(file->fil_fd, SMALL) > 0;
-	pw_file_unref(&file);
 	return yes;
 }
 
 /* A page that is waited for, and one of each 64 KiB that is asked about, count twice. */
 static void
-check_active(struct fixture *fx, const char *name, size_t size)
+check_active(const char *name, size_t size)
 {
-	struct pw_file *file = new_file(fx, name, size);
+	SCOPED_FILE *file = new_file(name, size);
 	size_t pages = pages_in(size);
 
 	assert_true(evict(file->fil_fd, size));
-	send_all(fx, file, size);
+	send_all(file, size);
 	assert_int_equal(pages_resident(file->fil_fd, 0, size), pages);
 	assert_in_range(pages_active(file->fil_fd, size), 0, pages / 2);
-	send_all(fx, file, size);
-	send_all(fx, file, size);
+	send_all(file, size);
+	send_all(file, size);
 	assert_in_range(pages_active(file->fil_fd, size), pages * 3 / 4, pages);
-	pw_file_unref(&file);
 }
 
-static void
-only_pages_sent_twice_are_active(void **state)
+TEST(only_pages_sent_twice_are_active)
 {
-	struct fixture *fx = *state;
-
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
-	if (!kernel_tells(fx)) {
+	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	if (!kernel_tells()) {
 		print_message("the kernel does not tell here\n");
 		skip();
 	}
-	check_active(fx, "small", SMALL);
-	check_active(fx, "large", LARGE);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		only_pages_sent_twice_are_active, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	check_active("small", SMALL);
+	check_active("large", LARGE);
 }

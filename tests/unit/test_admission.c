@@ -21,12 +21,11 @@ static struct crowd *
 crowd_create(void)
 {
 	struct crowd *cr = calloc(1, sizeof(*cr));
-	size_t i;
 
 	assert_non_null(cr);
 	cr->cr_popular = admission_create(ROOM);
 	assert_non_null(cr->cr_popular);
-	for (i = 0; i < FILES; i++) {
+	for (size_t i = 0; i < FILES; i++) {
 		cr->cr_files[i].fp_file.fil_dev = 1;
 		cr->cr_files[i].fp_file.fil_ino = 1000 + i;
 		cr->cr_files[i].fp_file.fil_size = SIZE;
@@ -89,25 +88,20 @@ draw(struct crowd *cr, size_t n)
 	return (size_t)(cr->cr_random >> 33) % n;
 }
 
-static void
-files_that_fit_into_memory_stay(void **state)
+TEST(files_that_fit_into_memory_stay, NULL)
 {
 	struct crowd *cr = crowd_create();
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < FITS; i++)
+	for (size_t i = 0; i < FITS; i++)
 		assert_true(asked(cr, i));
 	crowd_destroy(cr);
 }
 
-static void
-files_requested_once_go_if_not_all_fit(void **state)
+TEST(files_requested_once_go_if_not_all_fit, NULL)
 {
 	struct crowd *cr = crowd_create();
 	size_t i, stay = 0;
 
-	(void)state;
 	for (i = 0; i < FITS; i++)
 		asked_often(cr, i, 3);
 	for (; i < FILES; i++)
@@ -119,14 +113,12 @@ files_requested_once_go_if_not_all_fit(void **state)
 }
 
 /* Of files that are all alike as many stay as fit, and always the same. */
-static void
-some_of_equally_popular_files_stay(void **state)
+TEST(some_of_equally_popular_files_stay, NULL)
 {
 	struct crowd *cr = crowd_create();
 	bool before[FILES];
 	size_t i, stay = 0, same = 0;
 
-	(void)state;
 	for (i = 0; i < FILES; i++)
 		asked_often(cr, i, 2);
 	for (i = 0; i < FILES; i++)
@@ -139,14 +131,11 @@ some_of_equally_popular_files_stay(void **state)
 }
 
 /* Files that were asked for twice fill the room: a third request would earn it. */
-static void
-a_file_one_request_short_is_on_trial(void **state)
+TEST(a_file_one_request_short_is_on_trial, NULL)
 {
 	struct crowd *cr = crowd_create();
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < FITS; i++)
+	for (size_t i = 0; i < FITS; i++)
 		asked_often(cr, i, 3);
 	note(cr, FITS, SIZE);
 	assert_int_equal(judge(cr, FITS), ADMISSION_GOES);
@@ -157,12 +146,10 @@ a_file_one_request_short_is_on_trial(void **state)
 }
 
 /* Though it has its place: nobody knows that it will be asked for again. */
-static void
-a_file_requested_once_is_on_trial(void **state)
+TEST(a_file_requested_once_is_on_trial, NULL)
 {
 	struct crowd *cr = crowd_create();
 
-	(void)state;
 	note(cr, 0, SIZE);
 	assert_int_equal(judge(cr, 0), ADMISSION_TRIAL);
 	note(cr, 0, SIZE);
@@ -170,13 +157,11 @@ a_file_requested_once_is_on_trial(void **state)
 	crowd_destroy(cr);
 }
 
-static void
-a_crawler_evicts_no_file(void **state)
+TEST(a_crawler_evicts_no_file, NULL)
 {
 	struct crowd *cr = crowd_create();
 	size_t i, lost = 0;
 
-	(void)state;
 	for (i = 0; i < (size_t)FITS * 20; i++)
 		asked(cr, draw(cr, FITS / 2));
 	for (i = FITS / 2; i < FILES; i++) {
@@ -187,12 +172,10 @@ a_crawler_evicts_no_file(void **state)
 	crowd_destroy(cr);
 }
 
-static void
-a_file_of_a_quarter_of_the_room_is_the_largest_that_stays(void **state)
+TEST(a_file_of_a_quarter_of_the_room_is_the_largest_that_stays, NULL)
 {
 	struct crowd *cr = crowd_create();
 
-	(void)state;
 	cr->cr_files[0].fp_file.fil_size = (off_t)(ROOM / 4);
 	note(cr, 0, cr->cr_files[0].fp_file.fil_size);
 	assert_true(stays(cr, 0));
@@ -203,60 +186,51 @@ a_file_of_a_quarter_of_the_room_is_the_largest_that_stays(void **state)
 }
 
 /* A hundred pieces of a file are not a hundred requests for it. */
-static void
-parts_count_when_their_lengths_make_the_whole_file(void **state)
+TEST(parts_count_when_their_lengths_make_the_whole_file, NULL)
 {
 	struct crowd *cr = crowd_create();
 	bool ever = false;
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < FILES - 1; i++)
+	for (size_t i = 0; i < FILES - 1; i++)
 		asked_often(cr, i, 2);
-	for (i = 0; i < 100; i++) {
+	for (size_t i = 0; i < 100; i++) {
 		note(cr, FILES - 1, SIZE / 100);
 		ever |= stays(cr, FILES - 1);
 	}
 	assert_false(ever);
-	for (i = 0; i < 100 * ADMISSION_MOST; i++)
+	for (size_t i = 0; i < 100 * ADMISSION_MOST; i++)
 		note(cr, FILES - 1, SIZE / 100 + 1);
 	assert_true(stays(cr, FILES - 1));
 	crowd_destroy(cr);
 }
 
 /* Nobody takes the lock for each request. */
-static void
-noted_requests_count_when_the_loop_passes_them_on(void **state)
+TEST(noted_requests_count_when_the_loop_passes_them_on, NULL)
 {
 	struct crowd *cr = crowd_create();
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < 3 * (size_t)FITS; i++)
+	for (size_t i = 0; i < 3 * (size_t)FITS; i++)
 		note(cr, i % FITS, SIZE);
 	assert_int_equal(cr->cr_noted.nt_files, 0);
-	for (i = 0; i < 3 * (size_t)FITS / 2; i++)
+	for (size_t i = 0; i < 3 * (size_t)FITS / 2; i++)
 		note(cr, i % (FITS / 2), SIZE);
 	assert_int_equal(cr->cr_noted.nt_files, FITS / 2);
 	assert_int_equal(cr->cr_files[0].fp_sent, 3 * SIZE);
 	admission_tell(cr->cr_popular, &cr->cr_noted);
 	assert_int_equal(cr->cr_noted.nt_files, 0);
 	assert_int_equal(cr->cr_files[0].fp_sent, 0);
-	for (i = 0; i < FITS; i++)
+	for (size_t i = 0; i < FITS; i++)
 		assert_true(stays(cr, i));
-	for (i = FITS; i < FILES; i++)
+	for (size_t i = FITS; i < FILES; i++)
 		assert_false(asked(cr, i));
 	crowd_destroy(cr);
 }
 
-static void
-requests_for_very_popular_files_are_passed_on_at_once(void **state)
+TEST(requests_for_very_popular_files_are_passed_on_at_once, NULL)
 {
 	struct crowd *cr = crowd_create();
-	int i;
 
-	(void)state;
-	for (i = 1; i < ADMISSION_MOST; i++)
+	for (int i = 1; i < ADMISSION_MOST; i++)
 		note(cr, 0, SIZE);
 	assert_int_equal(cr->cr_noted.nt_files, 1);
 	note(cr, 0, SIZE);
@@ -265,18 +239,15 @@ requests_for_very_popular_files_are_passed_on_at_once(void **state)
 	crowd_destroy(cr);
 }
 
-static void
-popularity_decays(void **state)
+TEST(popularity_decays, NULL)
 {
 	struct crowd *cr = crowd_create();
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < (size_t)FITS * 20; i++)
+	for (size_t i = 0; i < (size_t)FITS * 20; i++)
 		asked(cr, draw(cr, FITS));
-	for (i = 0; i < (size_t)FITS * 20 * ADMISSION_SAMPLE; i++)
+	for (size_t i = 0; i < (size_t)FITS * 20 * ADMISSION_SAMPLE; i++)
 		asked(cr, FITS + draw(cr, 2 * FITS));
-	for (i = 0; i < FITS; i++)
+	for (size_t i = 0; i < FITS; i++)
 		assert_false(asked(cr, i));
 	crowd_destroy(cr);
 }
@@ -299,14 +270,12 @@ draw_by_zipf(struct crowd *cr)
 	return i;
 }
 
-static void
-with_zipf_requests_the_most_popular_stay(void **state)
+TEST(with_zipf_requests_the_most_popular_stay, NULL)
 {
 	struct crowd *cr = crowd_create();
 	size_t i, at, first = 0, first_kept = 0, rest = 0, rest_kept = 0;
 	bool yes;
 
-	(void)state;
 	for (i = 0; i < 40000; i++) {
 		at = draw_by_zipf(cr);
 		yes = asked(cr, at);
@@ -323,28 +292,4 @@ with_zipf_requests_the_most_popular_stay(void **state)
 	assert_in_range(first_kept * 100 / first, 95, 100);
 	assert_in_range(rest_kept * 100 / rest, 0, 20);
 	crowd_destroy(cr);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(files_that_fit_into_memory_stay),
-	    cmocka_unit_test(files_requested_once_go_if_not_all_fit),
-	    cmocka_unit_test(some_of_equally_popular_files_stay),
-	    cmocka_unit_test(a_file_one_request_short_is_on_trial),
-	    cmocka_unit_test(a_file_requested_once_is_on_trial),
-	    cmocka_unit_test(a_crawler_evicts_no_file),
-	    cmocka_unit_test(
-		a_file_of_a_quarter_of_the_room_is_the_largest_that_stays),
-	    cmocka_unit_test(
-		parts_count_when_their_lengths_make_the_whole_file),
-	    cmocka_unit_test(noted_requests_count_when_the_loop_passes_them_on),
-	    cmocka_unit_test(
-		requests_for_very_popular_files_are_passed_on_at_once),
-	    cmocka_unit_test(popularity_decays),
-	    cmocka_unit_test(with_zipf_requests_the_most_popular_stay),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,8 @@
  * When and how it is told that a loop has slept (server/worker/asleep.c); each test has the name of
  * the rule that it pins.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-#include <string.h>
+#include "test.h"
 
 #include "server/log/message_rate.h"
 #include "server/worker/asleep.h"
@@ -24,53 +19,45 @@ look(struct asleep *as, uint64_t times, uint64_t us, uint64_t now)
 	return asleep_look(as, list, 3, now);
 }
 
-static void
-the_first_sleep_is_reported_at_once(void **state)
+TEST(the_first_sleep_is_reported_at_once)
 {
 	struct asleep as = {0};
 	char text[64];
 
-	(void)state;
 	assert_int_equal(look(&as, 3, 312000, BEGIN), 312050);
 	asleep_text(&as, text, sizeof(text));
 	assert_string_equal(text, "sendfile 312.0 ms (3), openat2 0.0 ms (1)");
 }
 
-static void
-the_longest_sleep_is_reported_first(void **state)
+TEST(the_longest_sleep_is_reported_first)
 {
 	const struct pw_sleep list[] = {
 	    {"lock", 1, 900}, {"sendfile", 1, 100}, {"page fault", 1, 2500}};
 	struct asleep as = {0};
 	char text[80];
 
-	(void)state;
 	assert_int_equal(asleep_look(&as, list, 3, BEGIN), 3500);
 	asleep_text(&as, text, sizeof(text));
 	assert_string_equal(text,
 	    "page fault 2.5 ms (1), lock 0.9 ms (1), sendfile 0.1 ms (1)");
 }
 
-static void
-less_than_a_millisecond_between_two_checks_is_not_reported(void **state)
+TEST(less_than_a_millisecond_between_two_checks_is_not_reported)
 {
 	struct asleep as = {0};
 	uint64_t i;
 
-	(void)state;
 	for (i = 1; i < 100; i++)
 		assert_int_equal(
 		    look(&as, i, i * 900, BEGIN + i * MESSAGE_RATE_PERIOD), 0);
 }
 
-static void
-sleeps_of_a_minute_are_reported_together_and_once(void **state)
+TEST(sleeps_of_a_minute_are_reported_together_and_once)
 {
 	struct asleep as = {0};
 	char text[64];
 	uint64_t i;
 
-	(void)state;
 	assert_int_equal(look(&as, 1, 2000, BEGIN), 2050);
 	for (i = 1; i < 10; i++)
 		assert_int_equal(
@@ -85,29 +72,12 @@ sleeps_of_a_minute_are_reported_together_and_once(void **state)
 	    look(&as, 10, 15500, BEGIN + 2 * MESSAGE_RATE_PERIOD), 0);
 }
 
-static void
-a_text_without_room_is_cut(void **state)
+TEST(a_text_without_room_is_cut)
 {
 	struct asleep as = {0};
 	char text[10];
 
-	(void)state;
 	look(&as, 3, 312000, BEGIN);
 	asleep_text(&as, text, sizeof(text));
 	assert_string_equal(text, "sendfile ");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_first_sleep_is_reported_at_once),
-	    cmocka_unit_test(the_longest_sleep_is_reported_first),
-	    cmocka_unit_test(
-		less_than_a_millisecond_between_two_checks_is_not_reported),
-	    cmocka_unit_test(sleeps_of_a_minute_are_reported_together_and_once),
-	    cmocka_unit_test(a_text_without_room_is_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,7 @@ decode(const struct seen *row, char *name)
 static void
 assert_harmless(const char *href, size_t len)
 {
-	size_t i;
-
-	for (i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		if (href[i] <= ' ' || href[i] >= 0x7f ||
 		    strchr("\"'<>&`\\:?#", href[i]) != NULL)
 			fail_msg("%.*s", (int)len, href);
@@ -57,15 +55,14 @@ static void
 assert_shown(const struct seen *row, unsigned char c)
 {
 	char expected[32], one[2];
-	int n;
+	int n = snprintf(expected, sizeof(expected), "a%sb", shown_as(c, one));
 
-	n = snprintf(expected, sizeof(expected), "a%sb", shown_as(c, one));
 	assert_int_equal(row->row_text_len, n);
 	assert_memory_equal(row->row_text, expected, (size_t)n);
 }
 
 static bool
-make_names(struct fixture *fx)
+make_names(void)
 {
 	char name[4] = "a?b";
 	int c, fd;
@@ -74,7 +71,7 @@ make_names(struct fixture *fx)
 		if (c == '/')
 			continue;
 		name[1] = (char)c;
-		fd = open(path_in(fx, name), O_WRONLY | O_CREAT, 0600);
+		fd = open(path_in(name), O_WRONLY | O_CREAT, 0600);
 		if (fd == -1)
 			return false;
 		close(fd);
@@ -82,21 +79,19 @@ make_names(struct fixture *fx)
 	return true;
 }
 
-static void
-a_name_with_any_byte_is_escaped_and_its_link_leads_back(void **state)
+TEST(a_name_with_any_byte_is_escaped_and_its_link_leads_back)
 {
-	struct fixture *fx = *state;
 	unsigned seen[256] = {0};
 	struct seen row;
 	char *page, name[1024];
 	const char *p;
 	int c;
 
-	if (!make_names(fx)) {
+	if (!make_names()) {
 		print_message("not every byte can be in a name here\n");
 		skip();
 	}
-	p = page = page_of(fx, ".", "/", false);
+	p = page = page_of(".", "/", false);
 	while (next_row(&p, &row)) {
 		assert_harmless(row.row_href, row.row_href_len);
 		decode(&row, name);
@@ -111,44 +106,39 @@ a_name_with_any_byte_is_escaped_and_its_link_leads_back(void **state)
 	free(page);
 }
 
-static void
-a_link_is_never_a_scheme_nor_a_way_out(void **state)
+TEST(a_link_is_never_a_scheme_nor_a_way_out)
 {
 	static const char *const names[] = {"javascript:alert(1)",
 	    "http:", "..a", "...", "~", "%2e%2e", "%", "a%", "-", "*", "?",
 	    "#"};
-	struct fixture *fx = *state;
 	char *page, name[1024];
 	unsigned seen = 0;
 	struct seen row;
 	const char *p;
-	size_t i;
 
-	for (i = 0; i < COUNT(names); i++)
-		touch(fx, names[i]);
-	p = page = page_of(fx, ".", "/", true);
+	for (size_t i = 0; i < COUNT(names); i++)
+		touch(names[i]);
+	p = page = page_of(".", "/", true);
 	while (next_row(&p, &row)) {
 		assert_harmless(row.row_href, row.row_href_len);
 		decode(&row, name);
-		for (i = 0; i < COUNT(names); i++)
+		for (size_t i = 0; i < COUNT(names); i++)
 			seen += strcmp(name, names[i]) == 0;
 	}
 	assert_int_equal(seen, COUNT(names));
 	free(page);
 }
 
-static void
-the_longest_name_has_a_whole_link(void **state)
+TEST(the_longest_name_has_a_whole_link)
 {
-	struct fixture *fx = *state;
 	char name[256], decoded[1024], *page;
 	struct seen row;
 	const char *p;
 
 	memset(name, 0xff, 255);
 	name[255] = '\0';
-	touch(fx, name);
-	p = page = page_of(fx, ".", "/", false);
+	touch(name);
+	p = page = page_of(".", "/", false);
 	assert_true(next_row(&p, &row));
 	decode(&row, decoded);
 	assert_string_equal(decoded, name);
@@ -186,10 +176,8 @@ static const struct {
     {"\xff<", REPLACED "&lt;"},
 };
 
-static void
-what_is_not_utf_8_is_replaced(void **state)
+TEST(what_is_not_utf_8_is_replaced)
 {
-	struct fixture *fx = *state;
 	unsigned seen = 0;
 	char *page, name[1024];
 	struct seen row;
@@ -197,8 +185,8 @@ what_is_not_utf_8_is_replaced(void **state)
 	size_t i;
 
 	for (i = 0; i < COUNT(texts); i++)
-		touch(fx, texts[i].name);
-	p = page = page_of(fx, ".", "/", false);
+		touch(texts[i].name);
+	p = page = page_of(".", "/", false);
 	while (next_row(&p, &row)) {
 		decode(&row, name);
 		for (i = 0; strcmp(name, texts[i].name) != 0; i++)
@@ -213,36 +201,17 @@ what_is_not_utf_8_is_replaced(void **state)
 }
 
 /* fsspec takes each of them for an address. */
-static void
-only_a_name_like_an_address_has_a_dot_before_it(void **state)
+TEST(only_a_name_like_an_address_has_a_dot_before_it)
 {
-	struct fixture *fx = *state;
-	char *page;
+	SCOPED(free_at) char *page;
 
-	touch(fx, "http.csv");
-	touch(fx, "https:x");
-	touch(fx, "htt");
-	touch(fx, "a:b");
-	page = page_of(fx, ".", "/", false);
+	touch("http.csv");
+	touch("https:x");
+	touch("htt");
+	touch("a:b");
+	page = page_of(".", "/", false);
 	assert_non_null(strstr(page, "<a href=\"./http.csv\""));
 	assert_non_null(strstr(page, "<a href=\"./https%3Ax\""));
 	assert_non_null(strstr(page, "<a href=\"htt\""));
 	assert_non_null(strstr(page, "<a href=\"a%3Ab\""));
-	free(page);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_name_with_any_byte_is_escaped_and_its_link_leads_back),
-	    TEST(a_link_is_never_a_scheme_nor_a_way_out),
-	    TEST(the_longest_name_has_a_whole_link),
-	    TEST(what_is_not_utf_8_is_replaced),
-	    TEST(only_a_name_like_an_address_has_a_dot_before_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,21 +8,19 @@
 
 #define REPLACED "\xef\xbf\xbd"
 
-static void
-dot_files_are_hidden_unless_wanted(void **state)
+TEST(dot_files_are_hidden_unless_wanted)
 {
-	struct fixture *fx = *state;
 	char *page;
 
-	touch(fx, ".hidden");
-	touch(fx, "..hidden");
-	touch(fx, "not.hidden");
-	assert_int_equal(mkdir(path_in(fx, ".git"), 0700), 0);
-	page = page_of(fx, ".", "/", false);
+	touch(".hidden");
+	touch("..hidden");
+	touch("not.hidden");
+	assert_int_equal(mkdir(path_in(".git"), 0700), 0);
+	page = page_of(".", "/", false);
 	assert_int_equal(count_rows(page), 1);
 	assert_non_null(strstr(page, "<a href=\"not.hidden\""));
 	free(page);
-	page = page_of(fx, ".", "/", true);
+	page = page_of(".", "/", true);
 	assert_int_equal(count_rows(page), 4);
 	assert_non_null(strstr(page, "\".hidden\""));
 	assert_non_null(strstr(page, "\".git/\""));
@@ -32,12 +30,10 @@ dot_files_are_hidden_unless_wanted(void **state)
 	free(page);
 }
 
-static void
-dot_files_that_are_named_are_shown(void **state)
+TEST(dot_files_that_are_named_are_shown)
 {
 	static char zarray[] = ".zarray", git[] = ".git";
 	char *const names[] = {zarray, git, NULL};
-	struct fixture *fx = *state;
 	struct place place = {.pl_root = fx->fx_root,
 	    .pl_path = ".",
 	    .pl_title = "/",
@@ -46,10 +42,10 @@ dot_files_that_are_named_are_shown(void **state)
 	struct buf page = {0};
 	bool same;
 
-	touch(fx, ".zarray");
-	touch(fx, ".zarray.tmp");
-	touch(fx, ".z");
-	assert_int_equal(mkdir(path_in(fx, ".git"), 0700), 0);
+	touch(".zarray");
+	touch(".zarray.tmp");
+	touch(".z");
+	assert_int_equal(mkdir(path_in(".git"), 0700), 0);
 	assert_int_equal(autoindex_read_whole(&place, &page, &same, &lv), 0);
 	page.b_data[page.b_len] = '\0';
 	assert_int_equal(count_rows(page.b_data), 2);
@@ -58,54 +54,45 @@ dot_files_that_are_named_are_shown(void **state)
 	free(page.b_data);
 }
 
-static void
-an_empty_directory_has_a_page_without_names(void **state)
+TEST(an_empty_directory_has_a_page_without_names)
 {
-	struct fixture *fx = *state;
-	char *page;
+	SCOPED(free_at) char *page;
 
-	assert_int_equal(mkdir(path_in(fx, "empty"), 0700), 0);
-	page = page_of(fx, "empty", "/empty/", true);
+	assert_int_equal(mkdir(path_in("empty"), 0700), 0);
+	page = page_of("empty", "/empty/", true);
 	assert_int_equal(count_rows(page), 0);
 	assert_non_null(strstr(page, "<bdi>empty</bdi>/</h1>"));
 	assert_non_null(strstr(page, "</table>"));
 	assert_non_null(strstr(page, "</html>"));
-	free(page);
 }
 
-static void
-only_the_root_has_no_way_up(void **state)
+TEST(only_the_root_has_no_way_up)
 {
-	struct fixture *fx = *state;
-	char *page;
+	char *page = page_of(".", "/", false);
 
-	page = page_of(fx, ".", "/", false);
 	assert_null(strstr(page, "\"../\">"));
 	free(page);
-	page = page_of(fx, ".", "/x/", false);
+	page = page_of(".", "/x/", false);
 	assert_non_null(strstr(page, "<a href=\"../\">../</a>"));
 	free(page);
 }
 
-static void
-each_directory_of_the_path_is_a_link(void **state)
+TEST(each_directory_of_the_path_is_a_link)
 {
-	char *page;
+	char *page = page_of(".", "/a/b c/\xff/", false);
 
-	page = page_of(*state, ".", "/a/b c/\xff/", false);
 	assert_non_null(strstr(page, "<h1><a dir=auto href=\"/./\">/</a>"
 				     "<a dir=auto href=\"/a/\">a</a>/"
 				     "<a dir=auto href=\"/a/b%20c/\">b c</a>/"
 				     "<bdi>" REPLACED "</bdi>/</h1>"));
 	free(page);
-	page = page_of(*state, ".", "/", false);
+	page = page_of(".", "/", false);
 	assert_non_null(strstr(page, "<h1><bdi></bdi>/</h1>"));
 	free(page);
 }
 
 /* Else their text would be as long as the square of the path. */
-static void
-only_the_first_parts_of_a_very_deep_path_have_links(void **state)
+TEST(only_the_first_parts_of_a_very_deep_path_have_links)
 {
 	char title[2002] = "/", *page;
 	int i, links = 0;
@@ -113,7 +100,7 @@ only_the_first_parts_of_a_very_deep_path_have_links(void **state)
 
 	for (i = 1; i < 2001; i += 2)
 		memcpy(title + i, "x/", 2);
-	page = page_of(*state, ".", title, false);
+	page = page_of(".", title, false);
 	assert_in_range(strlen(page), 2000, 64 * KIB);
 	for (p = page; (p = strstr(p, "href=\"/")) != NULL; p++)
 		links++;
@@ -123,14 +110,13 @@ only_the_first_parts_of_a_very_deep_path_have_links(void **state)
 	memset(title + 1, 'x', sizeof(title) - 3);
 	for (i = 200; i < 2000; i += 200)
 		title[i] = '/';
-	page = page_of(*state, ".", title, false);
+	page = page_of(".", title, false);
 	assert_non_null(strstr(page, "<h1><a dir=auto href=\"/./\">"));
 	assert_in_range(strlen(page), 2000, 16 * KIB);
 	free(page);
 }
 
-static void
-sizes_are_shown_with_few_digits(void **state)
+TEST(sizes_are_shown_with_few_digits)
 {
 	static const struct {
 		off_t size;
@@ -142,68 +128,59 @@ sizes_are_shown_with_few_digits(void **state)
 	    {1048064, ">1.0" NBSP "MiB\n"},
 	    {(off_t)5 << 30, ">5.0" NBSP "GiB\n"},
 	    {(off_t)1 << 42, ">4.0" NBSP "TiB\n"}};
-	struct fixture *fx = *state;
 	char *page, exact[48];
-	size_t i;
 
-	for (i = 0; i < COUNT(t); i++) {
-		make_empty(fx, "f");
-		if (truncate(path_in(fx, "f"), t[i].size) != 0) {
+	for (size_t i = 0; i < COUNT(t); i++) {
+		make_empty("f");
+		if (truncate(path_in("f"), t[i].size) != 0) {
 			print_message("no file can be so large here\n");
 			continue;
 		}
-		page = page_of(fx, ".", "/", false);
+		page = page_of(".", "/", false);
 		snprintf(exact, sizeof(exact), "<td title=\"%lld bytes\"%s",
 		    (long long)t[i].size, t[i].text);
 		if (strstr(page, exact) == NULL)
 			fail_msg("%s", exact);
 		free(page);
-		unlink(path_in(fx, "f"));
+		unlink(path_in("f"));
 	}
 }
 
-static void
-the_title_is_escaped(void **state)
+TEST(the_title_is_escaped)
 {
-	char *page;
+	SCOPED(free_at) char *page = page_of(".", "/<script>&\"\xff/", false);
 
-	page = page_of(*state, ".", "/<script>&\"\xff/", false);
 	assert_null(strstr(page, "<script>"));
 	assert_non_null(strstr(page,
 	    "<title>Index of /&lt;script&gt;&amp;&quot;" REPLACED "/</title>"));
 	assert_non_null(strstr(
 	    page, "<bdi>&lt;script&gt;&amp;&quot;" REPLACED "</bdi>/</h1>"));
-	free(page);
 }
 
 /* Directories first, each half in order; a link is what it leads to, unless that is outside. */
-static void
-rows_are_in_order_with_what_is_known_of_them(void **state)
+TEST(rows_are_in_order_with_what_is_known_of_them)
 {
 	static const char *const hrefs[] = {"a-dir/", "y-link/", "z-dir/",
 	    "b-link", "b-loop", "b-nowhere", "c-file", "c-link", "d-file",
 	    "e-fifo"};
-	struct fixture *fx = *state;
 	struct timespec times[2] = {{784111777, 0}, {784111777, 0}};
 	struct seen row;
-	char *page;
+	SCOPED(free_at) char *page;
 	const char *p;
-	size_t i;
 
-	make_file(fx, "c-file", 12345);
-	assert_int_equal(
-	    utimensat(AT_FDCWD, path_in(fx, "c-file"), times, 0), 0);
-	touch(fx, "d-file");
-	assert_int_equal(mkdir(path_in(fx, "z-dir"), 0700), 0);
-	assert_int_equal(mkdir(path_in(fx, "a-dir"), 0700), 0);
-	assert_int_equal(symlink("/etc", path_in(fx, "b-link")), 0);
-	assert_int_equal(symlink("b-loop", path_in(fx, "b-loop")), 0);
-	assert_int_equal(symlink("none", path_in(fx, "b-nowhere")), 0);
-	assert_int_equal(symlink("a-dir/../c-file", path_in(fx, "c-link")), 0);
-	assert_int_equal(symlink("z-dir", path_in(fx, "y-link")), 0);
-	assert_int_equal(mkfifo(path_in(fx, "e-fifo"), 0600), 0);
-	p = page = page_of(fx, ".", "/", false);
-	for (i = 0; i < COUNT(hrefs); i++) {
+	make_file("c-file", 12345);
+	assert_int_equal(utimensat(AT_FDCWD, path_in("c-file"), times, 0), 0);
+	touch("d-file");
+	assert_int_equal(mkdir(path_in("z-dir"), 0700), 0);
+	assert_int_equal(mkdir(path_in("a-dir"), 0700), 0);
+	assert_int_equal(symlink("/etc", path_in("b-link")), 0);
+	assert_int_equal(symlink("b-loop", path_in("b-loop")), 0);
+	assert_int_equal(symlink("none", path_in("b-nowhere")), 0);
+	assert_int_equal(symlink("a-dir/../c-file", path_in("c-link")), 0);
+	assert_int_equal(symlink("z-dir", path_in("y-link")), 0);
+	assert_int_equal(mkfifo(path_in("e-fifo"), 0600), 0);
+	p = page = page_of(".", "/", false);
+	for (size_t i = 0; i < COUNT(hrefs); i++) {
 		assert_true(next_row(&p, &row));
 		assert_int_equal(row.row_href_len, strlen(hrefs[i]));
 		assert_memory_equal(row.row_href, hrefs[i], row.row_href_len);
@@ -225,74 +202,62 @@ rows_are_in_order_with_what_is_known_of_them(void **state)
 	assert_non_null(strstr(page, "y-link/</a><td><time "));
 	assert_non_null(strstr(page, "e-fifo</a><td><time "));
 	assert_non_null(strstr(page, "</time> <td>-\n"));
-	free(page);
 }
 
 /* From a directory below the root a link may lead up, but not out. */
-static void
-a_link_may_lead_anywhere_below_the_root(void **state)
+TEST(a_link_may_lead_anywhere_below_the_root)
 {
-	struct fixture *fx = *state;
-	char *page;
+	SCOPED(free_at) char *page;
 
-	assert_int_equal(mkdir(path_in(fx, "sub"), 0700), 0);
-	assert_int_equal(mkdir(path_in(fx, "other"), 0700), 0);
-	assert_int_equal(symlink("../other", path_in(fx, "sub/in")), 0);
-	assert_int_equal(symlink("../../..", path_in(fx, "sub/out")), 0);
-	assert_int_equal(symlink("/", path_in(fx, "sub/slash")), 0);
-	page = page_of(fx, "sub/", "/sub/", false);
+	assert_int_equal(mkdir(path_in("sub"), 0700), 0);
+	assert_int_equal(mkdir(path_in("other"), 0700), 0);
+	assert_int_equal(symlink("../other", path_in("sub/in")), 0);
+	assert_int_equal(symlink("../../..", path_in("sub/out")), 0);
+	assert_int_equal(symlink("/", path_in("sub/slash")), 0);
+	page = page_of("sub/", "/sub/", false);
 	assert_non_null(strstr(page, "<a href=\"in/\""));
 	assert_non_null(strstr(page, "<a href=\"out\""));
 	assert_non_null(strstr(page, "<a href=\"slash\""));
-	free(page);
 }
 
-static void
-an_unreadable_directory_is_an_error(void **state)
+TEST(an_unreadable_directory_is_an_error)
 {
 	static const struct {
 		const char *path;
 		int error;
 	} t[] = {{"none", -ENOENT}, {"file", -ENOTDIR}, {"..", -EXDEV},
 	    {"up", -EXDEV}, {"self", -ELOOP}};
-	struct fixture *fx = *state;
 	struct buf page;
-	size_t i;
 
-	touch(fx, "file");
-	assert_int_equal(symlink("..", path_in(fx, "up")), 0);
-	assert_int_equal(symlink("self", path_in(fx, "self")), 0);
-	for (i = 0; i < COUNT(t); i++) {
+	touch("file");
+	assert_int_equal(symlink("..", path_in("up")), 0);
+	assert_int_equal(symlink("self", path_in("self")), 0);
+	for (size_t i = 0; i < COUNT(t); i++) {
 		assert_int_equal(
-		    list_as(fx, t[i].path, "/x/", false, &page), t[i].error);
+		    list_as(t[i].path, "/x/", false, &page), t[i].error);
 		free(page.b_data);
 	}
 }
 
 /* Few names of the longest text: only when it is made is it seen to be too long. */
-static void
-a_too_large_directory_has_no_page(void **state)
+TEST(a_too_large_directory_has_no_page)
 {
-	struct fixture *fx = *state;
 	struct buf page;
 	char name[256];
-	int i;
 
 	memset(name, 0xff, 255);
 	name[255] = '\0';
-	for (i = 0; i < 400; i++) {
+	for (int i = 0; i < 400; i++) {
 		snprintf(name, 4, "%03d", i);
 		name[3] = (char)0xff;
-		touch(fx, name);
+		touch(name);
 	}
-	assert_int_equal(list_as(fx, ".", "/", false, &page), -E2BIG);
+	assert_int_equal(list_as(".", "/", false, &page), -E2BIG);
 	free(page.b_data);
 }
 
-static void
-a_replaced_directory_is_detected(void **state)
+TEST(a_replaced_directory_is_detected)
 {
-	struct fixture *fx = *state;
 	struct place place = {.pl_root = fx->fx_root,
 	    .pl_path = ".",
 	    .pl_title = "/",
@@ -308,28 +273,4 @@ a_replaced_directory_is_detected(void **state)
 	assert_int_equal(autoindex_read_whole(&place, &page, &same, &lv), 0);
 	assert_false(same);
 	free(page.b_data);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(dot_files_are_hidden_unless_wanted),
-	    TEST(dot_files_that_are_named_are_shown),
-	    TEST(an_empty_directory_has_a_page_without_names),
-	    TEST(only_the_root_has_no_way_up),
-	    TEST(each_directory_of_the_path_is_a_link),
-	    TEST(only_the_first_parts_of_a_very_deep_path_have_links),
-	    TEST(sizes_are_shown_with_few_digits),
-	    TEST(the_title_is_escaped),
-	    TEST(rows_are_in_order_with_what_is_known_of_them),
-	    TEST(a_link_may_lead_anywhere_below_the_root),
-	    TEST(an_unreadable_directory_is_an_error),
-	    TEST(a_too_large_directory_has_no_page),
-	    TEST(a_replaced_directory_is_detected),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

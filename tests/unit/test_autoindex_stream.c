@@ -8,6 +8,8 @@
 
 #define NAMES 3000
 
+#define SCOPED_STREAM SCOPED(autoindex_stream_close) struct autoindex_stream
+
 static unsigned came;
 
 static void
@@ -19,8 +21,7 @@ count_block(struct autoindex_stream *st)
 
 /* The request, of which path and title are, may be freed at once. */
 static struct autoindex_stream *
-stream_titled(
-    struct fixture *fx, const char *path, const char *name, bool chunked)
+stream_titled(const char *path, const char *name, bool chunked)
 {
 	char *paths = strdup(path), *title = strdup(name);
 	struct autoindex_stream *st =
@@ -40,14 +41,14 @@ stream_titled(
 }
 
 static struct autoindex_stream *
-stream_of(struct fixture *fx, const char *path, bool chunked)
+stream_of(const char *path, bool chunked)
 {
-	return stream_titled(fx, path, "/", chunked);
+	return stream_titled(path, "/", chunked);
 }
 
 /* One block, which must come once. */
 static int
-next(struct fixture *fx, struct autoindex_stream *st)
+next(struct autoindex_stream *st)
 {
 	came = 0;
 	assert_int_equal(autoindex_stream_next(st), 0);
@@ -58,29 +59,28 @@ next(struct fixture *fx, struct autoindex_stream *st)
 }
 
 static void
-make_names(struct fixture *fx)
+make_names(void)
 {
 	char name[16];
-	int i;
 
-	make_empty(fx, "n0000");
-	for (i = 1; i < NAMES; i++) {
+	make_empty("n0000");
+	for (int i = 1; i < NAMES; i++) {
 		snprintf(name, sizeof(name), "n%04d", i);
-		make_link(fx, "n0000", name);
+		make_link("n0000", name);
 	}
-	assert_int_equal(mkdir(path_in(fx, ".hidden"), 0700), 0);
+	assert_int_equal(mkdir(path_in(".hidden"), 0700), 0);
 }
 
 /* The text of all blocks, NUL-terminated; freed by the caller. */
 static char *
-text_of(struct fixture *fx, struct autoindex_stream *st, int *blocks)
+text_of(struct autoindex_stream *st, int *blocks)
 {
 	char *text = NULL;
 	size_t len = 0;
 
 	*blocks = 0;
 	do {
-		assert_int_equal(next(fx, st), 0);
+		assert_int_equal(next(st), 0);
 		text = realloc(text, len + st->st_len + 1);
 		assert_non_null(text);
 		memcpy(text + len, st->st_data, st->st_len);
@@ -109,16 +109,14 @@ assert_names(const char *page)
 	assert_non_null(strstr(page, "</html>\n"));
 }
 
-static void
-every_name_comes_once(void **state)
+TEST(every_name_comes_once)
 {
-	struct fixture *fx = *state;
-	struct autoindex_stream *st = stream_titled(fx, ".", "/title/", false);
+	struct autoindex_stream *st = stream_titled(".", "/title/", false);
 	int fds = count_fds(), blocks;
-	char *page;
+	SCOPED(free_at) char *page;
 
-	make_names(fx);
-	page = text_of(fx, st, &blocks);
+	make_names();
+	page = text_of(st, &blocks);
 	assert_in_range(blocks, 3, 20);
 	assert_names(page);
 	assert_memory_equal(page, "<!DOCTYPE html>", 15);
@@ -127,7 +125,6 @@ every_name_comes_once(void **state)
 	autoindex_stream_close(&st);
 	assert_null(st);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
-	free(page);
 }
 
 /* Takes the frames out, in place. */
@@ -151,59 +148,45 @@ unframe(char *text)
 	*to = '\0';
 }
 
-static void
-chunks_are_as_long_as_they_say(void **state)
+TEST(chunks_are_as_long_as_they_say)
 {
-	struct fixture *fx = *state;
-	struct autoindex_stream *st = stream_of(fx, ".", true);
+	SCOPED_STREAM *st = stream_of(".", true);
 	int blocks;
-	char *page;
+	SCOPED(free_at) char *page;
 
-	make_names(fx);
-	page = text_of(fx, st, &blocks);
+	make_names();
+	page = text_of(st, &blocks);
 	unframe(page);
 	assert_names(page);
-	autoindex_stream_close(&st);
-	free(page);
 }
 
-static void
-an_empty_directory_is_one_block(void **state)
+TEST(an_empty_directory_is_one_block)
 {
-	struct fixture *fx = *state;
-	struct autoindex_stream *st = stream_of(fx, ".", true);
+	SCOPED_STREAM *st = stream_of(".", true);
 	int blocks;
-	char *page;
+	SCOPED(free_at) char *page = text_of(st, &blocks);
 
-	page = text_of(fx, st, &blocks);
 	assert_int_equal(blocks, 1);
 	unframe(page);
 	assert_null(strstr(page, "<a "));
-	autoindex_stream_close(&st);
-	free(page);
 }
 
-static void
-an_unreadable_directory_is_an_error(void **state)
+TEST(an_unreadable_directory_is_an_error)
 {
-	struct fixture *fx = *state;
-	struct autoindex_stream *st = stream_of(fx, "none", true);
+	SCOPED_STREAM *st = stream_of("none", true);
 
-	assert_int_equal(next(fx, st), -ENOENT);
-	autoindex_stream_close(&st);
+	assert_int_equal(next(st), -ENOENT);
 }
 
 /* The pool's only thread is held: so it is not the loop that closes. */
-static void
-a_disk_thread_closes_an_abandoned_listing(void **state)
+TEST(a_disk_thread_closes_an_abandoned_listing, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct autoindex_stream *st = stream_of(fx, ".", true);
+	struct autoindex_stream *st = stream_of(".", true);
 	int fds = count_fds();
 	struct latch la;
 
-	make_names(fx);
-	assert_int_equal(next(fx, st), 0);
+	make_names();
+	assert_int_equal(next(st), 0);
 	assert_false(st->st_end);
 	assert_int_equal(count_fds(), fds + 1);
 	latch_shut(&la,
@@ -212,25 +195,22 @@ a_disk_thread_closes_an_abandoned_listing(void **state)
 	autoindex_stream_close(&st);
 	assert_null(st);
 	assert_int_equal(count_fds(), fds + 1);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(count_fds(), fds);
 }
 
 /* Its head has been sent: it goes on though the queue is full. */
-static void
-only_the_first_block_is_refused(void **state)
+TEST(only_the_first_block_is_refused, setup_narrow)
 {
-	struct fixture *fx = *state;
-	struct autoindex_stream *st = stream_of(fx, ".", true);
-	struct autoindex_stream *late = stream_of(fx, ".", true);
+	SCOPED_STREAM *st = stream_of(".", true);
+	SCOPED_STREAM *late = stream_of(".", true);
 	struct pw_waiter w = {.wt_done = nothing_done};
-	struct pw_file *file = new_file(fx, "n9999", 10);
+	SCOPED_FILE *file = new_file("n9999", 10);
 	struct latch la;
 
-	assert_int_equal(unlink(path_in(fx, "n9999")), 0);
-	make_names(fx);
-	assert_int_equal(next(fx, st), 0);
+	assert_int_equal(unlink(path_in("n9999")), 0);
+	make_names();
+	assert_int_equal(next(st), 0);
 	file_priv(file)->fp_device =
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_TASKS);
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
@@ -239,25 +219,19 @@ only_the_first_block_is_refused(void **state)
 	came = 0;
 	assert_int_equal(autoindex_stream_next(late), -EAGAIN);
 	assert_int_equal(autoindex_stream_next(st), 0);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(came, 1);
-	autoindex_stream_close(&st);
-	autoindex_stream_close(&late);
-	pw_file_unref(&file);
 }
 
 /* One thread, which a gate holds: the block is queued behind it. */
-static void
-a_block_without_a_reader_is_not_read(void **state)
+TEST(a_block_without_a_reader_is_not_read, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct autoindex_stream *st = stream_of(fx, ".", true);
+	struct autoindex_stream *st = stream_of(".", true);
 	int fds = count_fds();
 	struct latch la;
 
-	make_names(fx);
-	assert_int_equal(next(fx, st), 0);
+	make_names();
+	assert_int_equal(next(st), 0);
 	assert_int_equal(count_fds(), fds + 1);
 	latch_shut(&la,
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_TASKS),
@@ -265,29 +239,10 @@ a_block_without_a_reader_is_not_read(void **state)
 	came = 0;
 	assert_int_equal(autoindex_stream_next(st), 0);
 	autoindex_stream_cancel(st);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(came, 1);
 	assert_int_equal(st->st_error, -ECANCELED);
 	assert_int_equal(count_fds(), fds);
 	autoindex_stream_close(&st);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
-}
-
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(every_name_comes_once, setup),
-	    TEST(chunks_are_as_long_as_they_say, setup),
-	    TEST(an_empty_directory_is_one_block, setup),
-	    TEST(an_unreadable_directory_is_an_error, setup),
-	    TEST(a_disk_thread_closes_an_abandoned_listing, setup_one_thread),
-	    TEST(a_block_without_a_reader_is_not_read, setup_one_thread),
-	    TEST(only_the_first_block_is_refused, setup_narrow),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,7 @@
  * The entity tag and the date of a listing (server/content/autoindex_validator.h): one of each for
  * what is shown, and another one if anything of that is another.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/content/autoindex_validator.h"
 
@@ -46,14 +39,12 @@ sum_of(struct row row)
 	return lv.lv_sum;
 }
 
-static void
-rows_in_another_order_have_the_same_tag(void **state)
+TEST(rows_in_another_order_have_the_same_tag)
 {
 	struct listing_validator up = begin(200), down = begin(200);
 	char text[VALIDATOR_ETAG], other[VALIDATOR_ETAG];
 	size_t i, n = sizeof(rows) / sizeof(rows[0]);
 
-	(void)state;
 	for (i = 0; i < n; i++) {
 		validator_row(&up, &rows[i]);
 		validator_row(&down, &rows[n - 1 - i]);
@@ -65,14 +56,12 @@ rows_in_another_order_have_the_same_tag(void **state)
 	assert_int_equal(text[19], '"');
 }
 
-static void
-each_thing_that_is_shown_makes_another_tag(void **state)
+TEST(each_thing_that_is_shown_makes_another_tag)
 {
 	uint64_t sums[8];
 	struct row row = rows[0];
 	size_t i, j, n = 0;
 
-	(void)state;
 	sums[n++] = sum_of(row);
 	row.row_size++;
 	sums[n++] = sum_of(row);
@@ -95,8 +84,7 @@ each_thing_that_is_shown_makes_another_tag(void **state)
 	assert_int_equal(sum_of(row), sums[n - 2]);
 }
 
-static void
-each_view_and_each_heading_has_another_tag(void **state)
+TEST(each_view_and_each_heading_has_another_tag)
 {
 	const struct view views[] = {{0}, {.vw_json = true},
 	    {.vw_descending = true}, {.vw_sort = VIEW_TIME},
@@ -106,7 +94,6 @@ each_view_and_each_heading_has_another_tag(void **state)
 	struct listing_validator lv;
 	size_t i, j, n = 0;
 
-	(void)state;
 	for (i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
 		validator_begin(&lv, &st, views[i], NOW);
 		sums[n++] = lv.lv_sum;
@@ -118,12 +105,10 @@ each_view_and_each_heading_has_another_tag(void **state)
 			assert_int_not_equal(sums[i], sums[j]);
 }
 
-static void
-the_date_is_the_newest_change(void **state)
+TEST(the_date_is_the_newest_change)
 {
 	struct listing_validator lv = begin(200);
 
-	(void)state;
 	assert_int_equal(validator_date(&lv), 200);
 	validator_row(&lv, &rows[0]);
 	validator_row(&lv, &rows[1]);
@@ -134,12 +119,10 @@ the_date_is_the_newest_change(void **state)
 }
 
 /* A second change in that second would have the same date. */
-static void
-the_date_of_what_has_just_changed_is_before_that(void **state)
+TEST(the_date_of_what_has_just_changed_is_before_that)
 {
 	struct listing_validator lv = begin(NOW - 2);
 
-	(void)state;
 	assert_int_equal(validator_date(&lv), NOW - 2);
 	lv = begin(NOW - 1);
 	assert_int_equal(validator_date(&lv), NOW - 2);
@@ -149,18 +132,4 @@ the_date_of_what_has_just_changed_is_before_that(void **state)
 	lv = begin(NOW + 3600);
 	assert_int_equal(validator_date(&lv), NOW - 1);
 	assert_int_equal(lv.lv_newest, NOW + 3600);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(rows_in_another_order_have_the_same_tag),
-	    cmocka_unit_test(each_thing_that_is_shown_makes_another_tag),
-	    cmocka_unit_test(each_view_and_each_heading_has_another_tag),
-	    cmocka_unit_test(the_date_is_the_newest_change),
-	    cmocka_unit_test(the_date_of_what_has_just_changed_is_before_that),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,9 @@
  * How a listing is shown (server/content/autoindex_view.h): what a request asks for, and which
  * row comes first.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/content/autoindex_view.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct str
 str(const char *text)
@@ -21,8 +12,7 @@ str(const char *text)
 	return (struct str){text, text == NULL ? 0 : strlen(text)};
 }
 
-static void
-the_query_says_how_it_is_shown(void **state)
+TEST(the_query_says_how_it_is_shown)
 {
 	static const struct {
 		const char *query;
@@ -56,17 +46,14 @@ the_query_says_how_it_is_shown(void **state)
 	    {"format=json;sort=size", {0}},
 	    {"sort=size&sort=date", {.vw_sort = VIEW_SIZE}},
 	};
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(t); i++)
+	for (size_t i = 0; i < COUNT(t); i++)
 		if (!view_same(
 			view_parse(str(t[i].query), str(NULL)), t[i].view))
 			fail_msg("%s", t[i].query);
 }
 
-static void
-json_is_sent_if_accept_prefers_it(void **state)
+TEST(json_is_sent_if_accept_prefers_it)
 {
 	static const struct {
 		const char *query, *accept;
@@ -92,10 +79,8 @@ json_is_sent_if_accept_prefers_it(void **state)
 	    {"format=html", "application/json", false},
 	    {"format=xml", "application/json", true},
 	};
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(t); i++)
+	for (size_t i = 0; i < COUNT(t); i++)
 		if (view_parse(str(t[i].query), str(t[i].accept)).vw_json !=
 		    t[i].json)
 			fail_msg("%s", t[i].accept);
@@ -132,8 +117,7 @@ static char names[][4] = {"d1", "d2", "d10", "a", "f2", "f16", "l"};
 		names[i], ROW_OTHER, false, 0, 0, 0, "" \
 	}
 
-static void
-directories_are_first_in_every_order(void **state)
+TEST(directories_are_first_in_every_order)
 {
 	static const struct row by_name[] = {DIRECTORY(0, 3), DIRECTORY(1, 3),
 	    DIRECTORY(2, 3), FILE_ROW(3, 5, 5), FILE_ROW(4, 9, 1),
@@ -142,15 +126,13 @@ directories_are_first_in_every_order(void **state)
 	    DIRECTORY(0, 3), LINK(6), FILE_ROW(5, 1, 9), FILE_ROW(4, 9, 1),
 	    FILE_ROW(3, 5, 5)};
 
-	(void)state;
 	assert_in_order((struct view){0}, by_name, COUNT(by_name));
 	assert_in_order(
 	    (struct view){.vw_descending = true}, down, COUNT(down));
 }
 
 /* What has the same is in the order of names, what has none comes last. */
-static void
-sizes_and_times_go_up_and_down(void **state)
+TEST(sizes_and_times_go_up_and_down)
 {
 	static const struct row sizes[] = {DIRECTORY(1, 1), DIRECTORY(2, 1),
 	    FILE_ROW(5, 1, 9), FILE_ROW(3, 5, 5), FILE_ROW(4, 5, 1), LINK(6)};
@@ -164,7 +146,6 @@ sizes_and_times_go_up_and_down(void **state)
 	    FILE_ROW(4, 5, 1), LINK(6)};
 	struct view vw = {.vw_sort = VIEW_SIZE};
 
-	(void)state;
 	assert_in_order(vw, sizes, COUNT(sizes));
 	vw.vw_descending = true;
 	assert_in_order(vw, sizes_down, COUNT(sizes_down));
@@ -172,17 +153,4 @@ sizes_and_times_go_up_and_down(void **state)
 	assert_in_order(vw, times, COUNT(times));
 	vw.vw_descending = true;
 	assert_in_order(vw, times_down, COUNT(times_down));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_query_says_how_it_is_shown),
-	    cmocka_unit_test(json_is_sent_if_accept_prefers_it),
-	    cmocka_unit_test(directories_are_first_in_every_order),
-	    cmocka_unit_test(sizes_and_times_go_up_and_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,22 +2,13 @@
  * The end of a request's body (RFC 9112, 6.3 and 7.1): where it is, what is none, and that neither
  * depends on how the bytes arrive.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/http/body.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define NEXT	 "GET / HTTP/1.1\r\n"
-#define END	 "0\r\n\r\n"
-#define CHUNK	 "5\r\nabcde\r\n"
+#define NEXT  "GET / HTTP/1.1\r\n"
+#define END   "0\r\n\r\n"
+#define CHUNK "5\r\nabcde\r\n"
 
 /* Each is a whole body. */
 static const char *const good[] = {
@@ -150,13 +141,12 @@ static const struct {
 static enum body_status
 give(struct body *bd, const char *bytes, size_t n, size_t *used)
 {
-	char *copy = malloc(n + (n == 0));
+	SCOPED(free_at) char *copy = malloc(n + (n == 0));
 	enum body_status status;
 
 	assert_non_null(copy);
 	memcpy(copy, bytes, n);
 	status = body_skip(bd, copy, n, used);
-	free(copy);
 	return status;
 }
 
@@ -164,7 +154,7 @@ give(struct body *bd, const char *bytes, size_t n, size_t *used)
 static void
 expect_end(struct body begin, const char *bytes, size_t len)
 {
-	char *text = malloc(len + sizeof(NEXT));
+	SCOPED(free_at) char *text = malloc(len + sizeof(NEXT));
 	struct body bd;
 	size_t used, at;
 
@@ -190,24 +180,19 @@ expect_end(struct body begin, const char *bytes, size_t len)
 	assert_true(body_ended(&bd));
 	assert_int_equal(give(&bd, NEXT, 5, &used), BODY_END);
 	assert_int_equal(used, 0);
-	free(text);
 }
 
-static void
-chunks_end_where_the_next_request_begins(void **state)
+TEST(chunks_end_where_the_next_request_begins)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(good); i++)
 		expect_end(body_chunked(), good[i], strlen(good[i]));
 }
 
-static void
-sized_body_ends_where_the_next_request_begins(void **state)
+TEST(sized_body_ends_where_the_next_request_begins)
 {
 	struct body bd = body_sized(0);
 	size_t used;
 
-	(void)state;
 	assert_true(body_ended(&bd));
 	assert_int_equal(give(&bd, NEXT, 5, &used), BODY_END);
 	assert_int_equal(used, 0);
@@ -215,10 +200,8 @@ sized_body_ends_where_the_next_request_begins(void **state)
 	expect_end(body_sized(5), "0\r\n\r\n", 5);
 }
 
-static void
-a_malformed_chunk_is_refused_at_once_and_for_ever(void **state)
+TEST(a_malformed_chunk_is_refused_at_once_and_for_ever)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		size_t len = bad[i].len, used;
 
@@ -267,10 +250,8 @@ data_of(size_t chunks, size_t more)
 	return status;
 }
 
-static void
-data_of_all_chunks_is_bounded(void **state)
+TEST(data_of_all_chunks_is_bounded)
 {
-	(void)state;
 	assert_int_equal(data_of(0, BODY_DATA), BODY_END);
 	assert_int_equal(data_of(0, BODY_DATA + 1), BODY_BAD);
 	assert_int_equal(data_of(BODY_DATA - 1, 1), BODY_END);
@@ -292,12 +273,10 @@ padded(const char *before, const char *byte, size_t count, const char *behind)
 }
 
 /* The CR that ends an extension counts as well, and so does that of the last line. */
-static void
-chunk_extensions_and_trailers_are_bounded(void **state)
+TEST(chunk_extensions_and_trailers_are_bounded)
 {
 	size_t most = BODY_EXTRA - 1;
 
-	(void)state;
 	assert_int_equal(
 	    padded("1;", "a", most - 2, "\r\nx\r\n" END), BODY_END);
 	assert_int_equal(
@@ -316,18 +295,4 @@ chunk_extensions_and_trailers_are_bounded(void **state)
 	assert_int_equal(padded("", "1;a\r\nx\r\n", most / 3, END), BODY_END);
 	assert_int_equal(
 	    padded("", "1;a\r\nx\r\n", most / 3 + 1, END), BODY_BAD);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(chunks_end_where_the_next_request_begins),
-	    cmocka_unit_test(sized_body_ends_where_the_next_request_begins),
-	    cmocka_unit_test(a_malformed_chunk_is_refused_at_once_and_for_ever),
-	    cmocka_unit_test(data_of_all_chunks_is_bounded),
-	    cmocka_unit_test(chunk_extensions_and_trailers_are_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

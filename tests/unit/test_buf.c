@@ -2,20 +2,12 @@
  * The rules of server/util/buf.h: what is appended is there, blocks go round through
  * the free list, and a failure changes nothing but b_failed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "server/util/buf.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define TOO_MUCH ((size_t)1 << 60) /* more than any address space */
 #define BLOCKS	 5000		   /* more than a list keeps */
 
@@ -52,29 +44,24 @@ kept(const struct buf_list *bl)
 	return bl->bl_small.bs_count + bl->bl_large.bs_count;
 }
 
-static void
-appended_bytes_follow_the_contents(void **state)
+TEST(appended_bytes_follow_the_contents)
 {
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 
-	(void)state;
 	buf_str(&b, &bl, "one");
 	buf_add(&b, &bl, " \0two", 5);
 	buf_str(&b, &bl, "");
 	buf_uint(&b, &bl, 3);
 	assert_holds(&b, "one \0two3", 9);
 	buf_release(&b, &bl);
-	buf_list_destroy(&bl);
 }
 
-static void
-nothing_is_held_until_it_is_needed(void **state)
+TEST(nothing_is_held_until_it_is_needed)
 {
 	struct buf_list bl = {0};
 	struct buf b = {0};
 
-	(void)state;
 	buf_add(&b, &bl, "", 0);
 	buf_add(&b, &bl, NULL, 0);
 	assert_null(b.b_data);
@@ -84,36 +71,30 @@ nothing_is_held_until_it_is_needed(void **state)
 	assert_int_equal(kept(&bl), 0);
 }
 
-static void
-numbers_are_decimal(void **state)
+TEST(numbers_are_decimal)
 {
 	static const uint64_t numbers[] = {0, 1, 9, 10, 99, 100, 4294967295,
 	    4294967296, INT64_MAX, UINT64_MAX - 1, UINT64_MAX};
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 	char expected[32];
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(numbers); i++) {
+	for (size_t i = 0; i < COUNT(numbers); i++) {
 		snprintf(expected, sizeof(expected), "%" PRIu64, numbers[i]);
 		b.b_len = 0;
 		buf_uint(&b, &bl, numbers[i]);
 		assert_holds(&b, expected, strlen(expected));
 	}
 	buf_release(&b, &bl);
-	buf_list_destroy(&bl);
 }
 
-static void
-it_grows_past_a_block_and_keeps_its_contents(void **state)
+TEST(it_grows_past_a_block_and_keeps_its_contents)
 {
 	static char data[10 * BUF_SIZE];
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 	size_t i, len = 0, n;
 
-	(void)state;
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = (char)(i % 251);
 	for (n = 1; len + n <= sizeof(data); n += 13) {
@@ -126,17 +107,14 @@ it_grows_past_a_block_and_keeps_its_contents(void **state)
 	assert_null(b.b_data);
 	assert_int_equal(b.b_len, 0);
 	assert_int_equal(b.b_cap, 0);
-	buf_list_destroy(&bl);
 }
 
-static void
-room_that_is_there_does_not_move(void **state)
+TEST(room_that_is_there_does_not_move)
 {
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 	const char *before;
 
-	(void)state;
 	assert_true(buf_reserve(&b, &bl, 1));
 	assert_true(b.b_cap >= 1);
 	assert_true(buf_reserve(&b, &bl, 3 * BUF_SIZE));
@@ -146,16 +124,13 @@ room_that_is_there_does_not_move(void **state)
 	assert_ptr_equal(b.b_data, before);
 	memset(b.b_data, 'x', 3 * BUF_SIZE);
 	buf_release(&b, &bl);
-	buf_list_destroy(&bl);
 }
 
-static void
-consume_takes_from_the_front(void **state)
+TEST(consume_takes_from_the_front)
 {
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 
-	(void)state;
 	buf_str(&b, &bl, "head and body");
 	buf_consume(&b, 0);
 	assert_holds(&b, "head and body", 13);
@@ -166,17 +141,14 @@ consume_takes_from_the_front(void **state)
 	buf_str(&b, &bl, "more");
 	assert_holds(&b, "more", 4);
 	buf_release(&b, &bl);
-	buf_list_destroy(&bl);
 }
 
-static void
-a_block_that_was_released_is_used_again(void **state)
+TEST(a_block_that_was_released_is_used_again)
 {
 	struct buf_list bl = {0};
 	struct buf one = {0}, two = {0};
 	char *block;
 
-	(void)state;
 	buf_str(&one, &bl, "1");
 	block = one.b_data;
 	assert_int_equal(one.b_cap, BUF_SMALL);
@@ -195,13 +167,11 @@ a_block_that_was_released_is_used_again(void **state)
 	assert_null(bl.bl_small.bs_free);
 }
 
-static void
-only_blocks_of_the_usual_sizes_are_kept(void **state)
+TEST(only_blocks_of_the_usual_sizes_are_kept)
 {
 	struct buf_list bl = {0};
 	struct buf b = {0};
 
-	(void)state;
 	assert_true(buf_reserve(&b, &bl, BUF_SIZE + 1));
 	buf_release(&b, &bl);
 	assert_int_equal(kept(&bl), 0);
@@ -220,34 +190,28 @@ only_blocks_of_the_usual_sizes_are_kept(void **state)
 	assert_int_equal(kept(&bl), 0);
 }
 
-static void
-the_free_list_is_bounded(void **state)
+TEST(the_free_list_is_bounded)
 {
 	static struct buf many[BLOCKS];
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	unsigned most;
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < BLOCKS; i++)
+	for (size_t i = 0; i < BLOCKS; i++)
 		buf_str(&many[i], &bl, "x");
-	for (i = 0; i < BLOCKS; i++)
+	for (size_t i = 0; i < BLOCKS; i++)
 		buf_release(&many[i], &bl);
 	most = kept(&bl);
 	assert_in_range(most, 1, BLOCKS - 1);
 	buf_str(&many[0], &bl, "x");
 	buf_release(&many[0], &bl);
 	assert_int_equal(kept(&bl), most);
-	buf_list_destroy(&bl);
 }
 
-static void
-a_failed_append_changes_only_the_error(void **state)
+TEST(a_failed_append_changes_only_the_error)
 {
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0}, before;
 
-	(void)state;
 	buf_str(&b, &bl, "here");
 	before = b;
 	assert_false(buf_reserve(&b, &bl, TOO_MUCH));
@@ -261,17 +225,13 @@ a_failed_append_changes_only_the_error(void **state)
 	assert_true(b.b_failed);
 	buf_release(&b, &bl);
 	assert_false(b.b_failed);
-	buf_list_destroy(&bl);
 }
 
-static void
-fit_shrinks_a_buffer_that_is_less_than_half_full(void **state)
+TEST(fit_shrinks_a_buffer_that_is_less_than_half_full)
 {
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
-	size_t i;
 
-	(void)state;
 	buf_fit(&b, &bl);
 	assert_null(b.b_data);
 	buf_str(&b, &bl, "here");
@@ -281,25 +241,21 @@ fit_shrinks_a_buffer_that_is_less_than_half_full(void **state)
 	assert_memory_equal(b.b_data, "here", 4);
 	buf_str(&b, &bl, " and there");
 	assert_int_equal(b.b_cap, BUF_SMALL);
-	for (i = b.b_len; i <= BUF_SMALL / 2; i++)
+	for (size_t i = b.b_len; i <= BUF_SMALL / 2; i++)
 		buf_str(&b, &bl, "x");
 	buf_fit(&b, &bl);
 	assert_int_equal(b.b_cap, BUF_SMALL);
 	buf_release(&b, &bl);
 	assert_int_equal(kept(&bl), 1);
-	buf_list_destroy(&bl);
 }
 
-static void
-shrink_moves_small_contents_into_a_small_block(void **state)
+TEST(shrink_moves_small_contents_into_a_small_block)
 {
 	static const char secret[] = "a password";
-	struct buf_list bl = {0};
+	SCOPED(buf_list_destroy) struct buf_list bl = {0};
 	struct buf b = {0};
 	char *left;
-	size_t i;
 
-	(void)state;
 	buf_shrink(&b, &bl);
 	assert_null(b.b_data);
 	assert_true(buf_reserve(&b, &bl, BUF_SIZE));
@@ -310,7 +266,7 @@ shrink_moves_small_contents_into_a_small_block(void **state)
 	assert_int_equal(b.b_cap, BUF_SMALL);
 	assert_holds(&b, "0123456789abcdefa password", 26);
 	assert_int_equal(bl.bl_large.bs_count, 1);
-	for (i = 16; i < 26; i++)
+	for (size_t i = 16; i < 26; i++)
 		assert_int_equal(left[i], 0);
 	assert_true(buf_reserve(&b, &bl, BUF_SIZE));
 	while (b.b_len <= BUF_SMALL)
@@ -318,16 +274,13 @@ shrink_moves_small_contents_into_a_small_block(void **state)
 	buf_shrink(&b, &bl);
 	assert_int_equal(b.b_cap, BUF_SIZE);
 	buf_release(&b, &bl);
-	buf_list_destroy(&bl);
 }
 
-static void
-exact_room_is_its_own(void **state)
+TEST(exact_room_is_its_own)
 {
 	struct buf_list bl = {0};
 	struct buf b = {0};
 
-	(void)state;
 	assert_true(buf_reserve_exact(&b, 7));
 	buf_str(&b, &bl, "1234567");
 	assert_int_equal(b.b_cap, 7);
@@ -335,26 +288,4 @@ exact_room_is_its_own(void **state)
 	assert_int_equal(kept(&bl), 0);
 	assert_false(buf_reserve_exact(&b, TOO_MUCH));
 	assert_null(b.b_data);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(appended_bytes_follow_the_contents),
-	    cmocka_unit_test(nothing_is_held_until_it_is_needed),
-	    cmocka_unit_test(numbers_are_decimal),
-	    cmocka_unit_test(it_grows_past_a_block_and_keeps_its_contents),
-	    cmocka_unit_test(room_that_is_there_does_not_move),
-	    cmocka_unit_test(consume_takes_from_the_front),
-	    cmocka_unit_test(a_block_that_was_released_is_used_again),
-	    cmocka_unit_test(only_blocks_of_the_usual_sizes_are_kept),
-	    cmocka_unit_test(the_free_list_is_bounded),
-	    cmocka_unit_test(a_failed_append_changes_only_the_error),
-	    cmocka_unit_test(fit_shrinks_a_buffer_that_is_less_than_half_full),
-	    cmocka_unit_test(shrink_moves_small_contents_into_a_small_block),
-	    cmocka_unit_test(exact_room_is_its_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

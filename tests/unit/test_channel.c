@@ -2,23 +2,12 @@
  * What the master takes from a server process (server/process/channel.c, sd_notify.c, listen_table.c);
  * each test has the name of the rule that it pins.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "server/process/channel.h"
 #include "server/process/listen_table.h"
@@ -70,14 +59,12 @@ send_fds(int channel, uint32_t kind, int n)
 	assert_int_equal(sendmsg(channel, &msg, 0), sizeof(kind));
 }
 
-static void
-only_single_descriptors_are_received(void **state)
+TEST(only_single_descriptors_are_received)
 {
 	struct channel_message cm;
 	unsigned before;
 	int n, fd, fds[2];
 
-	(void)state;
 	assert_int_equal(channel_pair(fds), 0);
 	before = open_files();
 	for (n = 1; n <= MANY; n++) {
@@ -95,14 +82,12 @@ only_single_descriptors_are_received(void **state)
 	close(fds[1]);
 }
 
-static void
-no_unexpected_descriptor_is_received(void **state)
+TEST(no_unexpected_descriptor_is_received)
 {
 	struct channel_message cm;
 	unsigned before;
 	int n, fds[2];
 
-	(void)state;
 	assert_int_equal(channel_pair(fds), 0);
 	before = open_files();
 	for (n = 1; n <= MANY; n++) {
@@ -124,7 +109,7 @@ status_comes_to(const char *name)
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	socklen_t len =
 	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
-	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	SCOPED(close_at) int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 	char text[256] = "";
 
 	memcpy(un.sun_path, name, strlen(name));
@@ -136,15 +121,12 @@ status_comes_to(const char *name)
 	unsetenv("NOTIFY_SOCKET");
 	assert_true(recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT) > 0);
 	assert_string_equal(text, "STATUS=well?MAINPID=1?READY=1?");
-	close(fd);
 }
 
-static void
-a_status_is_one_line(void **state)
+TEST(a_status_is_one_line)
 {
 	char dir[] = "/tmp/pagewise-test-XXXXXX", path[64];
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/notify", dir);
 	status_comes_to(path);
@@ -178,14 +160,12 @@ genuine(int fd, const char *fmt, unsigned port)
 	return listen_genuine(&sk);
 }
 
-static void
-a_socket_is_verified_by_its_address(void **state)
+TEST(a_socket_is_verified_by_its_address)
 {
 	struct sock sk = {.sk_use = SOCKET_SERVE};
 	in_port_t port;
 	int fd = bound(SOCK_STREAM, &port);
 
-	(void)state;
 	assert_true(genuine(fd, "127.0.0.1", port));
 	assert_true(genuine(fd, "127.0.0.1", 0));
 	assert_false(genuine(fd, "127.0.0.1", port + 1U));
@@ -203,16 +183,14 @@ a_socket_is_verified_by_its_address(void **state)
 	close(fd);
 }
 
-static void
-a_file_that_is_no_socket_is_not_removed(void **state)
+TEST(a_file_that_is_no_socket_is_not_removed)
 {
 	char path[] = "/tmp/pagewise-test-XXXXXX";
 	struct sock sk = {.sk_use = SOCKET_ADMIN, .sk_fd = -1};
 	struct listen_table ss = {.ss_list = &sk, .ss_count = 1};
-	int fd = mkstemp(path);
+	SCOPED(close_at) int fd = mkstemp(path);
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(fstat(fd, &st), 0);
 	sk.sk_dev = st.st_dev;
 	sk.sk_ino = st.st_ino;
@@ -220,18 +198,15 @@ a_file_that_is_no_socket_is_not_removed(void **state)
 	listen_remove_files(&ss, &(struct listen_table){0});
 	assert_int_equal(access(path, F_OK), 0);
 	unlink(path);
-	close(fd);
 }
 
-static void
-a_socket_that_does_not_listen_is_known(void **state)
+TEST(a_socket_that_does_not_listen_is_known)
 {
 	struct sock sk = {.sk_use = SOCKET_SERVE};
 	struct listen_table ss = {.ss_list = &sk, .ss_count = 1};
 	const struct sock *which;
 	in_port_t port;
 
-	(void)state;
 	sk.sk_fd = bound(SOCK_STREAM, &port);
 	assert_true(listen_deaf(sk.sk_fd));
 	assert_int_equal(listen_listen(&ss, &which), 0);
@@ -241,8 +216,7 @@ a_socket_that_does_not_listen_is_known(void **state)
 	close(sk.sk_fd);
 }
 
-static void
-what_is_accepted_does_not_linger(void **state)
+TEST(what_is_accepted_does_not_linger)
 {
 	struct linger linger = {.l_onoff = 1, .l_linger = 100};
 	struct sock sk = {.sk_use = SOCKET_SERVE};
@@ -251,7 +225,6 @@ what_is_accepted_does_not_linger(void **state)
 	socklen_t len = sizeof(linger);
 	in_port_t port;
 
-	(void)state;
 	sk.sk_fd = bound(SOCK_STREAM, &port);
 	assert_int_equal(
 	    setsockopt(sk.sk_fd, SOL_SOCKET, SO_LINGER, &linger, len), 0);
@@ -260,20 +233,4 @@ what_is_accepted_does_not_linger(void **state)
 	    getsockopt(sk.sk_fd, SOL_SOCKET, SO_LINGER, &linger, &len), 0);
 	assert_int_equal(linger.l_onoff, 0);
 	close(sk.sk_fd);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(only_single_descriptors_are_received),
-	    cmocka_unit_test(no_unexpected_descriptor_is_received),
-	    cmocka_unit_test(a_status_is_one_line),
-	    cmocka_unit_test(a_socket_is_verified_by_its_address),
-	    cmocka_unit_test(a_file_that_is_no_socket_is_not_removed),
-	    cmocka_unit_test(a_socket_that_does_not_listen_is_known),
-	    cmocka_unit_test(what_is_accepted_does_not_linger),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,23 +1,14 @@
 /*
  * Blocks of addresses (server/util/cidr.h), against a comparison of single bits.
  */
+#include "test.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <cmocka.h>
-
 #include "server/util/cidr.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct sockaddr *
 address(const char *text)
@@ -42,8 +33,7 @@ address(const char *text)
 	return &u.sa;
 }
 
-static void
-blocks_have_what_is_in_them(void **state)
+TEST(blocks_have_what_is_in_them)
 {
 	static const struct {
 		const char *block;
@@ -72,7 +62,6 @@ blocks_have_what_is_in_them(void **state)
 	};
 	struct cidr cd;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_true(cidr_parse(rows[i].block, &cd));
 		if (cidr_has(&cd, address(rows[i].addr)) != rows[i].has)
@@ -81,8 +70,7 @@ blocks_have_what_is_in_them(void **state)
 	}
 }
 
-static void
-an_invalid_block_is_refused(void **state)
+TEST(an_invalid_block_is_refused)
 {
 	static const char *const bad[] = {"", "x", "192.0.2", "192.0.2.0/33",
 	    "192.0.2.1/24", "192.0.2.0/", "192.0.2.0/-1", "192.0.2.0/ 8",
@@ -91,14 +79,12 @@ an_invalid_block_is_refused(void **state)
 	    "1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb/8"};
 	struct cidr cd;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++)
 		if (cidr_parse(bad[i], &cd))
 			fail_msg("\"%s\"", bad[i]);
 }
 
-static void
-each_bit_of_its_length_counts_and_no_other(void **state)
+TEST(each_bit_of_its_length_counts_and_no_other)
 {
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
 	unsigned char *p = in6.sin6_addr.s6_addr;
@@ -106,7 +92,6 @@ each_bit_of_its_length_counts_and_no_other(void **state)
 	struct cidr cd;
 	unsigned bits, i, flip;
 
-	(void)state;
 	srandom(1);
 	for (bits = 0; bits <= 128; bits++) {
 		for (i = 0; i < 16; i++)
@@ -127,28 +112,13 @@ each_bit_of_its_length_counts_and_no_other(void **state)
 	}
 }
 
-static void
-one_matching_block_of_a_list_is_enough(void **state)
+TEST(one_matching_block_of_a_list_is_enough)
 {
 	struct cidr list[2];
 
-	(void)state;
 	assert_true(cidr_parse("192.0.2.0/24", &list[0]));
 	assert_true(cidr_parse("2001:db8::/32", &list[1]));
 	assert_true(cidr_has_any(list, 2, address("2001:db8::9")));
 	assert_false(cidr_has_any(list, 1, address("2001:db8::9")));
 	assert_false(cidr_has_any(NULL, 0, address("192.0.2.1")));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(blocks_have_what_is_in_them),
-	    cmocka_unit_test(an_invalid_block_is_refused),
-	    cmocka_unit_test(each_bit_of_its_length_counts_and_no_other),
-	    cmocka_unit_test(one_matching_block_of_a_list_is_enough),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

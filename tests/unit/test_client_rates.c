@@ -1,17 +1,12 @@
 /*
  * Buckets of clients (server/content/client_rates.h): whose limit is whose when the table is full.
  */
+#include "test.h"
+
 #include <sys/socket.h>
 
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "server/content/client_rates.h"
 
@@ -20,6 +15,7 @@
 #define IN_USE          \
 	(CLIENT_RATES + \
 	    CLIENT_RATES / 8) /* more than every part of the table holds */
+#define SCOPED_RATES SCOPED(client_rates_destroy) struct client_rates
 
 static const char rule[1];
 
@@ -64,30 +60,25 @@ buckets_of_later(struct client_rates *cs, uint32_t n)
 	return different;
 }
 
-static void
-clients_that_have_gone_leave_room_for_others(void **state)
+TEST(clients_that_have_gone_leave_room_for_others)
 {
-	struct client_rates *cs = client_rates_create();
+	SCOPED_RATES *cs = client_rates_create();
 	struct client_buckets cb;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 2 * CLIENT_RATES; i++) {
 		cb = take(cs, i);
 		client_rates_give(cs, &cb);
 	}
 	assert_int_equal(buckets_of_later(cs, i), LATER);
-	client_rates_destroy(&cs);
 }
 
-static void
-clients_beyond_a_table_in_use_share_few_buckets(void **state)
+TEST(clients_beyond_a_table_in_use_share_few_buckets)
 {
-	struct client_rates *cs = client_rates_create();
-	struct client_buckets *cb = calloc(IN_USE, sizeof(*cb));
+	SCOPED_RATES *cs = client_rates_create();
+	SCOPED(free_at) struct client_buckets *cb = calloc(IN_USE, sizeof(*cb));
 	uint32_t i;
 
-	(void)state;
 	assert_non_null(cb);
 	for (i = 0; i < IN_USE; i++)
 		cb[i] = take(cs, i);
@@ -95,17 +86,13 @@ clients_beyond_a_table_in_use_share_few_buckets(void **state)
 	while (i-- > 0)
 		client_rates_give(cs, &cb[i]);
 	assert_int_equal(buckets_of_later(cs, IN_USE), LATER);
-	free(cb);
-	client_rates_destroy(&cs);
 }
 
-static void
-a_bucket_in_use_stays_while_others_come_and_go(void **state)
+TEST(a_bucket_in_use_stays_while_others_come_and_go)
 {
 	struct client_rates *cs = client_rates_create();
 	struct client_buckets used = take(cs, 0), cb;
 
-	(void)state;
 	for (uint32_t i = 1; i < 2 * CLIENT_RATES; i++) {
 		cb = take(cs, i);
 		client_rates_give(cs, &cb);
@@ -145,34 +132,16 @@ time_of_later(struct client_rates *cs, uint32_t n)
 	return least;
 }
 
-static void
-a_new_client_does_not_wait_for_a_walk_over_a_table_in_use(void **state)
+TEST(a_new_client_does_not_wait_for_a_walk_over_a_table_in_use)
 {
-	struct client_rates *cs = client_rates_create();
-	struct client_buckets *cb = calloc(IN_USE, sizeof(*cb));
+	SCOPED_RATES *cs = client_rates_create();
+	SCOPED(free_at) struct client_buckets *cb = calloc(IN_USE, sizeof(*cb));
 	uint32_t i;
 
-	(void)state;
 	assert_non_null(cb);
 	for (i = 0; i < IN_USE; i++)
 		cb[i] = take(cs, i);
 	assert_true(time_of_later(cs, IN_USE) < 8 * time_of_later(cs, 0));
 	while (i-- > 0)
 		client_rates_give(cs, &cb[i]);
-	free(cb);
-	client_rates_destroy(&cs);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(clients_that_have_gone_leave_room_for_others),
-	    cmocka_unit_test(clients_beyond_a_table_in_use_share_few_buckets),
-	    cmocka_unit_test(a_bucket_in_use_stays_while_others_come_and_go),
-	    cmocka_unit_test(
-		a_new_client_does_not_wait_for_a_walk_over_a_table_in_use),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,9 @@
  * Conditional requests (RFC 9110, section 13): each field alone, the order in
  * which they win over each other, and If-Range.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/http/conditional.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Every case is about this representation at this time. */
 #define ETAG  "\"abc\""
@@ -260,9 +252,8 @@ expect_list(const struct list_case *lc)
 {
 	struct conditional match = {.pre_if_match = slice(lc->lc_list)};
 	struct conditional none = {.pre_if_none_match = slice(lc->lc_list)};
-	int got;
+	int got = eval(&match);
 
-	got = eval(&match);
 	if (got != lc->lc_if_match)
 		fail_msg("If-Match: %s: %d", lc->lc_list, got);
 	got = eval(&none);
@@ -270,26 +261,20 @@ expect_list(const struct list_case *lc)
 		fail_msg("If-None-Match: %s: %d", lc->lc_list, got);
 }
 
-static void
-if_match_is_strong_and_if_none_match_weak(void **state)
+TEST(if_match_is_strong_and_if_none_match_weak)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(lists); i++)
 		expect_list(&lists[i]);
 }
 
-static void
-malformed_list_of_tags_matches_nothing(void **state)
+TEST(malformed_list_of_tags_matches_nothing)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(malformed_lists); i++)
 		expect_list(&malformed_lists[i]);
 }
 
-static void
-dates_compare_to_the_second(void **state)
+TEST(dates_compare_to_the_second)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(dates); i++) {
 		struct str date = slice(dates[i].dc_date);
 		struct conditional mod = {.pre_if_modified_since = date};
@@ -306,10 +291,8 @@ dates_compare_to_the_second(void **state)
 	}
 }
 
-static void
-preconditions_are_evaluated_in_order(void **state)
+TEST(preconditions_are_evaluated_in_order)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(order); i++) {
 		const struct order_case *oc = &order[i];
 		struct conditional pre = {
@@ -325,13 +308,11 @@ preconditions_are_evaluated_in_order(void **state)
 	}
 }
 
-static void
-without_a_date_conditions_by_date_do_not_hold(void **state)
+TEST(without_a_date_conditions_by_date_do_not_hold)
 {
 	static const struct validators undated = {
 	    {ETAG, sizeof(ETAG) - 1}, MTIME, false};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(dates); i++) {
 		struct str date = slice(dates[i].dc_date);
 		struct conditional pre = {
@@ -346,8 +327,7 @@ without_a_date_conditions_by_date_do_not_hold(void **state)
 	}
 }
 
-static void
-entity_tag_is_known_when_seen(void **state)
+TEST(entity_tag_is_known_when_seen)
 {
 	static const char *const tags[] = {"\"\"", "\"a\"", "W/\"a\"",
 	    "\"a,b\"", "\"\\\"", "\"\x80\""},
@@ -356,7 +336,6 @@ entity_tag_is_known_when_seen(void **state)
 				     "\"a b\"", "\"a\",", "\"a\",\"b\"", "*",
 				     "W/W/\"a\"", "\"a\"b\""};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(tags); i++)
 		assert_true(conditional_is_etag(slice(tags[i])));
 	for (size_t i = 0; i < COUNT(others); i++)
@@ -364,10 +343,8 @@ entity_tag_is_known_when_seen(void **state)
 			fail_msg("%s", others[i]);
 }
 
-static void
-if_range_needs_a_strong_equal_validator(void **state)
+TEST(if_range_needs_a_strong_equal_validator)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(if_ranges); i++) {
 		const char *value = if_ranges[i].ir_value;
 		struct conditional pre = {.pre_if_range = slice(value)};
@@ -383,8 +360,7 @@ eval_at(const struct conditional *pre, time_t now)
 	return conditional_eval(pre, &validators, now);
 }
 
-static void
-a_date_of_the_last_two_seconds_matches_nothing(void **state)
+TEST(a_date_of_the_last_two_seconds_matches_nothing)
 {
 	const struct conditional range = {.pre_if_range = STR(SAME)},
 				 since = {.pre_if_modified_since = STR(SAME)},
@@ -392,7 +368,6 @@ a_date_of_the_last_two_seconds_matches_nothing(void **state)
 				 later = {
 				     .pre_if_unmodified_since = STR(AFTER)};
 
-	(void)state;
 	for (time_t now = MTIME - 1; now < MTIME + 4; now++) {
 		bool strong = now >= MTIME + 2;
 
@@ -403,21 +378,17 @@ a_date_of_the_last_two_seconds_matches_nothing(void **state)
 	}
 }
 
-static void
-a_tag_is_not_bound_to_the_clock(void **state)
+TEST(a_tag_is_not_bound_to_the_clock)
 {
 	const struct conditional range = {.pre_if_range = STR(ETAG)},
 				 none = {.pre_if_none_match = STR(ETAG)};
 
-	(void)state;
 	assert_true(if_range(&range, MTIME));
 	assert_int_equal(eval_at(&none, MTIME), 304);
 }
 
-static void
-the_date_that_is_sent_will_not_be_that_of_another_version(void **state)
+TEST(the_date_that_is_sent_will_not_be_that_of_another_version)
 {
-	(void)state;
 	assert_int_equal(conditional_date_sent(MTIME, MTIME + 60), MTIME);
 	assert_int_equal(conditional_date_sent(MTIME, MTIME + 2), MTIME);
 	assert_int_equal(conditional_date_sent(MTIME, MTIME + 1), MTIME - 1);
@@ -426,34 +397,11 @@ the_date_that_is_sent_will_not_be_that_of_another_version(void **state)
 	assert_int_equal(conditional_date_sent(MTIME + 9, MTIME), MTIME - 1);
 }
 
-static void
-if_range_does_not_take_part_in_the_status(void **state)
+TEST(if_range_does_not_take_part_in_the_status)
 {
 	struct conditional pre = {.pre_if_range = STR("\"x\"")};
 
-	(void)state;
 	assert_int_equal(eval(&pre), 0);
 	pre = (struct conditional){.pre_if_match = STR("\"x\"")};
 	assert_true(if_range(&pre, NOW));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(if_match_is_strong_and_if_none_match_weak),
-	    cmocka_unit_test(malformed_list_of_tags_matches_nothing),
-	    cmocka_unit_test(dates_compare_to_the_second),
-	    cmocka_unit_test(preconditions_are_evaluated_in_order),
-	    cmocka_unit_test(without_a_date_conditions_by_date_do_not_hold),
-	    cmocka_unit_test(entity_tag_is_known_when_seen),
-	    cmocka_unit_test(if_range_needs_a_strong_equal_validator),
-	    cmocka_unit_test(a_date_of_the_last_two_seconds_matches_nothing),
-	    cmocka_unit_test(a_tag_is_not_bound_to_the_clock),
-	    cmocka_unit_test(
-		the_date_that_is_sent_will_not_be_that_of_another_version),
-	    cmocka_unit_test(if_range_does_not_take_part_in_the_status),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

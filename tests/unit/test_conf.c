@@ -9,13 +9,11 @@
 #include "conf_fixture.h"
 #include "server/worker/tcp_memory.h"
 
-static void
-every_key_has_its_documented_default(void **state)
+TEST(every_key_has_its_documented_default)
 {
 	struct conf *conf = must_load("--root /");
 	struct settings *set = &conf->conf_sites[0].site_set;
 
-	(void)state;
 	assert_int_equal(conf->conf_nlisten, 1);
 	assert_string_equal(conf->conf_listen[0].la_text, "*:8080");
 	assert_int_equal(conf->conf_threads, 16);
@@ -52,29 +50,22 @@ every_key_has_its_documented_default(void **state)
 	assert_false(set->set_dotfiles);
 	assert_string_equal(set->set_index[0], "index.html");
 	assert_null(set->set_index[1]);
-	conf_destroy(&conf);
-	assert_null(conf);
 }
 
-static void
-workers_auto_is_the_cpus_that_may_be_used(void **state)
+TEST(workers_auto_is_the_cpus_that_may_be_used)
 {
 	struct conf *conf = must_load("--root / --workers auto");
 	cpu_set_t set;
 
-	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
 	assert_int_equal(conf->conf_workers, CPU_COUNT(&set));
-	conf_destroy(&conf);
 
 	conf = must_load("--root /");
 	assert_int_equal(conf->conf_workers, CPU_COUNT(&set));
-	conf_destroy(&conf);
 }
 
 /* Wherever one may stand. */
-static void
-a_boolean_is_true_on_or_yes_false_off_or_no(void **state)
+TEST(a_boolean_is_true_on_or_yes_false_off_or_no)
 {
 	static const struct {
 		const char *word;
@@ -83,10 +74,8 @@ a_boolean_is_true_on_or_yes_false_off_or_no(void **state)
 	    {"off", false}, {"no", false}};
 	struct conf *conf;
 	char text[200];
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		snprintf(text, sizeof(text),
 		    "autoindex = %s\ndotfiles = %s\nsandbox = %s\n"
 		    "site a { root = \".\" }\n",
@@ -97,12 +86,10 @@ a_boolean_is_true_on_or_yes_false_off_or_no(void **state)
 		assert_int_equal(
 		    conf->conf_sites[0].site_set.set_dotfiles, t[i].value);
 		assert_int_equal(conf->conf_sandbox, t[i].value);
-		conf_destroy(&conf);
 	}
 }
 
-static void
-an_unset_value_inherits_and_a_set_one_does_not(void **state)
+TEST(an_unset_value_inherits_and_a_set_one_does_not)
 {
 	struct conf *conf = must_load_text(
 	    "site a { root = \".\"\n"
@@ -119,7 +106,6 @@ an_unset_value_inherits_and_a_set_one_does_not(void **state)
 	const struct settings *x = conf_settings(a, "/x", 2);
 	const struct settings *y = conf_settings(a, "/y", 2);
 
-	(void)state;
 	assert_false(a->site_set.set_autoindex);
 	assert_true(a->site_set.set_dotfiles);
 	assert_int_equal(a->site_set.set_readahead, 1 << 20);
@@ -140,11 +126,9 @@ an_unset_value_inherits_and_a_set_one_does_not(void **state)
 	assert_true(b->site_set.set_autoindex);
 	assert_int_equal(b->site_set.set_readahead, PW_READAHEAD_AUTO);
 	assert_string_equal(b->site_set.set_index[1], "b");
-	conf_destroy(&conf);
 }
 
-static void
-the_command_line_wins_over_the_top_level_only(void **state)
+TEST(the_command_line_wins_over_the_top_level_only)
 {
 	struct conf *conf = must_load_text(
 	    "workers = 7\nlisten = {\":81\", \":82\"}\ncache = drop\n"
@@ -152,36 +136,29 @@ the_command_line_wins_over_the_top_level_only(void **state)
 	    "site b { root = \".\" cache = drop }\n",
 	    "--workers 2 --listen :83 --cache keep");
 
-	(void)state;
 	assert_int_equal(conf->conf_workers, 2);
 	assert_int_equal(conf->conf_nlisten, 1);
 	assert_string_equal(conf->conf_listen[0].la_text, ":83");
 	assert_int_equal(conf->conf_sites[0].site_set.set_cache, PW_CACHE_KEEP);
 	assert_int_equal(conf->conf_sites[1].site_set.set_cache, PW_CACHE_DROP);
-	conf_destroy(&conf);
 }
 
-static void
-root_replaces_the_sites_of_the_file(void **state)
+TEST(root_replaces_the_sites_of_the_file)
 {
 	struct conf *conf = must_load_text(
 	    "cache = drop\n" SITE "site b { root = \"/none\" }\n", "--root /");
 
-	(void)state;
 	assert_int_equal(conf->conf_nsites, 1);
 	assert_string_equal(conf->conf_sites[0].site_name, "default");
 	assert_string_equal(conf->conf_sites[0].site_root, "/");
 	assert_int_equal(conf->conf_sites[0].site_set.set_cache, PW_CACHE_DROP);
-	conf_destroy(&conf);
 }
 
-static void
-test_option_checks_and_says_so(void **state)
+TEST(test_option_checks_and_says_so)
 {
 	struct conf *conf;
 	char expected[256];
 
-	(void)state;
 	assert_int_equal(load_text(SITE, "-t", &conf), CONF_EXIT_OK);
 	snprintf(expected, sizeof(expected),
 	    "configuration ok: %s\n"
@@ -195,8 +172,7 @@ test_option_checks_and_says_so(void **state)
 	assert_string_equal(out_text, "");
 }
 
-static void
-the_sample_has_every_key_and_only_defaults(void **state)
+TEST(the_sample_has_every_key_and_only_defaults)
 {
 	static const char *const keys[] = {"listen", "workers", "threads",
 	    "admin", "access_log", "log_format", "stall_log", "busy_poll",
@@ -211,7 +187,6 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	static char text[65536];
 	FILE *fp = fopen("conf/pagewise.conf", "r");
 
-	(void)state;
 	assert_non_null(fp);
 	text[fread(text, 1, sizeof(text) - 1, fp)] = '\0';
 	fclose(fp);
@@ -250,18 +225,14 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	assert_null(sample->conf_sites[0].site_set.set_index[1]);
 	assert_int_equal(sample->conf_nlisten, 1);
 	assert_string_equal(sample->conf_listen[0].la_text, "*:8080");
-	conf_destroy(&sample);
-	conf_destroy(&plain);
 }
 
 /* Others would be written to the wrong place: there is no other check of this. */
-static void
-the_rows_of_the_table_of_keys_hold_together(void **state)
+TEST(the_rows_of_the_table_of_keys_hold_together)
 {
 	static const unsigned places[] = {KEY_TOP, KEY_INHERITED, KEY_SITE,
 	    KEY_TOP | KEY_SITE, KEY_LOCATION, KEY_SITE | KEY_LOCATION};
 
-	(void)state;
 	for (const struct key *k = conf_keys; k->key_name != NULL; k++) {
 		unsigned where = k->key_where & KEY_ANYWHERE;
 		size_t i;
@@ -281,22 +252,4 @@ the_rows_of_the_table_of_keys_hold_together(void **state)
 			assert_int_equal(k->key_in_settings, where != KEY_TOP);
 		assert_true(k->key_set != NULL && k->key_help[0] != '\0');
 	}
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_rows_of_the_table_of_keys_hold_together),
-	    cmocka_unit_test(every_key_has_its_documented_default),
-	    cmocka_unit_test(workers_auto_is_the_cpus_that_may_be_used),
-	    cmocka_unit_test(a_boolean_is_true_on_or_yes_false_off_or_no),
-	    cmocka_unit_test(an_unset_value_inherits_and_a_set_one_does_not),
-	    cmocka_unit_test(the_command_line_wins_over_the_top_level_only),
-	    cmocka_unit_test(root_replaces_the_sites_of_the_file),
-	    cmocka_unit_test(test_option_checks_and_says_so),
-	    cmocka_unit_test(the_sample_has_every_key_and_only_defaults),
-	};
-
-	return cmocka_run_group_tests_name("conf", tests, make_dir, remove_dir);
 }

@@ -7,15 +7,13 @@
 
 #include "conf_fixture.h"
 
-static void
-every_option_of_the_command_line_is_understood(void **state)
+TEST(every_option_of_the_command_line_is_understood)
 {
 	struct conf *conf = must_load(
 	    "--root / --listen :81 --listen [::1]:82 --workers 2 --threads 3 "
 	    "--send-path blocking --readahead=64K --cache drop");
 	struct settings *set = &conf->conf_sites[0].site_set;
 
-	(void)state;
 	assert_string_equal(conf->conf_sites[0].site_name, "default");
 	assert_int_equal(conf->conf_nlisten, 2);
 	assert_string_equal(conf->conf_listen[0].la_text, ":81");
@@ -26,22 +24,17 @@ every_option_of_the_command_line_is_understood(void **state)
 	assert_int_equal(set->set_readahead, 65536);
 	assert_int_equal(set->set_cache, PW_CACHE_DROP);
 	assert_false(set->set_autoindex);
-	conf_destroy(&conf);
 
 	conf = must_load("--root / --autoindex --access-log -");
 	assert_true(conf->conf_sites[0].site_set.set_autoindex);
 	assert_string_equal(conf->conf_access_log, "-");
-	conf_destroy(&conf);
 
 	conf = must_load("--root / --access-log a --access-log off");
 	assert_null(conf->conf_access_log);
-	conf_destroy(&conf);
 }
 
-static void
-an_ambiguous_option_is_an_error(void **state)
+TEST(an_ambiguous_option_is_an_error)
 {
-	(void)state;
 	expect_usage_error("--root / --s 7 -t",
 	    "--s: ambiguous option: several options begin like this; write "
 	    "the whole name");
@@ -50,8 +43,7 @@ an_ambiguous_option_is_an_error(void **state)
 	    "the whole name");
 }
 
-static void
-an_address_is_numeric_and_all_addresses_are_ipv6_where_possible(void **state)
+TEST(an_address_is_numeric_and_all_addresses_are_ipv6_where_possible)
 {
 	static const struct {
 		const char *text;
@@ -69,7 +61,6 @@ an_address_is_numeric_and_all_addresses_are_ipv6_where_possible(void **state)
 	int fd = socket(AF_INET6, SOCK_STREAM, 0);
 	bool ipv6 = fd >= 0;
 
-	(void)state;
 	close(fd);
 	for (size_t i = 0; i < COUNT(table); i++) {
 		char words[64], addr[INET6_ADDRSTRLEN];
@@ -101,14 +92,11 @@ an_address_is_numeric_and_all_addresses_are_ipv6_where_possible(void **state)
 		}
 		assert_string_equal(addr, expected);
 		assert_string_equal(la->la_text, table[i].text);
-		conf_destroy(&conf);
 	}
 }
 
-static void
-an_invalid_address_is_refused_with_its_cause(void **state)
+TEST(an_invalid_address_is_refused_with_its_cause)
 {
-	(void)state;
 	expect_usage_error("--root / --listen localhost:80",
 	    "--listen: localhost is not a numeric address "
 	    "(127.0.0.1, [::1] or *)");
@@ -148,33 +136,26 @@ an_invalid_address_is_refused_with_its_cause(void **state)
 	    "--listen: *:81 is listed twice");
 }
 
-static void
-port_zero_may_be_listed_twice(void **state)
+TEST(port_zero_may_be_listed_twice)
 {
 	struct conf *conf =
 	    must_load("--root / --listen [::1]:0 --listen [::1]:0");
 
-	(void)state;
 	assert_int_equal(conf->conf_nlisten, 2);
-	conf_destroy(&conf);
 }
 
-static void
-without_file_and_root_one_message_names_both(void **state)
+TEST(without_file_and_root_one_message_names_both)
 {
 	static const char expected[] =
 	    "nothing to serve: give a directory with --root DIR, or a "
 	    "configuration file with -c FILE (see pagewise -h)";
 
-	(void)state;
 	expect_usage_error("", expected);
 	expect_usage_error("--workers 2 -t", expected);
 }
 
-static void
-errors_of_the_command_line_name_the_option(void **state)
+TEST(errors_of_the_command_line_name_the_option)
 {
-	(void)state;
 	expect_usage_error(
 	    "--workers 0", "--workers: 0 is out of range (1 to 1024, or auto)");
 	expect_usage_error(
@@ -199,13 +180,11 @@ errors_of_the_command_line_name_the_option(void **state)
 	    "directory");
 }
 
-static void
-version_and_help_go_to_stdout(void **state)
+TEST(version_and_help_go_to_stdout)
 {
 	struct conf *conf;
 	unsigned v[4];
 
-	(void)state;
 	assert_int_equal(load("-V", &conf), CONF_EXIT_OK);
 	assert_int_equal(sscanf(out_text,
 			     "pagewise " PW_VERSION " (libevent %*[^,], "
@@ -224,35 +203,11 @@ version_and_help_go_to_stdout(void **state)
 	assert_string_equal(err_text, "");
 }
 
-static void
-relative_paths_of_the_command_line_start_at_the_working_directory(void **state)
+TEST(relative_paths_of_the_command_line_start_at_the_working_directory)
 {
 	struct conf *conf =
 	    must_load_text(SITE, "--root tests --access-log log");
 
-	(void)state;
 	assert_string_equal(conf->conf_sites[0].site_root, "tests");
 	assert_string_equal(conf->conf_access_log, "log");
-	conf_destroy(&conf);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(every_option_of_the_command_line_is_understood),
-	    cmocka_unit_test(an_ambiguous_option_is_an_error),
-	    cmocka_unit_test(
-		an_address_is_numeric_and_all_addresses_are_ipv6_where_possible),
-	    cmocka_unit_test(an_invalid_address_is_refused_with_its_cause),
-	    cmocka_unit_test(port_zero_may_be_listed_twice),
-	    cmocka_unit_test(without_file_and_root_one_message_names_both),
-	    cmocka_unit_test(errors_of_the_command_line_name_the_option),
-	    cmocka_unit_test(version_and_help_go_to_stdout),
-	    cmocka_unit_test(
-		relative_paths_of_the_command_line_start_at_the_working_directory),
-	};
-
-	return cmocka_run_group_tests_name(
-	    "conf_args", tests, make_dir, remove_dir);
 }

@@ -4,8 +4,7 @@
  */
 #include "conf_fixture.h"
 
-static void
-every_key_of_the_file_is_understood(void **state)
+TEST(every_key_of_the_file_is_understood)
 {
 	struct conf *conf = must_load_text("listen = {\"127.0.0.1:1\", 2}\n"
 					   "workers = 3\nthreads = 4\n"
@@ -42,7 +41,6 @@ every_key_of_the_file_is_understood(void **state)
 	struct site *site = &conf->conf_sites[0];
 	struct settings *set = &site->site_set;
 
-	(void)state;
 	assert_int_equal(conf->conf_nlisten, 2);
 	assert_int_equal(conf->conf_workers, 3);
 	assert_int_equal(conf->conf_threads, 4);
@@ -82,13 +80,10 @@ every_key_of_the_file_is_understood(void **state)
 	assert_string_equal(site->site_name, "a");
 	assert_string_equal(site->site_names[0], "a.example");
 	assert_string_equal(site->site_names[1], "b.example");
-	conf_destroy(&conf);
 }
 
-static void
-an_error_names_file_line_key_and_cause(void **state)
+TEST(an_error_names_file_line_key_and_cause)
 {
-	(void)state;
 	expect_file_error(
 	    "# one\n\n// two\nnonsense = 1\n", ":4: nonsense: unknown key");
 	expect_file_error("\n\"\" = 1\n", ":2: \"\": unknown key");
@@ -130,8 +125,7 @@ an_error_names_file_line_key_and_cause(void **state)
 	    "\n}\n", ":2: unexpected '}': no block is open; remove it");
 }
 
-static void
-a_key_in_the_wrong_section_is_an_error_with_the_right_section(void **state)
+TEST(a_key_in_the_wrong_section_is_an_error_with_the_right_section)
 {
 	static const char in_site[] =
 	    "is not allowed at the top level: move it into site \"NAME\" { "
@@ -164,7 +158,6 @@ a_key_in_the_wrong_section_is_an_error_with_the_right_section(void **state)
 		"unknown key; did you mean root?"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		char expected[256];
 
@@ -174,8 +167,7 @@ a_key_in_the_wrong_section_is_an_error_with_the_right_section(void **state)
 	}
 }
 
-static void
-an_empty_list_of_addresses_is_an_error_on_its_line(void **state)
+TEST(an_empty_list_of_addresses_is_an_error_on_its_line)
 {
 	static const char cause[] =
 	    "listen: the list is empty: write at least one "
@@ -190,7 +182,6 @@ an_empty_list_of_addresses_is_an_error_on_its_line(void **state)
 	    "site a { root = \".\" names = {} }\nindex = {} listen = {}\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		char expected[128];
 
@@ -199,23 +190,19 @@ an_empty_list_of_addresses_is_an_error_on_its_line(void **state)
 	}
 }
 
-static void
-other_empty_lists_mean_none(void **state)
+TEST(other_empty_lists_mean_none)
 {
 	struct conf *conf = must_load_text(
 	    "listen = {\":1\"}\nindex = {}\n"
 	    "site a { root = \".\" names = {} location / { index = {} } }\n",
 	    "");
 
-	(void)state;
 	assert_int_equal(conf->conf_nlisten, 1);
 	assert_null(conf->conf_sites[0].site_names);
 	assert_null(conf->conf_sites[0].site_set.set_index);
-	conf_destroy(&conf);
 }
 
-static void
-an_empty_string_is_an_error_for_every_key(void **state)
+TEST(an_empty_string_is_an_error_for_every_key)
 {
 	static const struct {
 		const char *key;
@@ -244,7 +231,6 @@ an_empty_string_is_an_error_for_every_key(void **state)
 		"\"\" is not a file name: write a name without a \"/\""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		char text[128], expected[128];
 
@@ -259,10 +245,8 @@ an_empty_string_is_an_error_for_every_key(void **state)
 	    "127.0.0.1:8080");
 }
 
-static void
-comments_do_not_shift_line_numbers(void **state)
+TEST(comments_do_not_shift_line_numbers)
 {
-	(void)state;
 	expect_file_error(
 	    "#\n# a \"quote\n#{\nbad = 1\n", ":4: bad: unknown key");
 	expect_file_error("/* a */ /* b */\nbad = 1\n", ":2: bad: unknown key");
@@ -274,8 +258,7 @@ comments_do_not_shift_line_numbers(void **state)
 	    "access_log = \"a\n# b\n\"\nbad = 1\n", ":4: bad: unknown key");
 }
 
-static void
-comment_marks_in_strings_and_words_are_kept(void **state)
+TEST(comment_marks_in_strings_and_words_are_kept)
 {
 	char word[] = "k = g//h x/*y ${A:-#}";
 	struct conf_why why;
@@ -284,19 +267,15 @@ comment_marks_in_strings_and_words_are_kept(void **state)
 					   "index = {'f#{\\'', g}\n" SITE,
 	    "");
 
-	(void)state;
 	assert_string_equal(conf->conf_access_log, "/a#b//c/*d\"e");
 	assert_string_equal(conf->conf_sites[0].site_set.set_index[0], "f#{'");
-	conf_destroy(&conf);
 
 	assert_int_equal(conf_text_strip(word, &line, &why), 0);
 	assert_string_equal(word, "k = g//h x/*y ${A:-#}");
 }
 
-static void
-an_unterminated_string_or_block_is_an_error_at_its_begin(void **state)
+TEST(an_unterminated_string_or_block_is_an_error_at_its_begin)
 {
-	(void)state;
 	expect_file_error("\nsite a {\n root = \".\"\n",
 	    ":2: site a: the block is not closed: add '}'");
 	expect_file_error("site \"b c\"\n{\n root = \".\"\n location / {\n}\n",
@@ -313,10 +292,8 @@ an_unterminated_string_or_block_is_an_error_at_its_begin(void **state)
 	    "access_log = \"a\\", ":1: unterminated string: add \"");
 }
 
-static void
-unset_variables_semicolons_and_appending_are_errors(void **state)
+TEST(unset_variables_semicolons_and_appending_are_errors)
 {
-	(void)state;
 	unsetenv("UNSET");
 	expect_file_error("\naccess_log = \"/${UNSET}/a\"\n",
 	    ":2: ${UNSET}: the environment variable UNSET is not set: set it, "
@@ -337,13 +314,11 @@ unset_variables_semicolons_and_appending_are_errors(void **state)
 	    ":1: ;: remove the ';', or put the value in quotes");
 }
 
-static void
-a_binary_file_is_refused(void **state)
+TEST(a_binary_file_is_refused)
 {
 	struct conf *conf;
 	char words[96], expected[160];
 
-	(void)state;
 	write_file(file_path, "workers = 1\n\0\n", 14);
 	snprintf(words, sizeof(words), "-c %s", file_path);
 	assert_int_equal(load(words, &conf), CONF_EXIT_ERROR);
@@ -365,24 +340,20 @@ a_binary_file_is_refused(void **state)
 	assert_string_equal(err_text, expected);
 }
 
-static void
-a_file_without_a_site_is_an_error(void **state)
+TEST(a_file_without_a_site_is_an_error)
 {
 	static const char expected[] =
 	    ": no site is configured: add site \"NAME\" { root = \"DIR\" }";
 
-	(void)state;
 	expect_file_error("", expected);
 	expect_file_error("workers = 1\n", expected);
 }
 
-static void
-relative_paths_start_at_the_file(void **state)
+TEST(relative_paths_start_at_the_file)
 {
 	struct conf *conf;
 	char types[96], expected[160];
 
-	(void)state;
 	snprintf(types, sizeof(types), "%s/types", dir);
 	write_file(types, "text/x-pinned pinned\n", 21);
 	conf =
@@ -394,53 +365,21 @@ relative_paths_start_at_the_file(void **state)
 	assert_string_equal(
 	    mime_type(conf->conf_mime, "/a.pinned", "application/octet-stream"),
 	    "text/x-pinned");
-	conf_destroy(&conf);
 
 	conf =
 	    must_load_text("access_log = \"-\"\nsite a { root = \"/\" }", "");
 	assert_string_equal(conf->conf_sites[0].site_root, "/");
 	assert_string_equal(conf->conf_access_log, "-");
-	conf_destroy(&conf);
 }
 
-static void
-a_table_of_types_that_cannot_be_read_is_an_error(void **state)
+TEST(a_table_of_types_that_cannot_be_read_is_an_error)
 {
 	char start[160];
 	struct conf *conf;
 
-	(void)state;
 	assert_int_equal(load_text("\nmime_types = none\n" SITE, "", &conf),
 	    CONF_EXIT_ERROR);
 	snprintf(start, sizeof(start), "pagewise: %s:2: mime_types: %s/none",
 	    file_path, dir);
 	assert_memory_equal(err_text, start, strlen(start));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(every_key_of_the_file_is_understood),
-	    cmocka_unit_test(an_error_names_file_line_key_and_cause),
-	    cmocka_unit_test(
-		a_key_in_the_wrong_section_is_an_error_with_the_right_section),
-	    cmocka_unit_test(
-		an_empty_list_of_addresses_is_an_error_on_its_line),
-	    cmocka_unit_test(other_empty_lists_mean_none),
-	    cmocka_unit_test(an_empty_string_is_an_error_for_every_key),
-	    cmocka_unit_test(comments_do_not_shift_line_numbers),
-	    cmocka_unit_test(comment_marks_in_strings_and_words_are_kept),
-	    cmocka_unit_test(
-		an_unterminated_string_or_block_is_an_error_at_its_begin),
-	    cmocka_unit_test(
-		unset_variables_semicolons_and_appending_are_errors),
-	    cmocka_unit_test(a_binary_file_is_refused),
-	    cmocka_unit_test(a_file_without_a_site_is_an_error),
-	    cmocka_unit_test(relative_paths_start_at_the_file),
-	    cmocka_unit_test(a_table_of_types_that_cannot_be_read_is_an_error),
-	};
-
-	return cmocka_run_group_tests_name(
-	    "conf_file", tests, make_dir, remove_dir);
 }

@@ -7,10 +7,8 @@
 	"write example.org or *.example.org without scheme, port and " \
 	"path, and xn-- for letters beyond a to z"
 
-static void
-a_site_needs_a_name_and_a_root(void **state)
+TEST(a_site_needs_a_name_and_a_root)
 {
-	(void)state;
 	expect_file_error(
 	    "\nsite \"\" { }\n", ":2: site \"\": the name is empty");
 	expect_file_error(SITE "site b\n{\n\n}\n",
@@ -20,12 +18,10 @@ a_site_needs_a_name_and_a_root(void **state)
 	    "site a {\n\n root = \"\"\n}\n", ":3: root: the path is empty");
 }
 
-static void
-a_root_that_cannot_be_read_names_the_errno(void **state)
+TEST(a_root_that_cannot_be_read_names_the_errno)
 {
 	char expected[256], file[96];
 
-	(void)state;
 	snprintf(expected, sizeof(expected),
 	    ":2: root: %s/none: No such file or directory", dir);
 	expect_file_error("site a {\n root = none\n}\n", expected);
@@ -40,8 +36,7 @@ a_root_that_cannot_be_read_names_the_errno(void **state)
 	    "--root: /nonexistent: No such file or directory");
 }
 
-static void
-a_root_must_be_readable_and_searchable(void **state)
+TEST(a_root_must_be_readable_and_searchable)
 {
 	static const mode_t modes[] = {0300, 0400, 0500};
 	struct conf conf = {0};
@@ -58,7 +53,6 @@ a_root_must_be_readable_and_searchable(void **state)
 	char path[96];
 	int got[COUNT(modes)];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/closed", dir);
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(chmod(dir, 0755), 0);
@@ -79,8 +73,7 @@ a_root_must_be_readable_and_searchable(void **state)
 	assert_int_equal(got[2], 0);
 }
 
-static void
-the_longest_location_wins(void **state)
+TEST(the_longest_location_wins)
 {
 	struct conf *conf = must_load_text(
 	    "site a { root = \".\"\n location / { readahead = 64K }\n"
@@ -101,7 +94,6 @@ the_longest_location_wins(void **state)
 	    {"/V/big/x", 64 << 10},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++)
 		assert_int_equal(
 		    conf_settings(site, table[i].path, strlen(table[i].path))
@@ -110,11 +102,9 @@ the_longest_location_wins(void **state)
 	/* Only len bytes count. */
 	assert_int_equal(
 	    conf_settings(site, "/v/big/", 3)->set_readahead, 256 << 10);
-	conf_destroy(&conf);
 }
 
-static void
-an_exact_location_wins_then_the_first_glob(void **state)
+TEST(an_exact_location_wins_then_the_first_glob)
 {
 	struct conf *conf = must_load_text(
 	    "site a { root = \".\"\n location /v/long/ { readahead = 64K }\n"
@@ -138,17 +128,14 @@ an_exact_location_wins_then_the_first_glob(void **state)
 	    {"/v", PW_READAHEAD_AUTO},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++)
 		assert_int_equal(
 		    conf_settings(site, table[i].path, strlen(table[i].path))
 			->set_readahead,
 		    table[i].readahead);
-	conf_destroy(&conf);
 }
 
-static void
-a_location_has_a_directory_of_its_own(void **state)
+TEST(a_location_has_a_directory_of_its_own)
 {
 	struct conf *conf = must_load_text(
 	    "site a { root = \".\"\n location /r/ { root = \"/\" }\n"
@@ -158,7 +145,6 @@ a_location_has_a_directory_of_its_own(void **state)
 	    "");
 	const struct site *site = &conf->conf_sites[0];
 
-	(void)state;
 	assert_int_equal(conf->conf_nroots, 2);
 	assert_string_equal(conf->conf_roots[1], "/");
 	assert_int_equal(conf_settings(site, "/r/", 3)->set_root, 1);
@@ -167,7 +153,6 @@ a_location_has_a_directory_of_its_own(void **state)
 	assert_int_equal(conf_settings(site, "/a/", 3)->set_strip, 2);
 	assert_int_equal(conf_settings(site, "/s/", 3)->set_root, 0);
 	assert_int_equal(conf->conf_sites[1].site_set.set_root, 1);
-	conf_destroy(&conf);
 	expect_file_error(
 	    "site a { root = \".\"\nlocation /a { alias = \"/\" } }\n",
 	    ":2: alias: allowed only in a prefix location that ends in '/'");
@@ -176,17 +161,14 @@ a_location_has_a_directory_of_its_own(void **state)
 	    ":2: alias: allowed only in a prefix location that ends in '/'");
 }
 
-static void
-a_glob_without_quotes_is_an_error_that_names_quotes(void **state)
+TEST(a_glob_without_quotes_is_an_error_that_names_quotes)
 {
-	(void)state;
 	expect_file_error("site a { root = \".\"\nlocation *.a { } }\n",
 	    ":2: location: the name is missing or needs quotes: write "
 	    "location \"NAME\" {");
 }
 
-static void
-the_longest_wildcard_answers_for_a_name_that_no_site_has(void **state)
+TEST(the_longest_wildcard_answers_for_a_name_that_no_site_has)
 {
 	struct conf *conf = must_load_text(
 	    "site a { root = \".\" }\n"
@@ -208,12 +190,10 @@ the_longest_wildcard_answers_for_a_name_that_no_site_has(void **state)
 	    {"vexample.org", 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++)
 		assert_ptr_equal(
 		    conf_site(conf, table[i].host, strlen(table[i].host)),
 		    &conf->conf_sites[table[i].site]);
-	conf_destroy(&conf);
 	expect_file_error("site a { root = \".\"\nnames = {\".b.org\"} }\n",
 	    ":2: names: \".b.org\" is not a host name: " NOT_A_HOST);
 	expect_file_error("site a { root = \".\"\nnames = {\"*.\"} }\n",
@@ -222,22 +202,17 @@ the_longest_wildcard_answers_for_a_name_that_no_site_has(void **state)
 	    ":2: names: \"a.*.org\" is not a host name: " NOT_A_HOST);
 }
 
-static void
-without_a_matching_location_the_site_decides(void **state)
+TEST(without_a_matching_location_the_site_decides)
 {
 	struct conf *conf = must_load_text(
 	    "site a { root = \".\" location /v/ { cache = drop } }\n", "");
 	const struct site *site = &conf->conf_sites[0];
 
-	(void)state;
 	assert_ptr_equal(conf_settings(site, "/w", 2), &site->site_set);
-	conf_destroy(&conf);
 }
 
-static void
-a_location_begins_with_a_slash_and_can_match(void **state)
+TEST(a_location_begins_with_a_slash_and_can_match)
 {
-	(void)state;
 	expect_file_error("site a { root = \".\"\n location v { } }\n",
 	    ":2: location \"v\": the path does not begin with '/'");
 	expect_file_error("site a { root = \".\"\n location '/a%20b' { } }\n",
@@ -248,12 +223,8 @@ a_location_begins_with_a_slash_and_can_match(void **state)
 	    "\"/./\" and \"/../\"");
 }
 
-static void
-sites_and_locations_are_unique(void **state)
+TEST(sites_and_locations_are_unique)
 {
-	struct conf *conf;
-
-	(void)state;
 	expect_file_error(SITE SITE,
 	    ":2: site \"a\": this site is already defined: merge the two "
 	    "blocks");
@@ -262,16 +233,13 @@ sites_and_locations_are_unique(void **state)
 	    ":3: location \"/v\": this location is already defined: merge the "
 	    "two blocks");
 	/* but not across sites */
-	conf = must_load_text("site a { root = \".\" location /v { } }\n"
-			      "site b { root = \".\" location /v { } }\n",
+	must_load_text("site a { root = \".\" location /v { } }\n"
+		       "site b { root = \".\" location /v { } }\n",
 	    "");
-	conf_destroy(&conf);
 }
 
-static void
-a_host_name_belongs_to_one_site(void **state)
+TEST(a_host_name_belongs_to_one_site)
 {
-	(void)state;
 	expect_file_error("site a { root = \".\" names = {x.example} }\n"
 			  "site b { root = \".\"\n"
 			  " names = {y.example,\n  X.EXAMPLE.}\n}\n",
@@ -284,8 +252,7 @@ a_host_name_belongs_to_one_site(void **state)
 	    ":1: names: \"\" is not a host name: " NOT_A_HOST);
 }
 
-static void
-a_host_finds_its_site_or_the_first(void **state)
+TEST(a_host_finds_its_site_or_the_first)
 {
 	struct conf *conf = must_load_text(
 	    "site a { root = \".\" }\n"
@@ -311,7 +278,6 @@ a_host_finds_its_site_or_the_first(void **state)
 	    {"", 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++)
 		assert_ptr_equal(
 		    conf_site(conf, table[i].host, strlen(table[i].host)),
@@ -319,30 +285,4 @@ a_host_finds_its_site_or_the_first(void **state)
 	assert_ptr_equal(
 	    conf_site(conf, "b.example@", 9), &conf->conf_sites[1]);
 	assert_ptr_equal(conf_site(conf, NULL, 0), &conf->conf_sites[0]);
-	conf_destroy(&conf);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_site_needs_a_name_and_a_root),
-	    cmocka_unit_test(a_root_that_cannot_be_read_names_the_errno),
-	    cmocka_unit_test(a_root_must_be_readable_and_searchable),
-	    cmocka_unit_test(the_longest_location_wins),
-	    cmocka_unit_test(an_exact_location_wins_then_the_first_glob),
-	    cmocka_unit_test(a_location_has_a_directory_of_its_own),
-	    cmocka_unit_test(
-		a_glob_without_quotes_is_an_error_that_names_quotes),
-	    cmocka_unit_test(
-		the_longest_wildcard_answers_for_a_name_that_no_site_has),
-	    cmocka_unit_test(without_a_matching_location_the_site_decides),
-	    cmocka_unit_test(a_location_begins_with_a_slash_and_can_match),
-	    cmocka_unit_test(sites_and_locations_are_unique),
-	    cmocka_unit_test(a_host_name_belongs_to_one_site),
-	    cmocka_unit_test(a_host_finds_its_site_or_the_first),
-	};
-
-	return cmocka_run_group_tests_name(
-	    "conf_site", tests, make_dir, remove_dir);
 }

@@ -5,12 +5,8 @@
 #include "conf_fixture.h"
 #include "server/conf/foreign.h"
 
-static void
-a_key_that_is_set_twice_is_an_error_with_both_lines(void **state)
+TEST(a_key_that_is_set_twice_is_an_error_with_both_lines)
 {
-	struct conf *conf;
-
-	(void)state;
 	expect_file_error("listen = \":1\"\n\nlisten = \":2\"\n" SITE,
 	    ":3: listen: already set in line 1: write one list, listen = "
 	    "{..., ...}");
@@ -20,16 +16,14 @@ a_key_that_is_set_twice_is_an_error_with_both_lines(void **state)
 			  "index = {}\n'expires' = 2h\n}\n}\n",
 	    ":6: expires: already set in line 4: remove one of the two");
 	/* Each section and each file has its own. */
-	conf = must_load_text("expires = 1h\nsite a {\nroot = \"/\"\nexpires = "
-			      "2h\nlocation /a {\nexpires = 3h\n}\nlocation "
-			      "/b {\nexpires = 4h\n}\n}\nsite b {\nroot = "
-			      "\"/\"\nexpires = 5h\n}\n",
+	must_load_text("expires = 1h\nsite a {\nroot = \"/\"\nexpires = "
+		       "2h\nlocation /a {\nexpires = 3h\n}\nlocation "
+		       "/b {\nexpires = 4h\n}\n}\nsite b {\nroot = "
+		       "\"/\"\nexpires = 5h\n}\n",
 	    "");
-	conf_destroy(&conf);
 }
 
-static void
-a_value_that_needs_quotes_is_reported_in_its_line(void **state)
+TEST(a_value_that_needs_quotes_is_reported_in_its_line)
 {
 	static const struct {
 		const char *text;
@@ -51,7 +45,6 @@ a_value_that_needs_quotes_is_reported_in_its_line(void **state)
 	};
 	char expected[128];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		snprintf(expected, sizeof(expected),
 		    ":2: %s: put the value in quotes: it contains a %c",
@@ -70,8 +63,7 @@ a_value_that_needs_quotes_is_reported_in_its_line(void **state)
 	    ":2: index: the list is not closed: add '}'");
 }
 
-static void
-a_missing_quote_is_reported_where_the_string_began(void **state)
+TEST(a_missing_quote_is_reported_where_the_string_began)
 {
 	static const char *const texts[] = {
 	    "\naccess_log = \"/a\nuser = \"root\"\n" SITE,
@@ -84,14 +76,12 @@ a_missing_quote_is_reported_where_the_string_began(void **state)
 	    "\nsite \"a {\nroot = \"/tmp\"\n}\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++)
 		expect_file_error(texts[i],
 		    ":2: unterminated string: a quote is missing in this line");
 }
 
-static void
-ten_faults_of_all_files_are_reported(void **state)
+TEST(ten_faults_of_all_files_are_reported)
 {
 	static const char text[] = "workers = 0\nthreads = 0\ntimeout = 5\n"
 				   "include = {types}\nuser = root;\n"
@@ -105,7 +95,6 @@ ten_faults_of_all_files_are_reported(void **state)
 	const char *p;
 	size_t n = 0;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/types", dir);
 	write_file(path, "busy_poll = x\n", 14);
 	assert_int_equal(load_text(text, "", &conf), CONF_EXIT_ERROR);
@@ -120,12 +109,10 @@ ten_faults_of_all_files_are_reported(void **state)
 	assert_int_equal(n, 10);
 }
 
-static void
-a_name_of_nginx_or_caddy_is_reported_with_the_equivalent(void **state)
+TEST(a_name_of_nginx_or_caddy_is_reported_with_the_equivalent)
 {
 	char text[128], expected[256], ours[64];
 
-	(void)state;
 	for (const struct foreign *fo = foreign_names; fo->fo_name != NULL;
 	     fo++) {
 		assert_null(conf_key(fo->fo_name));
@@ -145,22 +132,4 @@ a_name_of_nginx_or_caddy_is_reported_with_the_equivalent(void **state)
 	}
 	expect_file_error("site a {\nroot = /\nexpires 1y;\n}\n",
 	    ":3: expires: '=' is missing: write expires = TIME|off");
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(
-		a_key_that_is_set_twice_is_an_error_with_both_lines),
-	    cmocka_unit_test(a_value_that_needs_quotes_is_reported_in_its_line),
-	    cmocka_unit_test(
-		a_missing_quote_is_reported_where_the_string_began),
-	    cmocka_unit_test(ten_faults_of_all_files_are_reported),
-	    cmocka_unit_test(
-		a_name_of_nginx_or_caddy_is_reported_with_the_equivalent),
-	};
-
-	return cmocka_run_group_tests_name(
-	    "conf_syntax", tests, make_dir, remove_dir);
 }

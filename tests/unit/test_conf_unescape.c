@@ -21,10 +21,9 @@ static void
 expect_text(const char *token, const char *expected)
 {
 	struct conf_why why;
-	const char *text;
 	int line;
+	const char *text = unescape(token, &line, &why);
 
-	text = unescape(token, &line, &why);
 	if (text == NULL)
 		fail_msg("%s: %s", token, why.why_text);
 	assert_string_equal(text, expected);
@@ -43,10 +42,8 @@ expect_fault(const char *token, const char *expected, int expected_line)
 	conf_keep_free(&memory);
 }
 
-static void
-double_quotes_have_the_escape_sequences_of_c(void **state)
+TEST(double_quotes_have_the_escape_sequences_of_c)
 {
-	(void)state;
 	expect_text("\"\"", "");
 	expect_text("\"a b\tc\"", "a b\tc");
 	expect_text("\"\\n\\r\\b\\f\\a\\e\\t\\v\"", "\n\r\b\f\a\033\t\v");
@@ -57,46 +54,36 @@ double_quotes_have_the_escape_sequences_of_c(void **state)
 	expect_text("\"\\x\\xg\\X41\"", "xxgX41");
 }
 
-static void
-a_backslash_at_the_end_of_a_line_joins_it_with_the_next(void **state)
+TEST(a_backslash_at_the_end_of_a_line_joins_it_with_the_next)
 {
-	(void)state;
 	expect_text("\"a\\\nb\nc\"", "ab\nc");
 	expect_text("'a\\\nb\nc'", "ab\nc");
 }
 
-static void
-an_escaped_nul_ends_the_text(void **state)
+TEST(an_escaped_nul_ends_the_text)
 {
-	(void)state;
 	expect_text("\"ab\\0c\"", "ab");
 	expect_text("\"ab\\000c\"", "ab");
 	expect_text("\"ab\\x0g\"", "ab");
 }
 
-static void
-single_quotes_escape_themselves_and_the_backslash_alone(void **state)
+TEST(single_quotes_escape_themselves_and_the_backslash_alone)
 {
-	(void)state;
 	expect_text("'a\\'b\\\\c'", "a'b\\c");
 	expect_text("'\\n\\x41\\101\\999\\\"'", "\\n\\x41\\101\\999\\\"");
 	expect_text("'${UNSET} ${HOME}'", "${UNSET} ${HOME}");
 	expect_text("'\\\\\n'", "\\\n");
 }
 
-static void
-a_word_has_no_escape_sequences(void **state)
+TEST(a_word_has_no_escape_sequences)
 {
-	(void)state;
 	expect_text("a\\n\\x41\\", "a\\n\\x41\\");
 	expect_text("a$b;c", "a$b;c");
 	expect_text("$", "$");
 }
 
-static void
-variables_are_replaced_in_words_and_in_double_quotes(void **state)
+TEST(variables_are_replaced_in_words_and_in_double_quotes)
 {
-	(void)state;
 	setenv("SET", "a\"b\\n${UNSET}", 1);
 	setenv("EMPTY", "", 1);
 	unsetenv("UNSET");
@@ -115,13 +102,11 @@ variables_are_replaced_in_words_and_in_double_quotes(void **state)
 	expect_text("\"${UNSET:-${SET}}\"", "${SET}");
 }
 
-static void
-a_long_value_has_room(void **state)
+TEST(a_long_value_has_room)
 {
 	char value[5000], token[] = "\"${LONG}\\n${LONG:-${LONG}}.\"";
 	char expected[2 * sizeof(value) + 8];
 
-	(void)state;
 	memset(value, 'v', sizeof(value));
 	value[sizeof(value) - 1] = '\0';
 	setenv("LONG", value, 1);
@@ -130,10 +115,8 @@ a_long_value_has_room(void **state)
 	unsetenv("LONG");
 }
 
-static void
-a_fault_has_the_line_where_it_is(void **state)
+TEST(a_fault_has_the_line_where_it_is)
 {
-	(void)state;
 	unsetenv("UNSET");
 	expect_fault("\"\\8\"", "bad octal escape '\\8'" DIGITS, 7);
 	expect_fault("\"\n\\18\"", "bad octal escape '\\18'" DIGITS, 8);
@@ -159,12 +142,10 @@ a_fault_has_the_line_where_it_is(void **state)
 	    7);
 }
 
-static void
-a_bad_escape_sequence_hides_no_other_fault(void **state)
+TEST(a_bad_escape_sequence_hides_no_other_fault)
 {
 	struct conf *conf;
 
-	(void)state;
 	expect_file_error("\naccess_log = \"a\n\\9\"\n" SITE,
 	    ":3: bad octal escape '\\9'" DIGITS);
 	expect_file_errors("site a {\nroot = \"/\"\nlocation / {\n"
@@ -177,27 +158,4 @@ a_bad_escape_sequence_hides_no_other_fault(void **state)
 	/* Nothing of it is left for the next file. */
 	conf = must_load_text("site \"\\x61\" { root = \"\\056\" }\n", "");
 	assert_string_equal(conf->conf_sites[0].site_name, "a");
-	conf_destroy(&conf);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(double_quotes_have_the_escape_sequences_of_c),
-	    cmocka_unit_test(
-		a_backslash_at_the_end_of_a_line_joins_it_with_the_next),
-	    cmocka_unit_test(an_escaped_nul_ends_the_text),
-	    cmocka_unit_test(
-		single_quotes_escape_themselves_and_the_backslash_alone),
-	    cmocka_unit_test(a_word_has_no_escape_sequences),
-	    cmocka_unit_test(
-		variables_are_replaced_in_words_and_in_double_quotes),
-	    cmocka_unit_test(a_long_value_has_room),
-	    cmocka_unit_test(a_fault_has_the_line_where_it_is),
-	    cmocka_unit_test(a_bad_escape_sequence_hides_no_other_fault),
-	};
-
-	return cmocka_run_group_tests_name(
-	    "conf_unescape", tests, make_dir, remove_dir);
 }

@@ -4,8 +4,7 @@
  */
 #include "conf_fixture.h"
 
-static void
-a_size_takes_one_suffix_of_1024s(void **state)
+TEST(a_size_takes_one_suffix_of_1024s)
 {
 	static const struct {
 		const char *text;
@@ -30,7 +29,6 @@ a_size_takes_one_suffix_of_1024s(void **state)
 	    {"0x10", -EINVAL, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		uint64_t value = 0;
 
@@ -41,23 +39,17 @@ a_size_takes_one_suffix_of_1024s(void **state)
 	}
 }
 
-static void
-agent_has_an_address_of_its_own(void **state)
+TEST(agent_has_an_address_of_its_own)
 {
-	struct conf *conf;
+	struct conf *conf = must_load_text("agent = \"*:8082\"\n" SITE, "");
 
-	(void)state;
-	conf = must_load_text("agent = \"*:8082\"\n" SITE, "");
 	assert_string_equal(conf->conf_agent.la_text, "*:8082");
-	conf_destroy(&conf);
 	conf = must_load_text("agent = \"off\"\n" SITE, "");
 	assert_null(conf->conf_agent.la_text);
-	conf_destroy(&conf);
 	conf =
 	    must_load_text("admin = {\"127.0.0.1:1\", \"/run/a\"}\n" SITE, "");
 	assert_int_equal(conf->conf_nadmin, 2);
 	assert_string_equal(conf->conf_admin[1].la_text, "/run/a");
-	conf_destroy(&conf);
 	expect_file_error("admin = {\"/a\",\n\"/a\"}\n" SITE,
 	    ":2: admin: /a is listed twice");
 	expect_file_error("agent = \"/run/agent\"\n" SITE,
@@ -80,8 +72,7 @@ agent_has_an_address_of_its_own(void **state)
 	    "= 127.0.0.1:81): choose another address"));
 }
 
-static void
-admin_is_a_socket_beside_the_file_or_a_loopback_address(void **state)
+TEST(admin_is_a_socket_beside_the_file_or_a_loopback_address)
 {
 	static const char *const loopback[] = {
 	    "127.0.0.1:1", "127.255.0.9:0", "[::1]:8081"};
@@ -90,13 +81,11 @@ admin_is_a_socket_beside_the_file_or_a_loopback_address(void **state)
 	char text[256], expected[256];
 	struct conf *conf;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(loopback); i++) {
 		snprintf(
 		    text, sizeof(text), "admin = \"%s\"\n" SITE, loopback[i]);
 		conf = must_load_text(text, "");
 		assert_string_equal(conf->conf_admin[0].la_text, loopback[i]);
-		conf_destroy(&conf);
 	}
 	for (size_t i = 0; i < COUNT(others); i++) {
 		snprintf(
@@ -111,14 +100,11 @@ admin_is_a_socket_beside_the_file_or_a_loopback_address(void **state)
 	snprintf(expected, sizeof(expected), "%s/run/admin", dir);
 	assert_int_equal(conf->conf_admin[0].la_addr.ss_family, AF_UNIX);
 	assert_string_equal(conf->conf_admin[0].la_text, expected);
-	conf_destroy(&conf);
 	conf = must_load_text("admin = off\n" SITE, "");
 	assert_int_equal(conf->conf_nadmin, 0);
-	conf_destroy(&conf);
 }
 
-static void
-a_number_is_checked_against_its_range(void **state)
+TEST(a_number_is_checked_against_its_range)
 {
 	static const struct {
 		const char *line;
@@ -153,7 +139,6 @@ a_number_is_checked_against_its_range(void **state)
 	    {"busy_poll = 10001", "10001 is out of range (0 to 10000)"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		size_t len = strcspn(table[i].line, " ");
 		char text[128], expected[128];
@@ -167,10 +152,8 @@ a_number_is_checked_against_its_range(void **state)
 	    "--workers: 0 is out of range (1 to 1024, or auto)");
 }
 
-static void
-an_unknown_word_is_an_error(void **state)
+TEST(an_unknown_word_is_an_error)
 {
-	(void)state;
 	expect_file_error("cache = lose\n" SITE,
 	    ":1: cache: \"lose\" is not keep, drop or auto");
 	expect_file_error("autoindex = maybe\n" SITE,
@@ -183,13 +166,11 @@ an_unknown_word_is_an_error(void **state)
 	    ":1: access_log: the path is empty (write \"off\" for none)");
 }
 
-static void
-an_unknown_send_path_lists_the_known_ones(void **state)
+TEST(an_unknown_send_path_lists_the_known_ones)
 {
 	char expected[256] =
 	    ":1: send_path: unknown send path \"warp\": write one of auto";
 
-	(void)state;
 	for (const char *const *s = pw_send_path_names(); *s != NULL; s++) {
 		strcat(expected, ", ");
 		strcat(expected, *s);
@@ -198,16 +179,13 @@ an_unknown_send_path_lists_the_known_ones(void **state)
 	assert_non_null(strstr(err_text, "nodiskio"));
 }
 
-static void
-a_user_and_a_group_must_exist(void **state)
+TEST(a_user_and_a_group_must_exist)
 {
 	struct conf *conf = must_load_text("user = 0\n" SITE, "");
 
-	(void)state;
 	assert_string_equal(conf->conf_user, "root");
 	assert_int_equal(conf->conf_gid, 0);
 	assert_int_equal(conf->conf_groups[0], 0);
-	conf_destroy(&conf);
 	expect_file_error(
 	    "\nuser = nosuch\n" SITE, ":2: user: there is no user \"nosuch\"");
 	expect_file_error("user = 4294967295\n" SITE,
@@ -216,12 +194,10 @@ a_user_and_a_group_must_exist(void **state)
 	    ":2: group: there is no group \"nosuch\"");
 }
 
-static void
-a_group_needs_a_user_and_an_unknown_user_a_group(void **state)
+TEST(a_group_needs_a_user_and_an_unknown_user_a_group)
 {
 	struct conf *conf;
 
-	(void)state;
 	expect_file_error("\ngroup = 0\n" SITE,
 	    ":2: group: user is not set: set user as well");
 	assert_int_equal(
@@ -232,24 +208,4 @@ a_group_needs_a_user_and_an_unknown_user_a_group(void **state)
 	conf = must_load_text("group = 7\nuser = 987654\n" SITE, "");
 	assert_int_equal(conf->conf_uid, 987654);
 	assert_int_equal(conf->conf_gid, 7);
-	conf_destroy(&conf);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(agent_has_an_address_of_its_own),
-	    cmocka_unit_test(
-		admin_is_a_socket_beside_the_file_or_a_loopback_address),
-	    cmocka_unit_test(a_size_takes_one_suffix_of_1024s),
-	    cmocka_unit_test(a_number_is_checked_against_its_range),
-	    cmocka_unit_test(an_unknown_word_is_an_error),
-	    cmocka_unit_test(a_user_and_a_group_must_exist),
-	    cmocka_unit_test(a_group_needs_a_user_and_an_unknown_user_a_group),
-	    cmocka_unit_test(an_unknown_send_path_lists_the_known_ones),
-	};
-
-	return cmocka_run_group_tests_name(
-	    "conf_value", tests, make_dir, remove_dir);
 }

@@ -5,10 +5,8 @@
 #include "limits_fixture.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "server/util/client_key.h"
 
@@ -41,8 +39,7 @@ enter(struct connection_limits *cs, const char *text, struct client **out)
 	return limits_enter(cs, &a.sa, out);
 }
 
-static void
-which_addresses_are_one(void **state)
+TEST(which_addresses_are_one)
 {
 	static const struct {
 		const char *a, *b;
@@ -59,10 +56,8 @@ which_addresses_are_one(void **state)
 	    {"0.0.0.1", "::1", false},
 	    {"0.0.0.0", "::", false},
 	};
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(table); i++) {
+	for (size_t i = 0; i < COUNT(table); i++) {
 		union address a = address(table[i].a), b = address(table[i].b);
 
 		if ((client_key(&a.sa) == client_key(&b.sa)) != table[i].same)
@@ -70,12 +65,10 @@ which_addresses_are_one(void **state)
 	}
 }
 
-static void
-the_total_is_exact(void **state)
+TEST(the_total_is_exact)
 {
-	struct connection_limits *cs = create(3, 0);
+	SCOPED(limits_destroy) struct connection_limits *cs = create(3, 0);
 
-	(void)state;
 	assert_true(limits_are_unused(cs));
 	reserve(cs, 3);
 	assert_false(limits_are_unused(cs));
@@ -88,32 +81,25 @@ the_total_is_exact(void **state)
 	reserve(cs, 1);
 	release(cs, 3);
 	assert_true(limits_are_unused(cs));
-	limits_destroy(&cs);
 }
 
-static void
-without_limits_there_is_none(void **state)
+TEST(without_limits_there_is_none)
 {
-	struct connection_limits *cs = create(0, 0);
+	SCOPED(limits_destroy) struct connection_limits *cs = create(0, 0);
 	struct client *cl;
-	int i;
 
-	(void)state;
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		assert_true(limits_reserve(cs, 0));
 		assert_int_equal(enter(cs, "192.0.2.1", &cl), 0);
 		assert_null(cl);
 	}
-	limits_destroy(&cs);
 }
 
-static void
-each_address_has_its_own_count(void **state)
+TEST(each_address_has_its_own_count)
 {
-	struct connection_limits *cs = create(0, 2);
+	SCOPED(limits_destroy) struct connection_limits *cs = create(0, 2);
 	struct client *a[2], *b, *none;
 
-	(void)state;
 	assert_int_equal(enter(cs, "192.0.2.1", &a[0]), 0);
 	assert_int_equal(enter(cs, "::ffff:192.0.2.1", &a[1]), 0);
 	assert_int_equal(enter(cs, "192.0.2.1", &none), -EDQUOT);
@@ -125,20 +111,17 @@ each_address_has_its_own_count(void **state)
 	limits_leave(cs, a[0]);
 	limits_leave(cs, a[1]);
 	limits_leave(cs, b);
-	limits_destroy(&cs);
 }
 
 /* More addresses than there are places in the table, and all of them gone again. */
-static void
-many_addresses_are_kept_apart(void **state)
+TEST(many_addresses_are_kept_apart)
 {
 	enum { MANY = 200000 };
-	struct connection_limits *cs = create(0, 1);
+	SCOPED(limits_destroy) struct connection_limits *cs = create(0, 1);
 	struct client **all = calloc(MANY, sizeof(struct client *)), *none;
 	union address a = {.in.sin_family = AF_INET};
 	unsigned i, round;
 
-	(void)state;
 	assert_non_null(all);
 	for (round = 0; round < 2; round++) {
 		for (i = 0; i < MANY; i++) {
@@ -151,7 +134,6 @@ many_addresses_are_kept_apart(void **state)
 			limits_leave(cs, all[i]);
 	}
 	free(all);
-	limits_destroy(&cs);
 }
 
 struct thread_of {
@@ -166,9 +148,8 @@ come_and_go(void *arg)
 	const struct thread_of *to = arg;
 	struct connection_limits *cs = to->to_limits;
 	struct client *cl;
-	int i;
 
-	for (i = 0; i < 20000; i++) {
+	for (int i = 0; i < 20000; i++) {
 		if (!limits_reserve(cs, to->to_worker))
 			continue;
 		if (enter(cs, i % 2 ? "192.0.2.1" : "192.0.2.2", &cl) == 0)
@@ -179,46 +160,39 @@ come_and_go(void *arg)
 	return NULL;
 }
 
-static void
-threads_lose_no_slot(void **state)
+TEST(threads_lose_no_slot)
 {
-	struct connection_limits *cs = create(3, 2);
+	SCOPED(limits_destroy) struct connection_limits *cs = create(3, 2);
 	struct client *cl[2], *none;
 	struct thread_of threads[WORKERS];
-	unsigned i;
 
-	(void)state;
-	for (i = 0; i < WORKERS; i++) {
+	for (unsigned i = 0; i < WORKERS; i++) {
 		threads[i] =
 		    (struct thread_of){.to_limits = cs, .to_worker = i};
 		assert_int_equal(pthread_create(&threads[i].to_id, NULL,
 				     come_and_go, &threads[i]),
 		    0);
 	}
-	for (i = 0; i < WORKERS; i++)
+	for (unsigned i = 0; i < WORKERS; i++)
 		pthread_join(threads[i].to_id, NULL);
 	reserve(cs, 3);
 	assert_false(limits_reserve(cs, 0));
-	for (i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(enter(cs, "192.0.2.1", &cl[i]), 0);
 	assert_int_equal(enter(cs, "192.0.2.1", &none), -EDQUOT);
 	limits_leave(cs, cl[0]);
 	limits_leave(cs, cl[1]);
 	limits_release(cs);
-	limits_destroy(&cs);
 }
 
-static void
-fewer_descriptors_than_connections_are_the_limit(void **state)
+TEST(fewer_descriptors_than_connections_are_the_limit)
 {
 	static const struct {
 		unsigned total, limit, most;
 	} table[] = {{0, 3, 3}, {5, 3, 3}, {3, 5, 3}, {3, 3, 3}};
 	struct connection_limits *cs;
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(table); i++) {
+	for (size_t i = 0; i < COUNT(table); i++) {
 		cs = create(table[i].total, 0);
 		limits_limit(cs, table[i].limit);
 		assert_int_equal(limits_most(cs), table[i].most);
@@ -227,20 +201,4 @@ fewer_descriptors_than_connections_are_the_limit(void **state)
 		release(cs, table[i].most);
 		limits_destroy(&cs);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(which_addresses_are_one),
-	    cmocka_unit_test(the_total_is_exact),
-	    cmocka_unit_test(without_limits_there_is_none),
-	    cmocka_unit_test(each_address_has_its_own_count),
-	    cmocka_unit_test(many_addresses_are_kept_apart),
-	    cmocka_unit_test(threads_lose_no_slot),
-	    cmocka_unit_test(fewer_descriptors_than_connections_are_the_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

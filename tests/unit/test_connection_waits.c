@@ -6,30 +6,32 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <string.h>
+
+/* Of the test that runs. */
+static struct commands orders[WORKERS];
+static struct connection_limits *limits;
 
 static struct connection_limits *
-create_with_orders(unsigned total, struct commands orders[WORKERS])
+begin(unsigned total)
 {
-	struct connection_limits *cs = create(total, 0);
-	unsigned i;
-
-	for (i = 0; i < WORKERS; i++) {
+	limits = create(total, 0);
+	for (unsigned i = 0; i < WORKERS; i++) {
 		assert_int_equal(commands_create(&orders[i]), 0);
-		limits_join(cs, i, &orders[i]);
+		limits_join(limits, i, &orders[i]);
 	}
-	return cs;
+	return limits;
 }
 
-static void
-destroy_with_orders(
-    struct connection_limits *cs, struct commands orders[WORKERS])
+int
+teardown(void **state)
 {
-	unsigned i;
-
-	for (i = 0; i < WORKERS; i++)
+	(void)state;
+	if (limits == NULL)
+		return 0;
+	for (unsigned i = 0; i < WORKERS; i++)
 		commands_destroy(&orders[i]);
-	limits_destroy(&cs);
+	limits_destroy(&limits);
+	return 0;
 }
 
 static bool
@@ -42,7 +44,7 @@ is_woken(const struct commands *od)
 
 /* What each worker has been told since the last time, as "p--". */
 static void
-told(struct commands orders[WORKERS], const char *expected)
+told(const char *expected)
 {
 	char text[WORKERS + 1] = "";
 	unsigned i, given;
@@ -57,197 +59,161 @@ told(struct commands orders[WORKERS], const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void
-a_freed_slot_goes_to_one_waiting_worker(void **state)
+TEST(a_freed_slot_goes_to_one_waiting_worker)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(2, orders);
+	struct connection_limits *cs = begin(2);
 
-	(void)state;
 	reserve(cs, 2);
-	told(orders, "---");
+	told("---");
 	assert_true(limits_wait(cs, 2));
-	told(orders, "---");
+	told("---");
 	limits_release(cs);
-	told(orders, "--p");
+	told("--p");
 	/* It does not wait any more. */
 	limits_release(cs);
-	told(orders, "---");
-	destroy_with_orders(cs, orders);
+	told("---");
 }
 
-static void
-waiting_workers_take_turns(void **state)
+TEST(waiting_workers_take_turns)
 {
 	static const char *const turns[] = {"-p-", "--p", "p--", "-p-", "--p"};
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
+	struct connection_limits *cs = begin(1);
 	unsigned i, who;
 
-	(void)state;
 	reserve(cs, 1);
 	for (who = 0; who < WORKERS; who++)
 		assert_true(limits_wait(cs, who));
 	for (i = 0; i < COUNT(turns); i++) {
 		limits_release(cs);
-		told(orders, turns[i]);
+		told(turns[i]);
 		who = (unsigned)(strchr(turns[i], 'p') - turns[i]);
 		assert_true(limits_reserve(cs, who));
 		assert_true(limits_wait(cs, who));
 	}
 	limits_release(cs);
-	told(orders, "p--");
-	destroy_with_orders(cs, orders);
+	told("p--");
 }
 
-static void
-an_unused_slot_goes_to_the_next_worker(void **state)
+TEST(an_unused_slot_goes_to_the_next_worker)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
+	struct connection_limits *cs = begin(1);
 
-	(void)state;
 	reserve(cs, 1);
 	assert_true(limits_wait(cs, 1));
 	assert_true(limits_wait(cs, 2));
 	limits_release(cs);
-	told(orders, "-p-");
+	told("-p-");
 	/* Nobody waits for it any more. */
 	assert_true(limits_reserve(cs, 1));
 	limits_release(cs);
-	told(orders, "--p");
+	told("--p");
 	limits_decline(cs, 1);
-	told(orders, "---");
+	told("---");
 	assert_true(limits_wait(cs, 0));
 	limits_decline(cs, 2);
-	told(orders, "p--");
+	told("p--");
 	limits_decline(cs, 0);
-	told(orders, "---");
+	told("---");
 	reserve(cs, 1);
 	limits_release(cs);
-	destroy_with_orders(cs, orders);
 }
 
-static void
-a_promised_slot_is_reserved(void **state)
+TEST(a_promised_slot_is_reserved)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(2, orders);
+	struct connection_limits *cs = begin(2);
 
-	(void)state;
 	reserve(cs, 2);
 	assert_true(limits_wait(cs, 1));
 	limits_release(cs);
-	told(orders, "-p-");
+	told("-p-");
 	/* Whose connection it was cannot have it back; nor is there one to wait for. */
 	assert_false(limits_reserve(cs, 0));
 	assert_true(limits_wait(cs, 0));
 	assert_true(limits_reserve(cs, 1));
 	assert_false(limits_reserve(cs, 1));
 	limits_release(cs);
-	told(orders, "p--");
+	told("p--");
 	assert_true(limits_reserve(cs, 0));
 	release(cs, 2);
-	destroy_with_orders(cs, orders);
 }
 
-static void
-a_retiring_worker_keeps_no_slot(void **state)
+TEST(a_retiring_worker_keeps_no_slot)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
-	unsigned i;
+	struct connection_limits *cs = begin(1);
 
-	(void)state;
 	reserve(cs, 1);
-	for (i = 0; i < WORKERS; i++)
+	for (unsigned i = 0; i < WORKERS; i++)
 		assert_true(limits_wait(cs, i));
 	limits_release(cs);
-	told(orders, "-p-");
+	told("-p-");
 	limits_retire(cs, 1);
-	told(orders, "--p");
+	told("--p");
 	limits_retire(cs, 0);
 	limits_decline(cs, 2);
-	told(orders, "---");
+	told("---");
 	reserve(cs, 1);
 	limits_release(cs);
-	destroy_with_orders(cs, orders);
 }
 
-static void
-a_free_slot_needs_no_wait(void **state)
+TEST(a_free_slot_needs_no_wait)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
+	struct connection_limits *cs = begin(1);
 
-	(void)state;
 	assert_false(limits_wait(cs, 1));
 	reserve(cs, 1);
 	limits_release(cs);
-	told(orders, "---");
-	destroy_with_orders(cs, orders);
+	told("---");
 }
 
-static void
-workers_without_a_better_victim_are_not_asked(void **state)
+TEST(workers_without_a_better_victim_are_not_asked)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
+	struct connection_limits *cs = begin(1);
 
-	(void)state;
 	reserve(cs, 1);
 	assert_int_equal(
 	    limits_ask(cs, 1, 5, 1000000), 1000000 + LIMITS_RESPONSE_US);
-	told(orders, "w-w");
+	told("w-w");
 	/* One that has better is told for whom; one that has not lets the asker look again. */
 	assert_int_equal(limits_asker(cs, 0, 6, 1001000), 1);
 	assert_true(limits_is_asked(cs, 0));
-	told(orders, "---");
+	told("---");
 	assert_int_equal(limits_asker(cs, 2, 5, 1001000), LIMITS_NOBODY);
 	assert_false(limits_is_asked(cs, 2));
-	told(orders, "-p-");
+	told("-p-");
 	limits_responded(cs, 0, 1);
 	assert_false(limits_is_asked(cs, 0));
 	/* What they have is known for a moment. */
 	assert_int_equal(limits_asker(cs, 0, 4, 1002000), LIMITS_NOBODY);
 	assert_int_equal(limits_ask(cs, 1, 5, 1010000), 0);
 	assert_int_not_equal(limits_ask(cs, 1, 4, 1010000), 0);
-	told(orders, "--w");
+	told("--w");
 	assert_int_not_equal(
 	    limits_ask(cs, 1, 5, 1003000 + LIMITS_FRESH_US), 0);
-	told(orders, "w-w");
+	told("w-w");
 	limits_release(cs);
-	destroy_with_orders(cs, orders);
 }
 
 /* Milliseconds since the machine's start have more than 32 bits then. */
-static void
-answers_are_remembered_after_fifty_days_too(void **state)
+TEST(answers_are_remembered_after_fifty_days_too)
 {
 	const uint64_t now = UINT64_C(50) * 24 * 3600 * 1000000;
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
+	struct connection_limits *cs = begin(1);
 
-	(void)state;
 	reserve(cs, 1);
 	assert_int_not_equal(limits_ask(cs, 1, 5, now), 0);
 	assert_int_equal(limits_asker(cs, 0, 5, now + 1000), LIMITS_NOBODY);
 	assert_int_equal(limits_asker(cs, 2, 5, now + 1000), LIMITS_NOBODY);
 	assert_int_equal(limits_ask(cs, 1, 5, now + 2000), 0);
 	limits_release(cs);
-	destroy_with_orders(cs, orders);
 }
 
 /* They answer, but so late that what they have is not known any more, or others get their slots. */
-static void
-a_wait_for_a_slot_lasts_one_response_time(void **state)
+TEST(a_wait_for_a_slot_lasts_one_response_time)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
+	struct connection_limits *cs = begin(1);
 	const uint64_t begin = 1000000, end = begin + LIMITS_RESPONSE_US;
 	uint64_t now;
 
-	(void)state;
 	reserve(cs, 1);
 	for (int i = 0; i < 3; i++)
 		for (now = begin; now < end; now += 2 * LIMITS_FRESH_US) {
@@ -273,117 +239,96 @@ a_wait_for_a_slot_lasts_one_response_time(void **state)
 	limits_asker(cs, 2, 4, now);
 	now += 2 * LIMITS_RESPONSE_US;
 	assert_int_equal(limits_ask(cs, 1, 5, now), now + LIMITS_RESPONSE_US);
-	destroy_with_orders(cs, orders);
 }
 
 /* Each has read the clock before that. */
-static void
-later_questions_and_offers_are_not_taken_for_old_ones(void **state)
+TEST(later_questions_and_offers_are_not_taken_for_old_ones)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
+	struct connection_limits *cs = begin(1);
 	const uint64_t now = 1000000;
 
-	(void)state;
 	reserve(cs, 1);
 	assert_int_not_equal(limits_ask(cs, 1, 5, now + 5000), 0);
-	told(orders, "w-w");
+	told("w-w");
 	/* Worker 0 has been asked, and 1 has offered, after now. */
 	assert_int_equal(limits_ask(cs, 2, 5, now), now + LIMITS_RESPONSE_US);
-	told(orders, "w--");
+	told("w--");
 	limits_release(cs);
-	destroy_with_orders(cs, orders);
 }
 
 /* What another had a moment ago is no reason not to ask; nor is an answer worth to be woken for. */
-static void
-a_worker_without_a_victim_asks_each_time(void **state)
+TEST(a_worker_without_a_victim_asks_each_time)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
+	struct connection_limits *cs = begin(1);
 
-	(void)state;
 	reserve(cs, 1);
 	assert_int_not_equal(limits_ask(cs, 1, 0, 1000000), 0);
 	assert_int_equal(limits_asker(cs, 0, 0, 1000000), LIMITS_NOBODY);
 	assert_int_equal(limits_asker(cs, 2, 0, 1000000), LIMITS_NOBODY);
-	told(orders, "w-w");
+	told("w-w");
 	assert_int_not_equal(limits_ask(cs, 1, 0, 1000001), 0);
-	told(orders, "w-w");
+	told("w-w");
 	assert_int_equal(limits_asker(cs, 2, 1, 1000001), 1);
 	limits_release(cs);
-	told(orders, "-p-");
-	destroy_with_orders(cs, orders);
+	told("-p-");
 }
 
-static void
-a_freed_slot_ends_the_wait(void **state)
+TEST(a_freed_slot_ends_the_wait)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
+	struct connection_limits *cs = begin(1);
 
-	(void)state;
 	reserve(cs, 1);
 	assert_int_not_equal(limits_ask(cs, 1, 1, 1000000), 0);
-	told(orders, "w-w");
+	told("w-w");
 	assert_int_equal(limits_asker(cs, 0, 2, 1001000), 1);
 	limits_responded(cs, 0, 1);
 	limits_release(cs);
-	told(orders, "-p-");
+	told("-p-");
 	/* One that has given is asked again, however late that is. */
 	assert_int_not_equal(
 	    limits_ask(cs, 2, 1, 1000000 + LIMITS_RESPONSE_US), 0);
-	told(orders, "ww-");
+	told("ww-");
 	limits_retire(cs, 2);
 	assert_int_equal(limits_asker(cs, 0, 2, 1001000), LIMITS_NOBODY);
 	assert_int_equal(limits_asker(cs, 1, 2, 1001000), LIMITS_NOBODY);
 	/* The second one that has better closes nothing more. */
 	assert_int_equal(limits_asker(cs, 2, 3, 1001000), LIMITS_NOBODY);
-	told(orders, "---");
+	told("---");
 	assert_false(limits_reserve(cs, 0));
 	assert_true(limits_reserve(cs, 1));
 	limits_release(cs);
-	destroy_with_orders(cs, orders);
 }
 
-static void
-a_silent_worker_causes_one_wait(void **state)
+TEST(a_silent_worker_causes_one_wait)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
+	struct connection_limits *cs = begin(1);
 	uint64_t now = 1000000;
 
-	(void)state;
 	reserve(cs, 1);
 	assert_int_equal(limits_ask(cs, 1, 1, now), now + LIMITS_RESPONSE_US);
 	assert_int_equal(limits_asker(cs, 2, 1, now), LIMITS_NOBODY);
-	told(orders, "wpw");
+	told("wpw");
 	now += LIMITS_RESPONSE_US;
 	limits_asker(cs, 2, 1, now);
 	assert_int_equal(limits_ask(cs, 1, 1, now), 0);
-	told(orders, "---");
+	told("---");
 	/* Nor does the asker wait for a slot then. */
 	limits_release(cs);
-	told(orders, "---");
+	told("---");
 	assert_true(limits_reserve(cs, 0));
 	/* Late, but it answers. */
 	assert_int_equal(limits_asker(cs, 0, 9, now), LIMITS_NOBODY);
 	assert_int_not_equal(limits_ask(cs, 1, 1, now), 0);
-	told(orders, "w--");
+	told("w--");
 	limits_release(cs);
-	destroy_with_orders(cs, orders);
 }
 
 /* However much a worker is told while its loop stands still. */
-static void
-no_command_is_lost(void **state)
+TEST(no_command_is_lost)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
-	unsigned i;
+	struct connection_limits *cs = begin(1);
 
-	(void)state;
-	for (i = 0; i < 100000; i++)
+	for (unsigned i = 0; i < 100000; i++)
 		limits_ask(cs, 0, 1, 1000000);
 	commands_give(&orders[1], COMMAND_DRAIN);
 	assert_true(is_woken(&orders[1]));
@@ -394,7 +339,6 @@ no_command_is_lost(void **state)
 	commands_give(&orders[1], COMMAND_STOP);
 	assert_true(is_woken(&orders[1]));
 	assert_int_equal(commands_take(&orders[1]), COMMAND_STOP);
-	destroy_with_orders(cs, orders);
 }
 
 /* Each of the workers takes the place, or waits for it; whoever has it gives it on. */
@@ -426,51 +370,21 @@ take_turns(void *arg)
 	return rn;
 }
 
-static void
-no_worker_waits_for_ever(void **state)
+TEST(no_worker_waits_for_ever)
 {
-	struct commands orders[WORKERS];
-	struct connection_limits *cs = create_with_orders(1, orders);
+	struct connection_limits *cs = begin(1);
 	struct runner runners[WORKERS];
 	pthread_t threads[WORKERS];
 	void *result;
-	unsigned i;
 
-	(void)state;
-	for (i = 0; i < WORKERS; i++) {
+	for (unsigned i = 0; i < WORKERS; i++) {
 		runners[i] = (struct runner){cs, i, &orders[i], 0};
 		assert_int_equal(
 		    pthread_create(&threads[i], NULL, take_turns, &runners[i]),
 		    0);
 	}
-	for (i = 0; i < WORKERS; i++) {
+	for (unsigned i = 0; i < WORKERS; i++) {
 		pthread_join(threads[i], &result);
 		assert_non_null(result);
 	}
-	destroy_with_orders(cs, orders);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_freed_slot_goes_to_one_waiting_worker),
-	    cmocka_unit_test(waiting_workers_take_turns),
-	    cmocka_unit_test(an_unused_slot_goes_to_the_next_worker),
-	    cmocka_unit_test(a_promised_slot_is_reserved),
-	    cmocka_unit_test(a_retiring_worker_keeps_no_slot),
-	    cmocka_unit_test(a_free_slot_needs_no_wait),
-	    cmocka_unit_test(workers_without_a_better_victim_are_not_asked),
-	    cmocka_unit_test(answers_are_remembered_after_fifty_days_too),
-	    cmocka_unit_test(a_wait_for_a_slot_lasts_one_response_time),
-	    cmocka_unit_test(
-		later_questions_and_offers_are_not_taken_for_old_ones),
-	    cmocka_unit_test(a_worker_without_a_victim_asks_each_time),
-	    cmocka_unit_test(a_freed_slot_ends_the_wait),
-	    cmocka_unit_test(a_silent_worker_causes_one_wait),
-	    cmocka_unit_test(no_command_is_lost),
-	    cmocka_unit_test(no_worker_waits_for_ever),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

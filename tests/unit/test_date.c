@@ -2,22 +2,15 @@
  * HTTP dates (RFC 9110, 5.6.7): what a server writes, the three formats it
  * reads, and everything that only looks like one of them.
  */
-#include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <limits.h>
 
 #include "server/http/date.h"
 
 #define NOW	  INT64_C(1795227234) /* Sat, 21 Nov 2026 02:13:54 GMT */
 #define YEAR_0	  INT64_C(-62167219200)
 #define YEAR_9999 INT64_C(253402300799)
-#define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 
 struct date_case {
 	const char *dc_text;
@@ -160,13 +153,12 @@ static bool
 parse(const char *text, time_t now, time_t *t)
 {
 	size_t n = strlen(text);
-	char *copy = malloc(n + (n == 0));
+	SCOPED(free_at) char *copy = malloc(n + (n == 0));
 	bool ok;
 
 	assert_non_null(copy);
 	memcpy(copy, text, n);
 	ok = date_parse((struct str){copy, n}, now, t);
-	free(copy);
 	return ok;
 }
 
@@ -184,12 +176,10 @@ expect_parsed(const struct date_case *cases, size_t count, time_t now)
 	}
 }
 
-static void
-imf_fixdate_is_written(void **state)
+TEST(imf_fixdate_is_written)
 {
 	char buf[DATE_LEN + 1];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(written); i++) {
 		memset(buf, 'x', sizeof(buf));
 		date_format(written[i].dc_time, buf);
@@ -198,12 +188,10 @@ imf_fixdate_is_written(void **state)
 	}
 }
 
-static void
-years_without_four_digits_are_clamped(void **state)
+TEST(years_without_four_digits_are_clamped)
 {
 	char buf[DATE_LEN + 1];
 
-	(void)state;
 	date_format(YEAR_9999 + 1, buf);
 	assert_string_equal(buf, "Fri, 31 Dec 9999 23:59:59 GMT");
 	date_format(INT64_MAX, buf);
@@ -214,36 +202,27 @@ years_without_four_digits_are_clamped(void **state)
 	assert_string_equal(buf, "Sat, 01 Jan 0000 00:00:00 GMT");
 }
 
-static void
-imf_fixdate_is_read(void **state)
+TEST(imf_fixdate_is_read)
 {
-	(void)state;
 	expect_parsed(written, COUNT(written), NOW);
 }
 
-static void
-asctime_and_rfc850_are_read(void **state)
+TEST(asctime_and_rfc850_are_read)
 {
-	(void)state;
 	expect_parsed(other_formats, COUNT(other_formats), NOW);
 }
 
-static void
-day_need_not_be_that_of_the_date(void **state)
+TEST(day_need_not_be_that_of_the_date)
 {
-	(void)state;
 	expect_parsed(other_days, COUNT(other_days), NOW);
 }
 
-static void
-leap_second_is_the_next_second(void **state)
+TEST(leap_second_is_the_next_second)
 {
-	(void)state;
 	expect_parsed(leap_seconds, COUNT(leap_seconds), NOW);
 }
 
-static void
-two_digit_year_is_at_most_50_years_ahead(void **state)
+TEST(two_digit_year_is_at_most_50_years_ahead)
 {
 	static const struct {
 		int64_t now;
@@ -264,7 +243,6 @@ two_digit_year_is_at_most_50_years_ahead(void **state)
 		{"Friday, 01-Mar-74 00:00:01 GMT", 131328001}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++)
 		expect_parsed(&cases[i].date, 1, cases[i].now);
 }
@@ -281,50 +259,34 @@ expect_refused(const char *const *texts, size_t count)
 	}
 }
 
-static void
-malformed_dates_are_refused(void **state)
+TEST(malformed_dates_are_refused)
 {
 	time_t t;
 
-	(void)state;
 	expect_refused(not_dates, COUNT(not_dates));
 	assert_false(date_parse((struct str){NULL, 0}, NOW, &t));
 	assert_false(
 	    date_parse(STR("Sun, 06 Nov 1994 08:49:37 GMT\0"), NOW, &t));
 }
 
-static void
-impossible_dates_are_refused(void **state)
+TEST(impossible_dates_are_refused)
 {
-	(void)state;
 	expect_refused(impossible, COUNT(impossible));
 }
 
-static void
-every_prefix_of_a_date_is_refused(void **state)
+TEST(every_prefix_of_a_date_is_refused)
 {
 	static const char *const dates[] = {"Sun, 06 Nov 1994 08:49:37 GMT",
 	    "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"};
 	char prefix[64];
 	time_t t;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(dates); i++)
 		for (size_t n = 0; n < strlen(dates[i]); n++) {
 			snprintf(
 			    prefix, sizeof(prefix), "%.*s", (int)n, dates[i]);
 			assert_false(parse(prefix, NOW, &t));
 		}
-}
-
-/* A fixed sequence, so that a failure repeats. */
-static uint64_t
-next_random(uint64_t *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return *x;
 }
 
 static void
@@ -354,13 +316,11 @@ expect_round_trip(time_t t)
 	assert_int_equal(back, t);
 }
 
-static void
-random_times_agree_with_the_c_library(void **state)
+TEST(random_times_agree_with_the_c_library)
 {
 	const int64_t first = INT64_C(-30610224000); /* year 1000 */
 	uint64_t x = 20261121;
 
-	(void)state;
 	for (int i = 0; i < 20000; i++) {
 		uint64_t r = next_random(&x);
 
@@ -369,32 +329,8 @@ random_times_agree_with_the_c_library(void **state)
 	}
 }
 
-static void
-every_day_of_the_unix_era_agrees_with_the_c_library(void **state)
+TEST(every_day_of_the_unix_era_agrees_with_the_c_library)
 {
-	(void)state;
 	for (time_t day = 0; day <= INT32_MAX; day += 86400)
 		expect_round_trip(day + 86399);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(imf_fixdate_is_written),
-	    cmocka_unit_test(years_without_four_digits_are_clamped),
-	    cmocka_unit_test(imf_fixdate_is_read),
-	    cmocka_unit_test(asctime_and_rfc850_are_read),
-	    cmocka_unit_test(day_need_not_be_that_of_the_date),
-	    cmocka_unit_test(leap_second_is_the_next_second),
-	    cmocka_unit_test(two_digit_year_is_at_most_50_years_ahead),
-	    cmocka_unit_test(malformed_dates_are_refused),
-	    cmocka_unit_test(impossible_dates_are_refused),
-	    cmocka_unit_test(every_prefix_of_a_date_is_refused),
-	    cmocka_unit_test(random_times_agree_with_the_c_library),
-	    cmocka_unit_test(
-		every_day_of_the_unix_era_agrees_with_the_c_library),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,9 @@
  * Digests of files (server/http/digest.h): the text of the attribute, base64, and who wants
  * one.  tests/fuzz/fuzz_digest.c has a second implementation.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/http/digest.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Of "hello\n". */
 #define HASH "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
@@ -25,8 +15,7 @@ str(const char *text)
 	return (struct str){text, strlen(text)};
 }
 
-static void
-text_is_read_as_it_was_written(void **state)
+TEST(text_is_read_as_it_was_written)
 {
 	static const struct {
 		int64_t size;
@@ -44,7 +33,6 @@ text_is_read_as_it_was_written(void **state)
 	char text[DIGEST_TEXT];
 	struct digest dg;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(t); i++) {
 		const struct timespec mtime = {
 		    (time_t)t[i].seconds, t[i].nanoseconds};
@@ -58,8 +46,7 @@ text_is_read_as_it_was_written(void **state)
 	}
 }
 
-static void
-other_texts_are_no_digest(void **state)
+TEST(other_texts_are_no_digest)
 {
 	static const char *const t[] = {"", " ", HASH, HASH " ", HASH " 6",
 	    HASH " 6 ", HASH " 6 1", HASH " 6 1.", HASH " 6 1.0",
@@ -81,7 +68,6 @@ other_texts_are_no_digest(void **state)
 	char nul[] = HASH " 6 1.123456789";
 	struct digest dg;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(t); i++)
 		if (digest_parse(str(t[i]), &dg))
 			fail_msg("\"%s\" is taken for one", t[i]);
@@ -91,12 +77,10 @@ other_texts_are_no_digest(void **state)
 	assert_false(digest_parse((struct str){nul, sizeof(nul) - 1}, &dg));
 }
 
-static void
-digest_is_of_one_size_and_time(void **state)
+TEST(digest_is_of_one_size_and_time)
 {
 	struct digest dg;
 
-	(void)state;
 	assert_true(digest_parse(str(HASH " 6 7.000000008"), &dg));
 	assert_true(digest_is_of(&dg, 6, &(struct timespec){7, 8}));
 	assert_false(digest_is_of(&dg, 5, &(struct timespec){7, 8}));
@@ -104,14 +88,12 @@ digest_is_of_one_size_and_time(void **state)
 	assert_false(digest_is_of(&dg, 6, &(struct timespec){7, 9}));
 }
 
-static void
-base64_has_its_padding(void **state)
+TEST(base64_has_its_padding)
 {
 	char text[DIGEST_BASE64];
 	struct digest dg;
 	uint8_t ones[DIGEST_HASH];
 
-	(void)state;
 	assert_true(digest_parse(str(HASH " 6 7.000000008"), &dg));
 	digest_base64(dg.dg_hash, text);
 	assert_string_equal(
@@ -122,8 +104,7 @@ base64_has_its_padding(void **state)
 	    text, "//////////////////////////////////////////8=");
 }
 
-static void
-want_repr_digest_decides(void **state)
+TEST(want_repr_digest_decides)
 {
 	static const struct {
 		const char *want;
@@ -138,23 +119,8 @@ want_repr_digest_decides(void **state)
 	    {"sha-256=?1", false}, {"sha-256=1.0", false},
 	    {"sha-256= 1", false}, {" ,sha-256=5 , ", true}};
 
-	(void)state;
 	assert_true(digest_is_wanted((struct str){NULL, 0}));
 	for (size_t i = 0; i < COUNT(t); i++)
 		if (digest_is_wanted(str(t[i].want)) != t[i].wanted)
 			fail_msg("\"%s\"", t[i].want);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(text_is_read_as_it_was_written),
-	    cmocka_unit_test(other_texts_are_no_digest),
-	    cmocka_unit_test(digest_is_of_one_size_and_time),
-	    cmocka_unit_test(base64_has_its_padding),
-	    cmocka_unit_test(want_repr_digest_decides),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,6 @@
 #define SETTLED 4 /* seconds: fetch.c has 2, and compares whole ones */
 
 struct download {
-	struct fixture *dl_fx;
 	struct pw_file *dl_file;
 	struct wire dl_wire;
 	struct xfer dl_xfer;
@@ -28,24 +27,23 @@ start(struct download *dl, enum pw_cache cache, off_t from, off_t end)
 	struct pw_send *s = &dl->dl_xfer.xf_send;
 
 	wire_wide(&dl->dl_wire);
-	xfer_init(
-	    &dl->dl_xfer, "nodiskio", dl->dl_fx, &dl->dl_wire, dl->dl_file);
+	xfer_init(&dl->dl_xfer, "nodiskio", &dl->dl_wire, dl->dl_file);
 	s->snd_off = from;
 	s->snd_len = end - from;
 	s->snd_cache = cache;
 	pw_send_start(s);
 	assert_int_equal(xfer_step(&dl->dl_xfer), PW_SEND_PENDING);
-	settle(dl->dl_fx->fx_loop);
+	settle(fx->fx_loop);
 }
 
 static void
 finish(struct download *dl)
 {
 	pw_send_finish(&dl->dl_xfer.xf_send);
-	settle(dl->dl_fx->fx_loop);
+	settle(fx->fx_loop);
 	/* What is mapped is not given back. */
-	pw_loop_tick(dl->dl_fx->fx_loop, clock_now() + PINS_WAITED_US + 1);
-	settle(dl->dl_fx->fx_loop);
+	pw_loop_tick(fx->fx_loop, clock_now() + PINS_WAITED_US + 1);
+	settle(fx->fx_loop);
 	wire_close(&dl->dl_wire);
 	assert_true(evict(dl->dl_file->fil_fd, (size_t)SIZE));
 }
@@ -59,7 +57,7 @@ resident(const struct download *dl)
 static bool
 is_copied(const struct download *dl, off_t off)
 {
-	struct pins *ps = pool_pins(dl->dl_fx->fx_pool);
+	struct pins *ps = pool_pins(fx->fx_pool);
 	struct pins_key key = pins_key(dl->dl_file);
 	struct pin *pn = pins_take(ps, &key, off);
 	bool copied = pins_copy(pn, off) != NULL;
@@ -117,7 +115,7 @@ changed_file_is_not_sent_whole(struct download *dl)
 
 	start(dl, PW_CACHE_DROP, 0, SIZE);
 	assert_true(is_copied(dl, 0));
-	fd = open(path_in(dl->dl_fx, "f"), O_WRONLY);
+	fd = open(path_in("f"), O_WRONLY);
 	assert_true(fd >= 0);
 	assert_int_equal(pwrite(fd, "!", 1, WINDOW), 1);
 	close(fd);
@@ -137,22 +135,21 @@ memory_is_lent_past_the_page_cache(struct download *dl)
 	    .ft_want = PW_FETCH_MEMORY,
 	    .ft_cache = PW_CACHE_DROP};
 	struct pw_pool_stats before, after;
-	size_t i;
 
-	pw_pool_stats(dl->dl_fx->fx_pool, &before);
+	pw_pool_stats(fx->fx_pool, &before);
 	assert_true(evict(dl->dl_file->fil_fd, (size_t)SIZE));
 	assert_int_equal(pw_fetch(&ft), -EINPROGRESS);
-	settle(dl->dl_fx->fx_loop);
+	settle(fx->fx_loop);
 	assert_int_equal(ft.ft_waiter.wt_error, 0);
 	assert_int_equal(ft.ft_have, WINDOW - 1);
-	for (i = 0; i < ft.ft_have; i++)
+	for (size_t i = 0; i < ft.ft_have; i++)
 		assert_int_equal((unsigned char)ft.ft_mem[i],
 		    byte_at(WINDOW + 1 + (off_t)i));
 	assert_int_equal(resident(dl), 0);
 	assert_true(is_copied(dl, WINDOW));
 	pw_unpin(&ft);
-	settle(dl->dl_fx->fx_loop);
-	pw_pool_stats(dl->dl_fx->fx_pool, &after);
+	settle(fx->fx_loop);
+	pw_pool_stats(fx->fx_pool, &after);
 	assert_int_equal(after.ps_dropped, before.ps_dropped);
 }
 
@@ -169,19 +166,18 @@ has_direct_reads(int fd)
 }
 
 /* One file for all: each has to wait until it is settled. */
-static void
-windows_past_the_page_cache(void **state)
+TEST(windows_past_the_page_cache)
 {
-	struct download dl = {.dl_fx = *state};
+	struct download dl = {0};
 
-	skip_unless(dl.dl_fx, NEED_EVICTION | NEED_EXACT);
-	dl.dl_file = new_file(dl.dl_fx, "f", (size_t)SIZE);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	dl.dl_file = new_file("f", (size_t)SIZE);
 	assert_true(evict(dl.dl_file->fil_fd, (size_t)SIZE));
 	/* The times of a file that was just written might be those of a second version. */
 	comes_by_the_page_cache(&dl, PW_CACHE_DROP);
 	if (!has_direct_reads(dl.dl_file->fil_fd)) {
 		pw_file_unref(&dl.dl_file);
-		print_message("%s: no direct reads here\n", dl.dl_fx->fx_dir);
+		print_message("%s: no direct reads here\n", fx->fx_dir);
 		skip();
 	}
 	sleep(SETTLED);
@@ -191,15 +187,4 @@ windows_past_the_page_cache(void **state)
 	memory_is_lent_past_the_page_cache(&dl);
 	changed_file_is_not_sent_whole(&dl);
 	pw_file_unref(&dl.dl_file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		windows_past_the_page_cache, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * PW_CACHE_DROP (lib/send/drop_behind.h): pages that a transmission brought in leave with
  * it, pages that were there before stay.
  */
+#define ON_ONE_CPU
 #include "xfer_fixture.h"
 
 #include "lib/disk/admission.h"
@@ -28,7 +29,7 @@ in_window(const struct pw_file *file, off_t n)
 
 /* The jobs that drop are waits of the loop as well. */
 static void
-tick(struct fixture *fx, uint64_t now_us)
+tick(uint64_t now_us)
 {
 	pw_loop_tick(fx->fx_loop, now_us);
 	settle(fx->fx_loop);
@@ -36,9 +37,9 @@ tick(struct fixture *fx, uint64_t now_us)
 
 /* A cold file of which one window is in memory again. */
 static struct pw_file *
-prepare(struct fixture *fx)
+prepare(void)
 {
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	read_in(file->fil_fd, BEFORE * WINDOW, (size_t)WINDOW);
@@ -47,14 +48,12 @@ prepare(struct fixture *fx)
 
 /* Sends the whole file; everything has been read at the far end. */
 static void
-send_whole_by(const char *path, struct fixture *fx, struct pw_file *file,
-    enum pw_cache cache)
+send_whole_by(const char *path, struct pw_file *file, enum pw_cache cache)
 {
-	struct wire wr;
+	struct wire wr = narrow_wire();
 	struct xfer xf;
 
-	wire_narrow(&wr);
-	xfer_init(&xf, path, fx, &wr, file);
+	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_readahead = (uint64_t)WINDOW;
 	xf.xf_send.snd_len = SIZE;
 	xf.xf_send.snd_cache = cache;
@@ -67,133 +66,128 @@ send_whole_by(const char *path, struct fixture *fx, struct pw_file *file,
 }
 
 static void
-send_whole(struct fixture *fx, struct pw_file *file, enum pw_cache cache)
+send_whole(struct pw_file *file, enum pw_cache cache)
 {
-	send_whole_by("nodiskio", fx, file, cache);
+	send_whole_by("nodiskio", file, cache);
 }
 
 static bool
-fetched_goes_and_the_rest_stays(struct fixture *fx)
+fetched_goes_and_the_rest_stays(void)
 {
-	struct pw_file *file = prepare(fx);
+	SCOPED_FILE *file = prepare();
 	off_t n;
 	bool stayed;
 
-	send_whole(fx, file, PW_CACHE_DROP);
-	tick(fx, clock_now() + MINUTE);
+	send_whole(file, PW_CACHE_DROP);
+	tick(clock_now() + MINUTE);
 	for (n = 0; n < SIZE / WINDOW; n++)
 		if (n != BEFORE)
 			assert_int_equal(in_window(file, n), 0);
 	stayed = in_window(file, BEFORE) == PAGES;
-	pw_file_unref(&file);
 	return stayed;
 }
 
-static void
-only_fetched_pages_are_dropped(void **state)
+TEST(only_fetched_pages_are_dropped)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(
-	    holds_in_one_of(TRIES, fetched_goes_and_the_rest_stays, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, fetched_goes_and_the_rest_stays));
 }
+
+AGAIN(only_fetched_pages_are_dropped, setup_sinks);
 
 /* The client may not have acknowledged it yet. */
 static bool
-tail_stays_until_the_tick(struct fixture *fx)
+tail_stays_until_the_tick(void)
 {
-	struct pw_file *file = prepare(fx);
+	SCOPED_FILE *file = prepare();
 	uint64_t before = clock_now();
 	bool stayed;
 
-	send_whole(fx, file, PW_CACHE_DROP);
-	tick(fx, before);
+	send_whole(file, PW_CACHE_DROP);
+	tick(before);
 	stayed = in_window(file, SIZE / WINDOW - 1) == PAGES;
-	tick(fx, clock_now() + MINUTE);
+	tick(clock_now() + MINUTE);
 	assert_int_equal(in_window(file, SIZE / WINDOW - 1), 0);
-	pw_file_unref(&file);
 	return stayed;
 }
 
-static void
-the_end_is_dropped_at_a_later_tick(void **state)
+TEST(the_end_is_dropped_at_a_later_tick)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, tail_stays_until_the_tick, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, tail_stays_until_the_tick));
 }
 
+AGAIN(the_end_is_dropped_at_a_later_tick, setup_sinks);
+
 static bool
-tail_goes_soon(struct fixture *fx)
+tail_goes_soon(void)
 {
-	struct pw_file *file = prepare(fx);
+	SCOPED_FILE *file = prepare();
 	size_t left;
 
-	send_whole(fx, file, PW_CACHE_DROP);
-	tick(fx, clock_now() + DROP_SOON);
+	send_whole(file, PW_CACHE_DROP);
+	tick(clock_now() + DROP_SOON);
 	left = in_window(file, SIZE / WINDOW - 1);
-	tick(fx, clock_now() + MINUTE);
-	pw_file_unref(&file);
+	tick(clock_now() + MINUTE);
 	return left == 0;
 }
 
 /* A loaded machine may acknowledge as late as a far client. */
-static void
-the_end_is_dropped_soon_for_a_near_client(void **state)
+TEST(the_end_is_dropped_soon_for_a_near_client)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, tail_goes_soon, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, tail_goes_soon));
 }
 
 static bool
-everything_stays(struct fixture *fx, enum pw_cache cache)
+everything_stays(enum pw_cache cache)
 {
-	struct pw_file *file = prepare(fx);
+	SCOPED_FILE *file = prepare();
 	bool stayed;
 
-	send_whole(fx, file, cache);
-	tick(fx, clock_now() + MINUTE);
+	send_whole(file, cache);
+	tick(clock_now() + MINUTE);
 	stayed = pages_resident(file->fil_fd, 0, (size_t)SIZE) ==
 		 pages_in((size_t)SIZE);
-	pw_file_unref(&file);
 	return stayed;
 }
 
 static bool
-kept(struct fixture *fx)
+kept(void)
 {
-	return everything_stays(fx, PW_CACHE_KEEP);
+	return everything_stays(PW_CACHE_KEEP);
 }
 
 static bool
-small_is_kept(struct fixture *fx)
+small_is_kept(void)
 {
-	return everything_stays(fx, PW_CACHE_AUTO);
+	return everything_stays(PW_CACHE_AUTO);
 }
 
-static void
-with_keep_everything_stays(void **state)
+TEST(with_keep_everything_stays)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, kept, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, kept));
 }
 
-static void
-with_auto_a_small_file_stays(void **state)
+AGAIN(with_keep_everything_stays, setup_sinks);
+
+TEST(with_auto_a_small_file_stays)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, small_is_kept, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, small_is_kept));
 }
+
+AGAIN(with_auto_a_small_file_stays, setup_sinks);
 
 /* Nothing is fetched, so nobody else's lock is taken. */
-static void
-with_auto_resident_files_need_no_decision(void **state)
+TEST(with_auto_resident_files_need_no_decision)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "hot", 5000);
-	struct wire wr;
+	SCOPED_FILE *file = new_file("hot", 5000);
+	SCOPED_WIRE wr = wide_wire();
 	struct xfer xf;
 
-	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	xf.xf_send.snd_len = file->fil_size;
 	xf.xf_send.snd_cache = PW_CACHE_AUTO;
@@ -203,16 +197,14 @@ with_auto_resident_files_need_no_decision(void **state)
 	assert_false(send_priv(&xf.xf_send)->ss_decided);
 	assert_true(file_priv(file)->fp_noted);
 	assert_int_equal(file_priv(file)->fp_sent, file->fil_size);
-	tick(fx, clock_now());
+	tick(clock_now());
 	assert_false(file_priv(file)->fp_noted);
 	assert_int_equal(file_priv(file)->fp_sent, 0);
-	wire_close(&wr);
-	pw_file_unref(&file);
 }
 
 /* Twenty files, more than memory has room for, each asked for once. */
 static void
-ask_for_others(struct fixture *fx)
+ask_for_others(void)
 {
 	struct file_private private = {.fp_file.fil_dev = 1};
 	struct pw_file *other = &private.fp_file;
@@ -228,27 +220,24 @@ ask_for_others(struct fixture *fx)
 	}
 }
 
-static void
-requests_for_a_closed_file_count(void **state)
+TEST(requests_for_a_closed_file_count)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "hot", 5000);
+	struct pw_file *file = new_file("hot", 5000);
 	struct file_private private = {0};
 	struct pw_file *same = &private.fp_file;
 	struct wire wr;
 	struct xfer xf;
-	int i;
 
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	same->fil_dev = file->fil_dev;
 	same->fil_ino = file->fil_ino;
 	same->fil_size = file->fil_size;
-	ask_for_others(fx);
+	ask_for_others();
 	assert_int_equal(admission_judge(pool_admission(fx->fx_pool), same, 0),
 	    ADMISSION_GOES);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		wire_wide(&wr);
-		xfer_init(&xf, "nodiskio", fx, &wr, file);
+		xfer_init(&xf, "nodiskio", &wr, file);
 		xf.xf_send.snd_len = file->fil_size;
 		xf.xf_send.snd_cache = PW_CACHE_AUTO;
 		pw_send_start(&xf.xf_send);
@@ -260,23 +249,21 @@ requests_for_a_closed_file_count(void **state)
 	pw_file_unref(&file);
 	assert_true(pw_loop_spare(fx->fx_loop));
 	assert_null(fx->fx_loop->lp_noted.nt_first);
-	tick(fx, clock_now());
+	tick(clock_now());
 	assert_int_equal(admission_judge(pool_admission(fx->fx_pool), same, 0),
 	    ADMISSION_STAYS);
 }
 
 /* A client that leaves before the first byte, and one that leaves in the middle. */
-static void
-with_auto_bytes_that_were_sent_count(void **state)
+TEST(with_auto_bytes_that_were_sent_count)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "hot", 5000);
-	struct wire wr;
+	SCOPED_FILE *file = new_file("hot", 5000);
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = file->fil_size;
 	xf.xf_send.snd_cache = PW_CACHE_AUTO;
 	pw_send_start(&xf.xf_send);
@@ -291,24 +278,19 @@ with_auto_bytes_that_were_sent_count(void **state)
 	pw_send_finish(&xf.xf_send);
 	assert_true(file_priv(file)->fp_noted);
 	assert_int_equal(file_priv(file)->fp_sent, 1000);
-	wire_close(&wr);
-	pw_file_unref(&file);
 }
 
 /* They bring in what they do not know of: nothing would be given back. */
-static void
-with_auto_blocking_and_copy_count_no_request(void **state)
+TEST(with_auto_blocking_and_copy_count_no_request)
 {
 	static const char *const paths[] = {"blocking", "copy"};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "hot", 5000);
+	SCOPED_FILE *file = new_file("hot", 5000);
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	for (i = 0; i < COUNT(paths); i++) {
+	for (size_t i = 0; i < COUNT(paths); i++) {
 		wire_wide(&wr);
-		xfer_init(&xf, paths[i], fx, &wr, file);
+		xfer_init(&xf, paths[i], &wr, file);
 		xf.xf_send.snd_len = file->fil_size;
 		xf.xf_send.snd_cache = PW_CACHE_AUTO;
 		pw_send_start(&xf.xf_send);
@@ -317,41 +299,36 @@ with_auto_blocking_and_copy_count_no_request(void **state)
 		wire_close(&wr);
 		assert_false(file_priv(file)->fp_noted);
 	}
-	pw_file_unref(&file);
 }
 
 /* Others have been asked for more often, and memory is too small for all. */
-static void
-with_auto_an_unpopular_file_is_dropped(void **state)
+TEST(with_auto_an_unpopular_file_is_dropped)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
-	int i;
+	SCOPED_FILE *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = prepare(fx);
-	for (i = 0; i < 3; i++)
-		ask_for_others(fx);
-	send_whole(fx, file, PW_CACHE_AUTO);
-	tick(fx, clock_now() + MINUTE);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = prepare();
+	for (int i = 0; i < 3; i++)
+		ask_for_others();
+	send_whole(file, PW_CACHE_AUTO);
+	tick(clock_now() + MINUTE);
 	assert_int_equal(in_window(file, 0), 0);
 	assert_int_equal(in_window(file, SIZE / WINDOW - 1), 0);
-	pw_file_unref(&file);
 }
 
+AGAIN(with_auto_an_unpopular_file_is_dropped, setup_sinks);
+
 /* What a cancelled transmission brought in goes as well. */
-static void
-a_cancelled_transmission_drops_what_it_fetched(void **state)
+TEST(a_cancelled_transmission_drops_what_it_fetched)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
-	struct wire wr;
+	SCOPED_FILE *file;
+	SCOPED_WIRE wr;
 	struct xfer xf;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = prepare(fx);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = prepare();
 	wire_narrow(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_readahead = (uint64_t)WINDOW;
 	xf.xf_send.snd_len = SIZE;
 	xf.xf_send.snd_cache = PW_CACHE_DROP;
@@ -360,68 +337,57 @@ a_cancelled_transmission_drops_what_it_fetched(void **state)
 	pw_send_cancel(&xf.xf_send);
 	settle(fx->fx_loop);
 	pw_send_finish(&xf.xf_send);
-	tick(fx, clock_now() + MINUTE);
+	tick(clock_now() + MINUTE);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)WINDOW), 0);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
-static void
-without_a_delay_a_range_is_dropped_at_once(void **state)
-{
-	struct fixture *fx = *state;
-	struct pw_file *file;
+AGAIN(a_cancelled_transmission_drops_what_it_fetched, setup_sinks);
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = prepare(fx);
+TEST(without_a_delay_a_range_is_dropped_at_once)
+{
+	SCOPED_FILE *file;
+
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = prepare();
 	drop_behind_add(file, BEFORE * WINDOW, WINDOW, 0);
 	assert_int_equal(
 	    file_priv(file)->fp_refs, 3); /* ours, the cache's, its own */
 	settle(fx->fx_loop);
 	assert_int_equal(in_window(file, BEFORE), 0);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&file);
 }
 
-static void
-a_short_delay_does_not_wait_for_a_long_one(void **state)
+TEST(a_short_delay_does_not_wait_for_a_long_one)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = prepare(fx);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = prepare();
 	drop_behind_add(file, 0, WINDOW, clock_now() + MINUTE);
 	drop_behind_add_soon(file, BEFORE * WINDOW, WINDOW);
-	tick(fx, clock_now() + DROP_SOON);
+	tick(clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
 	assert_int_equal(file_priv(file)->fp_refs, 3);
-	pw_file_unref(&file);
 }
 
-static void
-the_end_of_the_loop_cancels_delayed_drops(void **state)
+TEST(the_end_of_the_loop_cancels_delayed_drops)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 
 	drop_behind_add(file, 0, WINDOW, clock_now() + MINUTE);
 	drop_behind_add(file, WINDOW, WINDOW, clock_now() + 2 * MINUTE);
-	tick(fx, clock_now());
+	tick(clock_now());
 	drop_behind_add_soon(file, 0, WINDOW);
 	assert_int_equal(file_priv(file)->fp_refs, 5);
 	drop_behind_destroy(&fx->fx_loop->lp_drops);
 	assert_null(fx->fx_loop->lp_drops);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&file);
 }
 
 /* It is a hint: with a full queue the pages stay, and nothing leaks. */
-static void
-a_full_queue_skips_the_drop(void **state)
+TEST(a_full_queue_skips_the_drop, setup_narrow)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct latch la;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
@@ -429,18 +395,16 @@ a_full_queue_skips_the_drop(void **state)
 	assert_int_equal(file_priv(file)->fp_refs, 3);
 	drop_behind_add(file, WINDOW, WINDOW, 0);
 	assert_int_equal(file_priv(file)->fp_refs, 3);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&file);
 }
 
 /* ------------------------------------------------------------- drops and sends */
 
 static bool
-drop_is_put_off(struct fixture *fx)
+drop_is_put_off(void)
 {
-	struct pw_file *file = prepare(fx);
+	SCOPED_FILE *file = prepare();
 	bool stayed;
 
 	assert_true(drop_lock_enter_send(file_priv(file)->fp_drop_lock));
@@ -451,27 +415,25 @@ drop_is_put_off(struct fixture *fx)
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
 	assert_int_equal(file_priv(file)->fp_refs, 3);
 	assert_int_equal(file_priv(file)->fp_drops, 1);
-	tick(fx, clock_now() + DROP_SOON);
+	tick(clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
 	/* From now on residency checks are remembered again. */
 	assert_int_equal(file_priv(file)->fp_drops, 0);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&file);
 	return stayed;
 }
 
-static void
-a_file_in_transmission_is_dropped_later(void **state)
+TEST(a_file_in_transmission_is_dropped_later)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, drop_is_put_off, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, drop_is_put_off));
 }
 
 /* By a path that checks nothing before it sends. */
 static bool
-what_was_dropped_is_fetched(struct fixture *fx)
+what_was_dropped_is_fetched(void)
 {
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	size_t left = 0;
 	off_t n;
 
@@ -479,39 +441,33 @@ what_was_dropped_is_fetched(struct fixture *fx)
 	    SIZE, SIZE, clock_now() + MINUTE);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	drop_lock_announce(file_priv(file)->fp_drop_lock);
-	send_whole_by("aio", fx, file, PW_CACHE_DROP);
-	tick(fx, clock_now() + MINUTE);
+	send_whole_by("aio", file, PW_CACHE_DROP);
+	tick(clock_now() + MINUTE);
 	for (n = 0; n < SIZE / WINDOW; n++)
 		left += in_window(file, n);
-	pw_file_unref(&file);
 	return left == 0;
 }
 
-static void
-what_another_loop_dropped_is_known_to_be_fetched(void **state)
+TEST(what_another_loop_dropped_is_known_to_be_fetched)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(
-	    holds_in_one_of(TRIES, what_was_dropped_is_fetched, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, what_was_dropped_is_fetched));
 }
 
-static void
-numbers_of_drops_do_not_wrap(void **state)
+TEST(numbers_of_drops_do_not_wrap)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct drop_lock *dl = file_priv(file)->fp_drop_lock;
 
 	atomic_store(&dl->dl_drops, UINT32_MAX);
 	drop_lock_announce(dl);
 	assert_true(residency_may_drop(file));
-	pw_file_unref(&file);
 }
 
 static bool
-first_drop_is_put_off(struct fixture *fx)
+first_drop_is_put_off(void)
 {
-	struct pw_file *file = prepare(fx);
+	SCOPED_FILE *file = prepare();
 	struct drop_lock *dl = file_priv(file)->fp_drop_lock;
 	bool stayed;
 
@@ -521,49 +477,41 @@ first_drop_is_put_off(struct fixture *fx)
 	stayed = in_window(file, BEFORE) == PAGES;
 	assert_int_equal(file_priv(file)->fp_drops, 1);
 	atomic_store(&dl->dl_since, 1);
-	tick(fx, clock_now() + DROP_SOON);
+	tick(clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
-	pw_file_unref(&file);
 	return stayed;
 }
 
 /* A loop that found no announcement sends without the lock. */
-static void
-a_file_is_not_dropped_within_the_grace_of_the_first_drop(void **state)
+TEST(a_file_is_not_dropped_within_the_grace_of_the_first_drop)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, first_drop_is_put_off, *state));
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, first_drop_is_put_off));
 }
 
-static void
-a_file_in_permanent_transmission_stays(void **state)
+TEST(a_file_in_permanent_transmission_stays)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
-	int i;
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 
 	assert_true(drop_lock_enter_send(file_priv(file)->fp_drop_lock));
 	drop_behind_add(file, 0, WINDOW, 0);
-	for (i = 1; i < DROP_TRIES; i++) {
+	for (int i = 1; i < DROP_TRIES; i++) {
 		settle(fx->fx_loop);
 		assert_int_equal(file_priv(file)->fp_refs, 3);
-		tick(fx, clock_now() + DROP_SOON);
+		tick(clock_now() + DROP_SOON);
 	}
 	assert_int_equal(file_priv(file)->fp_refs, 2);
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
-	pw_file_unref(&file);
 }
 
 /* All of it is in memory, and yet the first step is not to send it. */
 static void
-not_sent_while_given_back(
-    struct fixture *fx, const char *path, struct pw_file *file)
+not_sent_while_given_back(const char *path, struct pw_file *file)
 {
-	struct wire wr;
-	struct xfer xf;
+	SCOPED_WIRE wr = wide_wire();
+	SCOPED_XFER xf;
 
-	wire_wide(&wr);
-	xfer_init(&xf, path, fx, &wr, file);
+	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_len = SIZE;
 	pw_send_start(&xf.xf_send);
 	assert_true(drop_lock_enter_drop(file_priv(file)->fp_drop_lock));
@@ -576,37 +524,33 @@ not_sent_while_given_back(
 	assert_int_equal(wr.wr_len, SIZE);
 	assert_true(drop_lock_enter_drop(file_priv(file)->fp_drop_lock));
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
-	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 }
 
-static void
-the_loop_does_not_send_pages_that_are_being_dropped(void **state)
+TEST(the_loop_does_not_send_pages_that_are_being_dropped)
 {
 	static const char *const paths[] = {"nodiskio", "splice", "uring"};
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	const char *why;
 	void *held;
-	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	residency_drops(file);
-	for (i = 0; i < COUNT(paths); i++)
+	for (size_t i = 0; i < COUNT(paths); i++)
 		if (pw_send_probe(pw_send_path(paths[i]), &why) == 0)
-			not_sent_while_given_back(fx, paths[i], file);
+			not_sent_while_given_back(paths[i], file);
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
+
+AGAIN(the_loop_does_not_send_pages_that_are_being_dropped, setup_sinks);
 
 /* It was in memory a moment ago; then another loop has given it back. */
 static bool
-stale_answer_is_not_used(struct fixture *fx)
+stale_answer_is_not_used(void)
 {
 	static char name[] = "a";
-	struct pw_file *file = new_file(fx, name, (size_t)SIZE);
+	struct pw_file *file = new_file(name, (size_t)SIZE);
 	struct wire wr;
 	struct xfer xf;
 	bool was, gone;
@@ -619,7 +563,7 @@ stale_answer_is_not_used(struct fixture *fx)
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
 	gone = pages_resident(file->fil_fd, 0, (size_t)SIZE) == 0;
 	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = SIZE;
 	pw_send_start(&xf.xf_send);
 	if (was && gone) {
@@ -636,54 +580,10 @@ stale_answer_is_not_used(struct fixture *fx)
 	return was && gone;
 }
 
-static void
-a_drop_by_another_loop_is_noticed(void **state)
+TEST(a_drop_by_another_loop_is_noticed)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
-	assert_true(holds_in_one_of(TRIES, stale_answer_is_not_used, *state));
+	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, stale_answer_is_not_used));
 }
 
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(only_fetched_pages_are_dropped, setup),
-	    TEST(the_end_is_dropped_at_a_later_tick, setup),
-	    TEST(the_end_is_dropped_soon_for_a_near_client, setup),
-	    TEST(with_keep_everything_stays, setup),
-	    TEST(with_auto_a_small_file_stays, setup),
-	    TEST(with_auto_resident_files_need_no_decision, setup),
-	    TEST(requests_for_a_closed_file_count, setup),
-	    TEST(with_auto_bytes_that_were_sent_count, setup),
-	    TEST(with_auto_blocking_and_copy_count_no_request, setup),
-	    TEST(with_auto_an_unpopular_file_is_dropped, setup),
-	    TEST(a_cancelled_transmission_drops_what_it_fetched, setup),
-	    TEST(without_a_delay_a_range_is_dropped_at_once, setup),
-	    TEST(a_short_delay_does_not_wait_for_a_long_one, setup),
-	    TEST(the_end_of_the_loop_cancels_delayed_drops, setup),
-	    TEST(a_full_queue_skips_the_drop, setup_narrow),
-	    TEST(a_file_in_transmission_is_dropped_later, setup),
-	    TEST(a_file_is_not_dropped_within_the_grace_of_the_first_drop,
-		setup),
-	    TEST(a_file_in_permanent_transmission_stays, setup),
-	    TEST(the_loop_does_not_send_pages_that_are_being_dropped, setup),
-	    TEST(a_drop_by_another_loop_is_noticed, setup),
-	    TEST(what_another_loop_dropped_is_known_to_be_fetched, setup),
-	    TEST(numbers_of_drops_do_not_wrap, setup),
-	    /* The same into a sink. */
-	    TEST(only_fetched_pages_are_dropped, setup_sinks),
-	    TEST(the_end_is_dropped_at_a_later_tick, setup_sinks),
-	    TEST(with_keep_everything_stays, setup_sinks),
-	    TEST(with_auto_a_small_file_stays, setup_sinks),
-	    TEST(with_auto_an_unpopular_file_is_dropped, setup_sinks),
-	    TEST(a_cancelled_transmission_drops_what_it_fetched, setup_sinks),
-	    TEST(the_loop_does_not_send_pages_that_are_being_dropped,
-		setup_sinks),
-	    TEST(a_drop_by_another_loop_is_noticed, setup_sinks),
-	};
-
-	stay_on_one_cpu();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+AGAIN(a_drop_by_another_loop_is_noticed, setup_sinks);

@@ -3,6 +3,7 @@
  * exchanges at once go out by one connection, as HTTP/2 will have it.  Each has a sink that
  * takes a little at a time.
  */
+#define ON_ONE_CPU
 #include "lib_fixture.h"
 
 #include <limits.h>
@@ -190,12 +191,10 @@ living(void)
 }
 
 static void
-run(struct fixture *fx)
+run(void)
 {
-	size_t i;
-
 	while (living() > 0) {
-		for (i = 0; i < EXCHANGES; i++)
+		for (size_t i = 0; i < EXCHANGES; i++)
 			go_on(&many->my_streams[i]);
 		if (pw_loop_pending(fx->fx_loop) > 0) {
 			pw_loop_tick(fx->fx_loop, clock_now());
@@ -229,7 +228,7 @@ is_whole(const struct stream *sm)
 }
 
 static struct conf *
-load(struct fixture *fx)
+load(void)
 {
 	char *argv[] = {"pagewise", "--root", fx->fx_dir, "--autoindex", NULL};
 	struct conf *conf;
@@ -239,14 +238,14 @@ load(struct fixture *fx)
 }
 
 static void
-create(struct fixture *fx, struct log *lg)
+create(struct log *lg)
 {
 	struct service *svc;
 
 	many = calloc(1, sizeof(*many));
 	assert_non_null(many);
 	svc = &many->my_service;
-	svc->svc_conf = load(fx);
+	svc->svc_conf = load();
 	svc->svc_loop = fx->fx_loop;
 	svc->svc_log = log_writer(lg, 0);
 	svc->svc_roots = &fx->fx_root;
@@ -261,47 +260,43 @@ destroy(void)
 
 	autoindex_cache_destroy(&many->my_service.svc_listings);
 	service_end(&many->my_service);
-	conf_destroy(&conf);
 	free(many);
+	conf_destroy(&conf);
 }
 
 static void
-make_files(struct fixture *fx)
+make_files(void)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	make_file(fx, "hot", SIZE);
-	make_file(fx, "cold", SIZE);
-	assert_int_equal(mkdir(path_in(fx, "d"), 0755), 0);
-	make_empty(fx, "d/inside");
-	file = open_file(fx, "cold");
+	make_file("hot", SIZE);
+	make_file("cold", SIZE);
+	assert_int_equal(mkdir(path_in("d"), 0755), 0);
+	make_empty("d/inside");
+	file = open_file("cold");
 	evict(file->fil_fd, SIZE);
-	pw_file_unref(&file);
 }
 
-static void
-one_connection_sends_a_hundred_responses(void **state)
+TEST(one_connection_sends_a_hundred_responses)
 {
-	struct fixture *fx = *state;
 	_Atomic uint64_t *counts;
-	struct log *lg;
+	SCOPED(log_destroy) struct log *lg;
 	struct stream *sm;
 	uint64_t expected[KINDS] = {0}, cut = 0;
-	size_t i;
 
 	assert_int_equal(
 	    log_create(NULL, LOG_COMBINED, 1, &lg, &(bool){false}), 0);
-	make_files(fx);
-	create(fx, lg);
-	for (i = 0; i < EXCHANGES; i++) {
+	make_files();
+	create(lg);
+	for (size_t i = 0; i < EXCHANGES; i++) {
 		sm = &many->my_streams[i];
 		sm->sm_kind = (enum kind)(i % KINDS);
 		/* Every second one of a kind is cancelled, each in another step. */
 		sm->sm_cancel = i / KINDS % 2 == 0 ? -1 : (int)(i / KINDS / 2);
 		begin(sm);
 	}
-	run(fx);
-	for (i = 0; i < EXCHANGES; i++) {
+	run();
+	for (size_t i = 0; i < EXCHANGES; i++) {
 		sm = &many->my_streams[i];
 		if (!sm->sm_cut) {
 			is_whole(sm);
@@ -323,7 +318,6 @@ one_connection_sends_a_hundred_responses(void **state)
 			     counter_get(&counts[499 - STATS_STATUS]),
 	    EXCHANGES);
 	destroy();
-	log_destroy(&lg);
 }
 
 static bool made_progress;
@@ -350,32 +344,14 @@ patience(const struct pending *pn, unsigned n)
 	return parts;
 }
 
-static void
-a_wait_for_a_disk_ends_after_disk_timeout_unless_the_disk_goes_on(void **state)
+TEST(a_wait_for_a_disk_ends_after_disk_timeout_unless_the_disk_goes_on, NULL)
 {
 	static const struct pending window = {.slow = is_slow}, lookup = {0};
-	unsigned n;
 
-	(void)state;
-	for (n = 0; n < DISK_LOOKS; n++)
+	for (unsigned n = 0; n < DISK_LOOKS; n++)
 		assert_int_equal(patience(&window, n), DISK_LOOKS);
-	for (n = DISK_LOOKS; n < 10 * DISK_LOOKS; n++)
+	for (unsigned n = DISK_LOOKS; n < 10 * DISK_LOOKS; n++)
 		assert_int_equal(patience(&window, n), n + 1);
 	assert_int_equal(patience(&window, UINT_MAX), 10 * DISK_LOOKS);
 	assert_int_equal(patience(&lookup, UINT_MAX), DISK_LOOKS);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(one_connection_sends_a_hundred_responses),
-	    cmocka_unit_test(
-		a_wait_for_a_disk_ends_after_disk_timeout_unless_the_disk_goes_on),
-	};
-
-	stay_on_one_cpu();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 #define SIZE   5000
 
 static void
-mark(struct fixture *fx, const char *file, const char *text)
+mark(const char *file, const char *text)
 {
 	char path[300];
 
@@ -23,7 +23,7 @@ mark(struct fixture *fx, const char *file, const char *text)
 }
 
 static void
-unmark(struct fixture *fx, const char *file)
+unmark(const char *file)
 {
 	char path[300];
 
@@ -31,20 +31,8 @@ unmark(struct fixture *fx, const char *file)
 	assert_int_equal(removexattr(path, "user." NAME), 0);
 }
 
-struct asked {
-	struct pw_open as_open;
-	unsigned as_times;
-};
-
-static void
-asked_done(struct pw_waiter *w)
-{
-	((struct asked *)w)->as_times++;
-}
-
 static int
-ask(struct fixture *fx, const char *path, bool attribute, uint64_t now_us,
-    struct asked *as)
+ask(const char *path, bool attribute, uint64_t now_us, struct asked *as)
 {
 	fx->fx_loop->lp_conf.plc_attribute = NAME;
 	*as = (struct asked){.as_open.op_waiter.wt_done = asked_done,
@@ -73,11 +61,11 @@ assert_has(struct asked *as, const char *text)
 enum wait { AT_ONCE, RATHER_NOT, BY_POOL };
 
 static void
-expect(struct fixture *fx, const char *path, bool attribute, uint64_t now_us,
-    enum wait wait, const char *text)
+expect(const char *path, bool attribute, uint64_t now_us, enum wait wait,
+    const char *text)
 {
 	struct asked as;
-	int error = ask(fx, path, attribute, now_us, &as);
+	int error = ask(path, attribute, now_us, &as);
 
 	if (wait != RATHER_NOT)
 		assert_int_equal(error, wait == BY_POOL ? -EINPROGRESS : 0);
@@ -89,108 +77,97 @@ expect(struct fixture *fx, const char *path, bool attribute, uint64_t now_us,
 	assert_has(&as, text);
 }
 
-static void
-an_open_with_the_attribute_waits_once(void **state)
+TEST(an_open_with_the_attribute_waits_once, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	uint64_t now = clock_now();
 
-	make_file(fx, "f", SIZE);
-	mark(fx, "f", "one");
+	make_file("f", SIZE);
+	mark("f", "one");
 	if (!fx->fx_root->rt_cached)
 		skip();
-	expect(fx, "f", true, now, BY_POOL, "one");
-	expect(fx, "f", true, now, AT_ONCE, "one");
+	expect("f", true, now, BY_POOL, "one");
+	expect("f", true, now, AT_ONCE, "one");
 	/* The file is as it was, so nothing is read anew. */
-	expect(fx, "f", true, now + 2 * SECOND, RATHER_NOT, "one");
+	expect("f", true, now + 2 * SECOND, RATHER_NOT, "one");
 }
 
-static void
-an_adopted_descriptor_has_the_attribute(void **state)
+TEST(an_adopted_descriptor_has_the_attribute, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	struct asked as = {.as_open.op_waiter.wt_done = asked_done,
 	    .as_open.op_attribute = true};
-	struct pw_file *known;
+	SCOPED_FILE *known;
 	int fd;
 
-	make_file(fx, "f", SIZE);
-	mark(fx, "f", "one");
-	known = open_file(fx, "f");
+	make_file("f", SIZE);
+	mark("f", "one");
+	known = open_file("f");
 	fx->fx_loop->lp_conf.plc_attribute = NAME;
-	fd = open(path_in(fx, "f"), O_RDONLY | O_CLOEXEC);
+	fd = open(path_in("f"), O_RDONLY | O_CLOEXEC);
 	assert_int_equal(
 	    pw_file_from_fd(fx->fx_loop, fd, NULL, &as.as_open), -EINPROGRESS);
 	close(fd);
 	settle(fx->fx_loop);
 	assert_int_equal(as.as_times, 1);
 	assert_has(&as, "one");
-	pw_file_unref(&known);
 }
 
-static void
-an_open_without_the_attribute_does_not_wait(void **state)
+TEST(an_open_without_the_attribute_does_not_wait, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	uint64_t now = clock_now();
 
-	make_file(fx, "f", SIZE);
-	mark(fx, "f", "one");
+	make_file("f", SIZE);
+	mark("f", "one");
 	if (!fx->fx_root->rt_cached)
 		skip();
-	expect(fx, "f", false, now, RATHER_NOT, NULL);
-	expect(fx, "f", false, now + 2 * SECOND, RATHER_NOT, NULL);
+	expect("f", false, now, RATHER_NOT, NULL);
+	expect("f", false, now + 2 * SECOND, RATHER_NOT, NULL);
 	/* What was opened without it is opened again, also while it is fresh. */
-	expect(fx, "f", true, now + 2 * SECOND, BY_POOL, "one");
-	expect(fx, "f", false, now + 2 * SECOND, RATHER_NOT, "one");
+	expect("f", true, now + 2 * SECOND, BY_POOL, "one");
+	expect("f", false, now + 2 * SECOND, RATHER_NOT, "one");
 }
 
-static void
-a_changed_attribute_is_noticed(void **state)
+TEST(a_changed_attribute_is_noticed, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	uint64_t now = clock_now();
 
-	make_file(fx, "f", SIZE);
+	make_file("f", SIZE);
 	if (!fx->fx_root->rt_cached)
 		skip();
-	expect(fx, "f", true, now, BY_POOL, NULL);
-	expect(fx, "f", true, now, AT_ONCE, NULL);
+	expect("f", true, now, BY_POOL, NULL);
+	expect("f", true, now, AT_ONCE, NULL);
 	/* The descriptor shows its new change time at once. */
-	mark(fx, "f", "two");
-	expect(fx, "f", true, now, BY_POOL, "two");
-	mark(fx, "f", "three");
-	expect(fx, "f", true, now + 4 * SECOND, BY_POOL, "three");
-	unmark(fx, "f");
-	expect(fx, "f", true, now + 6 * SECOND, BY_POOL, NULL);
+	mark("f", "two");
+	expect("f", true, now, BY_POOL, "two");
+	mark("f", "three");
+	expect("f", true, now + 4 * SECOND, BY_POOL, "three");
+	unmark("f");
+	expect("f", true, now + 6 * SECOND, BY_POOL, NULL);
 }
 
-static void
-a_too_long_or_empty_attribute_is_ignored(void **state)
+TEST(a_too_long_or_empty_attribute_is_ignored, setup_one_thread)
 {
 	char text[PW_ATTRIBUTE_MAX + 2];
-	struct fixture *fx = *state;
 	uint64_t now = clock_now();
 
 	memset(text, 'x', sizeof(text));
 	text[PW_ATTRIBUTE_MAX + 1] = '\0';
-	make_file(fx, "f", SIZE);
-	mark(fx, "f", text);
+	make_file("f", SIZE);
+	mark("f", text);
 	if (!fx->fx_root->rt_cached)
 		skip();
-	expect(fx, "f", true, now, BY_POOL, NULL);
+	expect("f", true, now, BY_POOL, NULL);
 	text[PW_ATTRIBUTE_MAX] = '\0';
-	mark(fx, "f", text);
-	expect(fx, "f", true, now + 2 * SECOND, BY_POOL, text);
-	mark(fx, "f", "");
-	expect(fx, "f", true, now + 4 * SECOND, BY_POOL, NULL);
+	mark("f", text);
+	expect("f", true, now + 2 * SECOND, BY_POOL, text);
+	mark("f", "");
+	expect("f", true, now + 4 * SECOND, BY_POOL, NULL);
 }
 
 static void
-expect_directory(struct fixture *fx, uint64_t now, enum wait wait)
+expect_directory(uint64_t now, enum wait wait)
 {
 	struct asked as;
-	int error = ask(fx, ".", true, now, &as);
+	int error = ask(".", true, now, &as);
 
 	if (wait == AT_ONCE)
 		assert_int_equal(error, 0);
@@ -199,42 +176,35 @@ expect_directory(struct fixture *fx, uint64_t now, enum wait wait)
 	assert_has(&as, NULL);
 }
 
-static void
-directories_and_missing_names_need_no_wait(void **state)
+TEST(directories_and_missing_names_need_no_wait, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	uint64_t now = clock_now();
 	struct asked as;
 
 	if (!fx->fx_root->rt_cached)
 		skip();
-	(void)ask(fx, "none", true, now, &as);
+	(void)ask("none", true, now, &as);
 	settle(fx->fx_loop);
-	assert_int_equal(ask(fx, "none", true, now, &as), -ENOENT);
-	expect_directory(fx, now, RATHER_NOT);
-	expect_directory(fx, now, AT_ONCE);
+	assert_int_equal(ask("none", true, now, &as), -ENOENT);
+	expect_directory(now, RATHER_NOT);
+	expect_directory(now, AT_ONCE);
 }
 
 /* The job was given out for others: it is done again, and all have the same file. */
-static void
-concurrent_opens_share_the_attribute(void **state)
+TEST(concurrent_opens_share_the_attribute, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	struct asked first, second;
 	struct latch la;
 
-	make_file(fx, "f", SIZE);
-	mark(fx, "f", "one");
+	make_file("f", SIZE);
+	mark("f", "one");
 	fx->fx_root->rt_cached = false;
 	latch_shut(&la,
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_FILES),
 	    fx->fx_loop);
-	assert_int_equal(
-	    ask(fx, "f", false, clock_now(), &first), -EINPROGRESS);
-	assert_int_equal(
-	    ask(fx, "f", true, clock_now(), &second), -EINPROGRESS);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	assert_int_equal(ask("f", false, clock_now(), &first), -EINPROGRESS);
+	assert_int_equal(ask("f", true, clock_now(), &second), -EINPROGRESS);
+	latch_finish(&la);
 	assert_int_equal(first.as_times, 1);
 	assert_int_equal(second.as_times, 1);
 	assert_ptr_equal(first.as_open.op_file, second.as_open.op_file);
@@ -242,16 +212,14 @@ concurrent_opens_share_the_attribute(void **state)
 	assert_has(&second, "one");
 }
 
-static void
-names_of_a_directory_have_their_attributes(void **state)
+TEST(names_of_a_directory_have_their_attributes, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	int dir = pw_root_fd(fx->fx_root);
 	char text[8];
 
-	make_file(fx, "f", SIZE);
-	make_file(fx, "g", SIZE);
-	mark(fx, "f", "one");
+	make_file("f", SIZE);
+	make_file("g", SIZE);
+	mark("f", "one");
 	assert_int_equal(pw_name_attribute(dir, "f", NAME, text, 8), 3);
 	assert_memory_equal(text, "one", 3);
 	assert_int_equal(pw_name_attribute(dir, "f", NAME, text, 2), -ERANGE);
@@ -259,24 +227,4 @@ names_of_a_directory_have_their_attributes(void **state)
 	assert_int_equal(pw_name_attribute(dir, "h", NAME, text, 8), -ENOENT);
 	assert_int_equal(symlinkat("/etc/passwd", dir, "l"), 0);
 	assert_int_equal(pw_name_attribute(dir, "l", NAME, text, 8), -EXDEV);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, setup_one_thread, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(an_open_with_the_attribute_waits_once),
-	    TEST(an_adopted_descriptor_has_the_attribute),
-	    TEST(an_open_without_the_attribute_does_not_wait),
-	    TEST(a_changed_attribute_is_noticed),
-	    TEST(a_too_long_or_empty_attribute_is_ignored),
-	    TEST(directories_and_missing_names_need_no_wait),
-	    TEST(concurrent_opens_share_the_attribute),
-	    TEST(names_of_a_directory_have_their_attributes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,17 +31,15 @@ copy_error(struct pw_file *file, off_t off, size_t len)
 	return error;
 }
 
-static void
-what_is_in_memory_is_copied(void **state)
+TEST(what_is_in_memory_is_copied)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	void *held;
 
-	skip_unless(fx, NEED_NOWAIT | NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_NOWAIT | NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
-	fetch(fx, file, 0, SIZE);
+	fetch(file, 0, SIZE);
 	assert_true(is_copied(file, 0, (size_t)SIZE));
 	assert_true(is_copied(file, SIZE - 1, 1));
 	assert_true(is_copied(file, 4095, 2));
@@ -49,37 +47,33 @@ what_is_in_memory_is_copied(void **state)
 	assert_int_equal(copy_error(file, 0, 0), 0);
 	as_another_owner(file);
 	assert_int_equal(copy_error(file, 0, 1), -EAGAIN);
-	fetch(fx, file, 0, SIZE);
+	fetch(file, 0, SIZE);
 	assert_true(is_copied(file, 0, (size_t)SIZE));
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_true(is_copied(file, 0, (size_t)SIZE));
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 /* What it says is in memory may be gone when it is read, and that would wait. */
-static void
-what_mincore_sees_is_not_copied(void **state)
+TEST(what_mincore_sees_is_not_copied)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	void *held;
 
-	skip_unless(fx, NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	file_priv(file)->fp_ask = OS_ASK_MINCORE;
 	assert_true(residency_ask(file, 0, SIZE));
 	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -EAGAIN);
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 /* The read of the rest starts with the question: it may be over before the second. */
 static bool
-lost_end_is_not_copied(struct fixture *fx)
+lost_end_is_not_copied(void)
 {
-	struct pw_file *file = cold_file(fx);
+	struct pw_file *file = cold_file();
 	int tries, error;
 
 	read_in(file->fil_fd, 0, (size_t)SIZE);
@@ -97,18 +91,17 @@ lost_end_is_not_copied(struct fixture *fx)
 }
 
 /* By RWF_NOWAIT alone, in pieces that were fetched once. */
-static void
-what_lost_its_end_is_not_copied(void **state)
+TEST(what_lost_its_end_is_not_copied)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT);
-	assert_true(holds_in_one_of(TRIES, lost_end_is_not_copied, *state));
+	skip_unless(NEED_EVICTION | NEED_NOWAIT);
+	assert_true(holds_in_one_of(TRIES, lost_end_is_not_copied));
 }
 
 /* With times that differ: the clock of a file system may be slow. */
 static void
-overwrite(struct fixture *fx, const struct pw_file *file)
+overwrite(const struct pw_file *file)
 {
-	int fd = open(path_in(fx, "f"), O_WRONLY), ms;
+	int fd = open(path_in("f"), O_WRONLY), ms;
 	struct stat st;
 
 	assert_true(fd >= 0);
@@ -123,37 +116,31 @@ overwrite(struct fixture *fx, const struct pw_file *file)
 	close(fd);
 }
 
-static void
-of_a_file_that_was_written_to_no_copy_is_good(void **state)
+TEST(of_a_file_that_was_written_to_no_copy_is_good)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	void *held;
 
-	skip_unless(fx, NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	assert_true(is_copied(file, 0, (size_t)SIZE));
-	overwrite(fx, file);
+	overwrite(file);
 	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -ESTALE);
 	assert_int_equal(copy_error(file, 0, 1), -ESTALE);
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_int_equal(copy_error(file, 0, 1), -ESTALE);
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 /* Nor is it brought in. */
-static void
-what_is_not_in_memory_is_not_copied(void **state)
+TEST(what_is_not_in_memory_is_not_copied)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
-	int i;
+	SCOPED_FILE *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
-	file = cold_file(fx);
-	for (i = 0; i < 3; i++) {
+	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	file = cold_file();
+	for (int i = 0; i < 3; i++) {
 		if (i == 1)
 			as_another_owner(file);
 		file_priv(file)->fp_ask =
@@ -163,60 +150,48 @@ what_is_not_in_memory_is_not_copied(void **state)
 	}
 	usleep(20000);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
-	pw_file_unref(&file);
 }
 
-static void
-a_range_with_a_hole_is_not_copied(void **state)
+TEST(a_range_with_a_hole_is_not_copied)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = cold_file(fx);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = cold_file();
 	read_in(file->fil_fd, 0, 5 * 4096);
 	read_in(file->fil_fd, 6 * 4096, (size_t)PIECE);
 	assert_int_equal(copy_error(file, 0, (size_t)PIECE), -EAGAIN);
 	assert_int_equal(copy_error(file, 4 * 4096 + 4095, 2), -EAGAIN);
-	pw_file_unref(&file);
 }
 
-static void
-what_cannot_be_asked_is_not_copied(void **state)
+TEST(what_cannot_be_asked_is_not_copied)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 
-	fetch(fx, file, 0, SIZE);
+	fetch(file, 0, SIZE);
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_int_equal(copy_error(file, 0, 1), -EAGAIN);
-	pw_file_unref(&file);
 }
 
-static void
-a_copy_beyond_the_end_says_that_the_file_is_shorter(void **state)
+TEST(a_copy_beyond_the_end_says_that_the_file_is_shorter)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	skip_unless(fx, NEED_NOWAIT);
-	file = new_file(fx, "f", (size_t)SIZE);
-	fetch(fx, file, 0, SIZE);
-	assert_int_equal(truncate(path_in(fx, "f"), PIECE + 1), 0);
+	skip_unless(NEED_NOWAIT);
+	file = new_file("f", (size_t)SIZE);
+	fetch(file, 0, SIZE);
+	assert_int_equal(truncate(path_in("f"), PIECE + 1), 0);
 	assert_int_equal(copy_error(file, PIECE, 2), -ESTALE);
 	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -ESTALE);
 	assert_int_equal(copy_error(file, 3 * PIECE, 1), -ESTALE);
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_int_equal(copy_error(file, PIECE, 2), -ESTALE);
 	assert_int_equal(copy_error(file, 0, (size_t)PIECE + 1), -ESTALE);
-	pw_file_unref(&file);
 }
 
-static void
-pages_that_are_being_dropped_are_not_copied(void **state)
+TEST(pages_that_are_being_dropped_are_not_copied)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	struct drop_lock *lock = file_priv(file)->fp_drop_lock;
 	char byte;
 
@@ -233,22 +208,4 @@ pages_that_are_being_dropped_are_not_copied(void **state)
 	assert_true(drop_lock_enter_drop(lock));
 	drop_lock_leave(lock);
 	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(what_is_in_memory_is_copied),
-	    TEST(what_mincore_sees_is_not_copied),
-	    TEST(what_lost_its_end_is_not_copied),
-	    TEST(of_a_file_that_was_written_to_no_copy_is_good),
-	    TEST(what_is_not_in_memory_is_not_copied),
-	    TEST(a_range_with_a_hole_is_not_copied),
-	    TEST(what_cannot_be_asked_is_not_copied),
-	    TEST(a_copy_beyond_the_end_says_that_the_file_is_shorter),
-	    TEST(pages_that_are_being_dropped_are_not_copied),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,42 +9,8 @@
 #define SIZE   5000
 #define CACHE  4
 
-/* Opens and gives back at once: the pointer says which file it was. */
-static const struct pw_file *
-peek(struct fixture *fx, const char *path, uint64_t now_us)
-{
-	struct pw_file *file;
-	const struct pw_file *was;
-
-	assert_int_equal(open_at(fx, path, now_us, &file), 0);
-	was = file;
-	pw_file_unref(&file);
-	return was;
-}
-
 static int
-open_error(struct fixture *fx, const char *path, uint64_t now_us)
-{
-	struct pw_file *file;
-	int error = open_at(fx, path, now_us, &file);
-
-	pw_file_unref(&file);
-	return error;
-}
-
-struct asked {
-	struct pw_open as_open;
-	unsigned as_times;
-};
-
-static void
-asked_done(struct pw_waiter *w)
-{
-	((struct asked *)w)->as_times++;
-}
-
-static int
-ask(struct fixture *fx, const char *path, struct asked *as)
+ask(const char *path, struct asked *as)
 {
 	*as = (struct asked){.as_open.op_waiter.wt_done = asked_done};
 	return pw_file_open(
@@ -53,7 +19,7 @@ ask(struct fixture *fx, const char *path, struct asked *as)
 
 /* All lookups go to the pool, whose only thread is held. */
 static void
-shut(struct fixture *fx, struct latch *la)
+shut(struct latch *la)
 {
 	fx->fx_root->rt_cached = false;
 	latch_shut(la,
@@ -62,66 +28,56 @@ shut(struct fixture *fx, struct latch *la)
 }
 
 /* The queue takes one job: the others, had they their own, would be refused. */
-static void
-opens_of_one_path_share_a_job(void **state)
+TEST(opens_of_one_path_share_a_job, setup_narrow)
 {
-	struct fixture *fx = *state;
 	struct asked as[8], other;
 	struct latch la;
-	size_t i;
 
-	make_file(fx, "f", SIZE);
-	shut(fx, &la);
-	for (i = 0; i < COUNT(as); i++)
-		assert_int_equal(ask(fx, "f", &as[i]), -EINPROGRESS);
-	assert_int_equal(ask(fx, "g", &other), -EAGAIN);
+	make_file("f", SIZE);
+	shut(&la);
+	for (size_t i = 0; i < COUNT(as); i++)
+		assert_int_equal(ask("f", &as[i]), -EINPROGRESS);
+	assert_int_equal(ask("g", &other), -EAGAIN);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 1);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 2);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(
 	    file_priv(as[0].as_open.op_file)->fp_refs, 1 + COUNT(as));
-	for (i = 0; i < COUNT(as); i++) {
+	for (size_t i = 0; i < COUNT(as); i++) {
 		assert_int_equal(as[i].as_times, 1);
 		assert_int_equal(as[i].as_open.op_waiter.wt_error, 0);
 		assert_ptr_equal(as[i].as_open.op_file, as[0].as_open.op_file);
 	}
 	assert_int_equal(other.as_times, 0);
-	for (i = 1; i < COUNT(as); i++)
+	for (size_t i = 1; i < COUNT(as); i++)
 		pw_file_unref(&as[i].as_open.op_file);
 	pw_file_unref(&as[0].as_open.op_file);
 }
 
-static void
-an_error_reaches_all_waiters(void **state)
+TEST(an_error_reaches_all_waiters, setup_narrow)
 {
-	struct fixture *fx = *state;
 	struct asked as[3];
 	struct latch la;
-	size_t i;
 
-	shut(fx, &la);
-	for (i = 0; i < COUNT(as); i++)
-		assert_int_equal(ask(fx, "none", &as[i]), -EINPROGRESS);
-	latch_open(&la);
-	settle(fx->fx_loop);
-	for (i = 0; i < COUNT(as); i++) {
+	shut(&la);
+	for (size_t i = 0; i < COUNT(as); i++)
+		assert_int_equal(ask("none", &as[i]), -EINPROGRESS);
+	latch_finish(&la);
+	for (size_t i = 0; i < COUNT(as); i++) {
 		assert_int_equal(as[i].as_times, 1);
 		assert_int_equal(as[i].as_open.op_waiter.wt_error, -ENOENT);
 		assert_null(as[i].as_open.op_file);
 	}
 }
 
-static void
-an_open_completes_from_drain_alone(void **state)
+TEST(an_open_completes_from_drain_alone)
 {
-	struct fixture *fx = *state;
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	struct asked as;
 
-	make_file(fx, "f", SIZE);
+	make_file("f", SIZE);
 	fx->fx_root->rt_cached = false;
-	assert_int_equal(ask(fx, "f", &as), -EINPROGRESS);
+	assert_int_equal(ask("f", &as), -EINPROGRESS);
 	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
 	assert_int_equal(as.as_times, 0);
 	pw_loop_drain(fx->fx_loop);
@@ -130,48 +86,22 @@ an_open_completes_from_drain_alone(void **state)
 	pw_file_unref(&as.as_open.op_file);
 }
 
-static void
-by_the_pool_an_unchanged_file_stays_the_same_one(void **state)
+TEST(by_the_pool_an_unchanged_file_stays_the_same_one)
 {
-	struct fixture *fx = *state;
 	const struct pw_file *file;
 	uint64_t now = clock_now();
 	int fds, fd;
 
-	make_file(fx, "f", SIZE);
+	make_file("f", SIZE);
 	fx->fx_root->rt_cached = false;
-	file = peek(fx, "f", now);
+	file = peek("f", now);
 	fd = file->fil_fd;
 	fds = count_fds();
-	assert_ptr_equal(peek(fx, "f", now + 60 * SECOND), file);
+	assert_ptr_equal(peek("f", now + 60 * SECOND), file);
 	assert_int_equal(count_fds(), fds);
-	assert_int_equal(unlink(path_in(fx, "f")), 0);
-	assert_int_equal(open_error(fx, "f", now + 120 * SECOND), -ENOENT);
+	assert_int_equal(unlink(path_in("f")), 0);
+	assert_int_equal(open_error("f", now + 120 * SECOND), -ENOENT);
 	await_closed(fd);
-}
-
-static void
-a_file_being_opened_is_not_evicted(void **state)
-{
-	struct fixture *fx = *state;
-	struct asked as[2 * CACHE];
-	char name[2] = "a";
-	struct latch la;
-	size_t i;
-
-	for (i = 0; i < COUNT(as); i++, name[0]++)
-		make_file(fx, name, SIZE);
-	shut(fx, &la);
-	for (i = 0, name[0] = 'a'; i < COUNT(as); i++, name[0]++)
-		assert_int_equal(ask(fx, name, &as[i]), -EINPROGRESS);
-	pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
-	latch_open(&la);
-	settle(fx->fx_loop);
-	for (i = 0; i < COUNT(as); i++) {
-		assert_int_equal(as[i].as_times, 1);
-		assert_non_null(as[i].as_open.op_file);
-		pw_file_unref(&as[i].as_open.op_file);
-	}
 }
 
 static int
@@ -180,11 +110,30 @@ setup_small_cache_one_thread(void **state)
 	return setup_with(state, 1, 0, CACHE);
 }
 
-/* A mount below the root hangs: what is on the root's own can be opened. */
-static void
-opens_on_another_mount_have_their_own_queue(void **state)
+TEST(a_file_being_opened_is_not_evicted, setup_small_cache_one_thread)
 {
-	struct fixture *fx = *state;
+	struct asked as[2 * CACHE];
+	char name[2] = "a";
+	struct latch la;
+	size_t i;
+
+	for (i = 0; i < COUNT(as); i++, name[0]++)
+		make_file(name, SIZE);
+	shut(&la);
+	for (i = 0, name[0] = 'a'; i < COUNT(as); i++, name[0]++)
+		assert_int_equal(ask(name, &as[i]), -EINPROGRESS);
+	pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
+	latch_finish(&la);
+	for (i = 0; i < COUNT(as); i++) {
+		assert_int_equal(as[i].as_times, 1);
+		assert_non_null(as[i].as_open.op_file);
+		pw_file_unref(&as[i].as_open.op_file);
+	}
+}
+
+/* A mount below the root hangs: what is on the root's own can be opened. */
+TEST(opens_on_another_mount_have_their_own_queue, setup_small_cache_one_thread)
+{
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	struct asked other, own;
 	struct latch la;
@@ -198,37 +147,17 @@ opens_on_another_mount_have_their_own_queue(void **state)
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_MOUNTS),
 	    fx->fx_loop);
 	fx->fx_root->rt_cached = false;
-	assert_int_equal(ask(fx, "proc/version", &other), -EINPROGRESS);
-	assert_int_equal(ask(fx, "etc/passwd", &own), -EINPROGRESS);
+	assert_int_equal(ask("proc/version", &other), -EINPROGRESS);
+	assert_int_equal(ask("etc/passwd", &own), -EINPROGRESS);
 	while (own.as_times == 0) {
 		assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
 		pw_loop_drain(fx->fx_loop);
 	}
 	assert_int_equal(own.as_open.op_waiter.wt_error, 0);
 	assert_int_equal(other.as_times, 0);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(other.as_times, 1);
 	assert_int_equal(other.as_open.op_waiter.wt_error, 0);
 	pw_file_unref(&own.as_open.op_file);
 	pw_file_unref(&other.as_open.op_file);
-}
-
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(opens_of_one_path_share_a_job, setup_narrow),
-	    TEST(an_error_reaches_all_waiters, setup_narrow),
-	    TEST(an_open_completes_from_drain_alone, setup),
-	    TEST(by_the_pool_an_unchanged_file_stays_the_same_one, setup),
-	    TEST(opens_on_another_mount_have_their_own_queue,
-		setup_small_cache_one_thread),
-	    TEST(a_file_being_opened_is_not_evicted,
-		setup_small_cache_one_thread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

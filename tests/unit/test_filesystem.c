@@ -36,46 +36,41 @@ static const struct {
 
 /* It is written in place where the loop may look, and so is not fresh. */
 static void
-check_kind(struct fixture *fx, bool local)
+check_kind(bool local)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	make_file(fx, "f", 10);
-	file = open_file(fx, "f");
+	make_file("f", 10);
+	file = open_file("f");
 	assert_int_equal(file_priv(file)->fp_remote, !local);
 	assert_true(file_is_fresh(file));
-	make_file(fx, "f", 11);
+	make_file("f", 11);
 	assert_int_equal(file_is_fresh(file), !local);
-	pw_file_unref(&file);
 }
 
-static void
-open_file_is_compared_on_local_file_systems(void **state)
+TEST(open_file_is_compared_on_local_file_systems, NULL)
 {
 	struct os_fs fs;
-	void *fx;
+	void *left;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(kinds); i++) {
 		type = kinds[i].fs_type;
 		fs = (struct os_fs){.fs_local = !kinds[i].fs_local};
 		os_ask_means(STDIN_FILENO, &fs);
 		assert_string_equal(fs.fs_name, kinds[i].fs_name);
 		assert_int_equal(fs.fs_local, kinds[i].fs_local);
-		assert_int_equal(setup(&fx), 0);
-		check_kind(fx, kinds[i].fs_local);
-		assert_int_equal(teardown(&fx), 0);
+		assert_int_equal(setup(&left), 0);
+		check_kind(kinds[i].fs_local);
+		assert_int_equal(teardown(&left), 0);
 	}
 }
 
 /* Also where RWF_NOWAIT works, as it does for the files of this test. */
-static void
-loop_never_opens_files_of_a_file_server(void **state)
+TEST(loop_never_opens_files_of_a_file_server, NULL)
 {
 	struct os_fs fs = {0};
-	int fd = open(".", O_RDONLY | O_DIRECTORY);
+	SCOPED(close_at) int fd = open(".", O_RDONLY | O_DIRECTORY);
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(kinds); i++) {
 		type = kinds[i].fs_type;
 		if (kinds[i].fs_local)
@@ -83,16 +78,4 @@ loop_never_opens_files_of_a_file_server(void **state)
 		assert_false(os_cached_works(fd));
 		assert_int_equal(os_ask_means(fd, &fs), OS_ASK_FETCH);
 	}
-	close(fd);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(open_file_is_compared_on_local_file_systems),
-	    cmocka_unit_test(loop_never_opens_files_of_a_file_server),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,22 +53,21 @@ has_folios(void)
 
 /* A file of which nothing is in memory, where folios can be had at all. */
 static struct pw_file *
-cold_file(struct fixture *fx)
+cold_file(void)
 {
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION);
+	skip_unless(NEED_EVICTION);
 	if (!has_folios())
 		skip();
-	file = new_file(fx, "f", SIZE);
+	file = new_file("f", SIZE);
 	assert_true(evict(file->fil_fd, SIZE));
 	return file;
 }
 
-static void
-a_whole_folio_is_fetched_and_no_more(void **state)
+TEST(a_whole_folio_is_fetched_and_no_more)
 {
-	struct pw_file *file = cold_file(*state);
+	SCOPED_FILE *file = cold_file();
 	int fd = file->fil_fd;
 
 	assert_true(
@@ -77,26 +76,22 @@ a_whole_folio_is_fetched_and_no_more(void **state)
 	assert_int_equal(
 	    pages_resident(fd, (off_t)OS_FOLIO, OS_FOLIO), pages_in(OS_FOLIO));
 	assert_int_equal(pages_resident(fd, THIRD, REST), 0);
-	pw_file_unref(&file);
 }
 
-static void
-the_last_part_of_a_file_counts_as_a_folio(void **state)
+TEST(the_last_part_of_a_file_counts_as_a_folio)
 {
-	struct pw_file *file = cold_file(*state);
+	SCOPED_FILE *file = cold_file();
 	int fd = file->fil_fd;
 
 	assert_true(os_fetch_folio(fd, THIRD, REST, READAHEAD, -1, NULL));
 	assert_int_equal(pages_resident(fd, THIRD, REST), pages_in(REST));
 	assert_int_equal(pages_resident(fd, 0, (size_t)THIRD), 0);
-	pw_file_unref(&file);
 }
 
 /* More would be read than was asked for. */
-static void
-a_part_of_a_folio_is_left_alone(void **state)
+TEST(a_part_of_a_folio_is_left_alone)
 {
-	struct pw_file *file = cold_file(*state);
+	SCOPED_FILE *file = cold_file();
 	int fd = file->fil_fd;
 
 	assert_false(
@@ -109,14 +104,12 @@ a_part_of_a_folio_is_left_alone(void **state)
 	assert_false(
 	    os_fetch_folio(fd, THIRD + 4096, REST - 4096, READAHEAD, -1, NULL));
 	assert_int_equal(pages_resident(fd, 0, SIZE), 0);
-	pw_file_unref(&file);
 }
 
 /* What follows its first page may be missing: the caller reads it. */
-static void
-a_read_in_flight_is_not_taken_for_complete(void **state)
+TEST(a_read_in_flight_is_not_taken_for_complete)
 {
-	struct pw_file *file = cold_file(*state);
+	SCOPED_FILE *file = cold_file();
 	char byte;
 
 	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
@@ -124,31 +117,26 @@ a_read_in_flight_is_not_taken_for_complete(void **state)
 	assert_false(
 	    os_fetch_folio(file->fil_fd, 0, OS_FOLIO, READAHEAD, -1, NULL));
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 1);
-	pw_file_unref(&file);
 }
 
-static void
-a_file_that_has_shrunk_is_no_fault(void **state)
+TEST(a_file_that_has_shrunk_is_no_fault)
 {
-	struct pw_file *file = cold_file(*state);
+	SCOPED_FILE *file = cold_file();
 
-	assert_int_equal(truncate(path_in(*state, "f"), 4096), 0);
+	assert_int_equal(truncate(path_in("f"), 4096), 0);
 	assert_false(os_fetch_folio(
 	    file->fil_fd, (off_t)OS_FOLIO, OS_FOLIO, READAHEAD, -1, NULL));
 	assert_false(
 	    os_fetch_folio(file->fil_fd, THIRD, REST, READAHEAD, -1, NULL));
-	pw_file_unref(&file);
 }
 
 /* The mark of such a folio could not be removed later. */
-static void
-folio_with_a_long_readahead_is_read_only_if_it_is_locked(void **state)
+TEST(folio_with_a_long_readahead_is_read_only_if_it_is_locked)
 {
-	struct pw_file *file = cold_file(*state);
+	SCOPED_FILE *file = cold_file();
 
 	assert_false(os_fetch_folio(file->fil_fd, 0, OS_FOLIO, LONG, -1, NULL));
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 0);
-	pw_file_unref(&file);
 }
 
 /* Locks a folio of a file on a device with a long read-ahead. */
@@ -163,10 +151,9 @@ lock_folio(struct pw_file *file, off_t off, size_t len)
 	return fo;
 }
 
-static void
-mark_is_removed_only_if_that_reads_nothing(void **state)
+TEST(mark_is_removed_only_if_that_reads_nothing)
 {
-	struct pw_file *file = cold_file(*state);
+	SCOPED_FILE *file = cold_file();
 	struct os_folio first = lock_folio(file, 0, OS_FOLIO), second, third;
 	int fd = file->fil_fd;
 	char byte;
@@ -187,14 +174,12 @@ mark_is_removed_only_if_that_reads_nothing(void **state)
 	os_folio_release(&first);
 	os_folio_release(&second);
 	os_folio_release(&third);
-	pw_file_unref(&file);
 }
 
 /* Reads the second folio where mlock2(2) is refused; the kernel keeps it until the pipe is closed. */
-static void
-folio_that_cannot_be_locked_is_held_by_a_pipe(void **state)
+TEST(folio_that_cannot_be_locked_is_held_by_a_pipe)
 {
-	struct pw_file *file = cold_file(*state);
+	SCOPED_FILE *file = cold_file();
 	int pagemap = os_pagemap_open(), before = count_fds();
 	struct os_folio fo;
 	void *map;
@@ -218,14 +203,12 @@ folio_that_cannot_be_locked_is_held_by_a_pipe(void **state)
 	assert_true(evict(file->fil_fd, SIZE));
 	mlock_refused = false;
 	close(pagemap);
-	pw_file_unref(&file);
 }
 
 /* Its end belongs to several folios. */
-static void
-rest_of_a_file_is_not_held(void **state)
+TEST(rest_of_a_file_is_not_held)
 {
-	struct pw_file *file = cold_file(*state);
+	SCOPED_FILE *file = cold_file();
 	int pagemap = os_pagemap_open();
 	struct os_folio fo;
 
@@ -236,35 +219,11 @@ rest_of_a_file_is_not_held(void **state)
 	mlock_refused = false;
 	if (pagemap >= 0)
 		close(pagemap);
-	pw_file_unref(&file);
 }
 
-static void
-an_unknown_device_has_none(void **state)
+TEST(an_unknown_device_has_none)
 {
 	size_t readahead;
 
-	(void)state;
 	assert_false(os_folios((dev_t)0xfff00fff, &readahead));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_whole_folio_is_fetched_and_no_more),
-	    TEST(the_last_part_of_a_file_counts_as_a_folio),
-	    TEST(a_part_of_a_folio_is_left_alone),
-	    TEST(a_read_in_flight_is_not_taken_for_complete),
-	    TEST(a_file_that_has_shrunk_is_no_fault),
-	    TEST(folio_with_a_long_readahead_is_read_only_if_it_is_locked),
-	    TEST(mark_is_removed_only_if_that_reads_nothing),
-	    TEST(folio_that_cannot_be_locked_is_held_by_a_pipe),
-	    TEST(rest_of_a_file_is_not_held),
-	    TEST(an_unknown_device_has_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,9 @@
  * A process that ends with its parent, and one that does so no more (os_follow_parent of
  * lib/os/os.h); each test has the name of the rule that it pins.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/wait.h>
-
-#include <errno.h>
-#include <unistd.h>
 
 #include "lib/os/os.h"
 
@@ -107,12 +99,10 @@ end_parent(const struct family *fm)
 	assert_int_equal(status, 0);
 }
 
-static void
-a_process_that_follows_ends_with_its_parent(void **state)
+TEST(a_process_that_follows_ends_with_its_parent)
 {
 	struct family fm;
 
-	(void)state;
 	begin(&fm, follow);
 	assert_int_equal(heard(&fm), 'f');
 	end_parent(&fm);
@@ -120,12 +110,10 @@ a_process_that_follows_ends_with_its_parent(void **state)
 	close(fm.fm_said[0]);
 }
 
-static void
-a_process_that_stopped_following_survives(void **state)
+TEST(a_process_that_stopped_following_survives)
 {
 	struct family fm;
 
-	(void)state;
 	begin(&fm, let_go);
 	assert_int_equal(heard(&fm), 'g');
 	end_parent(&fm);
@@ -134,12 +122,10 @@ a_process_that_stopped_following_survives(void **state)
 	close(fm.fm_said[0]);
 }
 
-static void
-a_parent_that_has_ended_already_is_noticed(void **state)
+TEST(a_parent_that_has_ended_already_is_noticed)
 {
 	struct family fm;
 
-	(void)state;
 	begin(&fm, come_late);
 	assert_int_equal(heard(&fm), 'c');
 	end_parent(&fm);
@@ -148,14 +134,9 @@ a_parent_that_has_ended_already_is_noticed(void **state)
 }
 
 int
-main(void)
+setup_all(void **state)
 {
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_process_that_follows_ends_with_its_parent),
-	    cmocka_unit_test(a_process_that_stopped_following_survives),
-	    cmocka_unit_test(a_parent_that_has_ended_already_is_noticed),
-	};
-
+	(void)state;
 	alarm(60); /* for a process that waits for ever */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

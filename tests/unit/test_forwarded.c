@@ -1,19 +1,9 @@
 /*
  * Who asked (server/http/forwarded.h), and addresses from their text.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/http/forwarded.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* 10.0.0.0/8 and 2001:db8::/32 are trusted. */
 static const char *
@@ -51,8 +41,7 @@ check(enum forwarded kind, const struct row *rows, size_t n)
 			    client(kind, rows[i].list), rows[i].client);
 }
 
-static void
-x_forwarded_for_is_read_from_its_end(void **state)
+TEST(x_forwarded_for_is_read_from_its_end)
 {
 	static const struct row rows[] = {
 	    {"", ""},
@@ -106,12 +95,10 @@ x_forwarded_for_is_read_from_its_end(void **state)
 	    {"\"a, 192.0.2.1\", 10.1.1.1", "10.1.1.1"},
 	};
 
-	(void)state;
 	check(FORWARDED_X, rows, COUNT(rows));
 }
 
-static void
-forwarded_has_pairs_in_members(void **state)
+TEST(forwarded_has_pairs_in_members)
 {
 	static const struct row rows[] = {
 	    {"", ""},
@@ -154,13 +141,11 @@ forwarded_has_pairs_in_members(void **state)
 	    {"for=192.0.2.1;host=a\"b\"", ""},
 	};
 
-	(void)state;
 	check(FORWARDED_RFC7239, rows, COUNT(rows));
 }
 
 /* A client may write a quote that does not end, to have the proxy's member swallowed. */
-static void
-entries_of_a_client_do_not_hide_those_of_the_proxy(void **state)
+TEST(entries_of_a_client_do_not_hide_those_of_the_proxy)
 {
 	static const char *const lies[] = {"\"", "for=\"", "for=\"10.1.1.1",
 	    "x\\", "for=\"\\", "for=\\\"", ",,,", ";\";", "for=\"a\"b\"",
@@ -170,7 +155,6 @@ entries_of_a_client_do_not_hide_those_of_the_proxy(void **state)
 	    ", for=192.0.2.9;host=\"a\\\",b\""};
 	char text[256];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(lies); i++)
 		for (size_t j = 0; j < COUNT(adds); j++) {
 			snprintf(text, sizeof(text), "%s%s", lies[i], adds[j]);
@@ -182,42 +166,23 @@ entries_of_a_client_do_not_hide_those_of_the_proxy(void **state)
 		}
 }
 
-static void
-an_absent_field_names_no_client(void **state)
+TEST(an_absent_field_names_no_client)
 {
 	union sockaddr_any who;
 
-	(void)state;
 	assert_false(forwarded_client(
 	    FORWARDED_X, (struct str){NULL, 0}, NULL, 0, &who));
 	assert_false(forwarded_client(
 	    FORWARDED_RFC7239, (struct str){NULL, 0}, NULL, 0, &who));
 }
 
-static void
-nul_bytes_end_no_address(void **state)
+TEST(nul_bytes_end_no_address)
 {
 	union sockaddr_any who;
 
-	(void)state;
 	assert_false(sockaddr_parse(STR("192.0.2.1\0"), &who));
 	assert_false(sockaddr_parse(STR("::1\0::1"), &who));
 	assert_false(sockaddr_parse(STR(""), &who));
 	assert_true(sockaddr_parse(STR("192.0.2.1"), &who));
 	assert_int_equal(who.in.sin_port, 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(x_forwarded_for_is_read_from_its_end),
-	    cmocka_unit_test(forwarded_has_pairs_in_members),
-	    cmocka_unit_test(
-		entries_of_a_client_do_not_hide_those_of_the_proxy),
-	    cmocka_unit_test(an_absent_field_names_no_client),
-	    cmocka_unit_test(nul_bytes_end_no_address),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

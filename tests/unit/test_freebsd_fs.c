@@ -3,25 +3,13 @@
  * sysctl(3) played by fakes.
  * The file that calls them there, lib/os/freebsd_fs.c, is built into this test.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/param.h>
 #include <sys/mount.h>
 #include <sys/types.h>
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "lib/os/os.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* sys/mount.h of FreeBSD, whatever system this is. */
 #undef MNT_LOCAL
@@ -134,10 +122,8 @@ ask(const char *type)
 	return ask_above(type, NULL);
 }
 
-static void
-asynchronous_file_systems_are_native(void **state)
+TEST(asynchronous_file_systems_are_native)
 {
-	(void)state;
 	assert_int_equal(ask("ufs"), OS_ASK_NATIVE);
 	assert_int_equal(ask("ext2fs"), OS_ASK_NATIVE);
 	assert_int_equal(ask("zfs"), OS_ASK_FETCH);
@@ -145,10 +131,8 @@ asynchronous_file_systems_are_native(void **state)
 }
 
 /* Its pages may be in swap, and sendfile(2) would wait for them. */
-static void
-tmpfs_is_always_resident_only_without_swap(void **state)
+TEST(tmpfs_is_always_resident_only_without_swap)
 {
-	(void)state;
 	swap_devices = 0;
 	assert_int_equal(ask("tmpfs"), OS_ASK_NEVER_COLD);
 	swap_devices = 1;
@@ -159,10 +143,8 @@ tmpfs_is_always_resident_only_without_swap(void **state)
 }
 
 /* Jails have their roots there. */
-static void
-nullfs_is_as_the_file_system_below(void **state)
+TEST(nullfs_is_as_the_file_system_below)
 {
-	(void)state;
 	assert_int_equal(ask_above("nullfs", "ufs"), OS_ASK_NATIVE);
 	assert_int_equal(ask_above("nullfs", "zfs"), OS_ASK_FETCH);
 	assert_int_equal(ask_above("nullfs", "nfs"), OS_ASK_FETCH);
@@ -176,27 +158,12 @@ nullfs_is_as_the_file_system_below(void **state)
 	assert_int_equal(ask_above("unionfs", "ufs"), OS_ASK_FETCH);
 }
 
-static void
-blocks_below_a_page_are_for_the_pool(void **state)
+TEST(blocks_below_a_page_are_for_the_pool)
 {
 	struct os_fs fs = {0};
 
-	(void)state;
 	mounted = (struct statfs){.f_iosize = 512, .f_fstypename = "ufs"};
 	assert_int_equal(os_ask_means(-1, &fs), OS_ASK_FETCH);
 	assert_int_equal(fs.fs_block, 0);
 	assert_false(fs.fs_local);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(asynchronous_file_systems_are_native),
-	    cmocka_unit_test(tmpfs_is_always_resident_only_without_swap),
-	    cmocka_unit_test(nullfs_is_as_the_file_system_below),
-	    cmocka_unit_test(blocks_below_a_page_are_for_the_pool),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,14 +64,12 @@ use_connection(int sock)
 	assert_int_equal(shutdown(sock, SHUT_WR), 0);
 }
 
-static void
-connections_have_the_limits_of_their_listener(void **state)
+TEST(connections_have_the_limits_of_their_listener, NULL)
 {
 	struct sockaddr_in sin;
 	struct sockaddr *sa = (struct sockaddr *)(void *)&sin;
 	int fd, copy, client, sock;
 
-	(void)state;
 	fd = listen_anywhere(&sin);
 	copy = dup(fd);
 	assert_int_equal(os_limit_rights(fd, OS_RIGHTS_LISTENER), 0);
@@ -94,12 +92,11 @@ connections_have_the_limits_of_their_listener(void **state)
 	close(fd);
 }
 
-static void
-a_log_is_only_written(void **state)
+TEST(a_log_is_only_written)
 {
-	struct fixture *fx = *state;
-	int fd = open(
-	    path_in(fx, "log"), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	SCOPED(close_at)
+	int fd =
+	    open(path_in("log"), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	struct stat st;
 	char byte;
 
@@ -115,16 +112,13 @@ a_log_is_only_written(void **state)
 	assert_refused(fchmod(fd, 0644));
 	assert_refused(fchown(fd, 0, 0));
 	assert_refused(fchflags(fd, 0));
-	close(fd);
 }
 
-static void
-the_channel_only_has_messages(void **state)
+TEST(the_channel_only_has_messages, NULL)
 {
 	int fds[2];
 	char byte;
 
-	(void)state;
 	assert_int_equal(
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
 	assert_int_equal(os_limit_rights(fds[0], OS_RIGHTS_CHANNEL), 0);
@@ -137,17 +131,4 @@ the_channel_only_has_messages(void **state)
 	assert_refused(shutdown(fds[0], SHUT_RDWR));
 	close(fds[0]);
 	close(fds[1]);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(connections_have_the_limits_of_their_listener),
-	    cmocka_unit_test_setup_teardown(
-		a_log_is_only_written, setup, teardown),
-	    cmocka_unit_test(the_channel_only_has_messages),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

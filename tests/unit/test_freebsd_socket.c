@@ -22,15 +22,12 @@ fill_up(int sock)
 	return all;
 }
 
-static void
-bytes_count_until_the_peer_has_acknowledged_them(void **state)
+TEST(bytes_count_until_the_peer_has_acknowledged_them, NULL)
 {
-	struct wire wr;
+	SCOPED_WIRE wr = narrow_wire();
 	size_t sent;
 	int ms;
 
-	(void)state;
-	wire_narrow(&wr);
 	assert_int_equal(os_unacked(wr.wr_sock), 0);
 	sent = fill_up(wr.wr_sock);
 	assert_in_range(os_unacked(wr.wr_sock), 1, sent);
@@ -38,31 +35,24 @@ bytes_count_until_the_peer_has_acknowledged_them(void **state)
 	for (ms = 0; os_unacked(wr.wr_sock) > 0 && ms < PATIENCE; ms++)
 		usleep(1000);
 	assert_int_equal(os_unacked(wr.wr_sock), 0);
-	wire_close(&wr);
 }
 
-static void
-memory_waits_for_no_disk(void **state)
+TEST(memory_waits_for_no_disk, NULL)
 {
-	struct wire wr;
+	SCOPED_WIRE wr = narrow_wire();
 
-	(void)state;
-	wire_narrow(&wr);
 	assert_false(os_awaits_disk(wr.wr_sock));
 	assert_int_equal(os_unready(wr.wr_sock), 0);
 	fill_up(wr.wr_sock);
 	assert_false(os_awaits_disk(wr.wr_sock));
 	assert_int_equal(os_unready(wr.wr_sock), 0);
-	wire_close(&wr);
 }
 
-static void
-a_peer_has_a_number_until_it_is_gone(void **state)
+TEST(a_peer_has_a_number_until_it_is_gone, NULL)
 {
 	struct wire wr, other;
 	uint64_t peer;
 
-	(void)state;
 	wire_narrow(&wr);
 	wire_narrow(&other);
 	peer = os_peer(wr.wr_sock);
@@ -74,25 +64,10 @@ a_peer_has_a_number_until_it_is_gone(void **state)
 	wire_close(&other);
 }
 
-static void
-errors_are_negative(void **state)
+TEST(errors_are_negative, NULL)
 {
-	(void)state;
 	assert_int_equal(os_unacked(-1), -EBADF);
 	assert_int_equal(os_unready(-1), -EBADF);
 	assert_false(os_awaits_disk(-1));
 	assert_true(os_peer(-1) == 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(bytes_count_until_the_peer_has_acknowledged_them),
-	    cmocka_unit_test(memory_waits_for_no_disk),
-	    cmocka_unit_test(a_peer_has_a_number_until_it_is_gone),
-	    cmocka_unit_test(errors_are_negative),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,27 +6,22 @@
 
 #include "lib/disk/gate.h"
 
-static void
-a_free_turn_is_taken(void **state)
+TEST(a_free_turn_is_taken, NULL)
 {
-	struct gate tn;
+	SCOPED(gate_destroy) struct gate tn;
 
-	(void)state;
 	gate_init(&tn);
 	assert_true(gate_take(&tn));
 	gate_give(&tn);
 	assert_true(gate_take(&tn));
 	gate_give(&tn);
-	gate_destroy(&tn);
 }
 
 /* A holder that never comes back holds nobody up for ever. */
-static void
-a_wait_for_a_lost_turn_ends(void **state)
+TEST(a_wait_for_a_lost_turn_ends, NULL)
 {
-	struct gate tn;
+	SCOPED(gate_destroy) struct gate tn;
 
-	(void)state;
 	gate_init(&tn);
 	assert_true(gate_take(&tn));
 	assert_false(gate_take(&tn));
@@ -34,7 +29,6 @@ a_wait_for_a_lost_turn_ends(void **state)
 	gate_give(&tn);
 	assert_true(gate_take(&tn));
 	gate_give(&tn);
-	gate_destroy(&tn);
 }
 
 #define THREADS 8
@@ -52,9 +46,8 @@ crowd_member(void *arg)
 {
 	struct crowd *cr = arg;
 	unsigned inside;
-	int i;
 
-	for (i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		if (!gate_take(&cr->cr_turn))
 			continue;
 		inside = ++cr->cr_inside;
@@ -67,33 +60,18 @@ crowd_member(void *arg)
 	return NULL;
 }
 
-static void
-turns_do_not_overlap(void **state)
+TEST(turns_do_not_overlap, NULL)
 {
 	struct crowd cr = {0};
 	pthread_t threads[THREADS];
-	size_t i;
 
-	(void)state;
 	gate_init(&cr.cr_turn);
-	for (i = 0; i < THREADS; i++)
+	for (size_t i = 0; i < THREADS; i++)
 		assert_int_equal(
 		    pthread_create(&threads[i], NULL, crowd_member, &cr), 0);
-	for (i = 0; i < THREADS; i++)
+	for (size_t i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(cr.cr_most, 1);
 	assert_true(cr.cr_turns > 0);
 	gate_destroy(&cr.cr_turn);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_free_turn_is_taken),
-	    cmocka_unit_test(a_wait_for_a_lost_turn_ends),
-	    cmocka_unit_test(turns_do_not_overlap),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

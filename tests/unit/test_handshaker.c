@@ -71,12 +71,10 @@ pass(void)
 	}
 }
 
-static void
-test_step_that_waits_for_the_client_does_not_wake_the_loop(void **state)
+TEST(test_step_that_waits_for_the_client_does_not_wake_the_loop, NULL)
 {
 	struct step st = begun(false), next = begun(true);
 
-	(void)state;
 	begin(&st);
 	sem_post(&st.st_may_end);
 	begin(&next);
@@ -91,12 +89,10 @@ test_step_that_waits_for_the_client_does_not_wake_the_loop(void **state)
 	assert_int_equal(pw_loop_pending(loop), 0);
 }
 
-static void
-test_step_wakes_the_loop_that_asked_for_it(void **state)
+TEST(test_step_wakes_the_loop_that_asked_for_it, NULL)
 {
 	struct step st = begun(false);
 
-	(void)state;
 	begin(&st);
 	assert_false(handshaker_take_back(&st.st_handshake));
 	sem_post(&st.st_may_end);
@@ -106,12 +102,10 @@ test_step_wakes_the_loop_that_asked_for_it(void **state)
 	assert_int_equal(pw_loop_pending(loop), 0);
 }
 
-static void
-test_step_that_continues_wakes_the_loop(void **state)
+TEST(test_step_that_continues_wakes_the_loop, NULL)
 {
 	struct step st = begun(true);
 
-	(void)state;
 	begin(&st);
 	sem_post(&st.st_may_end);
 	assert_true(wakes(PATIENCE));
@@ -121,8 +115,8 @@ test_step_that_continues_wakes_the_loop(void **state)
 	assert_int_equal(pw_loop_pending(loop), 0);
 }
 
-static int
-set_up(void **state)
+int
+setup_all(void **state)
 {
 	(void)state;
 	assert_int_equal(pw_pool_create(NULL, &pool), 0);
@@ -132,25 +126,12 @@ set_up(void **state)
 	return 0;
 }
 
-static int
-tear_down(void **state)
+int
+teardown_all(void **state)
 {
 	(void)state;
 	handshaker_destroy(&threads);
 	assert_int_equal(pw_loop_destroy(&loop), 0);
 	assert_int_equal(pw_pool_destroy(&pool, UINT64_C(1000) * PATIENCE), 0);
 	return 0;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(
-		test_step_that_waits_for_the_client_does_not_wake_the_loop),
-	    cmocka_unit_test(test_step_wakes_the_loop_that_asked_for_it),
-	    cmocka_unit_test(test_step_that_continues_wakes_the_loop),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

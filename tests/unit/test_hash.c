@@ -15,8 +15,7 @@ static const struct seed known = {0x0706050403020100U, 0x0f0e0d0c0b0a0908U};
 static struct pw_root root = {.rt_dev = 1, .rt_ino = 2};
 
 /* Of the bytes 0, 1, 2 ... as the authors' program and others have them. */
-static void
-the_hash_is_siphash_1_3(void **state)
+TEST(the_hash_is_siphash_1_3, NULL)
 {
 	static const struct {
 		size_t len;
@@ -30,25 +29,21 @@ the_hash_is_siphash_1_3(void **state)
 	    {63, 0x9d199062b7bbb3a8U},
 	};
 	unsigned char bytes[64];
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < sizeof(bytes); i++)
+	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)i;
-	for (i = 0; i < COUNT(vectors); i++)
+	for (size_t i = 0; i < COUNT(vectors); i++)
 		assert_true(hash_bytes(&known, 0, bytes, vectors[i].len) ==
 			    vectors[i].hash);
 }
 
-static void
-every_byte_the_length_the_salt_and_the_seed_count(void **state)
+TEST(every_byte_the_length_the_salt_and_the_seed_count, NULL)
 {
 	struct seed other = known;
 	char bytes[40] = {0};
 	uint64_t hash;
 	size_t len, i;
 
-	(void)state;
 	other.se_0 ^= 1;
 	for (len = 0; len < sizeof(bytes); len++) {
 		hash = hash_bytes(&known, 0, bytes, len);
@@ -65,18 +60,15 @@ every_byte_the_length_the_salt_and_the_seed_count(void **state)
 }
 
 /* Names that differ at their ends only, of every length. */
-static void
-hashes_of_numbered_names_are_spread(void **state)
+TEST(hashes_of_numbered_names_are_spread, NULL)
 {
 	static const char *const forms[] = {"/%04d", "/%05d", "/%06d", "/%07d",
 	    "/%08d", "/%09d", "/%010d", "/%d.html", "/%05d.js"};
 	unsigned count[4096], most;
 	char name[32];
-	size_t i;
 	int n, len;
 
-	(void)state;
-	for (i = 0; i < COUNT(forms); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 		memset(count, 0, sizeof(count));
 		for (most = 0, n = 0; n < 4096; n++) {
 			len = snprintf(name, sizeof(name), forms[i], n);
@@ -90,12 +82,10 @@ hashes_of_numbered_names_are_spread(void **state)
 	}
 }
 
-static void
-each_seed_gives_another_hash(void **state)
+TEST(each_seed_gives_another_hash, NULL)
 {
 	struct seed a, b;
 
-	(void)state;
 	seed_draw(&a);
 	seed_draw(&b);
 	assert_true(a.se_0 != b.se_0 && a.se_1 != b.se_1);
@@ -117,15 +107,13 @@ longest(struct negative_cache *ms)
 }
 
 /* Those that a client would ask for who knew one loop's secret. */
-static void
-names_that_collide_in_one_cache_do_not_in_another(void **state)
+TEST(names_that_collide_in_one_cache_do_not_in_another, NULL)
 {
 	struct negative_cache *ms = negative_create(),
 			      *other = negative_create();
 	char name[16];
 	size_t n, i;
 
-	(void)state;
 	assert_non_null(ms);
 	assert_non_null(other);
 	for (n = i = 0; n < NAMES; i++) {
@@ -140,18 +128,4 @@ names_that_collide_in_one_cache_do_not_in_another(void **state)
 	assert_in_range(longest(other), NAMES / BUCKETS, LONG);
 	negative_destroy(&ms);
 	negative_destroy(&other);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_hash_is_siphash_1_3),
-	    cmocka_unit_test(every_byte_the_length_the_salt_and_the_seed_count),
-	    cmocka_unit_test(hashes_of_numbered_names_are_spread),
-	    cmocka_unit_test(each_seed_gives_another_hash),
-	    cmocka_unit_test(names_that_collide_in_one_cache_do_not_in_another),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

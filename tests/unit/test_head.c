@@ -237,10 +237,8 @@ expect_good(const struct good_case *gc, const struct head *hd)
 		    hd->hd_len, hd->hd_skip, hd->hd_minor);
 }
 
-static void
-correct_head_is_complete_with_its_last_byte(void **state)
+TEST(correct_head_is_complete_with_its_last_byte)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(good); i++) {
 		struct str s = good[i].gc_head;
 		struct head hd = {0};
@@ -259,10 +257,8 @@ correct_head_is_complete_with_its_last_byte(void **state)
 	}
 }
 
-static void
-correct_head_byte_by_byte_is_the_same(void **state)
+TEST(correct_head_byte_by_byte_is_the_same)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(good); i++) {
 		struct str s = good[i].gc_head;
 		struct head hd = {0};
@@ -275,10 +271,8 @@ correct_head_byte_by_byte_is_the_same(void **state)
 	}
 }
 
-static void
-head_ends_where_the_next_request_begins(void **state)
+TEST(head_ends_where_the_next_request_begins)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(good); i++) {
 		struct str s = good[i].gc_head;
 		char bytes[512];
@@ -324,42 +318,32 @@ expect_bad(const struct bad_case *bc)
 	    bc->bc_status);
 }
 
-static void
-bare_cr_or_lf_is_refused_at_once(void **state)
+TEST(bare_cr_or_lf_is_refused_at_once)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad_line_ends); i++)
 		expect_bad(&bad_line_ends[i]);
 }
 
-static void
-request_line_is_exact(void **state)
+TEST(request_line_is_exact)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad_request_lines); i++)
 		expect_bad(&bad_request_lines[i]);
 }
 
-static void
-field_is_a_token_a_colon_and_text(void **state)
+TEST(field_is_a_token_a_colon_and_text)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad_fields); i++)
 		expect_bad(&bad_fields[i]);
 }
 
-static void
-host_is_there_once_and_well_formed(void **state)
+TEST(host_is_there_once_and_well_formed)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad_hosts); i++)
 		expect_bad(&bad_hosts[i]);
 }
 
-static void
-framing_is_one_number_or_refused(void **state)
+TEST(framing_is_one_number_or_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad_framing); i++)
 		expect_bad(&bad_framing[i]);
 }
@@ -406,12 +390,10 @@ expect_found(struct str got, const char *expected)
 		    str_eq(got, (struct str){expected, strlen(expected)}));
 }
 
-static void
-the_host_of_a_refused_head_is_found(void **state)
+TEST(the_host_of_a_refused_head_is_found)
 {
 	struct str target, host;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(found); i++) {
 		const char *s = found[i].fc_head;
 
@@ -421,24 +403,13 @@ the_host_of_a_refused_head_is_found(void **state)
 	}
 }
 
-static uint64_t
-next_random(uint64_t *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return *x;
-}
-
 /* Correct heads with up to three bytes changed to ones that matter. */
-static void
-verdict_does_not_depend_on_the_cut(void **state)
+TEST(verdict_does_not_depend_on_the_cut)
 {
 	static const char bytes[] = "\r\n\t :/.0123HTP\0\x7f\x80x";
 	struct head_limits tight = {64, 16, 2};
 	uint64_t x = 9112;
 
-	(void)state;
 	for (int round = 0; round < 20000; round++) {
 		struct str s = good[next_random(&x) % COUNT(good)].gc_head;
 		char text[512];
@@ -480,10 +451,8 @@ check_byte(const char *prefix, int c, const char *suffix)
 	return check(bytes, n + strlen(suffix), &roomy, &hd);
 }
 
-static void
-every_byte_is_judged_by_the_grammar(void **state)
+TEST(every_byte_is_judged_by_the_grammar)
 {
-	(void)state;
 	for (int c = 0; c < 256; c++) {
 		bool visible = c > 0x20 && c < 0x7f;
 		bool text = visible || c == ' ' || c == '\t' || c >= 0x80;
@@ -501,24 +470,4 @@ every_byte_is_judged_by_the_grammar(void **state)
 		want = text ? 0 : 400;
 		assert_int_equal(check_byte(BASE "X: a", c, "b\r\n\r\n"), want);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(correct_head_is_complete_with_its_last_byte),
-	    cmocka_unit_test(correct_head_byte_by_byte_is_the_same),
-	    cmocka_unit_test(head_ends_where_the_next_request_begins),
-	    cmocka_unit_test(bare_cr_or_lf_is_refused_at_once),
-	    cmocka_unit_test(request_line_is_exact),
-	    cmocka_unit_test(field_is_a_token_a_colon_and_text),
-	    cmocka_unit_test(host_is_there_once_and_well_formed),
-	    cmocka_unit_test(framing_is_one_number_or_refused),
-	    cmocka_unit_test(the_host_of_a_refused_head_is_found),
-	    cmocka_unit_test(verdict_does_not_depend_on_the_cut),
-	    cmocka_unit_test(every_byte_is_judged_by_the_grammar),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,84 +26,70 @@ expect_limit(struct str s, struct head_limits enough, struct head_limits less,
 	fail();
 }
 
-static void
-size_counts_every_byte_of_the_head(void **state)
+TEST(size_counts_every_byte_of_the_head)
 {
 	struct str s = STR("\r\n" BASE "X: a\r\n\r\n");
 	size_t n = s.s_len;
 
-	(void)state;
 	expect_limit(s, (struct head_limits){n, 64, 8},
 	    (struct head_limits){n - 1, 64, 8}, 431);
 }
 
-static void
-size_does_not_count_what_follows_the_head(void **state)
+TEST(size_does_not_count_what_follows_the_head)
 {
 	struct str s = STR(BASE "\r\n" BASE "\r\n");
 	struct head_limits limits = {s.s_len / 2, 64, 8};
 	struct head hd = {0};
 
-	(void)state;
 	assert_int_equal(check(s.s_ptr, s.s_len, &limits, &hd), 0);
 	assert_int_equal(hd.hd_len, s.s_len / 2);
 }
 
-static void
-full_buffer_without_an_end_is_refused(void **state)
+TEST(full_buffer_without_an_end_is_refused)
 {
 	struct str s = STR(BASE "X: a");
 	struct head_limits limits = {s.s_len, 64, 8};
 	struct head hd = {0};
 
-	(void)state;
 	assert_int_equal(check(s.s_ptr, s.s_len - 1, &limits, &hd), HEAD_MORE);
 	assert_int_equal(check(s.s_ptr, s.s_len, &limits, &hd), 431);
 }
 
-static void
-error_within_the_size_wins_over_the_size(void **state)
+TEST(error_within_the_size_wins_over_the_size)
 {
 	struct str s = STR(BASE "X : aaaaaaaaaaaaaaaaaaaaaaa");
 	struct head_limits limits = {s.s_len - 5, 64, 8};
 	struct head hd = {0};
 
-	(void)state;
 	assert_int_equal(check(s.s_ptr, s.s_len, &limits, &hd), 400);
 }
 
-static void
-target_longer_than_its_limit_is_414(void **state)
+TEST(target_longer_than_its_limit_is_414)
 {
 	struct str s = STR("GET /" TEN " HTTP/1.0\r\n\r\n");
 	struct head hd = {0};
 	struct head_limits ten = {4096, 10, 8};
 
-	(void)state;
 	expect_limit(s, (struct head_limits){4096, 11, 8}, ten, 414);
 	/* with its first byte too many */
 	assert_int_equal(check("GET /abcdefghi", 14, &ten, &hd), HEAD_MORE);
 	assert_int_equal(check("GET /abcdefghij", 15, &ten, &hd), 414);
 }
 
-static void
-more_fields_than_their_limit_are_431(void **state)
+TEST(more_fields_than_their_limit_are_431)
 {
 	struct str s = STR(BASE "A: a\r\nB: b\r\n\r\n");
 
-	(void)state;
 	expect_limit(s, (struct head_limits){4096, 64, 3},
 	    (struct head_limits){4096, 64, 2}, 431);
 }
 
-static void
-new_head_forgets_the_old_one(void **state)
+TEST(new_head_forgets_the_old_one)
 {
 	struct str s = STR(BASE "Content-Length: 0\r\n\r\n");
 	struct str none = STR(LINE "\r\n");
 	struct head hd;
 
-	(void)state;
 	memset(&hd, 0x5a, sizeof(hd));
 	hd.hd_scanned = hd.hd_before = 0;
 	assert_int_equal(check(s.s_ptr, s.s_len, &roomy, &hd), 0);
@@ -114,8 +100,7 @@ new_head_forgets_the_old_one(void **state)
 	assert_int_equal(check(none.s_ptr, none.s_len, &roomy, &hd), 400);
 }
 
-static void
-removed_blank_lines_count(void **state)
+TEST(removed_blank_lines_count)
 {
 	static const char lines[] = "\r\n\r\n\r\n" BASE "\r\n";
 	const size_t len = sizeof(lines) - 1;
@@ -123,7 +108,6 @@ removed_blank_lines_count(void **state)
 	size_t blank, before, from;
 	int whole;
 
-	(void)state;
 	for (blank = 0; blank <= 6; blank += 2)
 		for (before = 0; before <= blank && before <= HEAD_BLANK;
 		     before += 2)
@@ -146,21 +130,4 @@ removed_blank_lines_count(void **state)
 					assert_int_equal(
 					    hd.hd_len + before, one.hd_len);
 			}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(size_counts_every_byte_of_the_head),
-	    cmocka_unit_test(size_does_not_count_what_follows_the_head),
-	    cmocka_unit_test(full_buffer_without_an_end_is_refused),
-	    cmocka_unit_test(error_within_the_size_wins_over_the_size),
-	    cmocka_unit_test(target_longer_than_its_limit_is_414),
-	    cmocka_unit_test(more_fields_than_their_limit_are_431),
-	    cmocka_unit_test(new_head_forgets_the_old_one),
-	    cmocka_unit_test(removed_blank_lines_count),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

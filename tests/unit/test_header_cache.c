@@ -2,22 +2,14 @@
  * The rules of server/content/header_cache.h: which blocks of header fields are remembered, and
  * that only the very same bytes are taken for one.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "server/content/header_cache.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define LINE	 "GET / HTTP/1.1\r\n"
-#define HOST	 "Host: h.example\r\n"
-#define PLAIN	 HOST "User-Agent: a b\r\nReferer:  http://r/ \r\nX: 1\r\n\r\n"
+#define LINE  "GET / HTTP/1.1\r\n"
+#define HOST  "Host: h.example\r\n"
+#define PLAIN HOST "User-Agent: a b\r\nReferer:  http://r/ \r\nX: 1\r\n\r\n"
 
 /* Only its address matters. */
 static const char place;
@@ -29,8 +21,8 @@ static const struct cached_header *
 remember(struct header_cache *table, const char *line, const char *block)
 {
 	size_t first = strlen(line), len = first + strlen(block);
-	char *head = malloc(len);
-	struct buf_list bufs = {0};
+	SCOPED(free_at) char *head = malloc(len);
+	SCOPED(buf_list_destroy) struct buf_list bufs = {0};
 	struct request rq;
 	const union sockaddr_any client = {.sa = {.sa_family = AF_UNIX}};
 	const struct cached_header *fl;
@@ -43,18 +35,16 @@ remember(struct header_cache *table, const char *line, const char *block)
 	fl = header_cache_remember(
 	    table, &rq, (struct str){head + first, len - first}, site, &client);
 	buf_release(&rq.rq_joined, &bufs);
-	buf_list_destroy(&bufs);
-	free(head);
 	return fl;
 }
 
-static int
+int
 setup(void **state)
 {
 	return (*state = header_cache_create()) == NULL ? -1 : 0;
 }
 
-static int
+int
 teardown(void **state)
 {
 	free(*state);
@@ -65,31 +55,27 @@ static bool
 matches(const struct cached_header *fl, const char *text)
 {
 	size_t len = strlen(text);
-	char *copy = malloc(len);
+	SCOPED(free_at) char *copy = malloc(len);
 	bool yes;
 
 	/* Without its NUL: what is behind its end is not looked at. */
 	assert_non_null(copy);
 	memcpy(copy, text, len);
 	yes = header_cache_matches(fl, copy, len);
-	free(copy);
 	return yes;
 }
 
-static void
-an_empty_cache_matches_no_block(void **state)
+TEST(an_empty_cache_matches_no_block)
 {
 	struct header_cache *table = *state;
-	size_t i;
 
-	for (i = 0; i < HEADER_CACHE_SLOTS; i++) {
+	for (size_t i = 0; i < HEADER_CACHE_SLOTS; i++) {
 		assert_false(matches(&table->ft_slots[i], ""));
 		assert_false(matches(&table->ft_slots[i], PLAIN));
 	}
 }
 
-static void
-the_same_block_matches_whatever_follows(void **state)
+TEST(the_same_block_matches_whatever_follows)
 {
 	const struct cached_header *fl = remember(*state, LINE, PLAIN);
 
@@ -102,8 +88,7 @@ the_same_block_matches_whatever_follows(void **state)
 	    remember(*state, "GET /other?q HTTP/1.1\r\n", PLAIN), fl);
 }
 
-static void
-one_different_byte_is_noticed(void **state)
+TEST(one_different_byte_is_noticed)
 {
 	const struct cached_header *fl = remember(*state, LINE, PLAIN);
 	char text[] = PLAIN;
@@ -128,8 +113,7 @@ one_different_byte_is_noticed(void **state)
 	assert_true(header_cache_matches(fl, text, sizeof(text) - 1));
 }
 
-static void
-fields_that_change_the_response_are_not_remembered(void **state)
+TEST(fields_that_change_the_response_are_not_remembered)
 {
 	static const char *const blocks[] = {
 	    HOST "Range: bytes=0-1\r\n\r\n",
@@ -149,15 +133,13 @@ fields_that_change_the_response_are_not_remembered(void **state)
 	    HOST "Connection: keep-alive, close\r\n\r\n",
 	    HOST "Content-Length: 1\r\n\r\n",
 	};
-	size_t i;
 
-	for (i = 0; i < COUNT(blocks); i++)
+	for (size_t i = 0; i < COUNT(blocks); i++)
 		if (remember(*state, LINE, blocks[i]) != NULL)
 			fail_msg("remembered: %s", blocks[i]);
 }
 
-static void
-only_gets_of_http_1_1_are_remembered(void **state)
+TEST(only_gets_of_http_1_1_are_remembered)
 {
 	assert_null(remember(*state, "HEAD / HTTP/1.1\r\n", PLAIN));
 	assert_null(remember(*state, "OPTIONS / HTTP/1.1\r\n", PLAIN));
@@ -168,8 +150,7 @@ only_gets_of_http_1_1_are_remembered(void **state)
 	assert_non_null(remember(*state, LINE, PLAIN));
 }
 
-static void
-other_fields_are_remembered(void **state)
+TEST(other_fields_are_remembered)
 {
 	assert_non_null(remember(*state, LINE, "Host: a\r\n\r\n"));
 	assert_non_null(
@@ -181,15 +162,13 @@ other_fields_are_remembered(void **state)
 }
 
 /* SNI names the site then. */
-static void
-an_empty_host_is_not_remembered(void **state)
+TEST(an_empty_host_is_not_remembered)
 {
 	assert_null(remember(*state, LINE, "Host:\r\n\r\n"));
 }
 
 /* Its value is not in the block: it would be logged wrongly. */
-static void
-a_field_that_came_twice_is_not_remembered(void **state)
+TEST(a_field_that_came_twice_is_not_remembered)
 {
 	assert_null(
 	    remember(*state, LINE, HOST "Referer: a\r\nReferer: a\r\n\r\n"));
@@ -216,8 +195,7 @@ assert_text(const struct cached_header *fl, size_t offset, const char *expected)
 
 #define TEXT(member) offsetof(struct request_texts, member)
 
-static void
-values_are_found_in_every_block_that_matches(void **state)
+TEST(values_are_found_in_every_block_that_matches)
 {
 	const struct cached_header *fl = remember(*state, LINE, PLAIN);
 
@@ -243,13 +221,12 @@ block_of(char *text, size_t len)
 	return text;
 }
 
-static void
-a_block_has_a_largest_size(void **state)
+TEST(a_block_has_a_largest_size)
 {
 	char text[HEADER_CACHE_MAX + 2];
-	const struct cached_header *fl;
+	const struct cached_header *fl =
+	    remember(*state, LINE, block_of(text, HEADER_CACHE_MAX));
 
-	fl = remember(*state, LINE, block_of(text, HEADER_CACHE_MAX));
 	assert_non_null(fl);
 	assert_true(matches(fl, text));
 	assert_int_equal(fl->fl_len, HEADER_CACHE_MAX);
@@ -258,8 +235,7 @@ a_block_has_a_largest_size(void **state)
 }
 
 /* More blocks than slots: each is remembered, and who had one compares. */
-static void
-a_block_evicts_another(void **state)
+TEST(a_block_evicts_another)
 {
 	const struct cached_header *first = remember(*state, LINE, PLAIN), *fl;
 	struct header_cache *table = *state;
@@ -283,8 +259,7 @@ a_block_evicts_another(void **state)
 }
 
 /* What its connection was allowed, this one may not be: the other host, over TLS. */
-static void
-a_replaced_block_of_another_connection_is_unknown(void **state)
+TEST(a_replaced_block_of_another_connection_is_unknown)
 {
 	const struct cached_header *first = remember(*state, LINE, PLAIN), *fl;
 	struct known_header known = known_header(first);
@@ -304,36 +279,11 @@ a_replaced_block_of_another_connection_is_unknown(void **state)
 	assert_false(known_header_matches(&known, PLAIN, strlen(PLAIN)));
 }
 
-static void
-a_new_connection_knows_no_block(void **state)
+TEST(a_new_connection_knows_no_block)
 {
 	struct known_header known = {0};
 
 	(void)remember(*state, LINE, PLAIN);
 	assert_false(known_header_matches(&known, PLAIN, strlen(PLAIN)));
 	assert_false(known_header_matches(&known, "", 0));
-}
-
-#define RULE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    RULE(an_empty_cache_matches_no_block),
-	    RULE(the_same_block_matches_whatever_follows),
-	    RULE(one_different_byte_is_noticed),
-	    RULE(fields_that_change_the_response_are_not_remembered),
-	    RULE(only_gets_of_http_1_1_are_remembered),
-	    RULE(other_fields_are_remembered),
-	    RULE(an_empty_host_is_not_remembered),
-	    RULE(a_field_that_came_twice_is_not_remembered),
-	    RULE(values_are_found_in_every_block_that_matches),
-	    RULE(a_block_has_a_largest_size),
-	    RULE(a_block_evicts_another),
-	    RULE(a_replaced_block_of_another_connection_is_unknown),
-	    RULE(a_new_connection_knows_no_block),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /*
  * What is counted: histograms of times.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 #include "lib_fixture.h"
 
@@ -32,12 +27,10 @@ bucket_of(uint64_t us)
 	return i;
 }
 
-static void
-a_time_is_in_the_first_bucket_that_holds_it(void **state)
+TEST(a_time_is_in_the_first_bucket_that_holds_it, NULL)
 {
 	size_t last = PW_HISTOGRAM - 1;
 
-	(void)state;
 	assert_int_equal(bucket_of(0), 0);
 	assert_int_equal(bucket_of(1), 0);
 	assert_int_equal(bucket_of(2), 1);
@@ -78,12 +71,10 @@ setup_wide(void **state)
 	return setup_with(state, THREADS, 0, 0);
 }
 
-static void
-figures_can_be_asked_for_while_threads_are_started(void **state)
+TEST(figures_can_be_asked_for_while_threads_are_started, setup_wide)
 {
 	static struct pw_task tasks[QUEUES * THREADS];
 	struct pw_device_stats ds[64];
-	struct fixture *fx = *state;
 	pthread_t thread;
 	unsigned i, threads = 0;
 
@@ -112,14 +103,12 @@ figures_can_be_asked_for_while_threads_are_started(void **state)
 	alarm(0);
 }
 
-static void
-a_device_keeps_its_queues_apart(void **state)
+TEST(a_device_keeps_its_queues_apart)
 {
 	static const char *const names[] = {"files", "tasks", "mounts"};
 	static const enum pool_queue kinds[] = {
 	    POOL_FILES, POOL_TASKS, POOL_MOUNTS};
 	static const dev_t devs[] = {42, (dev_t)0xffffffff8700ff01};
-	struct fixture *fx = *state;
 	struct pw_device_stats ds[8];
 	size_t i, n;
 
@@ -131,19 +120,4 @@ a_device_keeps_its_queues_apart(void **state)
 		assert_int_equal(ds[i + 1].ds_dev, devs[i / 3]);
 		assert_string_equal(ds[i + 1].ds_queue, names[i % 3]);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_time_is_in_the_first_bucket_that_holds_it),
-	    cmocka_unit_test_setup_teardown(
-		figures_can_be_asked_for_while_threads_are_started, setup_wide,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_device_keeps_its_queues_apart, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,9 @@
  * Who is closed of those that have sent no complete request (server/worker/hoard.c); each test has
  * the name of the rule that it pins.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/worker/hoard.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct seed seed = {1, 2};
 
@@ -47,8 +39,7 @@ parse(const char *text, struct hoarded list[HOARD_MAX], size_t *ripe)
 
 enum { NONE = -1 };
 
-static void
-order_of_eviction(void **state)
+TEST(order_of_eviction)
 {
 	static const struct {
 		const char *list;
@@ -94,7 +85,6 @@ order_of_eviction(void **state)
 	struct hoard_rank rank;
 	size_t i, n, ripe, pick;
 
-	(void)state;
 	for (i = 0; i < COUNT(table); i++) {
 		n = parse(table[i].list, list, &ripe);
 		pick = hoard_pick(&seed, list, n, ripe, &rank);
@@ -129,8 +119,7 @@ fill(struct hoarded *list, const struct group *gr)
 }
 
 /* IPv4: /32, /24, /16; IPv6: /64, /56, /48 (client_key.h). */
-static void
-addresses_of_one_network_are_no_group_of_clients(void **state)
+TEST(addresses_of_one_network_are_no_group_of_clients)
 {
 	static const uint64_t v4 = 0xffff7f000000, v6 = 0x20010db800000000,
 			      other = 0x20010db900000000;
@@ -154,7 +143,6 @@ addresses_of_one_network_are_no_group_of_clients(void **state)
 	struct hoard_rank rank;
 	size_t i, n, honest;
 
-	(void)state;
 	for (i = 0; i < COUNT(table); i++) {
 		honest = fill(list, &table[i].honest);
 		n = honest + fill(list + honest, &table[i].hoard);
@@ -165,14 +153,12 @@ addresses_of_one_network_are_no_group_of_clients(void **state)
 }
 
 /* Each of an address of its own, but for two: wherever these are. */
-static void
-two_connections_of_one_address_are_found_among_many(void **state)
+TEST(two_connections_of_one_address_are_found_among_many)
 {
 	struct hoarded list[HOARD_MAX] = {0};
 	struct hoard_rank rank;
 	size_t first, i;
 
-	(void)state;
 	for (first = 0; first < HOARD_MAX - 1; first++) {
 		for (i = 0; i < HOARD_MAX; i++)
 			list[i] = (struct hoarded){.ho_key = i << 16};
@@ -187,17 +173,4 @@ two_connections_of_one_address_are_found_among_many(void **state)
 		    hoard_pick(&seed, list, HOARD_MAX, HOARD_MAX, &rank),
 		    first);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(order_of_eviction),
-	    cmocka_unit_test(addresses_of_one_network_are_no_group_of_clients),
-	    cmocka_unit_test(
-		two_connections_of_one_address_are_found_among_many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

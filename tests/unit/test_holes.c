@@ -26,17 +26,17 @@ static uint64_t
 data_of_islands(void)
 {
 	uint64_t sum = 0;
-	size_t i;
 
-	for (i = 0; i < COUNT(islands); i++)
+	for (size_t i = 0; i < COUNT(islands); i++)
 		sum += (uint64_t)(islands[i].is_end - islands[i].is_from);
 	return sum + COUNT(islands) * SLACK;
 }
 
 static void
-make_sparse(struct fixture *fx, const char *name, off_t size)
+make_sparse(const char *name, off_t size)
 {
-	int fd = open(path_in(fx, name), O_RDWR | O_CREAT | O_TRUNC, 0600);
+	SCOPED(close_at)
+	int fd = open(path_in(name), O_RDWR | O_CREAT | O_TRUNC, 0600);
 	size_t i, len;
 
 	assert_true(fd >= 0);
@@ -51,11 +51,10 @@ make_sparse(struct fixture *fx, const char *name, off_t size)
 		    len);
 	}
 	assert_int_equal(fsync(fd), 0);
-	close(fd);
 }
 
 static struct pw_device_stats
-disk(struct fixture *fx)
+disk(void)
 {
 	struct pw_device_stats stats[8];
 	size_t i, n = pw_pool_devices(fx->fx_pool, stats, COUNT(stats));
@@ -77,11 +76,10 @@ wire_is_right(struct wire *wr, off_t from, off_t len)
 
 static void
 begin_by(const char *path, enum pw_cache cache, struct xfer *xf,
-    struct wire *wr, struct fixture *fx, struct pw_file *file, off_t from,
-    off_t to)
+    struct wire *wr, struct pw_file *file, off_t from, off_t to)
 {
 	wire_wide(wr);
-	xfer_init(xf, path, fx, wr, file);
+	xfer_init(xf, path, wr, file);
 	xf->xf_send.snd_off = from;
 	xf->xf_send.snd_len = to - from;
 	xf->xf_send.snd_cache = cache;
@@ -89,10 +87,10 @@ begin_by(const char *path, enum pw_cache cache, struct xfer *xf,
 }
 
 static void
-begin(struct xfer *xf, struct wire *wr, struct fixture *fx,
-    struct pw_file *file, off_t from, off_t to)
+begin(struct xfer *xf, struct wire *wr, struct pw_file *file, off_t from,
+    off_t to)
 {
-	begin_by("nodiskio", PW_CACHE_KEEP, xf, wr, fx, file, from, to);
+	begin_by("nodiskio", PW_CACHE_KEEP, xf, wr, file, from, to);
 }
 
 /* As xfer_run, but with ticks, for which a transmission waits whose window was evicted. */
@@ -129,13 +127,13 @@ end(struct xfer *xf, struct wire *wr)
 }
 
 static void
-send_all(struct fixture *fx, struct pw_file *file, const char *path,
-    enum pw_cache cache, off_t from, off_t to)
+send_all(struct pw_file *file, const char *path, enum pw_cache cache,
+    off_t from, off_t to)
 {
 	struct wire wr;
 	struct xfer xf;
 
-	begin_by(path, cache, &xf, &wr, fx, file, from, to);
+	begin_by(path, cache, &xf, &wr, file, from, to);
 	assert_int_equal(run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	wire_is_right(&wr, from, to - from);
 	end(&xf, &wr);
@@ -146,14 +144,14 @@ send_all(struct fixture *fx, struct pw_file *file, const char *path,
  * be read once more, if the kernel evicts them.
  */
 static void
-range_is_right(struct fixture *fx, struct pw_file *file, const char *path,
-    enum pw_cache cache, off_t from, off_t to)
+range_is_right(struct pw_file *file, const char *path, enum pw_cache cache,
+    off_t from, off_t to)
 {
-	uint64_t bytes = disk(fx).ds_bytes;
+	uint64_t bytes = disk().ds_bytes;
 
-	send_all(fx, file, path, cache, from, to);
-	send_all(fx, file, path, cache, from, to);
-	assert_in_range(disk(fx).ds_bytes - bytes, 0, 4 * data_of_islands());
+	send_all(file, path, cache, from, to);
+	send_all(file, path, cache, from, to);
+	assert_in_range(disk().ds_bytes - bytes, 0, 4 * data_of_islands());
 	assert_in_range(pages_resident(file->fil_fd, 0, (size_t)file->fil_size),
 	    0, data_of_islands() / os_page_size());
 	assert_true(evict(file->fil_fd, (size_t)file->fil_size));
@@ -161,36 +159,34 @@ range_is_right(struct fixture *fx, struct pw_file *file, const char *path,
 
 /* Each send path fetches only the islands of a file. */
 static void
-every_byte_is_right(struct fixture *fx, struct pw_file *file)
+every_byte_is_right(struct pw_file *file)
 {
 	static const char *const paths[] = {"nodiskio", "splice", "uring"};
 	const char *why;
-	size_t i;
 
-	for (i = 0; i < COUNT(paths); i++) {
+	for (size_t i = 0; i < COUNT(paths); i++) {
 		if (pw_send_probe(pw_send_path(paths[i]), &why) != 0)
 			continue;
-		range_is_right(fx, file, paths[i], PW_CACHE_KEEP, 0, SIZE);
-		range_is_right(fx, file, paths[i], PW_CACHE_DROP, 0, SIZE);
+		range_is_right(file, paths[i], PW_CACHE_KEEP, 0, SIZE);
+		range_is_right(file, paths[i], PW_CACHE_DROP, 0, SIZE);
+		range_is_right(file, paths[i], PW_CACHE_KEEP, SIZE - 9, SIZE);
+		range_is_right(file, paths[i], PW_CACHE_KEEP, 10 * MIB + 12287,
+		    10 * MIB + 12289);
 		range_is_right(
-		    fx, file, paths[i], PW_CACHE_KEEP, SIZE - 9, SIZE);
-		range_is_right(fx, file, paths[i], PW_CACHE_KEEP,
-		    10 * MIB + 12287, 10 * MIB + 12289);
-		range_is_right(
-		    fx, file, paths[i], PW_CACHE_KEEP, 1 * MIB, 12 * MIB);
+		    file, paths[i], PW_CACHE_KEEP, 1 * MIB, 12 * MIB);
 	}
 }
 
 /* The first client waits for the look; then nothing of the file is in memory, and no budget is taken. */
 static void
-hole_takes_no_window(struct fixture *fx, struct pw_file *file)
+hole_takes_no_window(struct pw_file *file)
 {
-	struct pw_device_stats before = disk(fx);
+	struct pw_device_stats before = disk();
 	struct pw_pool_stats stats;
 	struct wire wr;
 	struct xfer xf;
 
-	begin(&xf, &wr, fx, file, 2 * MIB, 9 * MIB);
+	begin(&xf, &wr, file, 2 * MIB, 9 * MIB);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
 	pw_pool_stats(fx->fx_pool, &stats);
 	assert_int_equal(stats.ps_unsent, 0);
@@ -198,8 +194,8 @@ hole_takes_no_window(struct fixture *fx, struct pw_file *file)
 	assert_int_equal(run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	pw_pool_stats(fx->fx_pool, &stats);
 	assert_int_equal(stats.ps_unsent, 0);
-	assert_int_equal(disk(fx).ds_bytes, before.ds_bytes);
-	assert_int_equal(disk(fx).ds_jobs, before.ds_jobs + 1);
+	assert_int_equal(disk().ds_bytes, before.ds_bytes);
+	assert_int_equal(disk().ds_jobs, before.ds_jobs + 1);
 	assert_int_equal(
 	    pages_resident(file->fil_fd, 2 * MIB, (size_t)7 * MIB), 0);
 	wire_is_right(&wr, 2 * MIB, 7 * MIB);
@@ -209,11 +205,10 @@ hole_takes_no_window(struct fixture *fx, struct pw_file *file)
 static void
 write_at(const char *path, off_t at)
 {
-	int fd = open(path, O_WRONLY);
+	SCOPED(close_at) int fd = open(path, O_WRONLY);
 
 	assert_true(fd >= 0);
 	assert_int_equal(pwrite(fd, "!", 1, at), 1);
-	close(fd);
 }
 
 static void
@@ -237,16 +232,16 @@ cut(const char *path)
 /* Bytes sent before the change are of the first version, so the client must not get a whole file. */
 static void
 changed_hole_is_not_sent_whole(
-    struct fixture *fx, const char *name, void (*change)(const char *path))
+    const char *name, void (*change)(const char *path))
 {
-	struct pw_file *file = open_file(fx, name);
+	SCOPED_FILE *file = open_file(name);
 	struct wire wr;
 	struct xfer xf;
 
-	begin(&xf, &wr, fx, file, 2 * MIB, 9 * MIB);
+	begin(&xf, &wr, file, 2 * MIB, 9 * MIB);
 	run(&xf, &wr, MIB);
 	assert_int_equal(pages_resident(file->fil_fd, 2 * MIB, MIB), 0);
-	change(path_in(fx, name));
+	change(path_in(name));
 	assert_int_equal(run(&xf, &wr, UINT64_MAX), PW_SEND_ERROR);
 	assert_int_equal(xf.xf_send.snd_error, -ESTALE);
 	assert_true(wr.wr_len < 7 * MIB);
@@ -255,7 +250,6 @@ changed_hole_is_not_sent_whole(
 		assert_int_equal(wr.wr_data[6 * MIB], '!');
 	}
 	end(&xf, &wr);
-	pw_file_unref(&file);
 }
 
 static const struct change {
@@ -266,7 +260,7 @@ static const struct change {
     {"sink-filled-behind", fill_behind}, {"sink-cut", cut}};
 
 static bool
-has_holes(struct fixture *fx, struct pw_file *file)
+has_holes(struct pw_file *file)
 {
 	int fd = file->fil_fd;
 
@@ -279,137 +273,116 @@ has_holes(struct fixture *fx, struct pw_file *file)
 
 /* The times of a young file might be those of a second version.  A time ahead stays young. */
 static void
-unsettled_hole_is_read(struct fixture *fx)
+unsettled_hole_is_read(void)
 {
 	const struct timespec ahead[2] = {
 	    {.tv_nsec = UTIME_OMIT}, {.tv_sec = time(NULL) + 3600}};
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct wire wr;
 	struct xfer xf;
 
-	make_sparse(fx, "young", SIZE);
-	assert_int_equal(
-	    utimensat(AT_FDCWD, path_in(fx, "young"), ahead, 0), 0);
-	file = open_file(fx, "young");
+	make_sparse("young", SIZE);
+	assert_int_equal(utimensat(AT_FDCWD, path_in("young"), ahead, 0), 0);
+	file = open_file("young");
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
-	begin(&xf, &wr, fx, file, 2 * MIB, 9 * MIB);
+	begin(&xf, &wr, file, 2 * MIB, 9 * MIB);
 	assert_int_equal(run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	wire_is_right(&wr, 2 * MIB, 7 * MIB);
 	assert_true(pages_resident(file->fil_fd, 2 * MIB, (size_t)7 * MIB) > 0);
 	end(&xf, &wr);
-	pw_file_unref(&file);
 }
 
 /* A look takes no longer if the hole is larger. */
 static void
-hole_of_a_tebibyte(struct fixture *fx, const char *path)
+hole_of_a_tebibyte(const char *path)
 {
 	static const off_t from[] = {0, HUGE / 2 + 1, HUGE - 5 * MIB};
-	struct pw_file *file = open_file(fx, "huge");
-	uint64_t bytes = disk(fx).ds_bytes;
+	SCOPED_FILE *file = open_file("huge");
+	uint64_t bytes = disk().ds_bytes;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	for (i = 0; i < COUNT(from); i++) {
-		begin_by(path, PW_CACHE_KEEP, &xf, &wr, fx, file, from[i],
+	for (size_t i = 0; i < COUNT(from); i++) {
+		begin_by(path, PW_CACHE_KEEP, &xf, &wr, file, from[i],
 		    from[i] + 5 * MIB);
 		assert_int_equal(run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 		assert_int_equal(xf.xf_pending, 1);
 		assert_int_equal(wr.wr_len, 5 * MIB);
 		assert_int_equal(wr.wr_data[0], 0);
 		assert_memory_equal(wr.wr_data, wr.wr_data + 1, 5 * MIB - 1);
-		assert_int_equal(disk(fx).ds_bytes, bytes);
+		assert_int_equal(disk().ds_bytes, bytes);
 		assert_int_equal(pages_resident(file->fil_fd,
 				     from[i] & ~(off_t)0xfffff, 6 * MIB),
 		    0);
 		end(&xf, &wr);
 	}
-	pw_file_unref(&file);
 }
 
 /* Then no look is needed. */
 static void
-file_without_holes_is_fetched_at_once(struct fixture *fx)
+file_without_holes_is_fetched_at_once(void)
 {
-	struct pw_file *file = open_file(fx, "dense");
+	SCOPED_FILE *file = open_file("dense");
 	uint64_t jobs;
 	struct wire wr;
 	struct xfer xf;
 
 	assert_true(evict(file->fil_fd, (size_t)MIB));
-	jobs = disk(fx).ds_jobs;
-	begin(&xf, &wr, fx, file, 0, MIB);
+	jobs = disk().ds_jobs;
+	begin(&xf, &wr, file, 0, MIB);
 	assert_int_equal(run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
-	assert_int_equal(disk(fx).ds_jobs, jobs + 1);
+	assert_int_equal(disk().ds_jobs, jobs + 1);
 	wire_has_file(&wr, 0, MIB);
 	end(&xf, &wr);
-	pw_file_unref(&file);
 }
 
 static void
-make_files(struct fixture *fx)
+make_files(void)
 {
-	size_t i;
-
 	whole = calloc(1, (size_t)SIZE);
 	assert_non_null(whole);
-	for (i = 0; i < COUNT(islands); i++)
+	for (size_t i = 0; i < COUNT(islands); i++)
 		fill(whole + islands[i].is_from, islands[i].is_from,
 		    (size_t)(islands[i].is_end - islands[i].is_from));
-	make_sparse(fx, "f", SIZE);
-	for (i = 0; i < COUNT(changes); i++)
-		make_sparse(fx, changes[i].ch_name, SIZE);
-	make_sparse(fx, "huge", HUGE);
-	make_file(fx, "dense", MIB);
+	make_sparse("f", SIZE);
+	for (size_t i = 0; i < COUNT(changes); i++)
+		make_sparse(changes[i].ch_name, SIZE);
+	make_sparse("huge", HUGE);
+	make_file("dense", MIB);
 }
 
 /* All in one, since files have to wait until they are settled. */
-static void
-holes_of_sparse_files(void **state)
+TEST(holes_of_sparse_files)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
-	size_t i;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
-	make_files(fx);
-	file = open_file(fx, "f");
-	if (!has_holes(fx, file)) {
+	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	make_files();
+	file = open_file("f");
+	if (!has_holes(file)) {
 		pw_file_unref(&file);
 		skip();
 	}
-	unsettled_hole_is_read(fx);
+	unsettled_hole_is_read();
 	sleep(SETTLED);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
-	for (i = 0; i < COUNT(changes); i++) {
+	for (size_t i = 0; i < COUNT(changes); i++) {
 		fx->fx_sinks = strncmp(changes[i].ch_name, "sink", 4) == 0;
 		changed_hole_is_not_sent_whole(
-		    fx, changes[i].ch_name, changes[i].ch_change);
+		    changes[i].ch_name, changes[i].ch_change);
 	}
-	send_all(fx, file, "aio", PW_CACHE_KEEP, 0, SIZE);
+	send_all(file, "aio", PW_CACHE_KEEP, 0, SIZE);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		fx->fx_sinks = i == 1;
-		hole_takes_no_window(fx, file);
-		every_byte_is_right(fx, file);
-		hole_of_a_tebibyte(fx, "nodiskio");
-		hole_of_a_tebibyte(fx, "aio");
+		hole_takes_no_window(file);
+		every_byte_is_right(file);
+		hole_of_a_tebibyte("nodiskio");
+		hole_of_a_tebibyte("aio");
 	}
 	as_another_owner(file);
-	range_is_right(fx, file, "nodiskio", PW_CACHE_KEEP, 0, SIZE);
+	range_is_right(file, "nodiskio", PW_CACHE_KEEP, 0, SIZE);
 	pw_file_unref(&file);
-	file_without_holes_is_fetched_at_once(fx);
+	file_without_holes_is_fetched_at_once();
 	free(whole);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		holes_of_sparse_files, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,7 @@
  * The hash that an unknown user is compared with (server/util/htpasswd.h), so that a response does
  * not tell by its time which users exist.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/util/htpasswd.h"
 
@@ -35,10 +26,8 @@ check_usual(const char *text, const char *usual)
 	assert_null(htpasswd_free(ht));
 }
 
-static void
-the_cost_counts_and_the_salt_does_not(void **state)
+TEST(the_cost_counts_and_the_salt_does_not)
 {
-	(void)state;
 	check_usual("a:$5$rounds=2000$one$" SUM "\n"
 		    "b:$5$rounds=2000$one$" SUM "\n"
 		    "c:$5$rounds=3000$one$" SUM "\n"
@@ -53,20 +42,7 @@ the_cost_counts_and_the_salt_does_not(void **state)
 	    "$5$rounds=2000$");
 }
 
-static void
-a_salt_may_be_empty(void **state)
+TEST(a_salt_may_be_empty)
 {
-	(void)state;
 	check_usual("a:$5$rounds=2000$$" SUM "\n", "$5$rounds=2000$$");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_cost_counts_and_the_salt_does_not),
-	    cmocka_unit_test(a_salt_may_be_empty),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

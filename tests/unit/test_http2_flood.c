@@ -1,12 +1,7 @@
 /*
  * Tests of server/http2/flood.h.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/http2/flood.h"
 
@@ -23,12 +18,10 @@ payable(struct h2_flood *fl, unsigned tokens, uint64_t now)
 	return n;
 }
 
-static void
-client_starts_with_credit_and_earns_more_with_time(void **state)
+TEST(client_starts_with_credit_and_earns_more_with_time)
 {
 	struct h2_flood fl;
 
-	(void)state;
 	h2_flood_begin(&fl, 5 * SECOND);
 	assert_int_equal(payable(&fl, 1, 5 * SECOND), H2_FLOOD_MOST);
 	assert_int_equal(payable(&fl, 1, 5 * SECOND + 2499), 0);
@@ -38,12 +31,10 @@ client_starts_with_credit_and_earns_more_with_time(void **state)
 	assert_int_equal(payable(&fl, 1, 1000 * SECOND), H2_FLOOD_MOST);
 }
 
-static void
-reset_costs_more(void **state)
+TEST(reset_costs_more)
 {
 	struct h2_flood fl;
 
-	(void)state;
 	h2_flood_begin(&fl, 0);
 	assert_int_equal(
 	    payable(&fl, H2_FLOOD_RESET, 0), H2_FLOOD_MOST / H2_FLOOD_RESET);
@@ -51,12 +42,10 @@ reset_costs_more(void **state)
 	    H2_FLOOD_PER_S / H2_FLOOD_RESET);
 }
 
-static void
-download_earns_more_than_its_updates_cost(void **state)
+TEST(download_earns_more_than_its_updates_cost)
 {
 	struct h2_flood fl;
 
-	(void)state;
 	h2_flood_begin(&fl, 0);
 	assert_int_equal(payable(&fl, 1, 0), H2_FLOOD_MOST);
 	for (int i = 0; i < 100000; i++) {
@@ -71,17 +60,4 @@ download_earns_more_than_its_updates_cost(void **state)
 	assert_int_equal(payable(&fl, 1, 0), 1);
 	h2_flood_earn(&fl, UINT64_C(1) << 40);
 	assert_int_equal(payable(&fl, 1, 0), H2_FLOOD_MOST);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(
-		client_starts_with_credit_and_earns_more_with_time),
-	    cmocka_unit_test(reset_costs_more),
-	    cmocka_unit_test(download_earns_more_than_its_updates_cost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

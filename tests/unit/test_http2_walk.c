@@ -1,13 +1,7 @@
 /*
  * Tests of server/http2/walk.h: however the bytes are cut, the same frames are found at the same places.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/http2/walk.h"
 
@@ -90,23 +84,11 @@ walk(size_t piece)
 	assert_int_equal(n, FRAMES);
 }
 
-static void
-frames_are_found_however_the_bytes_are_cut(void **state)
+TEST(frames_are_found_however_the_bytes_are_cut)
 {
-	(void)state;
 	make();
 	for (size_t piece = 1; piece < 64; piece++)
 		walk(piece);
 	walk(4096);
 	walk(stream_len);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(frames_are_found_however_the_bytes_are_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

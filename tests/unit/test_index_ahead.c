@@ -16,7 +16,6 @@
 #define SETTLED 4 /* seconds: fetch.c has 2, and compares whole ones */
 
 struct film {
-	struct fixture *fm_fx;
 	struct pw_file *fm_file;
 	struct wire fm_wire;
 	struct xfer fm_xfer;
@@ -33,27 +32,26 @@ number(unsigned char *to, uint64_t n, int bytes)
 
 /* A file whose media data end at `index`. */
 static void
-make_film(struct film *fm, struct fixture *fx, const char *first, off_t index)
+make_film(struct film *fm, const char *first, off_t index)
 {
 	const struct timespec times[2] = {
 	    {.tv_sec = time(NULL) - SETTLED}, {.tv_sec = time(NULL) - SETTLED}};
 	unsigned char head[48] = {0};
 	int fd;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
 	number(head, 32, 4);
 	memcpy(head + 4, first, 4);
 	number(head + 32, 1, 4);
 	memcpy(head + 36, "mdat", 4);
 	number(head + 40, (uint64_t)(index - 32), 8);
-	make_file(fx, "f", (size_t)SIZE);
-	fd = open(path_in(fx, "f"), O_WRONLY);
+	make_file("f", (size_t)SIZE);
+	fd = open(path_in("f"), O_WRONLY);
 	assert_int_equal(pwrite(fd, head, sizeof(head), 0), sizeof(head));
 	assert_int_equal(fsync(fd), 0);
 	assert_int_equal(futimens(fd, times), 0);
 	close(fd);
-	fm->fm_fx = fx;
-	fm->fm_file = open_file(fx, "f");
+	fm->fm_file = open_file("f");
 	assert_true(evict(fm->fm_file->fil_fd, (size_t)SIZE));
 }
 
@@ -69,8 +67,7 @@ begin(struct film *fm, bool index, enum pw_cache cache, off_t from, off_t end)
 	struct pw_send *s = &fm->fm_xfer.xf_send;
 
 	wire_wide(&fm->fm_wire);
-	xfer_init(
-	    &fm->fm_xfer, "nodiskio", fm->fm_fx, &fm->fm_wire, fm->fm_file);
+	xfer_init(&fm->fm_xfer, "nodiskio", &fm->fm_wire, fm->fm_file);
 	s->snd_index = index;
 	s->snd_cache = cache;
 	s->snd_off = from;
@@ -86,10 +83,10 @@ end(struct film *fm)
 	struct pw_pool_stats ps;
 
 	pw_send_finish(&fm->fm_xfer.xf_send);
-	settle(fm->fm_fx->fx_loop);
-	pw_loop_tick(fm->fm_fx->fx_loop, clock_now() + PINS_WAITED_US + 1);
-	settle(fm->fm_fx->fx_loop);
-	pw_pool_stats(fm->fm_fx->fx_pool, &ps);
+	settle(fx->fx_loop);
+	pw_loop_tick(fx->fx_loop, clock_now() + PINS_WAITED_US + 1);
+	settle(fx->fx_loop);
+	pw_pool_stats(fx->fx_pool, &ps);
 	assert_int_equal(ps.ps_unsent, 0);
 	wire_close(&fm->fm_wire);
 	pw_file_unref(&fm->fm_file);
@@ -100,60 +97,55 @@ static size_t
 fetched(struct film *fm, bool index, enum pw_cache cache, off_t from, off_t to)
 {
 	begin(fm, index, cache, from, to);
-	settle(fm->fm_fx->fx_loop);
+	settle(fx->fx_loop);
 	return resident(fm, WINDOW, SIZE);
 }
 
-static void
-the_index_is_fetched_with_the_first_window(void **state)
+TEST(the_index_is_fetched_with_the_first_window)
 {
 	struct film fm;
 
-	make_film(&fm, *state, "ftyp", INDEX);
+	make_film(&fm, "ftyp", INDEX);
 	assert_int_equal(fetched(&fm, true, PW_CACHE_KEEP, 0, SIZE),
 	    pages_in((size_t)WINDOW));
 	assert_int_equal(resident(&fm, INDEX, FAR), pages_in((size_t)WINDOW));
 	end(&fm);
 }
 
-static void
-a_short_range_has_the_index_fetched_up_to_the_end(void **state)
+TEST(a_short_range_has_the_index_fetched_up_to_the_end)
 {
 	struct film fm;
 	off_t index = SIZE - 50; /* in the last page */
 
-	make_film(&fm, *state, "ftyp", index);
+	make_film(&fm, "ftyp", index);
 	assert_int_equal(fetched(&fm, true, PW_CACHE_KEEP, 0, 2), 1);
 	assert_int_equal(resident(&fm, SIZE / 4096 * 4096, SIZE), 1);
 	end(&fm);
 }
 
-static void
-nothing_is_fetched_unless_asked_for(void **state)
+TEST(nothing_is_fetched_unless_asked_for)
 {
 	struct film fm;
 
-	make_film(&fm, *state, "ftyp", INDEX);
+	make_film(&fm, "ftyp", INDEX);
 	assert_int_equal(fetched(&fm, false, PW_CACHE_KEEP, 0, SIZE), 0);
 	end(&fm);
 }
 
-static void
-another_format_has_no_index(void **state)
+TEST(another_format_has_no_index)
 {
 	struct film fm;
 
-	make_film(&fm, *state, "RIFF", INDEX);
+	make_film(&fm, "RIFF", INDEX);
 	assert_int_equal(fetched(&fm, true, PW_CACHE_KEEP, 0, SIZE), 0);
 	end(&fm);
 }
 
-static void
-a_range_from_the_middle_does_not_look_for_it(void **state)
+TEST(a_range_from_the_middle_does_not_look_for_it)
 {
 	struct film fm;
 
-	make_film(&fm, *state, "ftyp", INDEX);
+	make_film(&fm, "ftyp", INDEX);
 	assert_int_equal(
 	    fetched(&fm, true, PW_CACHE_KEEP, 2 * WINDOW, 2 * WINDOW + 4096),
 	    1);
@@ -163,7 +155,7 @@ a_range_from_the_middle_does_not_look_for_it(void **state)
 static bool
 is_copied(const struct film *fm, off_t off)
 {
-	struct pins *ps = pool_pins(fm->fm_fx->fx_pool);
+	struct pins *ps = pool_pins(fx->fx_pool);
 	struct pins_key key = pins_key(fm->fm_file);
 	struct pin *pn = pins_take(ps, &key, off);
 	bool copied = pins_copy(pn, off) != NULL;
@@ -173,12 +165,11 @@ is_copied(const struct film *fm, off_t off)
 }
 
 /* As direct reads into copies, or where there are none, by the page cache and for DROP_LATER. */
-static void
-the_index_of_a_file_that_is_not_kept_goes(void **state)
+TEST(the_index_of_a_file_that_is_not_kept_goes)
 {
 	struct film fm;
 
-	make_film(&fm, *state, "ftyp", INDEX);
+	make_film(&fm, "ftyp", INDEX);
 	sleep(SETTLED);
 	fetched(&fm, true, PW_CACHE_DROP, 0, SIZE);
 	assert_true(is_copied(&fm, INDEX) ||
@@ -186,26 +177,24 @@ the_index_of_a_file_that_is_not_kept_goes(void **state)
 	if (is_copied(&fm, 0))
 		assert_true(is_copied(&fm, INDEX));
 	pw_send_finish(&fm.fm_xfer.xf_send);
-	pw_loop_tick(fm.fm_fx->fx_loop, clock_now() + PINS_WAITED_US + 1);
-	settle(fm.fm_fx->fx_loop);
+	pw_loop_tick(fx->fx_loop, clock_now() + PINS_WAITED_US + 1);
+	settle(fx->fx_loop);
 	assert_int_equal(resident(&fm, INDEX, FAR), 0);
 	end(&fm);
 }
 
-static void
-a_transmission_may_end_before(void **state)
+TEST(a_transmission_may_end_before, setup_one_thread)
 {
 	struct latch la;
 	struct film fm;
 
-	make_film(&fm, *state, "ftyp", INDEX);
+	make_film(&fm, "ftyp", INDEX);
 	begin(&fm, true, PW_CACHE_KEEP, 0, SIZE);
 	while (fm.fm_xfer.xf_done == 0)
-		pw_loop_drain(fm.fm_fx->fx_loop);
-	latch_shut(&la, file_priv(fm.fm_file)->fp_device, fm.fm_fx->fx_loop);
+		pw_loop_drain(fx->fx_loop);
+	latch_shut(&la, file_priv(fm.fm_file)->fp_device, fx->fx_loop);
 	pw_send_finish(&fm.fm_xfer.xf_send);
-	latch_open(&la);
-	settle(fm.fm_fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(resident(&fm, INDEX, FAR), pages_in((size_t)WINDOW));
 	end(&fm);
 }
@@ -232,12 +221,12 @@ other_done(struct pw_waiter *w)
  * used less of the device than next ones.
  */
 static void
-find_behind(struct film *fm, struct fixture *fx, struct other *ot)
+find_behind(struct film *fm, struct other *ot)
 {
 	struct pw_device *dv;
 	struct latch la;
 
-	make_film(fm, fx, "ftyp", INDEX);
+	make_film(fm, "ftyp", INDEX);
 	begin(fm, true, PW_CACHE_KEEP, 0, SIZE);
 	while (fm->fm_xfer.xf_done == 0)
 		pw_loop_drain(fx->fx_loop);
@@ -253,55 +242,27 @@ find_behind(struct film *fm, struct fixture *fx, struct other *ot)
 	    0);
 	pw_loop_drain(fx->fx_loop);
 	assert_false(ot->ot_ran);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_true(ot->ot_ran);
 }
 
-static void
-next_windows_of_others_come_later(void **state)
+TEST(next_windows_of_others_come_later, setup_one_thread)
 {
 	struct other ot;
 	struct film fm;
 
-	find_behind(&fm, *state, &ot);
+	find_behind(&fm, &ot);
 	assert_int_equal(ot.ot_resident, pages_in((size_t)(NEAR - INDEX)));
 	end(&fm);
 }
 
-static void
-a_full_queue_refuses_it_without_a_count(void **state)
+TEST(a_full_queue_refuses_it_without_a_count, setup_narrow)
 {
-	struct fixture *fx = *state;
 	struct other ot;
 	struct film fm;
 
-	find_behind(&fm, fx, &ot);
+	find_behind(&fm, &ot);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 0);
 	assert_int_equal(resident(&fm, INDEX, FAR), 0);
 	end(&fm);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(the_index_is_fetched_with_the_first_window),
-	    TEST(a_short_range_has_the_index_fetched_up_to_the_end),
-	    TEST(nothing_is_fetched_unless_asked_for),
-	    TEST(another_format_has_no_index),
-	    TEST(a_range_from_the_middle_does_not_look_for_it),
-	    TEST(the_index_of_a_file_that_is_not_kept_goes),
-	    cmocka_unit_test_setup_teardown(
-		a_transmission_may_end_before, setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		next_windows_of_others_come_later, setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_full_queue_refuses_it_without_a_count, setup_narrow,
-		teardown),
-	};
-
-	return cmocka_run_group_tests_name("index_ahead", tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /*
  * Which byte has to be read before a share of a file on UFS is sent (lib/file/indirect.h).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "lib/file/indirect.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define KIB	 ((off_t)1 << 10)
-#define MIB	 ((off_t)1 << 20)
-#define BEGIN	 ((uint64_t)5 * INDIRECT_HOLDS)
+#define KIB   ((off_t)1 << 10)
+#define MIB   ((off_t)1 << 20)
+#define BEGIN ((uint64_t)5 * INDIRECT_HOLDS)
 
 /* UFS's usual block: 32 KiB. */
 #define D (384 * KIB) /* what the inode knows */
@@ -67,18 +61,16 @@ static const struct row rows[] = {
 	512 * MIB + 768 * KIB},
 };
 
-static void
-indirect_blocks_are_read_before_their_chunk(void **state)
+TEST(indirect_blocks_are_read_before_their_chunk)
 {
 	const struct row *rw;
 	struct indirect in;
 	off_t missing;
-	size_t i;
 
-	(void)state;
 	for (rw = rows; rw < rows + COUNT(rows); rw++) {
 		in = (struct indirect){.in_block = rw->rw_block};
-		for (i = 0; i < COUNT(rw->rw_read) && rw->rw_read[i] > 0; i++)
+		for (size_t i = 0; i < COUNT(rw->rw_read) && rw->rw_read[i] > 0;
+		     i++)
 			indirect_note(&in, rw->rw_read[i], BEGIN);
 		missing =
 		    indirect_missing(&in, rw->rw_off, rw->rw_end, BEGIN + 1);
@@ -89,12 +81,10 @@ indirect_blocks_are_read_before_their_chunk(void **state)
 }
 
 /* Memory is short, or many files are served: the system may have freed it. */
-static void
-an_indirect_block_is_read_again_after_a_while(void **state)
+TEST(an_indirect_block_is_read_again_after_a_while)
 {
 	struct indirect in = {.in_block = 32 * KIB};
 
-	(void)state;
 	indirect_note(&in, D, BEGIN);
 	assert_int_equal(
 	    indirect_missing(&in, 0, MIB, BEGIN + INDIRECT_HOLDS - 1), MIB);
@@ -110,15 +100,4 @@ an_indirect_block_is_read_again_after_a_while(void **state)
 	assert_int_equal(
 	    indirect_missing(&in, D + S, D + 2 * S, BEGIN + INDIRECT_HOLDS),
 	    D + S);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(indirect_blocks_are_read_before_their_chunk),
-	    cmocka_unit_test(an_indirect_block_is_read_again_after_a_while),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

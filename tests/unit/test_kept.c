@@ -43,13 +43,13 @@ __wrap_os_unmark(int fd, off_t off)
 
 /* Opens a file that can be evicted, on a device that says it has a read-ahead of a folio. */
 static struct pw_file *
-marked_file(struct fixture *fx)
+marked_file(void)
 {
 	struct pw_device *dv;
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
-	file = new_file(fx, "f", SIZE);
+	skip_unless(NEED_EVICTION | NEED_NOWAIT);
+	file = new_file("f", SIZE);
 	as_another_owner(file);
 	dv = file_priv(file)->fp_device;
 	device_step(dv);
@@ -58,51 +58,34 @@ marked_file(struct fixture *fx)
 }
 
 static void
-send_cold(struct fixture *fx, struct pw_file *file)
+send_cold(struct pw_file *file)
 {
-	struct wire wr;
-	struct xfer xf;
+	SCOPED_WIRE wr;
+	SCOPED_XFER xf;
 
 	pins_reap(fx->fx_pool->pl_pins, file->fil_dev);
 	assert_true(evict(file->fil_fd, SIZE));
 	memset(unmarked, 0, sizeof(unmarked));
 	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = (off_t)SIZE;
 	pw_send_start(&xf.xf_send);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	wire_has_file(&wr, 0, (off_t)SIZE);
-	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 }
 
-static void
-each_mark_is_removed_once_without_a_residency_check(void **state)
+TEST(each_mark_is_removed_once_without_a_residency_check)
 {
-	struct pw_file *file = marked_file(*state);
-	size_t i;
+	SCOPED_FILE *file = marked_file();
 
-	send_cold(*state, file);
+	send_cold(file);
 	if (unmarked[FOLIOS - 1] == 0)
 		skip(); /* RLIMIT_MEMLOCK, or no large folios here */
-	for (i = 0; i < FOLIOS; i++)
+	for (size_t i = 0; i < FOLIOS; i++)
 		assert_int_equal(unmarked[i], 1);
 	/* RWF_NOWAIT may check windows that were fetched before: the second download could ask. */
-	send_cold(*state, file);
-	for (i = 1; i < FOLIOS; i++)
+	send_cold(file);
+	for (size_t i = 1; i < FOLIOS; i++)
 		assert_int_equal(unmarked[i], 1);
 	assert_int_equal(asked, 0);
-	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		each_mark_is_removed_once_without_a_residency_check, setup,
-		teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

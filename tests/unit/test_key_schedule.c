@@ -1,11 +1,6 @@
 /* Tests of server/tls/key_schedule.h: its provider derives what OpenSSL's own does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
@@ -75,26 +70,22 @@ size_of(const char *digest)
 	return strstr(digest, "256") != NULL ? 32 : 48;
 }
 
-static void
-contexts_of_the_query_use_the_provider(void **state)
+TEST(contexts_of_the_query_use_the_provider)
 {
 	EVP_KDF *kdf =
 	    EVP_KDF_fetch(NULL, OSSL_KDF_NAME_TLS1_3_KDF, KEY_SCHEDULE_QUERY);
 
-	(void)state;
 	assert_string_equal(
 	    OSSL_PROVIDER_get0_name(EVP_KDF_get0_provider(kdf)), "pagewise");
 	EVP_KDF_free(kdf);
 }
 
-static void
-secrets_are_expanded_as_openssl_does(void **state)
+TEST(secrets_are_expanded_as_openssl_does)
 {
 	static const char *const labels[] = {
 	    "key", "iv", "finished", "s ap traffic", "res master"};
 	static const size_t data[] = {SIZE_MAX, 0, 32, 48};
 
-	(void)state;
 	for (size_t d = 0; d < 4; d++)
 		for (size_t i = 0; i < 5; i++)
 			for (size_t j = 0; j < 4; j++) {
@@ -108,12 +99,10 @@ secrets_are_expanded_as_openssl_does(void **state)
 			}
 }
 
-static void
-secrets_are_extracted_as_openssl_does(void **state)
+TEST(secrets_are_extracted_as_openssl_does)
 {
 	static const size_t keys[] = {SIZE_MAX, 32, 48, 66};
 
-	(void)state;
 	for (size_t d = 0; d < 4; d++)
 		for (size_t i = 0; i < 4; i++) {
 			size_t n = size_of(digests[d]);
@@ -126,15 +115,13 @@ secrets_are_extracted_as_openssl_does(void **state)
 		}
 }
 
-static void
-only_traffic_secrets_of_the_thread_are_stored(void **state)
+TEST(only_traffic_secrets_of_the_thread_are_stored)
 {
 	struct record_key writes = {.rk_secret_len = 0}, reads = writes;
 	struct asked as = {EVP_KDF_HKDF_MODE_EXPAND_ONLY, "SHA2-384",
 	    "s hs traffic", 48, SIZE_MAX, 48};
 	unsigned char secret[48];
 
-	(void)state;
 	key_schedule_store(&writes, &reads);
 	assert_int_equal(derive(KEY_SCHEDULE_QUERY, &as, secret, 48), 1);
 	assert_int_equal(writes.rk_secret_len, 0);
@@ -155,14 +142,12 @@ only_traffic_secrets_of_the_thread_are_stored(void **state)
 	assert_int_equal(reads.rk_secret_len, 0);
 }
 
-static void
-what_no_suite_of_tls_1_3_has_is_refused(void **state)
+TEST(what_no_suite_of_tls_1_3_has_is_refused)
 {
 	struct asked as = {EVP_KDF_HKDF_MODE_EXPAND_ONLY, "SHA2-512", "key", 64,
 	    SIZE_MAX, SIZE_MAX};
 	unsigned char to[64];
 
-	(void)state;
 	assert_int_equal(derive(KEY_SCHEDULE_QUERY, &as, to, 32), 0);
 	as.as_digest = "SHA2-256";
 	assert_int_equal(derive(KEY_SCHEDULE_QUERY, &as, to, 32), 1);
@@ -175,19 +160,10 @@ what_no_suite_of_tls_1_3_has_is_refused(void **state)
 }
 
 int
-main(void)
+setup_all(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(contexts_of_the_query_use_the_provider),
-	    cmocka_unit_test(secrets_are_expanded_as_openssl_does),
-	    cmocka_unit_test(secrets_are_extracted_as_openssl_does),
-	    cmocka_unit_test(only_traffic_secrets_of_the_thread_are_stored),
-	    cmocka_unit_test(what_no_suite_of_tls_1_3_has_is_refused),
-	};
-
+	(void)state;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)(i * 37 + 11);
-	if (key_schedule_prepare() != 0)
-		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return key_schedule_prepare();
 }

@@ -2,32 +2,22 @@
  * Records that the kernel encrypts (server/tls/kernel.h), on a socket without encryption, which
  * every kernel has.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <sys/socket.h>
 
 #include "server/tls/kernel.h"
 
 #define ALERT 21 /* content type, RFC 8446, 5.1 */
 
 /* A lost close_notify would look to the client like a truncated response. */
-static void
-a_record_that_a_full_socket_refuses_is_sent_later(void **state)
+TEST(a_record_that_a_full_socket_refuses_is_sent_later)
 {
 	static const unsigned char close_notify[] = {1, 0};
 	char block[4096] = {0}, last[2] = {0};
 	int socks[2];
 	ssize_t n;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, socks), 0);
 	while (send(socks[0], block, sizeof(block), MSG_DONTWAIT) > 0)
 		continue;
@@ -48,14 +38,4 @@ a_record_that_a_full_socket_refuses_is_sent_later(void **state)
 	    tls_kernel_say(socks[0], ALERT, close_notify, sizeof(close_notify)),
 	    -EPIPE);
 	close(socks[0]);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_record_that_a_full_socket_refuses_is_sent_later),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

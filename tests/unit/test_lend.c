@@ -4,18 +4,15 @@
 #include "lend_fixture.h"
 #include "xfer_fixture.h"
 
-static void
-memory_is_lent_by_windows(void **state)
+TEST(memory_is_lent_by_windows)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct fetch a, b;
 
-	assert_int_equal(
-	    fetch(fx, &a, file, 100, SIZE - 100, PW_FETCH_MEMORY), 0);
-	assert_int_equal(budget_taken(fx), WINDOW - 100);
+	assert_int_equal(fetch(&a, file, 100, SIZE - 100, PW_FETCH_MEMORY), 0);
+	assert_int_equal(budget_taken(), WINDOW - 100);
 	assert_lends(&a, (size_t)WINDOW - 100);
-	assert_int_equal(fetch(fx, &b, file, WINDOW, REST, PW_FETCH_MEMORY), 0);
+	assert_int_equal(fetch(&b, file, WINDOW, REST, PW_FETCH_MEMORY), 0);
 	assert_lends(&b, REST);
 	assert_in_range(pw_pool_pinned(fx->fx_pool), PW_FETCH_WINDOW + REST,
 	    PW_FETCH_WINDOW + 2 * REST);
@@ -24,49 +21,41 @@ memory_is_lent_by_windows(void **state)
 	assert_lends(&a, (size_t)WINDOW - 100);
 	pw_unpin(&a.fe_fetch);
 	pw_unpin(&a.fe_fetch);
-	assert_int_equal(budget_taken(fx), 0);
+	assert_int_equal(budget_taken(), 0);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&file);
 }
 
-static void
-all_that_need_a_window_share_one_copy(void **state)
+TEST(all_that_need_a_window_share_one_copy, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct pw_device *dv = file_priv(file)->fp_device;
 	struct fetch fe[4];
 	struct latch la;
 	unsigned long ended;
-	size_t i;
 
 	latch_shut(&la, dv, fx->fx_loop);
 	ended = device_ended(dv);
-	for (i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(start(&fe[i], file, 0, REST, PW_FETCH_MEMORY),
 		    -EINPROGRESS);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(device_ended(dv) - ended, 2); /* with the latch */
 	assert_int_equal(start(&fe[3], file, 5, 7, PW_FETCH_MEMORY), 0);
-	for (i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(fe[i].fe_times, 1);
 		assert_lends(&fe[i], REST);
 		assert_ptr_equal(fe[i].fe_fetch.ft_mem, fe[0].fe_fetch.ft_mem);
 	}
 	assert_ptr_equal(fe[3].fe_fetch.ft_mem, fe[0].fe_fetch.ft_mem + 5);
-	for (i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		pw_unpin(&fe[i].fe_fetch);
-	assert_int_equal(budget_taken(fx), 0);
-	pw_file_unref(&file);
+	assert_int_equal(budget_taken(), 0);
 }
 
 /* A mapping of the same bytes is no copy, and must not keep one from being made. */
-static void
-a_copy_is_made_beside_a_mapping(void **state)
+TEST(a_copy_is_made_beside_a_mapping)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct pins *ps = pool_pins(fx->fx_pool);
 	struct pins_key key = pins_key(file);
 	struct pin *pn;
@@ -80,24 +69,21 @@ a_copy_is_made_beside_a_mapping(void **state)
 	pn = pins_take(ps, &key, 0);
 	assert_non_null(pins_mapping(pn, 0));
 	assert_int_equal(
-	    fetch(fx, &fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
+	    fetch(&fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
 	assert_lends(&fe, (size_t)WINDOW);
 	assert_ptr_not_equal(fe.fe_fetch.ft_mem, map);
 	pw_unpin(&fe.fe_fetch);
 	assert_int_equal(
-	    fetch(fx, &fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
+	    fetch(&fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
 	assert_int_equal(fe.fe_times, 0);
 	pw_unpin(&fe.fe_fetch);
 	pins_release(ps, &pn);
-	pw_file_unref(&file);
 }
 
 /* A direct fetch of a file that was just written falls back to the page cache. */
-static void
-a_fetch_that_makes_no_copy_is_repeated(void **state)
+TEST(a_fetch_that_makes_no_copy_is_repeated, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct fetch fe;
 	struct latch la;
@@ -108,62 +94,52 @@ a_fetch_that_makes_no_copy_is_repeated(void **state)
 	    0);
 	assert_int_equal(
 	    start(&fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), -EINPROGRESS);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(w.wt_error, 0);
 	assert_int_equal(fe.fe_times, 1);
 	assert_int_equal(fe.fe_fetch.ft_waiter.wt_error, 0);
 	assert_lends(&fe, (size_t)WINDOW);
 	pw_unpin(&fe.fe_fetch);
-	pw_file_unref(&file);
 }
 
-static void
-a_copy_never_changes_and_is_of_one_version(void **state)
+TEST(a_copy_never_changes_and_is_of_one_version, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct fetch a, b;
 	struct latch la;
 
-	assert_int_equal(fetch(fx, &a, file, 0, REST, PW_FETCH_MEMORY), 0);
-	overwrite(fx);
+	assert_int_equal(fetch(&a, file, 0, REST, PW_FETCH_MEMORY), 0);
+	overwrite();
 	assert_lends(&a, REST);
-	assert_int_equal(
-	    fetch(fx, &b, file, 0, REST, PW_FETCH_MEMORY), -ESTALE);
-	assert_int_equal(
-	    fetch(fx, &b, file, WINDOW, 1, PW_FETCH_MEMORY), -ESTALE);
-	assert_int_equal(
-	    fetch(fx, &b, file, WINDOW, 1, PW_FETCH_PAGES), -ESTALE);
+	assert_int_equal(fetch(&b, file, 0, REST, PW_FETCH_MEMORY), -ESTALE);
+	assert_int_equal(fetch(&b, file, WINDOW, 1, PW_FETCH_MEMORY), -ESTALE);
+	assert_int_equal(fetch(&b, file, WINDOW, 1, PW_FETCH_PAGES), -ESTALE);
 	pw_unpin(&a.fe_fetch);
 	pw_file_unref(&file);
-	file = new_file(fx, "f", SIZE);
+	file = new_file("f", SIZE);
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(
 	    start(&a, file, 0, REST, PW_FETCH_MEMORY), -EINPROGRESS);
-	overwrite(fx);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	overwrite();
+	latch_finish(&la);
 	assert_int_equal(a.fe_fetch.ft_waiter.wt_error, -ESTALE);
 	assert_null(a.fe_fetch.ft_mem);
-	assert_int_equal(budget_taken(fx), 0);
+	assert_int_equal(budget_taken(), 0);
 	pw_file_unref(&file);
 }
 
-static void
-a_transmission_uses_the_copy(void **state)
+TEST(a_transmission_uses_the_copy)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = cold_file(fx);
+	SCOPED_FILE *file = cold_file();
 	struct fetch fe;
 	struct wire wr;
 	struct xfer xf;
 
 	assert_int_equal(
-	    fetch(fx, &fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
+	    fetch(&fe, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
 	evict(file->fil_fd, SIZE);
 	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = 64 * KIB;
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
@@ -172,14 +148,11 @@ a_transmission_uses_the_copy(void **state)
 	pw_send_finish(&xf.xf_send);
 	wire_close(&wr);
 	pw_unpin(&fe.fe_fetch);
-	pw_file_unref(&file);
 }
 
-static void
-a_fetch_waits_for_the_budget(void **state)
+TEST(a_fetch_waits_for_the_budget)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct pw_device *dv = file_priv(file)->fp_device;
 	size_t all = budget_max(pool_room(fx->fx_pool));
 	struct fetch fe;
@@ -195,15 +168,12 @@ a_fetch_waits_for_the_budget(void **state)
 	assert_int_equal(fe.fe_times, 1);
 	assert_lends(&fe, REST);
 	pw_unpin(&fe.fe_fetch);
-	assert_int_equal(budget_taken(fx), 0);
-	pw_file_unref(&file);
+	assert_int_equal(budget_taken(), 0);
 }
 
-static void
-a_full_queue_refuses_what_has_not_begun(void **state)
+TEST(a_full_queue_refuses_what_has_not_begun, setup_narrow)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct fetch first, second, begun = {0};
 	struct latch la;
 
@@ -215,22 +185,17 @@ a_full_queue_refuses_what_has_not_begun(void **state)
 	begun.fe_fetch = second.fe_fetch;
 	begun.fe_fetch.ft_begun = true;
 	assert_int_equal(pw_fetch(&begun.fe_fetch), -EINPROGRESS);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_lends(&first, 10);
 	assert_lends(&begun, 10);
 	pw_unpin(&first.fe_fetch);
 	pw_unpin(&begun.fe_fetch);
-	assert_int_equal(budget_taken(fx), 0);
-	pw_file_unref(&file);
+	assert_int_equal(budget_taken(), 0);
 }
 
-static void
-a_fetch_that_cannot_be_is_refused(void **state)
+TEST(a_fetch_that_cannot_be_is_refused)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE),
-		       *dir = open_file(fx, ".");
+	SCOPED_FILE *file = new_file("f", SIZE), *dir = open_file(".");
 	struct pw_fetch no_done = {.ft_file = file, .ft_len = 1};
 	struct fetch fe;
 
@@ -243,64 +208,26 @@ a_fetch_that_cannot_be_is_refused(void **state)
 	assert_int_equal(start(&fe, file, SIZE, 1, PW_FETCH_PAGES), -EINVAL);
 	assert_int_equal(
 	    start(&fe, file, 1, SIZE_MAX, PW_FETCH_PAGES), -EINVAL);
-	assert_int_equal(fetch(fx, &fe, file, 0, 1, PW_FETCH_MEMORY), 0);
+	assert_int_equal(fetch(&fe, file, 0, 1, PW_FETCH_MEMORY), 0);
 	assert_int_equal(pw_fetch(&fe.fe_fetch), -EINVAL);
 	assert_lends(&fe, 1);
 	pw_unpin(&fe.fe_fetch);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&dir);
-	pw_file_unref(&file);
 }
 
 /* The residency of a file of a network file system is unknown; a copy can be had. */
-static void
-a_file_that_cannot_be_checked_is_copied(void **state)
+TEST(a_file_that_cannot_be_checked_is_copied)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct fetch fe;
 
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	file_priv(file)->fp_remote = true;
 	assert_int_equal(pw_resident(file, 0, 1), -EOPNOTSUPP);
-	assert_int_equal(fetch(fx, &fe, file, 7, 100, PW_FETCH_MEMORY), 0);
+	assert_int_equal(fetch(&fe, file, 7, 100, PW_FETCH_MEMORY), 0);
 	assert_lends(&fe, 100);
 	pw_unpin(&fe.fe_fetch);
-	overwrite(fx);
+	overwrite();
 	assert_int_equal(
-	    fetch(fx, &fe, file, WINDOW, 10, PW_FETCH_MEMORY), -ESTALE);
-	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		memory_is_lent_by_windows, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		all_that_need_a_window_share_one_copy, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_copy_is_made_beside_a_mapping, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_fetch_that_makes_no_copy_is_repeated, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_copy_never_changes_and_is_of_one_version, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_transmission_uses_the_copy, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_fetch_waits_for_the_budget, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_full_queue_refuses_what_has_not_begun, setup_narrow,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_fetch_that_cannot_be_is_refused, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_file_that_cannot_be_checked_is_copied, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	    fetch(&fe, file, WINDOW, 10, PW_FETCH_MEMORY), -ESTALE);
 }

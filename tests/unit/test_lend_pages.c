@@ -4,11 +4,9 @@
  */
 #include "lend_fixture.h"
 
-static void
-pages_are_resident_afterwards(void **state)
+TEST(pages_are_resident_afterwards)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = cold_file(fx);
+	SCOPED_FILE *file = cold_file();
 	struct fetch fe;
 
 	assert_int_equal(pw_resident(file, 5, SIZE - 5), 0);
@@ -18,16 +16,15 @@ pages_are_resident_afterwards(void **state)
 	settle(fx->fx_loop);
 	assert_int_equal(fe.fe_fetch.ft_waiter.wt_error, 0);
 	assert_int_equal(fe.fe_fetch.ft_have, WINDOW - 5);
-	assert_int_equal(budget_taken(fx), WINDOW - 5);
+	assert_int_equal(budget_taken(), WINDOW - 5);
 	assert_int_equal(
 	    pages_resident(file->fil_fd, 0, (size_t)WINDOW), WINDOW / 4096);
 	assert_int_equal(pw_resident(file, 5, (size_t)WINDOW - 5), 1);
 	pw_unpin(&fe.fe_fetch);
 	/* A part of a window, which cannot be locked, needs no disk thread now. */
 	assert_int_equal(start(&fe, file, 5, 100, PW_FETCH_PAGES), 0);
-	assert_int_equal(budget_taken(fx), 0);
+	assert_int_equal(budget_taken(), 0);
 	pw_unpin(&fe.fe_fetch);
-	pw_file_unref(&file);
 }
 
 static bool small_readahead; /* true if the device's read-ahead is 128 KiB */
@@ -45,16 +42,14 @@ __wrap_os_folios(dev_t dev, size_t *readahead)
 	return folios;
 }
 
-static void
-whole_windows_are_locked(void **state)
+TEST(whole_windows_are_locked)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct fetch a, b;
 
 	small_readahead = true;
-	file = cold_file(fx);
-	assert_int_equal(fetch(fx, &a, file, 0, SIZE, PW_FETCH_PAGES), 0);
+	file = cold_file();
+	assert_int_equal(fetch(&a, file, 0, SIZE, PW_FETCH_PAGES), 0);
 	if (a.fe_fetch.ft_mem == NULL) {
 		pw_unpin(&a.fe_fetch);
 		pw_file_unref(&file);
@@ -63,7 +58,7 @@ whole_windows_are_locked(void **state)
 		skip();
 	}
 	assert_lends(&a, (size_t)WINDOW);
-	assert_int_equal(fetch(fx, &b, file, WINDOW, REST, PW_FETCH_PAGES), 0);
+	assert_int_equal(fetch(&b, file, WINDOW, REST, PW_FETCH_PAGES), 0);
 	assert_lends(&b, REST);
 	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_DONTNEED);
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), pages_in(SIZE));
@@ -78,16 +73,14 @@ whole_windows_are_locked(void **state)
 }
 
 /* A pin of a part of the range is of no use, and is released. */
-static void
-a_pin_that_ends_too_early_is_not_lent(void **state)
+TEST(a_pin_that_ends_too_early_is_not_lent)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct fetch a, b;
 
-	assert_int_equal(fetch(fx, &a, file, 0, 100, PW_FETCH_MEMORY), 0);
+	assert_int_equal(fetch(&a, file, 0, 100, PW_FETCH_MEMORY), 0);
 	assert_int_equal(
-	    fetch(fx, &b, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
+	    fetch(&b, file, 0, (size_t)WINDOW, PW_FETCH_MEMORY), 0);
 	assert_lends(&b, (size_t)WINDOW);
 	pw_unpin(&a.fe_fetch);
 	pw_unpin(&b.fe_fetch);
@@ -98,15 +91,12 @@ a_pin_that_ends_too_early_is_not_lent(void **state)
 	for (int ms = 0; pw_pool_pinned(fx->fx_pool) > 0 && ms < PATIENCE; ms++)
 		usleep(1000);
 	assert_int_equal(pw_pool_pinned(fx->fx_pool), 0);
-	pw_file_unref(&file);
 }
 
 /* So its blocks are known to be in memory, as to a file of another owner they must be. */
-static void
-a_mapping_that_ends_too_early_is_not_lent(void **state)
+TEST(a_mapping_that_ends_too_early_is_not_lent)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct pins *ps = pool_pins(fx->fx_pool);
 	struct pins_key key = pins_key(file);
 	struct fetch fe;
@@ -116,58 +106,48 @@ a_mapping_that_ends_too_early_is_not_lent(void **state)
 	map = os_map(file->fil_fd, 0, 4096);
 	assert_non_null(map);
 	add_mapping(ps, &key, map, 4096);
-	assert_int_equal(fetch(fx, &fe, file, 100, 3996, PW_FETCH_PAGES), 0);
+	assert_int_equal(fetch(&fe, file, 100, 3996, PW_FETCH_PAGES), 0);
 	assert_lends(&fe, 3996);
 	pw_unpin(&fe.fe_fetch);
 	map = os_map(file->fil_fd, 0, 4096);
 	assert_non_null(map);
 	assert_true(pins_reserve(ps, 4096));
 	add_mapping(ps, &key, map, 4096);
-	assert_int_equal(fetch(fx, &fe, file, 100, 3997, PW_FETCH_PAGES), 0);
+	assert_int_equal(fetch(&fe, file, 100, 3997, PW_FETCH_PAGES), 0);
 	assert_null(fe.fe_fetch.ft_mem);
 	pw_unpin(&fe.fe_fetch);
-	pw_file_unref(&file);
 }
 
-static void
-fetched_pages_of_another_owner_are_found_resident(void **state)
+TEST(fetched_pages_of_another_owner_are_found_resident)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = cold_file(fx);
+	SCOPED_FILE *file = cold_file();
 	struct fetch fe;
 
 	as_another_owner(file);
-	assert_int_equal(fetch(fx, &fe, file, 5, 256 * KIB, PW_FETCH_PAGES), 0);
+	assert_int_equal(fetch(&fe, file, 5, 256 * KIB, PW_FETCH_PAGES), 0);
 	assert_int_equal(pw_resident(file, 5, 256 * KIB), 1);
 	pw_unpin(&fe.fe_fetch);
-	pw_file_unref(&file);
 }
 
-static void
-without_pins_pages_are_lent_unlocked_and_no_memory(void **state)
+TEST(without_pins_pages_are_lent_unlocked_and_no_memory)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = cold_file(fx);
+	SCOPED_FILE *file = cold_file();
 	struct fetch fe;
 
-	leave_no_room_for_pins(fx);
-	assert_int_equal(
-	    fetch(fx, &fe, file, 0, SIZE, PW_FETCH_MEMORY), -ENOBUFS);
+	leave_no_room_for_pins();
+	assert_int_equal(fetch(&fe, file, 0, SIZE, PW_FETCH_MEMORY), -ENOBUFS);
 	assert_null(fe.fe_fetch.ft_mem);
-	assert_int_equal(budget_taken(fx), 0);
-	assert_int_equal(fetch(fx, &fe, file, 0, SIZE, PW_FETCH_PAGES), 0);
+	assert_int_equal(budget_taken(), 0);
+	assert_int_equal(fetch(&fe, file, 0, SIZE, PW_FETCH_PAGES), 0);
 	assert_null(fe.fe_fetch.ft_mem);
 	assert_int_equal(pw_resident(file, 0, (size_t)WINDOW), 1);
 	pw_unpin(&fe.fe_fetch);
-	pw_file_unref(&file);
 }
 
 /* With one thread the two drops cannot get in each other's way. */
-static void
-pages_that_were_fetched_are_dropped(void **state)
+TEST(pages_that_were_fetched_are_dropped, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = cold_file(fx);
+	SCOPED_FILE *file = cold_file();
 	struct fetch fe = {.fe_fetch = {.ft_waiter.wt_done = fetch_done,
 			       .ft_file = file,
 			       .ft_len = 256 * KIB,
@@ -193,14 +173,11 @@ pages_that_were_fetched_are_dropped(void **state)
 	pw_loop_tick(fx->fx_loop, clock_now() + 2 * DROP_LATER);
 	settle(fx->fx_loop);
 	assert_int_equal(pages_resident(file->fil_fd, 0, 256 * KIB), 64);
-	pw_file_unref(&file);
 }
 
-static void
-residency_is_asked_without_a_read(void **state)
+TEST(residency_is_asked_without_a_read)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = cold_file(fx);
+	SCOPED_FILE *file = cold_file();
 
 	assert_int_equal(pw_resident(file, 0, SIZE), 0);
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 0);
@@ -218,32 +195,4 @@ residency_is_asked_without_a_read(void **state)
 	assert_true(drop_lock_enter_drop(file_priv(file)->fp_drop_lock));
 	assert_int_equal(pw_resident(file, 0, 128 * KIB), 0);
 	drop_lock_leave(file_priv(file)->fp_drop_lock);
-	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		pages_are_resident_afterwards, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		whole_windows_are_locked, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_pin_that_ends_too_early_is_not_lent, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_mapping_that_ends_too_early_is_not_lent, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		fetched_pages_of_another_owner_are_found_resident, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		without_pins_pages_are_lent_unlocked_and_no_memory, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(pages_that_were_fetched_are_dropped,
-		setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		residency_is_asked_without_a_read, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,39 +2,27 @@
  * The rules of server/log/log.h: a line cannot be forged, each kind of line has its
  * file, and the writer thread is there when it is needed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <regex.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "log_fixture.h"
 #include "server/log/format.h"
 
 #define IDLE_US 1300000 /* after that the writer blocks */
 
-static void
-combined_format_with_bytes_duration_and_wait(void **state)
+TEST(combined_format_with_bytes_duration_and_wait)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 	struct log_record rec = record();
 	regex_t re;
-	char *text;
+	SCOPED(free_at) char *text;
 
 	rec.rec_texts.qt_referer = STR("http://a/b");
 	rec.rec_wait = 9;
@@ -50,7 +38,6 @@ combined_format_with_bytes_duration_and_wait(void **state)
 	    0);
 	text = slurp(fx->fx_log);
 	assert_int_equal(regexec(&re, text, 0, NULL, 0), 0);
-	free(text);
 	regfree(&re);
 }
 
@@ -64,11 +51,9 @@ expect_byte(unsigned c, char out[8])
 		snprintf(out, 8, "%c", (int)c);
 }
 
-static void
-no_byte_in_a_field_can_forge_a_line(void **state)
+TEST(no_byte_in_a_field_can_forge_a_line)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 	struct log_record rec = record();
 	char byte[8], field[4], *text, *p, expected[128];
 	unsigned c;
@@ -95,11 +80,9 @@ no_byte_in_a_field_can_forge_a_line(void **state)
 	free(text);
 }
 
-static void
-without_a_path_there_is_no_access_log(void **state)
+TEST(without_a_path_there_is_no_access_log)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, NULL, 1);
+	struct log *lg = new_log(NULL, 1);
 	struct log_record rec = record();
 
 	assert_false(log_access_on(log_writer(lg, 0)));
@@ -109,44 +92,38 @@ without_a_path_there_is_no_access_log(void **state)
 	assert_file(fx->fx_err, "");
 }
 
-static void
-a_path_that_cannot_be_opened_is_an_error(void **state)
+TEST(a_path_that_cannot_be_opened_is_an_error)
 {
-	struct fixture *fx = *state;
 	struct log *lg = NULL;
 	char absent[sizeof(fx->fx_dir) + 16];
 
 	snprintf(absent, sizeof(absent), "%s/absent/log", fx->fx_dir);
-	assert_int_equal(create_log_fd(fx, absent, 1, -1, &lg), -ENOENT);
-	assert_int_equal(create_log_fd(fx, fx->fx_dir, 1, -1, &lg), -EISDIR);
+	assert_int_equal(create_log_fd(absent, 1, -1, &lg), -ENOENT);
+	assert_int_equal(create_log_fd(fx->fx_dir, 1, -1, &lg), -EISDIR);
 	/* Waiting for a reader would be for ever. */
 	assert_int_equal(mkfifo(fx->fx_log, 0600), 0);
-	assert_int_equal(create_log_fd(fx, fx->fx_log, 1, -1, &lg), -ENXIO);
+	assert_int_equal(create_log_fd(fx->fx_log, 1, -1, &lg), -ENXIO);
 	assert_null(lg);
 }
 
-static void
-an_existing_log_is_appended_to(void **state)
+TEST(an_existing_log_is_appended_to)
 {
-	struct fixture *fx = *state;
 	int fd = open_capture(fx->fx_log);
 	struct log *lg;
 
 	assert_int_equal(write(fd, "before\n", 7), 7);
 	close(fd);
-	lg = new_log(fx, fx->fx_log, 1);
+	lg = new_log(fx->fx_log, 1);
 	assert_true(log_access_on(log_writer(lg, 0)));
 	send_many(log_writer(lg, 0), 0, 1);
 	log_destroy(&lg);
 	assert_true(contains(fx->fx_log, "before\n0.0.0.0"));
 }
 
-static void
-a_new_log_is_not_world_readable(void **state)
+TEST(a_new_log_is_not_world_readable)
 {
-	struct fixture *fx = *state;
 	mode_t mask = umask(0);
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 	struct stat st;
 
 	umask(mask);
@@ -155,11 +132,9 @@ a_new_log_is_not_world_readable(void **state)
 	assert_int_equal(st.st_mode & 0777, 0640);
 }
 
-static void
-notices_go_to_stdout_and_errors_to_stderr(void **state)
+TEST(notices_go_to_stdout_and_errors_to_stderr)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 2);
+	struct log *lg = new_log(fx->fx_log, 2);
 
 	log_notice(log_writer(lg, 0), "listening on port %d", 80);
 	log_warn(log_writer(lg, 0), "one %s", "warning");
@@ -171,11 +146,9 @@ notices_go_to_stdout_and_errors_to_stderr(void **state)
 	assert_file(fx->fx_log, "");
 }
 
-static void
-notices_go_to_stderr_while_the_access_log_is_stdout(void **state)
+TEST(notices_go_to_stderr_while_the_access_log_is_stdout)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, "-", 1);
+	struct log *lg = new_log("-", 1);
 
 	log_notice(log_writer(lg, 0), "listening");
 	send_many(log_writer(lg, 0), 7, 1);
@@ -185,11 +158,9 @@ notices_go_to_stderr_while_the_access_log_is_stdout(void **state)
 	assert_false(contains(fx->fx_out, "pagewise"));
 }
 
-static void
-a_message_is_one_printable_line(void **state)
+TEST(a_message_is_one_printable_line)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, NULL, 1);
+	struct log *lg = new_log(NULL, 1);
 	char *big = malloc(10000);
 
 	log_error(log_writer(lg, 0), "no\nnew\x1b[31mline \xC3\xA4 \"a\\b\"");
@@ -206,10 +177,8 @@ a_message_is_one_printable_line(void **state)
 	free(big);
 }
 
-static void
-messages_without_a_writer_are_written_at_once(void **state)
+TEST(messages_without_a_writer_are_written_at_once)
 {
-	struct fixture *fx = *state;
 	int out = open_capture(fx->fx_out), err = open_capture(fx->fx_err);
 	int saved_out = redirect(STDOUT_FILENO, out);
 	int saved_err = redirect(STDERR_FILENO, err);
@@ -226,11 +195,9 @@ messages_without_a_writer_are_written_at_once(void **state)
 	    fx->fx_err, "pagewise: warning: a warning\npagewise: an error\n");
 }
 
-static void
-a_record_wakes_an_idle_writer(void **state)
+TEST(a_record_wakes_an_idle_writer)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 2);
+	SCOPED(log_destroy) struct log *lg = new_log(fx->fx_log, 2);
 
 	usleep(IDLE_US);
 	send_many(log_writer(lg, 1), 1, 1);
@@ -238,27 +205,22 @@ a_record_wakes_an_idle_writer(void **state)
 	usleep(IDLE_US);
 	log_error(log_writer(lg, 0), "awake");
 	await(fx->fx_err, "awake");
-	log_destroy(&lg);
 }
 
 static void *
 send_as_b(void *arg)
 {
-	unsigned i;
-
-	for (i = 0; i < MANY; i++)
+	for (unsigned i = 0; i < MANY; i++)
 		send_numbered(arg, "b", i);
 	return NULL;
 }
 
-static void
-each_workers_order_is_kept(void **state)
+TEST(each_workers_order_is_kept)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 2);
+	struct log *lg = new_log(fx->fx_log, 2);
 	struct tally a, b;
 	pthread_t thread;
-	char *text;
+	SCOPED(free_at) char *text;
 
 	pthread_create(&thread, NULL, send_as_b, log_writer(lg, 1));
 	send_many(log_writer(lg, 0), 0, MANY);
@@ -269,8 +231,7 @@ each_workers_order_is_kept(void **state)
 	b = count_lines(text, "b");
 	assert_int_equal(a.tl_other, b.tl_whole);
 	assert_int_equal(b.tl_other, a.tl_whole);
-	assert_int_equal(a.tl_whole + b.tl_whole + lost(fx), 2 * MANY);
-	free(text);
+	assert_int_equal(a.tl_whole + b.tl_whole + lost(), 2 * MANY);
 }
 
 /* A disk that hangs: no write to this file comes back until it is released. */
@@ -290,12 +251,10 @@ write(int fd, const void *buf, size_t len)
 	return syscall(SYS_write, fd, buf, len);
 }
 
-static void
-shutdown_does_not_wait_for_a_hung_disk(void **state)
+TEST(shutdown_does_not_wait_for_a_hung_disk)
 {
-	struct fixture *fx = *state;
 	static struct log *left; /* still used by the thread, so not lost */
-	struct log *lg = left = new_log(fx, fx->fx_log, 1);
+	struct log *lg = left = new_log(fx->fx_log, 1);
 	char message[256];
 	struct stat st;
 	int err, saved;
@@ -323,28 +282,11 @@ shutdown_does_not_wait_for_a_hung_disk(void **state)
 }
 
 int
-main(void)
+setup_all(void **state)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-	    T(combined_format_with_bytes_duration_and_wait),
-	    T(no_byte_in_a_field_can_forge_a_line),
-	    T(without_a_path_there_is_no_access_log),
-	    T(a_path_that_cannot_be_opened_is_an_error),
-	    T(an_existing_log_is_appended_to),
-	    T(a_new_log_is_not_world_readable),
-	    T(notices_go_to_stdout_and_errors_to_stderr),
-	    T(notices_go_to_stderr_while_the_access_log_is_stdout),
-	    T(a_message_is_one_printable_line),
-	    T(messages_without_a_writer_are_written_at_once),
-	    T(a_record_wakes_an_idle_writer),
-	    T(each_workers_order_is_kept),
-	    T(shutdown_does_not_wait_for_a_hung_disk),
-	};
-#undef T
-
+	(void)state;
 	signal(SIGPIPE, SIG_IGN);
 	use_zone("UTC0");
 	alarm(120); /* whoever blocks after all is ended */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

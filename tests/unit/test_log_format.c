@@ -1,20 +1,13 @@
 /*
  * What server/log/format.h promises about the text of a line.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "log_fixture.h"
 #include "server/log/format.h"
@@ -38,13 +31,11 @@ format_line(const struct log_record *rec, char *buf)
 	format_as(rec, LOG_COMBINED, buf);
 }
 
-static void
-absent_and_empty_fields_are_a_dash(void **state)
+TEST(absent_and_empty_fields_are_a_dash, NULL)
 {
 	struct log_record rec = record();
 	char buf[4 * FORMAT_MESSAGE];
 
-	(void)state;
 	rec.rec_texts.qt_line = STR("");
 	rec.rec_texts.qt_referer = (struct str){NULL, 0};
 	rec.rec_texts.qt_agent = STR("");
@@ -55,13 +46,11 @@ absent_and_empty_fields_are_a_dash(void **state)
 	    "771 153 0");
 }
 
-static void
-json_has_every_field_and_null_for_absent_ones(void **state)
+TEST(json_has_every_field_and_null_for_absent_ones, NULL)
 {
 	struct log_record rec = record();
 	char buf[4 * FORMAT_MESSAGE];
 
-	(void)state;
 	rec.rec_texts.qt_host = STR("a.example");
 	format_as(&rec, LOG_JSON, buf);
 	assert_string_equal(buf,
@@ -85,10 +74,8 @@ assert_json_line(struct str line, const char *expected)
 		fail_msg("%s is not in %s", expected, buf);
 }
 
-static void
-json_target_is_the_whole_of_a_line_that_is_no_request_line(void **state)
+TEST(json_target_is_the_whole_of_a_line_that_is_no_request_line, NULL)
 {
-	(void)state;
 	assert_json_line(
 	    STR(""), "\"method\":null,\"target\":null,\"protocol\":null,");
 	assert_json_line((struct str){NULL, 0},
@@ -106,8 +93,7 @@ json_target_is_the_whole_of_a_line_that_is_no_request_line(void **state)
 	    STR("  "), "\"method\":\"\",\"target\":\"\",\"protocol\":\"\",");
 }
 
-static void
-json_is_ascii_whatever_bytes_were_sent(void **state)
+TEST(json_is_ascii_whatever_bytes_were_sent, NULL)
 {
 	static const struct {
 		struct str sent;
@@ -127,10 +113,8 @@ json_is_ascii_whatever_bytes_were_sent(void **state)
 	};
 	char buf[4 * FORMAT_MESSAGE], expected[128];
 	struct log_record rec = record();
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		rec.rec_texts.qt_referer = table[i].sent;
 		format_as(&rec, LOG_JSON, buf);
 		snprintf(expected, sizeof(expected), "\"referer\":%s,",
@@ -140,15 +124,13 @@ json_is_ascii_whatever_bytes_were_sent(void **state)
 	}
 }
 
-static void
-json_of_the_worst_fields_is_within_its_bound(void **state)
+TEST(json_of_the_worst_fields_is_within_its_bound, NULL)
 {
 	static char worst[3000];
-	char *buf = malloc(10 * FORMAT_MESSAGE);
+	SCOPED(free_at) char *buf = malloc(10 * FORMAT_MESSAGE);
 	struct log_record rec = record();
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
 
-	(void)state;
 	memset(worst, 0xff, sizeof(worst));
 	memset(&in6.sin6_addr, 0xaa, sizeof(in6.sin6_addr));
 	rec.rec_peer = (const struct sockaddr *)(const void *)&in6;
@@ -160,32 +142,26 @@ json_of_the_worst_fields_is_within_its_bound(void **state)
 	rec.rec_status = 999;
 	format_as(&rec, LOG_JSON, buf);
 	assert_true(strlen(buf) > 5 * 4 * FORMAT_FIELD);
-	free(buf);
 }
 
-static void
-json_of_a_line_in_three_long_parts_is_within_its_bound(void **state)
+TEST(json_of_a_line_in_three_long_parts_is_within_its_bound, NULL)
 {
 	static char line[3 * FORMAT_FIELD + 2];
-	char *buf = malloc(10 * FORMAT_MESSAGE);
+	SCOPED(free_at) char *buf = malloc(10 * FORMAT_MESSAGE);
 	struct log_record rec = record();
 
-	(void)state;
 	memset(line, 0xff, sizeof(line));
 	line[FORMAT_FIELD] = line[2 * FORMAT_FIELD + 1] = ' ';
 	rec.rec_texts.qt_line = (struct str){line, sizeof(line)};
 	format_as(&rec, LOG_JSON, buf);
 	assert_true(strlen(buf) > 5 * 3 * FORMAT_FIELD);
-	free(buf);
 }
 
-static void
-largest_numbers_fit(void **state)
+TEST(largest_numbers_fit, NULL)
 {
 	struct log_record rec = record();
 	char buf[4 * FORMAT_MESSAGE];
 
-	(void)state;
 	rec.rec_body = rec.rec_bytes = UINT64_MAX;
 	rec.rec_duration = rec.rec_wait = UINT64_MAX;
 	format_line(&rec, buf);
@@ -194,14 +170,12 @@ largest_numbers_fit(void **state)
 	    "18446744073709551615 18446744073709551615"));
 }
 
-static void
-fields_are_cut_at_two_kib(void **state)
+TEST(fields_are_cut_at_two_kib, NULL)
 {
 	struct log_record rec = record();
 	char buf[4 * FORMAT_MESSAGE], *big = malloc(100000);
 	size_t i, quotes = 0, escapes = 0;
 
-	(void)state;
 	memset(big, '"', 100000);
 	rec.rec_texts.qt_line = rec.rec_texts.qt_referer =
 	    rec.rec_texts.qt_agent = (struct str){big, 100000};
@@ -230,15 +204,13 @@ assert_peer(const void *sa, const char *expected)
 	assert_string_equal(buf, expected);
 }
 
-static void
-peers_are_addresses_without_ports(void **state)
+TEST(peers_are_addresses_without_ports, NULL)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = 80};
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = 80};
 	struct sockaddr_un un = {.sun_family = AF_UNIX, .sun_path = "/a b"};
 	struct sockaddr other = {.sa_family = AF_UNSPEC};
 
-	(void)state;
 	inet_pton(AF_INET, "192.0.2.7", &in.sin_addr);
 	assert_peer(&in, "192.0.2.7");
 	inet_pton(AF_INET6, "2001:db8::7", &in6.sin6_addr);
@@ -251,8 +223,7 @@ peers_are_addresses_without_ports(void **state)
 }
 
 /* RFC 5952, and what inet_ntop(3) makes of IPv4 in the last groups. */
-static void
-ipv6_addresses_are_as_inet_ntop_has_them(void **state)
+TEST(ipv6_addresses_are_as_inet_ntop_has_them, NULL)
 {
 	static const char *const table[] = {
 	    "::",
@@ -278,10 +249,8 @@ ipv6_addresses_are_as_inet_ntop_has_them(void **state)
 	};
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
 	char text[INET6_ADDRSTRLEN];
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		assert_int_equal(
 		    inet_pton(AF_INET6, table[i], &in6.sin6_addr), 1);
 		assert_non_null(
@@ -290,15 +259,12 @@ ipv6_addresses_are_as_inet_ntop_has_them(void **state)
 	}
 }
 
-static void
-every_octet_of_an_ipv4_address_is_decimal(void **state)
+TEST(every_octet_of_an_ipv4_address_is_decimal, NULL)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET};
 	char text[INET_ADDRSTRLEN];
-	unsigned i;
 
-	(void)state;
-	for (i = 0; i < 256; i++) {
+	for (unsigned i = 0; i < 256; i++) {
 		in.sin_addr.s_addr = htonl(0x7fffff00 - (i << 8) + i);
 		inet_ntop(AF_INET, &in.sin_addr, text, sizeof(text));
 		assert_peer(&in, text);
@@ -320,8 +286,7 @@ expect_byte(unsigned char c, enum log_format format, char *text)
 }
 
 /* Text is looked at in words: wherever in one, and in what is left over. */
-static void
-a_byte_is_escaped_wherever_it_stands(void **state)
+TEST(a_byte_is_escaped_wherever_it_stands, NULL)
 {
 	static const char plain[] = "0123456789abcdefghijk";
 	char field[sizeof(plain)], byte[8], expected[64];
@@ -330,7 +295,6 @@ a_byte_is_escaped_wherever_it_stands(void **state)
 	size_t at, len = sizeof(plain) - 1;
 	int format, c;
 
-	(void)state;
 	for (format = LOG_COMBINED; format <= LOG_JSON; format++)
 		for (at = 0; at < len; at++)
 			for (c = 0; c < 256; c++) {
@@ -349,8 +313,7 @@ a_byte_is_escaped_wherever_it_stands(void **state)
 			}
 }
 
-static void
-times_are_local_with_their_offset(void **state)
+TEST(times_are_local_with_their_offset, NULL)
 {
 	const struct {
 		const char *tz;
@@ -367,10 +330,8 @@ times_are_local_with_their_offset(void **state)
 	    {"CET-1CEST,M3.5.0,M10.5.0/3", 1798761600,
 		"[01/Jan/2027:01:00:00 +0100]"},
 	};
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct stamp stamps[FORMAT_STAMPS];
 
 		memset(stamps, 0, sizeof(stamps));
@@ -380,14 +341,12 @@ times_are_local_with_their_offset(void **state)
 	use_zone("UTC0");
 }
 
-static void
-a_remembered_second_is_not_taken_for_another(void **state)
+TEST(a_remembered_second_is_not_taken_for_another, NULL)
 {
 	struct stamp stamps[FORMAT_STAMPS];
 	char expected[40];
 	int round, i;
 
-	(void)state;
 	memset(stamps, 0, sizeof(stamps));
 	for (round = 0; round < 2; round++)
 		for (i = 0; i < 3 * FORMAT_STAMPS; i++) {
@@ -397,18 +356,15 @@ a_remembered_second_is_not_taken_for_another(void **state)
 		}
 }
 
-static void
-months_are_english(void **state)
+TEST(months_are_english, NULL)
 {
 	static const char *const names[] = {"Jan", "Feb", "Mar", "Apr", "May",
 	    "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 	struct stamp stamps[FORMAT_STAMPS];
 	char expected[16];
-	int i;
 
-	(void)state;
 	memset(stamps, 0, sizeof(stamps));
-	for (i = 0; i < 12; i++) {
+	for (int i = 0; i < 12; i++) {
 		/* The fifteenth or so of every month of 1970. */
 		const char *text = format_stamp(stamps, (i * 61 + 29) * 43200);
 
@@ -418,28 +374,9 @@ months_are_english(void **state)
 }
 
 int
-main(void)
+setup_all(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(absent_and_empty_fields_are_a_dash),
-	    cmocka_unit_test(json_has_every_field_and_null_for_absent_ones),
-	    cmocka_unit_test(
-		json_target_is_the_whole_of_a_line_that_is_no_request_line),
-	    cmocka_unit_test(json_is_ascii_whatever_bytes_were_sent),
-	    cmocka_unit_test(json_of_the_worst_fields_is_within_its_bound),
-	    cmocka_unit_test(
-		json_of_a_line_in_three_long_parts_is_within_its_bound),
-	    cmocka_unit_test(largest_numbers_fit),
-	    cmocka_unit_test(fields_are_cut_at_two_kib),
-	    cmocka_unit_test(peers_are_addresses_without_ports),
-	    cmocka_unit_test(ipv6_addresses_are_as_inet_ntop_has_them),
-	    cmocka_unit_test(every_octet_of_an_ipv4_address_is_decimal),
-	    cmocka_unit_test(a_byte_is_escaped_wherever_it_stands),
-	    cmocka_unit_test(times_are_local_with_their_offset),
-	    cmocka_unit_test(a_remembered_second_is_not_taken_for_another),
-	    cmocka_unit_test(months_are_english),
-	};
-
+	(void)state;
 	use_zone("UTC0");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

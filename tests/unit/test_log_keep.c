@@ -1,14 +1,8 @@
 /*
  * The rules of server/log/keep.h: what the log needs of a head survives it, and has a bound.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "server/log/format.h"
 #include "server/log/keep.h"
@@ -40,12 +34,10 @@ set_all(size_t pad)
 	texts.qt_referer = (struct str){0};
 }
 
-static void
-kept_texts_survive_the_freed_head(void **state)
+TEST(kept_texts_survive_the_freed_head)
 {
 	struct buf kept = {0};
 
-	(void)state;
 	set_all(10);
 	assert_int_equal(log_keep_size(texts), strlen(LINE) + 9 + 10);
 	assert_true(log_keep(&texts, SIZE_MAX, &kept));
@@ -58,12 +50,10 @@ kept_texts_survive_the_freed_head(void **state)
 	free(kept.b_data);
 }
 
-static void
-a_text_is_cut_as_the_log_cuts_it(void **state)
+TEST(a_text_is_cut_as_the_log_cuts_it)
 {
 	struct buf kept = {0};
 
-	(void)state;
 	set_all(FORMAT_FIELD + 1);
 	assert_true(log_keep(&texts, SIZE_MAX, &kept));
 	assert_int_equal(texts.qt_agent.s_len, FORMAT_FIELD);
@@ -71,12 +61,10 @@ a_text_is_cut_as_the_log_cuts_it(void **state)
 }
 
 /* The line first, then the host. */
-static void
-kept_texts_are_bounded_in_total(void **state)
+TEST(kept_texts_are_bounded_in_total)
 {
 	struct buf kept = {0};
 
-	(void)state;
 	set_all(100);
 	assert_true(log_keep(&texts, strlen(LINE) + 4, &kept));
 	assert_int_equal(kept.b_cap, strlen(LINE) + 4);
@@ -87,14 +75,12 @@ kept_texts_are_bounded_in_total(void **state)
 	free(kept.b_data);
 }
 
-static void
-a_line_that_is_cut_keeps_its_protocol(void **state)
+TEST(a_line_that_is_cut_keeps_its_protocol)
 {
 	static const char end[] = " HTTP/2.0";
 	size_t at = 0, len = sizeof(end) - 1;
 	struct buf kept = {0};
 
-	(void)state;
 	set_all(0);
 	set(&texts.qt_line, &at, "GET /", 3000);
 	memcpy(head + at, end, len);
@@ -106,28 +92,12 @@ a_line_that_is_cut_keeps_its_protocol(void **state)
 	free(kept.b_data);
 }
 
-static void
-an_empty_text_keeps_no_memory(void **state)
+TEST(an_empty_text_keeps_no_memory)
 {
 	struct buf kept = {0};
 
-	(void)state;
 	texts = (struct request_texts){0};
 	assert_true(log_keep(&texts, SIZE_MAX, &kept));
 	assert_null(texts.qt_line.s_ptr);
 	free(kept.b_data);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(kept_texts_survive_the_freed_head),
-	    cmocka_unit_test(a_text_is_cut_as_the_log_cuts_it),
-	    cmocka_unit_test(kept_texts_are_bounded_in_total),
-	    cmocka_unit_test(a_line_that_is_cut_keeps_its_protocol),
-	    cmocka_unit_test(an_empty_text_keeps_no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,25 +2,15 @@
  * Files that are full, slow or gone: no worker waits, and what was sent is
  * either written, whole and in order, or counted as lost.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "log_fixture.h"
 
@@ -69,23 +59,20 @@ new_fifo(const char *path)
 static void
 await_full(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	SCOPED(close_at) int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
 
 	assert_true(fd >= 0);
 	while (poll(&pfd, 1, 0) != 0)
 		usleep(1000);
-	close(fd);
 }
 
-static void
-a_stuck_log_blocks_no_worker_and_losses_are_reported(void **state)
+TEST(a_stuck_log_blocks_no_worker_and_losses_are_reported)
 {
-	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 	struct tally tl;
-	char *text;
+	SCOPED(free_at) char *text;
 
 	send_many(log_writer(lg, 0), 0, MANY);
 	/* Told while the log is stuck, not only once it recovers. */
@@ -96,16 +83,13 @@ a_stuck_log_blocks_no_worker_and_losses_are_reported(void **state)
 	tl = count_lines(text, "a");
 	assert_true(tl.tl_whole > 0);
 	assert_int_equal(tl.tl_other, 0);
-	assert_int_equal(tl.tl_whole + lost(fx), 2 * MANY);
-	free(text);
+	assert_int_equal(tl.tl_whole + lost(), 2 * MANY);
 }
 
-static void
-a_stuck_log_holds_back_no_message(void **state)
+TEST(a_stuck_log_holds_back_no_message)
 {
-	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 
 	send_many(log_writer(lg, 0), 0, MANY);
 	log_error(log_writer(lg, 0), "an error");
@@ -115,14 +99,12 @@ a_stuck_log_holds_back_no_message(void **state)
 	free(destroy_and_read(&lg, fd));
 }
 
-static void
-a_stuck_log_does_not_delay_the_shutdown(void **state)
+TEST(a_stuck_log_does_not_delay_the_shutdown)
 {
-	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 2);
+	struct log *lg = new_log(fx->fx_log, 2);
 	struct tally tl;
-	char *text;
+	SCOPED(free_at) char *text;
 
 	send_many(log_writer(lg, 1), 0, 2000);
 	log_destroy(&lg);
@@ -130,19 +112,16 @@ a_stuck_log_does_not_delay_the_shutdown(void **state)
 	tl = count_lines(text, "a");
 	/* The FIFO is not full in mid-line: another may write to it. */
 	assert_int_equal(tl.tl_other, 0);
-	assert_int_equal(tl.tl_whole + lost(fx), 2000);
-	assert_true(lost(fx) > 0);
-	free(text);
+	assert_int_equal(tl.tl_whole + lost(), 2000);
+	assert_true(lost() > 0);
 }
 
 /* As during a reload, when two processes have it. */
-static void
-lines_of_two_logs_stay_whole_in_a_pipe(void **state)
+TEST(lines_of_two_logs_stay_whole_in_a_pipe)
 {
-	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 1);
-	struct log *other = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
+	struct log *other = new_log(fx->fx_log, 1);
 	struct reader rdr = {.rdr_fd = fd};
 	pthread_t thread;
 	const char *line, *end;
@@ -161,16 +140,14 @@ lines_of_two_logs_stay_whole_in_a_pipe(void **state)
 		assert_non_null(end);
 		assert_true(line_number(line, (size_t)(end - line), "a") >= 0);
 	}
-	assert_int_equal(whole + lost(fx), 4000);
+	assert_int_equal(whole + lost(), 4000);
 	free(rdr.rdr_text);
 }
 
-static void
-every_worker_has_its_turn_at_a_slow_log(void **state)
+TEST(every_worker_has_its_turn_at_a_slow_log)
 {
-	struct fixture *fx = *state;
 	int round, fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 2);
+	struct log *lg = new_log(fx->fx_log, 2);
 	size_t room = 1 << 20;
 	char *buf = malloc(room);
 	bool seen = false;
@@ -191,35 +168,31 @@ every_worker_has_its_turn_at_a_slow_log(void **state)
 	free(destroy_and_read(&lg, fd));
 }
 
-static void
-a_reader_that_went_away_is_reported(void **state)
+TEST(a_reader_that_went_away_is_reported)
 {
-	struct fixture *fx = *state;
 	int fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 	char message[160];
 
 	close(fd);
 	send_many(log_writer(lg, 0), 0, 3);
 	log_destroy(&lg);
-	assert_int_equal(lost(fx), 3);
+	assert_int_equal(lost(), 3);
 	snprintf(message, sizeof(message), " records lost: %s: Broken pipe\n",
 	    fx->fx_log);
 	assert_true(contains(fx->fx_err, message));
 }
 
-static void
-a_full_disk_is_reported_with_path_and_cause(void **state)
+TEST(a_full_disk_is_reported_with_path_and_cause)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, "/dev/full", 1);
+	struct log *lg = new_log("/dev/full", 1);
 
 	send_many(log_writer(lg, 0), 0, 100);
 	await(
 	    fx->fx_err, " records lost: /dev/full: No space left on device\n");
 	send_many(log_writer(lg, 0), 0, 100);
 	log_destroy(&lg);
-	assert_int_equal(lost(fx), 200);
+	assert_int_equal(lost(), 200);
 }
 
 /*
@@ -227,7 +200,7 @@ a_full_disk_is_reported_with_path_and_cause(void **state)
  * that the log goes to.  Returns how many lines of it are not whole.
  */
 static int
-outgrow(struct fixture *fx, struct log *lg, const char *path, bool cut)
+outgrow(struct log *lg, const char *path, bool cut)
 {
 	struct rlimit old, small;
 	struct tally tl;
@@ -247,34 +220,30 @@ outgrow(struct fixture *fx, struct log *lg, const char *path, bool cut)
 	log_destroy(&lg);
 	text = slurp(path);
 	tl = count_lines(text, "a");
-	assert_int_equal(tl.tl_whole + lost(fx), 250);
+	assert_int_equal(tl.tl_whole + lost(), 250);
 	assert_non_null(strstr(text, "/000200/"));
 	free(text);
 	return tl.tl_other;
 }
 
-static void
-half_a_line_on_a_full_disk_is_removed(void **state)
+TEST(half_a_line_on_a_full_disk_is_removed)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log *lg = new_log(fx->fx_log, 1);
 
-	assert_int_equal(outgrow(fx, lg, fx->fx_log, true), 0);
+	assert_int_equal(outgrow(lg, fx->fx_log, true), 0);
 }
 
 /* The standard output is somebody else's file. */
-static void
-after_a_torn_line_the_next_one_stands_alone(void **state)
+TEST(after_a_torn_line_the_next_one_stands_alone)
 {
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, "-", 1);
+	struct log *lg = new_log("-", 1);
 
-	assert_int_equal(outgrow(fx, lg, fx->fx_out, false), 1);
+	assert_int_equal(outgrow(lg, fx->fx_out, false), 1);
 }
 
 /* A sink and its ring, which have written "one\ntw" of "one\ntwo\n". */
 static struct ring *
-begin_a_line(struct fixture *fx, struct sink *sk)
+begin_a_line(struct sink *sk)
 {
 	struct ring *rg;
 
@@ -289,10 +258,9 @@ begin_a_line(struct fixture *fx, struct sink *sk)
 }
 
 static void
-assert_lost_and_next(
-    struct fixture *fx, struct sink *sk, struct ring *rg, const char *expected)
+assert_lost_and_next(struct sink *sk, struct ring *rg, const char *expected)
 {
-	char *text;
+	SCOPED(free_at) char *text;
 
 	sink_drop(sk, rg);
 	assert_int_equal(sk->sk_dropped, 1);
@@ -303,56 +271,50 @@ assert_lost_and_next(
 	ring_destroy(&rg);
 	text = slurp(fx->fx_log);
 	assert_string_equal(text, expected);
-	free(text);
 }
 
-static void
-the_rest_of_a_line_is_lost_with_its_begin(void **state)
+TEST(the_rest_of_a_line_is_lost_with_its_begin)
 {
 	struct sink sk;
-	struct ring *rg = begin_a_line(*state, &sk);
+	struct ring *rg = begin_a_line(&sk);
 
-	assert_lost_and_next(*state, &sk, rg, "one\nthree\n");
+	assert_lost_and_next(&sk, rg, "one\nthree\n");
 }
 
 /* As the old server process may during a reload. */
-static void
-lines_of_another_process_are_not_truncated(void **state)
+TEST(lines_of_another_process_are_not_truncated)
 {
-	struct fixture *fx = *state;
 	struct sink sk;
-	struct ring *rg = begin_a_line(fx, &sk);
+	struct ring *rg = begin_a_line(&sk);
 	int fd = open_capture(fx->fx_log);
 
 	assert_int_equal(write(fd, "!\n", 2), 2);
 	close(fd);
-	assert_lost_and_next(fx, &sk, rg, "one\ntw!\n\nthree\n");
+	assert_lost_and_next(&sk, rg, "one\ntw!\n\nthree\n");
 }
 
 /* As logrotate does with copytruncate. */
-static void
-an_emptied_log_is_not_truncated(void **state)
+TEST(an_emptied_log_is_not_truncated)
 {
-	struct fixture *fx = *state;
 	struct sink sk;
-	struct ring *rg = begin_a_line(fx, &sk);
+	struct ring *rg = begin_a_line(&sk);
 	int fd = open_capture(fx->fx_log);
 
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(write(fd, "new\n", 4), 4);
 	close(fd);
-	assert_lost_and_next(fx, &sk, rg, "new\n\nthree\n");
+	assert_lost_and_next(&sk, rg, "new\n\nthree\n");
 }
 
 static void
-stuck_stdout(struct fixture *fx, const int fds[2], uid_t uid)
+stuck_stdout(const int fds[2], uid_t uid)
 {
 	struct log *lg = NULL;
 	struct tally tl;
-	char *text;
+	SCOPED(free_at) char *text;
 
 	assert_int_equal(seteuid(uid), 0);
-	assert_int_equal(create_log_fd(fx, "-", 1, fds[1], &lg), 0);
+	assert_int_equal(create_log_fd("-", 1, fds[1], &lg), 0);
 	assert_int_equal(seteuid(getuid()), 0);
 	/* It is shared: the shell's next program would be surprised. */
 	assert_int_equal(fcntl(fds[1], F_GETFL) & O_NONBLOCK, 0);
@@ -363,24 +325,20 @@ stuck_stdout(struct fixture *fx, const int fds[2], uid_t uid)
 	text = destroy_and_read(&lg, fds[0]);
 	tl = count_lines(text, "a");
 	assert_int_equal(tl.tl_other, 0);
-	assert_int_equal(tl.tl_whole + lost(fx), MANY);
-	free(text);
+	assert_int_equal(tl.tl_whole + lost(), MANY);
 }
 
-static void
-a_stuck_pipe_as_stdout_blocks_no_worker(void **state)
+TEST(a_stuck_pipe_as_stdout_blocks_no_worker)
 {
 	int fds[2];
 
 	assert_int_equal(pipe(fds), 0);
-	stuck_stdout(*state, fds, geteuid());
+	stuck_stdout(fds, geteuid());
 }
 
 /* As in a container that runs as an ordinary user: cannot be opened anew. */
-static void
-a_stuck_pipe_of_another_user_blocks_no_worker(void **state)
+TEST(a_stuck_pipe_of_another_user_blocks_no_worker)
 {
-	struct fixture *fx = *state;
 	int fds[2];
 
 	if (getuid() != 0)
@@ -390,29 +348,26 @@ a_stuck_pipe_of_another_user_blocks_no_worker(void **state)
 	assert_int_equal(chmod(fx->fx_dir, 0755), 0);
 	assert_int_equal(chmod(fx->fx_err, 0666), 0);
 	assert_int_equal(pipe(fds), 0);
-	stuck_stdout(fx, fds, 65534);
+	stuck_stdout(fds, 65534);
 }
 
-static void
-a_stuck_socket_as_stdout_blocks_no_worker(void **state)
+TEST(a_stuck_socket_as_stdout_blocks_no_worker)
 {
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-	stuck_stdout(*state, fds, geteuid());
+	stuck_stdout(fds, geteuid());
 }
 
 /*
  * A server process closes descriptors that programs inherit.  FreeBSD has /dev/fd/N for the standard
  * files only.
  */
-static void
-a_descriptor_that_is_opened_again_is_closed_on_exec(void **state)
+TEST(a_descriptor_that_is_opened_again_is_closed_on_exec)
 {
 	struct sink sk[2] = {{.sk_fd = -1}, {.sk_fd = -1}};
 	int fds[2], flags[2], old = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(dup2(fds[1], STDERR_FILENO), STDERR_FILENO);
 	if (sink_open_fd(&sk[0], "stderr", STDERR_FILENO) == 0)
@@ -429,33 +384,13 @@ a_descriptor_that_is_opened_again_is_closed_on_exec(void **state)
 }
 
 int
-main(void)
+setup_all(void **state)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-	    T(a_stuck_log_blocks_no_worker_and_losses_are_reported),
-	    T(a_stuck_log_holds_back_no_message),
-	    T(a_stuck_log_does_not_delay_the_shutdown),
-	    T(lines_of_two_logs_stay_whole_in_a_pipe),
-	    T(every_worker_has_its_turn_at_a_slow_log),
-	    T(a_reader_that_went_away_is_reported),
-	    T(a_full_disk_is_reported_with_path_and_cause),
-	    T(half_a_line_on_a_full_disk_is_removed),
-	    T(after_a_torn_line_the_next_one_stands_alone),
-	    T(the_rest_of_a_line_is_lost_with_its_begin),
-	    T(lines_of_another_process_are_not_truncated),
-	    T(an_emptied_log_is_not_truncated),
-	    T(a_stuck_pipe_as_stdout_blocks_no_worker),
-	    T(a_stuck_pipe_of_another_user_blocks_no_worker),
-	    T(a_stuck_socket_as_stdout_blocks_no_worker),
-	    T(a_descriptor_that_is_opened_again_is_closed_on_exec),
-	};
-#undef T
-
+	(void)state;
 	/* As the master has it: FreeBSD sends SIGXFSZ to the process. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	use_zone("UTC0");
 	alarm(120); /* whoever blocks after all is ended */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

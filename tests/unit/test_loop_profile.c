@@ -1,20 +1,14 @@
 /*
  * What server/worker/loop_profile.h promises about the length of a turn.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/worker/loop_profile.h"
 
-static void
-an_iteration_is_timed_from_its_first_work(void **state)
+TEST(an_iteration_is_timed_from_its_first_work)
 {
 	struct loop_profile laps = {0};
 
-	(void)state;
 	profile_change(&laps, LOOP_EVENTS, 1000);
 	profile_change(&laps, LOOP_DONE, 1500);
 	assert_int_equal(profile_end(&laps, 4000), 3000);
@@ -24,13 +18,11 @@ an_iteration_is_timed_from_its_first_work(void **state)
 	assert_int_equal(profile_end(&laps, 900001), 1);
 }
 
-static void
-time_is_reported_for_each_kind_of_work(void **state)
+TEST(time_is_reported_for_each_kind_of_work)
 {
 	struct loop_profile laps = {0};
 	char text[128];
 
-	(void)state;
 	laps.lap_calls[LOOP_EVENTS] = 3;
 	laps.lap_calls[LOOP_SLICES] = 14;
 	profile_change(&laps, LOOP_EVENTS, 10);
@@ -42,13 +34,11 @@ time_is_reported_for_each_kind_of_work(void **state)
 	assert_string_equal(text, "requests 2 ms (3), responses 61 ms (14)");
 }
 
-static void
-short_kinds_of_work_are_reported_after_the_longest(void **state)
+TEST(short_kinds_of_work_are_reported_after_the_longest)
 {
 	struct loop_profile laps = {0};
 	char text[128];
 
-	(void)state;
 	laps.lap_calls[LOOP_DONE] = 7;
 	profile_change(&laps, LOOP_EVENTS, 0);
 	profile_change(&laps, LOOP_DONE, 400);
@@ -58,14 +48,12 @@ short_kinds_of_work_are_reported_after_the_longest(void **state)
 	assert_string_equal(text, "completions 0.9 ms (7)");
 }
 
-static void
-a_short_buffer_is_not_overrun(void **state)
+TEST(a_short_buffer_is_not_overrun)
 {
 	struct loop_profile laps = {0};
 	char text[16] = "";
 	size_t size;
 
-	(void)state;
 	profile_change(&laps, LOOP_EVENTS, 0);
 	profile_change(&laps, LOOP_SLICES, 5000);
 	profile_end(&laps, 90000);
@@ -73,18 +61,4 @@ a_short_buffer_is_not_overrun(void **state)
 		profile_text(&laps, text, size);
 		assert_int_equal(text[size - 1], '\0');
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(an_iteration_is_timed_from_its_first_work),
-	    cmocka_unit_test(time_is_reported_for_each_kind_of_work),
-	    cmocka_unit_test(
-		short_kinds_of_work_are_reported_after_the_longest),
-	    cmocka_unit_test(a_short_buffer_is_not_overrun),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

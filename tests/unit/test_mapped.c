@@ -53,7 +53,7 @@ __wrap_os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
 
 /* Reads a cold file of SIZE bytes into pins.  Skips the test if it cannot. */
 static struct pw_file *
-pinned_file(struct fixture *fx, bool marked)
+pinned_file(bool marked)
 {
 	struct pins *ps = fx->fx_pool->pl_pins;
 	struct pins_key key;
@@ -61,8 +61,8 @@ pinned_file(struct fixture *fx, bool marked)
 	struct os_folio fo;
 	off_t off;
 
-	skip_unless(fx, NEED_EVICTION);
-	file = new_file(fx, "f", SIZE);
+	skip_unless(NEED_EVICTION);
+	file = new_file("f", SIZE);
 	assert_true(evict(file->fil_fd, SIZE));
 	key = pins_key(file);
 	for (off = 0; off < (off_t)SIZE; off += (off_t)OS_FOLIO) {
@@ -80,118 +80,87 @@ pinned_file(struct fixture *fx, bool marked)
 
 /* Sends the bytes from `from` to the end of the file, and checks each byte. */
 static void
-send_from(struct fixture *fx, struct pw_file *file, off_t from)
+send_from(struct pw_file *file, off_t from)
 {
 	size_t len = SIZE - (size_t)from;
-	char *expected = malloc(len);
-	struct wire wr;
-	struct xfer xf;
+	SCOPED(free_at) char *expected = malloc(len);
+	SCOPED_WIRE wr;
+	SCOPED_XFER xf;
 
 	assert_non_null(expected);
 	fill(expected, from, len);
 	wire_narrow(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_off = from;
 	xf.xf_send.snd_len = (off_t)len;
 	pw_send_start(&xf.xf_send);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, len);
 	assert_memory_equal(wr.wr_data, expected, len);
-	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
-	free(expected);
 }
 
 static void
-send_all(struct fixture *fx, struct pw_file *file)
+send_all(struct pw_file *file)
 {
-	send_from(fx, file, 0);
+	send_from(file, 0);
 }
 
-static void
-pins_are_sent_by_vmsplice(void **state)
+TEST(pins_are_sent_by_vmsplice)
 {
-	struct pw_file *file = pinned_file(*state, false);
+	SCOPED_FILE *file = pinned_file(false);
 
-	send_all(*state, file);
+	send_all(file);
 	assert_true(vmsplices > 1);
-	pw_file_unref(&file);
 }
 
-static void
-pins_are_sent_although_vmsplice_is_refused(void **state)
+TEST(pins_are_sent_although_vmsplice_is_refused)
 {
-	struct pw_file *file = pinned_file(*state, false);
+	SCOPED_FILE *file = pinned_file(false);
 
 	vmsplice_error = -EPERM;
-	send_all(*state, file);
+	send_all(file);
 	assert_int_equal(vmsplices, 1);
-	pw_file_unref(&file);
 }
 
-static void
-marked_pins_are_sent_although_vmsplice_is_refused(void **state)
+TEST(marked_pins_are_sent_although_vmsplice_is_refused)
 {
-	struct pw_file *file = pinned_file(*state, true);
+	SCOPED_FILE *file = pinned_file(true);
 
 	vmsplice_error = -ENOSYS;
-	send_all(*state, file);
+	send_all(file);
 	assert_int_equal(vmsplices, 1);
-	pw_file_unref(&file);
 }
 
-static void
-pins_are_sent_although_splice_is_refused(void **state)
+TEST(pins_are_sent_although_splice_is_refused)
 {
-	struct pw_file *file = pinned_file(*state, false);
+	SCOPED_FILE *file = pinned_file(false);
 	int before = count_fds();
 
 	splice_error = -EINVAL;
-	send_all(*state, file);
+	send_all(file);
 	assert_int_equal(vmsplices, 1);
 	assert_int_equal(count_fds(), before);
-	pw_file_unref(&file);
 }
 
 /* Sends a file whose end is overwritten as soon as its last check was made. */
 static void
-send_while_end_is_written(struct fixture *fx, bool marked)
+send_while_end_is_written(bool marked)
 {
-	struct pw_file *file = pinned_file(fx, marked);
+	SCOPED_FILE *file = pinned_file(marked);
 
-	writes_fd = open(path_in(fx, "f"), O_WRONLY);
+	writes_fd = open(path_in("f"), O_WRONLY);
 	assert_true(writes_fd >= 0);
-	send_from(fx, file, (off_t)(SIZE - 4 * KIB));
+	send_from(file, (off_t)(SIZE - 4 * KIB));
 	close(writes_fd);
 	writes_fd = -1;
-	pw_file_unref(&file);
 }
 
-static void
-end_is_read_before_the_file_is_checked(void **state)
+TEST(end_is_read_before_the_file_is_checked)
 {
-	send_while_end_is_written(*state, false);
+	send_while_end_is_written(false);
 }
 
-static void
-end_of_marked_pins_is_read_before_the_file_is_checked(void **state)
+TEST(end_of_marked_pins_is_read_before_the_file_is_checked)
 {
-	send_while_end_is_written(*state, true);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(pins_are_sent_by_vmsplice),
-	    TEST(pins_are_sent_although_vmsplice_is_refused),
-	    TEST(marked_pins_are_sent_although_vmsplice_is_refused),
-	    TEST(pins_are_sent_although_splice_is_refused),
-	    TEST(end_is_read_before_the_file_is_checked),
-	    TEST(end_of_marked_pins_is_read_before_the_file_is_checked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	send_while_end_is_written(true);
 }

@@ -2,16 +2,9 @@
  * The memory that a control group leaves (lib/os/linux_memory.c), from trees that stand for
  * /proc and /sys.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <sys/stat.h>
 
 #include "lib/os/linux_memory.h"
 
@@ -123,21 +116,8 @@ check(const struct row *row)
 		    om.om_sockets);
 }
 
-static void
-the_least_limit_of_a_group_and_its_ancestors_counts(void **state)
+TEST(the_least_limit_of_a_group_and_its_ancestors_counts)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check(&rows[i]);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(
-		the_least_limit_of_a_group_and_its_ancestors_counts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

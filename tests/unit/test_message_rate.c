@@ -2,13 +2,8 @@
  * How often a message is told (server/log/message_rate.c); each test has the name of the
  * rule that it pins, and tries each message.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-#include <string.h>
+#include "test.h"
 
 #include "server/log/message_rate.h"
 
@@ -33,25 +28,21 @@ assert_none_left(struct message_rate *list, uint64_t now)
 	assert_false(message_rate_left_out(list, now, &ml));
 }
 
-static void
-the_first_message_is_logged_at_once(void **state)
+TEST(the_first_message_is_logged_at_once)
 {
 	struct message_rate list[TOLD_KINDS] = {0};
 	unsigned kind;
 
-	(void)state;
 	KINDS(kind)
 	assert_true(message_rate_tell(list, kind, BEGIN));
 	assert_none_left(list, BEGIN + MESSAGE_RATE_PERIOD);
 }
 
-static void
-messages_of_the_next_minute_are_counted_and_logged_once(void **state)
+TEST(messages_of_the_next_minute_are_counted_and_logged_once)
 {
 	struct message_rate list[TOLD_KINDS] = {0};
 	unsigned i, kind;
 
-	(void)state;
 	KINDS(kind)
 	{
 		assert_true(message_rate_tell(list, kind, BEGIN));
@@ -64,14 +55,12 @@ messages_of_the_next_minute_are_counted_and_logged_once(void **state)
 	}
 }
 
-static void
-each_message_comes_again_after_a_minute(void **state)
+TEST(each_message_comes_again_after_a_minute)
 {
 	struct message_rate list[TOLD_KINDS] = {0};
 	uint64_t minute;
 	unsigned kind;
 
-	(void)state;
 	KINDS(kind)
 	for (minute = 0; minute < 5; minute++) {
 		uint64_t now = BEGIN + minute * MESSAGE_RATE_PERIOD;
@@ -86,14 +75,12 @@ each_message_comes_again_after_a_minute(void **state)
 	}
 }
 
-static void
-after_a_quiet_minute_a_message_is_logged_at_once(void **state)
+TEST(after_a_quiet_minute_a_message_is_logged_at_once)
 {
 	struct message_rate list[TOLD_KINDS] = {0};
 	uint64_t next = BEGIN + MESSAGE_RATE_PERIOD;
 	unsigned kind;
 
-	(void)state;
 	KINDS(kind)
 	{
 		assert_true(message_rate_tell(list, kind, BEGIN));
@@ -102,14 +89,12 @@ after_a_quiet_minute_a_message_is_logged_at_once(void **state)
 	}
 }
 
-static void
-the_number_is_logged_before_the_next_message(void **state)
+TEST(the_number_is_logged_before_the_next_message)
 {
 	struct message_rate list[TOLD_KINDS] = {0};
 	uint64_t late = BEGIN + 2 * MESSAGE_RATE_PERIOD;
 	unsigned kind;
 
-	(void)state;
 	KINDS(kind)
 	{
 		assert_true(message_rate_tell(list, kind, BEGIN));
@@ -120,26 +105,22 @@ the_number_is_logged_before_the_next_message(void **state)
 	}
 }
 
-static void
-one_message_does_not_hold_back_another(void **state)
+TEST(one_message_does_not_hold_back_another)
 {
 	struct message_rate list[TOLD_KINDS] = {0};
 
-	(void)state;
 	assert_true(message_rate_tell(list, TOLD_SHORT, BEGIN));
 	assert_false(message_rate_tell(list, TOLD_SHORT, BEGIN));
 	assert_true(message_rate_tell(list, TOLD_UNACKED, BEGIN));
 }
 
-static void
-each_number_has_a_text_of_its_own(void **state)
+TEST(each_number_has_a_text_of_its_own)
 {
 	struct message_rate list[TOLD_KINDS] = {0};
 	const char *texts[TOLD_KINDS];
 	struct message_rate_left ml;
 	unsigned kind, other;
 
-	(void)state;
 	KINDS(kind)
 	{
 		list[kind].lim_left = 1;
@@ -151,32 +132,11 @@ each_number_has_a_text_of_its_own(void **state)
 	}
 }
 
-static void
-a_message_that_counts_by_itself_comes_once_a_minute(void **state)
+TEST(a_message_that_counts_by_itself_comes_once_a_minute)
 {
 	struct message_rate lim = {0};
 
-	(void)state;
 	assert_true(message_rate_due(&lim, BEGIN));
 	assert_false(message_rate_due(&lim, BEGIN + MESSAGE_RATE_PERIOD - 1));
 	assert_true(message_rate_due(&lim, BEGIN + MESSAGE_RATE_PERIOD));
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_first_message_is_logged_at_once),
-	    cmocka_unit_test(
-		messages_of_the_next_minute_are_counted_and_logged_once),
-	    cmocka_unit_test(each_message_comes_again_after_a_minute),
-	    cmocka_unit_test(after_a_quiet_minute_a_message_is_logged_at_once),
-	    cmocka_unit_test(the_number_is_logged_before_the_next_message),
-	    cmocka_unit_test(one_message_does_not_hold_back_another),
-	    cmocka_unit_test(each_number_has_a_text_of_its_own),
-	    cmocka_unit_test(
-		a_message_that_counts_by_itself_comes_once_a_minute),
-	};
-
-	return cmocka_run_group_tests_name("limit", tests, NULL, NULL);
 }

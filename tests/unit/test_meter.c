@@ -57,11 +57,10 @@ static void *
 wake(void *arg)
 {
 	struct alarm *al = arg;
-	int i;
 
 	pthread_mutex_lock(&al->al_lock);
 	atomic_store(&al->al_locked, true);
-	for (i = 1; i <= al->al_times; i++) {
+	for (int i = 1; i <= al->al_times; i++) {
 		while (atomic_load(&al->al_asked) < i || !asleep(al->al_tid))
 			sched_yield();
 		spin(LONG);
@@ -107,7 +106,7 @@ sleep_once(struct alarm *al)
 }
 
 static struct pw_sleep
-slept(const struct fixture *fx, const char *call)
+slept(const char *call)
 {
 	struct pw_sleep list[PW_SLEEPS], none = {call, 0, 0};
 	size_t i, n = pw_loop_sleeps(fx->fx_loop, list);
@@ -120,7 +119,7 @@ slept(const struct fixture *fx, const char *call)
 }
 
 static uint64_t
-slept_at_all(const struct fixture *fx)
+slept_at_all(void)
 {
 	struct pw_sleep list[PW_SLEEPS];
 	size_t i, n = pw_loop_sleeps(fx->fx_loop, list);
@@ -132,87 +131,79 @@ slept_at_all(const struct fixture *fx)
 }
 
 static void
-awake(struct fixture *fx)
+awake(void)
 {
 	pw_loop_awake(fx->fx_loop, clock_now());
 }
 
 static void
-rest(struct fixture *fx)
+rest(void)
 {
 	pw_loop_rest(fx->fx_loop, clock_now());
 }
 
-static void
-each_sleep_is_counted_with_the_call_that_it_was_in(void **state)
+TEST(each_sleep_is_counted_with_the_call_that_it_was_in)
 {
-	struct fixture *fx = *state;
 	struct pw_sleep sl;
 	struct alarm al;
 
 	alarm_start(&al, 3);
-	awake(fx);
+	awake();
 	meter_call(METER_SENDFILE);
 	sleep_once(&al);
 	meter_call(METER_OPENAT2);
 	sleep_once(&al);
 	meter_call(METER_SENDFILE);
 	sleep_once(&al);
-	rest(fx);
+	rest();
 	alarm_end(&al);
-	sl = slept(fx, "sendfile");
+	sl = slept("sendfile");
 	assert_int_equal(sl.sl_times, 2);
 	assert_true(sl.sl_us >= 2 * (uint64_t)LONG);
-	assert_int_equal(slept(fx, "openat2").sl_times, 1);
-	assert_int_equal(slept_at_all(fx), 3);
+	assert_int_equal(slept("openat2").sl_times, 1);
+	assert_int_equal(slept_at_all(), 3);
 }
 
-static void
-work_after_a_call_is_not_counted_as_its_sleep(void **state)
+TEST(work_after_a_call_is_not_counted_as_its_sleep)
 {
-	struct fixture *fx = *state;
 	struct alarm al;
 
 	alarm_start(&al, 1);
-	awake(fx);
+	awake();
 	meter_call(METER_SENDFILE);
-	awake(fx);
+	awake();
 	sleep_once(&al);
-	rest(fx);
+	rest();
 	alarm_end(&al);
-	assert_int_equal(slept(fx, "elsewhere").sl_times, 1);
-	assert_int_equal(slept_at_all(fx), 1);
+	assert_int_equal(slept("elsewhere").sl_times, 1);
+	assert_int_equal(slept_at_all(), 1);
 }
 
-static void
-waiting_for_events_does_not_count(void **state)
+TEST(waiting_for_events_does_not_count)
 {
-	struct fixture *fx = *state;
 	struct alarm al;
 	int turn;
 
 	alarm_start(&al, 3);
 	for (turn = 0; turn < 3; turn++) {
-		awake(fx);
+		awake();
 		meter_call(METER_SENDFILE);
-		rest(fx);
+		rest();
 		sleep_once(&al);
 	}
-	awake(fx);
+	awake();
 	spin(2 * METER_LONG);
-	rest(fx);
-	awake(fx);
+	rest();
+	awake();
 	meter_call(METER_SENDFILE);
 	spin(LONG);
-	rest(fx);
+	rest();
 	alarm_end(&al);
-	assert_int_equal(slept_at_all(fx), 0);
+	assert_int_equal(slept_at_all(), 0);
 }
 
-static void
-other_threads_may_sleep(void **state)
+TEST(other_threads_may_sleep)
 {
-	struct fixture *fx = *state;
 	struct alarm al;
 
 	alarm_start(&al, 1);
@@ -220,21 +211,18 @@ other_threads_may_sleep(void **state)
 	meter_call(METER_SENDFILE);
 	sleep_once(&al);
 	alarm_end(&al);
-	assert_int_equal(slept_at_all(fx), 0);
+	assert_int_equal(slept_at_all(), 0);
 }
 
-static void
-a_call_that_computes_does_not_count(void **state)
+TEST(a_call_that_computes_does_not_count)
 {
-	struct fixture *fx = *state;
-
-	awake(fx);
+	awake();
 	meter_call(METER_SENDFILE);
 	spin(2 * METER_LONG);
 	meter_call(METER_PREADV2);
 	spin(2 * METER_LONG);
-	rest(fx);
-	assert_int_equal(slept_at_all(fx), 0);
+	rest();
+	assert_int_equal(slept_at_all(), 0);
 }
 
 static long
@@ -257,10 +245,8 @@ hog(void *arg)
 }
 
 /* The other thread computes on the only processor that the two have. */
-static void
-a_thread_whose_processor_is_taken_away_does_not_count(void **state)
+TEST(a_thread_whose_processor_is_taken_away_does_not_count)
 {
-	struct fixture *fx = *state;
 	atomic_bool end = false;
 	cpu_set_t all;
 	pthread_t thread;
@@ -269,88 +255,81 @@ a_thread_whose_processor_is_taken_away_does_not_count(void **state)
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
 	stay_on_one_cpu();
 	assert_int_equal(pthread_create(&thread, NULL, hog, &end), 0);
-	awake(fx);
+	awake();
 	meter_call(METER_SENDFILE);
 	before = taken_away();
 	while (taken_away() < before + 3)
 		;
-	rest(fx);
+	rest();
 	atomic_store(&end, true);
 	pthread_join(thread, NULL);
 	sched_setaffinity(0, sizeof(all), &all);
-	assert_int_equal(slept_at_all(fx), 0);
+	assert_int_equal(slept_at_all(), 0);
 }
 
-static void
-a_lock_held_by_another_thread_is_named(void **state)
+TEST(a_lock_held_by_another_thread_is_named)
 {
-	struct fixture *fx = *state;
 	struct alarm al;
 
 	alarm_start(&al, 1);
-	awake(fx);
+	awake();
 	meter_call(METER_SENDFILE);
 	atomic_fetch_add(&al.al_asked, 1);
 	meter_lock(&al.al_lock);
-	rest(fx);
+	rest();
 	pthread_mutex_unlock(&al.al_lock);
 	alarm_end(&al);
-	assert_int_equal(slept(fx, "lock").sl_times, 1);
-	assert_int_equal(slept_at_all(fx), 1);
+	assert_int_equal(slept("lock").sl_times, 1);
+	assert_int_equal(slept_at_all(), 1);
 }
 
-static void
-short_wait_for_a_lock_is_not_blamed_on_what_computes_afterwards(void **state)
+TEST(short_wait_for_a_lock_is_not_blamed_on_what_computes_afterwards)
 {
-	struct fixture *fx = *state;
 	struct alarm al;
 
 	alarm_start(&al, 1);
-	awake(fx);
+	awake();
 	meter_call(METER_PREADV2);
 	atomic_fetch_add(&al.al_asked, 1);
 	meter_lock(&al.al_lock);
 	meter_mine->mt_since = clock_now(); /* as if it had been short */
 	meter_call(METER_SENDFILE);
 	spin(LONG);
-	rest(fx);
+	rest();
 	pthread_mutex_unlock(&al.al_lock);
 	alarm_end(&al);
-	assert_int_equal(slept(fx, "sendfile").sl_times, 0);
+	assert_int_equal(slept("sendfile").sl_times, 0);
 }
 
-static void
-a_free_lock_does_not_change_the_call(void **state)
+TEST(a_free_lock_does_not_change_the_call)
 {
-	struct fixture *fx = *state;
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-	awake(fx);
+	awake();
 	meter_call(METER_SENDFILE);
 	meter_lock(&lock);
 	assert_int_equal(meter_mine->mt_call, METER_SENDFILE);
 	pthread_mutex_unlock(&lock);
-	rest(fx);
+	rest();
 }
 
 static bool
-evicts(struct fixture *fx)
+evicts(void)
 {
-	int fd = open(path_in(fx, "f"), O_RDONLY);
+	SCOPED(close_at) int fd = open(path_in("f"), O_RDONLY);
 	bool done;
 
 	assert_true(fd >= 0);
 	done = evict(fd, 4096);
-	close(fd);
 	return done;
 }
 
 /* Of the loop's own turn; named: after a call of the library. */
 static bool
-faults(struct fixture *fx, bool named)
+faults(bool named)
 {
 	const size_t size = 4096;
-	int fd = open(path_in(fx, "f"), O_RDONLY);
+	int fd = open(path_in("f"), O_RDONLY);
 	volatile char *map;
 	bool evicted;
 
@@ -358,61 +337,53 @@ faults(struct fixture *fx, bool named)
 	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	assert_true(map != MAP_FAILED);
 	evicted = evict(fd, size);
-	awake(fx);
+	awake();
 	if (named)
 		meter_call(METER_SENDFILE);
 	(void)map[0];
 	spin(2 * METER_LONG);
-	rest(fx);
+	rest();
 	munmap((void *)(uintptr_t)map, size);
 	close(fd);
-	return evicted && slept(fx, "page fault").sl_times > 0;
+	return evicted && slept("page fault").sl_times > 0;
 }
 
 static bool
-faults_in_a_call(struct fixture *fx)
+faults_in_a_call(void)
 {
-	return faults(fx, true);
+	return faults(true);
 }
 
 static bool
-faults_elsewhere(struct fixture *fx)
+faults_elsewhere(void)
 {
-	return faults(fx, false);
+	return faults(false);
 }
 
-static void
-a_page_fault_that_reads_the_disk_is_named(void **state)
+TEST(a_page_fault_that_reads_the_disk_is_named)
 {
-	struct fixture *fx = *state;
-
-	make_file(fx, "f", 4096);
-	if (!evicts(fx))
+	make_file("f", 4096);
+	if (!evicts())
 		skip();
-	assert_true(holds_in_one_of(10, faults_in_a_call, fx));
-	assert_int_equal(slept(fx, "sendfile").sl_times, 0);
+	assert_true(holds_in_one_of(10, faults_in_a_call));
+	assert_int_equal(slept("sendfile").sl_times, 0);
 }
 
-static void
-a_page_fault_in_a_turn_without_a_call_is_named(void **state)
+TEST(a_page_fault_in_a_turn_without_a_call_is_named)
 {
-	struct fixture *fx = *state;
-
-	make_file(fx, "f", 4096);
-	if (!evicts(fx))
+	make_file("f", 4096);
+	if (!evicts())
 		skip();
-	assert_true(holds_in_one_of(10, faults_elsewhere, fx));
+	assert_true(holds_in_one_of(10, faults_elsewhere));
 }
 
 /* What the loop's functions call is named: a sleep of sendfile(2) is not lost. */
-static void
-calls_of_the_library_are_named(void **state)
+TEST(calls_of_the_library_are_named)
 {
-	struct fixture *fx = *state;
 	char byte;
 	size_t n;
 
-	awake(fx);
+	awake();
 	os_sendfile(-1, -1, 0, 1, &n);
 	assert_int_equal(meter_mine->mt_call, METER_SENDFILE);
 	os_send(-1, "", 1, false, &n);
@@ -427,29 +398,5 @@ calls_of_the_library_are_named(void **state)
 	assert_int_equal(meter_mine->mt_call, METER_PREADV2);
 	os_splice_in(-1, -1, 0, 1, &n);
 	assert_int_equal(meter_mine->mt_call, METER_SPLICE);
-	rest(fx);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(each_sleep_is_counted_with_the_call_that_it_was_in),
-	    TEST(work_after_a_call_is_not_counted_as_its_sleep),
-	    TEST(waiting_for_events_does_not_count),
-	    TEST(other_threads_may_sleep),
-	    TEST(a_call_that_computes_does_not_count),
-	    TEST(a_thread_whose_processor_is_taken_away_does_not_count),
-	    TEST(a_lock_held_by_another_thread_is_named),
-	    TEST(
-		short_wait_for_a_lock_is_not_blamed_on_what_computes_afterwards),
-	    TEST(a_free_lock_does_not_change_the_call),
-	    TEST(a_page_fault_that_reads_the_disk_is_named),
-	    TEST(a_page_fault_in_a_turn_without_a_call_is_named),
-	    TEST(calls_of_the_library_are_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	rest();
 }

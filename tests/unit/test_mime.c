@@ -2,22 +2,11 @@
  * The media type table: its format, its error messages, look-up by the last
  * extension, and the table that is compiled in.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/http/mime.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define UNKNOWN	 "application/octet-stream"
+#define UNKNOWN "application/octet-stream"
 
 extern const char mime_table[];
 
@@ -49,8 +38,7 @@ parse(const char *text)
 	return m;
 }
 
-static void
-type_is_found_by_the_last_extension(void **state)
+TEST(type_is_found_by_the_last_extension)
 {
 	static const struct type_case cases[] = {
 	    {"/a.html", "text/html"},
@@ -85,31 +73,27 @@ type_is_found_by_the_last_extension(void **state)
 	    {"/.", UNKNOWN},
 	    {"/..", UNKNOWN},
 	};
+	SCOPED(mime_destroy)
 	struct mime *m = parse("text/html html htm\n"
 			       "application/gzip gz\n"
 			       "text/x-mixed MiXeD\n");
 
-	(void)state;
 	expect_types(m, cases, COUNT(cases));
-	mime_destroy(&m);
 }
 
-static void
-first_type_of_an_extension_stays(void **state)
+TEST(first_type_of_an_extension_stays)
 {
 	static const struct type_case cases[] = {{"a.x", "a/first"},
 	    {"a.y", "a/first"}, {"a.z", "a/second"}, {"a.w", "a/third"}};
+	SCOPED(mime_destroy)
 	struct mime *m = parse("a/first x Y\n"
 			       "a/second z X y\n"
 			       "a/third x y z w w\n");
 
-	(void)state;
 	expect_types(m, cases, COUNT(cases));
-	mime_destroy(&m);
 }
 
-static void
-comments_and_white_space_are_skipped(void **state)
+TEST(comments_and_white_space_are_skipped)
 {
 	static const struct type_case cases[] = {{"a.a", "t/a"}, {"a.b", "t/a"},
 	    {"a.c", "t/c"}, {"a.d", "t/d;charset=utf-8"}, {"a.e", "t/e"},
@@ -125,17 +109,14 @@ comments_and_white_space_are_skipped(void **state)
 			       "t/d;charset=utf-8 d#g\n"
 			       "t/e e");
 
-	(void)state;
 	expect_types(m, cases, COUNT(cases));
 	mime_destroy(&m);
 }
 
-static void
-empty_table_knows_nothing(void **state)
+TEST(empty_table_knows_nothing)
 {
 	static const char *const texts[] = {"", "\n", "# only\n", "a/b\n"};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		struct mime *m = parse(texts[i]);
 
@@ -147,14 +128,12 @@ empty_table_knows_nothing(void **state)
 	}
 }
 
-static void
-table_may_be_larger_than_any_first_guess(void **state)
+TEST(table_may_be_larger_than_any_first_guess)
 {
 	size_t size = 1 << 20, at = 0;
 	char *text = malloc(size), path[32], type[32];
-	struct mime *m;
+	SCOPED(mime_destroy) struct mime *m;
 
-	(void)state;
 	assert_non_null(text);
 	for (int i = 0; i < 5000; i++)
 		at += (size_t)snprintf(
@@ -167,11 +146,9 @@ table_may_be_larger_than_any_first_guess(void **state)
 		assert_string_equal(
 		    mime_type(m, path, "application/octet-stream"), type);
 	}
-	mime_destroy(&m);
 }
 
-static void
-bad_line_is_named_by_file_and_number(void **state)
+TEST(bad_line_is_named_by_file_and_number)
 {
 	static const struct {
 		const char *text;
@@ -193,7 +170,6 @@ bad_line_is_named_by_file_and_number(void **state)
 	    {"a/b c\na/b d .e", "t:2: write the extension without its dot"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		char err[128] = "";
 
@@ -203,12 +179,10 @@ bad_line_is_named_by_file_and_number(void **state)
 	}
 }
 
-static void
-message_is_cut_to_its_buffer(void **state)
+TEST(message_is_cut_to_its_buffer)
 {
 	char err[8] = "1234567";
 
-	(void)state;
 	assert_null(mime_parse("html", "types", err, 4));
 	assert_string_equal(err, "typ");
 	assert_int_equal(err[4], '5');
@@ -222,7 +196,7 @@ struct temp {
 static void
 temp_write(struct temp *t, const char *bytes, size_t n)
 {
-	int fd;
+	SCOPED(close_at) int fd;
 
 	strcpy(t->tm_path, "/tmp/test_mime.XXXXXX");
 	fd = mkstemp(t->tm_path);
@@ -234,16 +208,13 @@ temp_write(struct temp *t, const char *bytes, size_t n)
 		bytes += done;
 		n -= (size_t)done;
 	}
-	close(fd);
 }
 
-static void
-file_is_read_whole_whatever_its_size(void **state)
+TEST(file_is_read_whole_whatever_its_size)
 {
 	static const size_t sizes[] = {
 	    8, 16382, 16383, 16384, 32766, 32767, 32768, 200000};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(sizes); i++) {
 		size_t n = sizes[i];
 		char *text = malloc(n), err[128] = "";
@@ -275,15 +246,13 @@ expect_load_error(const char *path, const char *what)
 	assert_string_equal(err, want);
 }
 
-static void
-unusable_file_is_named(void **state)
+TEST(unusable_file_is_named)
 {
 	static const char nul[] = "a/b c\n\0a/c d\n";
 	size_t big = (4u << 20) + 1;
-	char *text = malloc(big);
+	SCOPED(free_at) char *text = malloc(big);
 	struct temp t;
 
-	(void)state;
 	assert_non_null(text);
 	expect_load_error(
 	    "/nonexistent/mime.types", ": No such file or directory");
@@ -301,21 +270,17 @@ unusable_file_is_named(void **state)
 	temp_write(&t, text, big);
 	expect_load_error(t.tm_path, ": File too large");
 	unlink(t.tm_path);
-	free(text);
 }
 
-static void
-destroy_accepts_null(void **state)
+TEST(destroy_accepts_null)
 {
 	struct mime *m = NULL;
 
-	(void)state;
 	mime_destroy(&m);
 	assert_null(m);
 }
 
-static void
-builtin_table_knows_the_web(void **state)
+TEST(builtin_table_knows_the_web)
 {
 	static const struct type_case cases[] = {
 	    {"/index.html", "text/html"},
@@ -359,23 +324,19 @@ builtin_table_knows_the_web(void **state)
 	    {"/a.rpm", "application/x-rpm"},
 	    {"/a.nosuchtype", UNKNOWN},
 	};
-	struct mime *m = mime_builtin();
+	SCOPED(mime_destroy) struct mime *m = mime_builtin();
 
-	(void)state;
 	assert_non_null(m);
 	expect_types(m, cases, COUNT(cases));
-	mime_destroy(&m);
 }
 
 /* The first type would win, and the second line would be a silent mistake. */
-static void
-builtin_table_lists_no_extension_twice(void **state)
+TEST(builtin_table_lists_no_extension_twice)
 {
 	char *text = strdup(mime_table), *lines = text, *line;
-	struct mime *m = mime_builtin();
+	SCOPED(mime_destroy) struct mime *m = mime_builtin();
 	int extensions = 0;
 
-	(void)state;
 	assert_non_null(text);
 	assert_non_null(m);
 	while ((line = strsep(&lines, "\n")) != NULL) {
@@ -395,12 +356,10 @@ builtin_table_lists_no_extension_twice(void **state)
 	}
 	assert_true(extensions > 100);
 	free(text);
-	mime_destroy(&m);
 }
 
 /* A program that gets the wrong type does not open the file, or shows it as text. */
-static void
-builtin_table_has_types_that_programs_look_for(void **state)
+TEST(builtin_table_has_types_that_programs_look_for)
 {
 	static const struct type_case cases[] = {
 	    {"a.svgz", "image/svg+xml"},
@@ -422,19 +381,16 @@ builtin_table_has_types_that_programs_look_for(void **state)
 	    {"a.arrow", "application/vnd.apache.arrow.file"},
 	    {"a.pmtiles", "application/vnd.pmtiles"},
 	};
-	struct mime *m = mime_builtin();
+	SCOPED(mime_destroy) struct mime *m = mime_builtin();
 
-	(void)state;
 	expect_types(m, cases, COUNT(cases));
-	mime_destroy(&m);
 }
 
 /*
  * Extensions of nginx' mime.types (but cco and pdb, which mean several things), and of those on
  * which Apache's table (Debian's media-types) and shared-mime-info agree.
  */
-static void
-builtin_table_has_the_extensions_of_other_tables(void **state)
+TEST(builtin_table_has_the_extensions_of_other_tables)
 {
 	static const char
 	    nginx[] =
@@ -457,39 +413,14 @@ builtin_table_has_the_extensions_of_other_tables(void **state)
 		"ppm ppsx psd qt rdf roff sig smi smil snd sqlite3 stl tar "
 		"torrent tr tsv ttc ttf ttl udeb vcard vcf vrml vsd vtt wma "
 		"wmf wrl xbm xcf xht xltx xpm xps xslt xz zst ";
-	struct mime *m = mime_builtin();
+	SCOPED(mime_destroy) struct mime *m = mime_builtin();
 	char text[sizeof(nginx) + sizeof(others)], *next = text, *ext;
 	char path[64];
 
-	(void)state;
 	snprintf(text, sizeof(text), "%s%s", nginx, others);
 	while ((ext = strsep(&next, " ")) != NULL) {
 		snprintf(path, sizeof(path), "a.%s", ext);
 		if (ext[0] != '\0' && mime_type(m, path, NULL) == NULL)
 			fail_msg("%s has no type", ext);
 	}
-	mime_destroy(&m);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(type_is_found_by_the_last_extension),
-	    cmocka_unit_test(first_type_of_an_extension_stays),
-	    cmocka_unit_test(comments_and_white_space_are_skipped),
-	    cmocka_unit_test(empty_table_knows_nothing),
-	    cmocka_unit_test(table_may_be_larger_than_any_first_guess),
-	    cmocka_unit_test(bad_line_is_named_by_file_and_number),
-	    cmocka_unit_test(message_is_cut_to_its_buffer),
-	    cmocka_unit_test(file_is_read_whole_whatever_its_size),
-	    cmocka_unit_test(unusable_file_is_named),
-	    cmocka_unit_test(builtin_table_has_types_that_programs_look_for),
-	    cmocka_unit_test(builtin_table_has_the_extensions_of_other_tables),
-	    cmocka_unit_test(destroy_accepts_null),
-	    cmocka_unit_test(builtin_table_knows_the_web),
-	    cmocka_unit_test(builtin_table_lists_no_extension_twice),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,8 +10,7 @@
 
 /* Runs in a process of its own, which has to end by abort(3) and say this. */
 static void
-assert_ends(
-    void (*wrong)(struct fixture *), struct fixture *fx, const char *sentence)
+assert_ends(void (*wrong)(void), const char *sentence)
 {
 	char said[1024] = "";
 	size_t len = 0;
@@ -26,7 +25,7 @@ assert_ends(
 		signal(SIGABRT, SIG_DFL);
 		alarm(PATIENCE / 1000);
 		dup2(fds[1], STDERR_FILENO);
-		wrong(fx);
+		wrong();
 		_exit(0);
 	}
 	close(fds[1]);
@@ -40,7 +39,7 @@ assert_ends(
 }
 
 static void
-begin_without_a_function(struct fixture *fx)
+begin_without_a_function(void)
 {
 	struct pw_waiter w = {0};
 
@@ -48,16 +47,15 @@ begin_without_a_function(struct fixture *fx)
 }
 
 static void
-end_without_a_begin(struct fixture *fx)
+end_without_a_begin(void)
 {
 	struct pw_waiter w = {.wt_done = nothing_done};
 
-	(void)fx;
 	pw_wait_end(&w, 0);
 }
 
 static void
-unref_once_too_often(struct fixture *fx)
+unref_once_too_often(void)
 {
 	struct file_private fp = {.fp_loop = fx->fx_loop};
 	struct pw_file *file = &fp.fp_file;
@@ -66,7 +64,7 @@ unref_once_too_often(struct fixture *fx)
 }
 
 static void
-finish_while_pending(struct fixture *fx)
+finish_while_pending(void)
 {
 	struct pw_file file = {0};
 	struct pw_send s = {
@@ -76,9 +74,9 @@ finish_while_pending(struct fixture *fx)
 }
 
 static void
-unpin_while_pending(struct fixture *fx)
+unpin_while_pending(void)
 {
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct pw_fetch ft = {.ft_waiter.wt_done = nothing_done,
 	    .ft_file = file,
 	    .ft_len = SIZE,
@@ -88,29 +86,26 @@ unpin_while_pending(struct fixture *fx)
 		pw_unpin(&ft);
 }
 
-static void
-misuse_that_would_corrupt_memory_aborts_with_a_message(void **state)
+TEST(misuse_that_would_corrupt_memory_aborts_with_a_message)
 {
-	assert_ends(begin_without_a_function, *state,
+	assert_ends(begin_without_a_function,
 	    "libpagewise: pw_wait_begin: wt_done is not set: set it before "
 	    "the call\n");
-	assert_ends(end_without_a_begin, *state,
+	assert_ends(end_without_a_begin,
 	    "libpagewise: pw_wait_end: pw_wait_begin was not called for this "
 	    "waiter\n");
-	assert_ends(unref_once_too_often, *state,
+	assert_ends(unref_once_too_often,
 	    "libpagewise: pw_file_unref: the caller released more references "
 	    "than it holds\n");
-	assert_ends(finish_while_pending, *state,
+	assert_ends(finish_while_pending,
 	    "libpagewise: pw_send_finish: the transmission is pending: cancel "
 	    "it, and wait for snd_done\n");
-	assert_ends(unpin_while_pending, *state,
+	assert_ends(unpin_while_pending,
 	    "libpagewise: pw_unpin: the fetch is pending: wait for wt_done\n");
 }
 
-static void
-a_pool_with_a_loop_stays(void **state)
+TEST(a_pool_with_a_loop_stays)
 {
-	struct fixture *fx = *state;
 	struct pw_pool *pool = fx->fx_pool;
 
 	assert_int_equal(pw_pool_destroy(&fx->fx_pool, 0), -EINVAL);
@@ -126,10 +121,8 @@ destroy_its_loop(struct pw_waiter *w)
 	w->wt_error = pw_loop_destroy(&lp);
 }
 
-static void
-a_loop_with_waits_or_being_drained_stays(void **state)
+TEST(a_loop_with_waits_or_being_drained_stays)
 {
-	struct fixture *fx = *state;
 	struct pw_loop *lp = fx->fx_loop;
 	struct pw_waiter w = {.wt_done = destroy_its_loop};
 
@@ -149,17 +142,15 @@ no_work(struct pw_task *tk)
 	return 0;
 }
 
-static void
-a_wait_without_a_callback_is_refused(void **state)
+TEST(a_wait_without_a_callback_is_refused)
 {
-	struct fixture *fx = *state;
 	struct pw_task no_done = {.tk_work = no_work},
 		       nothing = {.tk_waiter.wt_done = nothing_done};
 	struct pw_open op = {0};
 
 	assert_int_equal(pw_task_run(fx->fx_loop, 1, &no_done), -EINVAL);
 	assert_int_equal(pw_task_run(fx->fx_loop, 1, &nothing), -EINVAL);
-	make_file(fx, "f", SIZE);
+	make_file("f", SIZE);
 	assert_int_equal(
 	    pw_file_open(fx->fx_loop, fx->fx_root, "f", clock_now(), &op),
 	    -EINVAL);
@@ -167,14 +158,12 @@ a_wait_without_a_callback_is_refused(void **state)
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
 }
 
-static void
-an_open_that_does_not_wait_cannot_be_cancelled(void **state)
+TEST(an_open_that_does_not_wait_cannot_be_cancelled)
 {
-	struct fixture *fx = *state;
 	struct pw_open op = {.op_waiter.wt_done = nothing_done};
 
 	assert_int_equal(pw_open_cancel(&op), -EINVAL);
-	make_file(fx, "f", SIZE);
+	make_file("f", SIZE);
 	if (pw_file_open(fx->fx_loop, fx->fx_root, "f", clock_now(), &op) ==
 	    -EINPROGRESS)
 		settle(fx->fx_loop);
@@ -184,10 +173,8 @@ an_open_that_does_not_wait_cannot_be_cancelled(void **state)
 	pw_file_unref(&op.op_file);
 }
 
-static void
-unknown_flags_of_a_root_are_refused(void **state)
+TEST(unknown_flags_of_a_root_are_refused)
 {
-	struct fixture *fx = *state;
 	struct pw_root *rt = NULL;
 
 	assert_int_equal(pw_root_open_with(fx->fx_dir, 8, &rt), -EINVAL);
@@ -211,20 +198,17 @@ assert_refused(struct pw_send *s)
 	pw_send_finish(s);
 }
 
-static void
-an_invalid_transmission_is_refused(void **state)
+TEST(an_invalid_transmission_is_refused)
 {
 	static const struct pw_sink_ops nothing;
 	struct pw_sink sink = {&nothing};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE), *dir;
+	struct pw_file *file = new_file("f", SIZE), *dir;
 	struct pw_loop *other;
-	struct wire wr;
+	SCOPED_WIRE wr = wide_wire();
 	struct xfer xf;
 	struct pw_send good, s;
 
-	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	good = xf.xf_send;
 	good.snd_len = SIZE;
 	s = good, s.snd_off = -1;
@@ -233,7 +217,7 @@ an_invalid_transmission_is_refused(void **state)
 	assert_refused(&s);
 	s = good, s.snd_sink = &sink;
 	assert_refused(&s);
-	assert_int_equal(open_at(fx, ".", clock_now(), &dir), 0);
+	assert_int_equal(open_at(".", clock_now(), &dir), 0);
 	s = good, s.snd_file = dir;
 	assert_refused(&s);
 	pw_file_unref(&dir);
@@ -243,22 +227,19 @@ an_invalid_transmission_is_refused(void **state)
 	assert_int_equal(pw_loop_destroy(&other), 0);
 	assert_int_equal(wire_read(&wr), 0);
 	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
-static void
-a_step_or_start_while_pending_is_refused_and_the_completion_comes(void **state)
+TEST(a_step_or_start_while_pending_is_refused_and_the_completion_comes)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct latch la;
-	struct wire wr;
-	struct xfer xf;
+	SCOPED_WIRE wr;
+	SCOPED_XFER xf;
 
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xfer_init(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_len = SIZE;
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
@@ -268,33 +249,9 @@ a_step_or_start_while_pending_is_refused_and_the_completion_comes(void **state)
 	assert_int_equal(xf.xf_send.snd_error, -EINVAL);
 	assert_true(xf.xf_send.snd_pending);
 	assert_int_equal(xf.xf_done, 0);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(xf.xf_done, 1);
 	assert_int_equal(pw_send_step(&xf.xf_send), PW_SEND_ERROR);
 	assert_int_equal(xf.xf_send.snd_error, -EINVAL);
 	assert_false(pw_send_stuck(&xf.xf_send));
-	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(misuse_that_would_corrupt_memory_aborts_with_a_message),
-	    TEST(a_pool_with_a_loop_stays),
-	    TEST(a_loop_with_waits_or_being_drained_stays),
-	    TEST(a_wait_without_a_callback_is_refused),
-	    TEST(an_open_that_does_not_wait_cannot_be_cancelled),
-	    TEST(unknown_flags_of_a_root_are_refused),
-	    TEST(an_invalid_transmission_is_refused),
-	    TEST(
-		a_step_or_start_while_pending_is_refused_and_the_completion_comes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,22 +2,15 @@
  * The offset of the index of an MP4 file (lib/send/mp4_index.c), by tables of boxes.  The fuzzing
  * harness compares it with a second reading.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
 #include "lib/send/mp4_index.h"
 
-#define KNOWN	 4096
-#define SIZE	 1000000
-#define LONG	 (UINT64_C(1) << 63) /* flag of a length that has 64 bits */
-#define MOST	 20
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define KNOWN 4096
+#define SIZE  1000000
+#define LONG  (UINT64_C(1) << 63) /* flag of a length that has 64 bits */
+#define MOST  20
 
 struct box {
 	const char *bx_type;
@@ -106,15 +99,12 @@ read_nothing(void *arg, off_t at, unsigned char header[MP4_HEADER])
 	return false;
 }
 
-static void
-the_index_is_behind_the_media_data(void **state)
+TEST(the_index_is_behind_the_media_data)
 {
 	struct start st;
 	off_t found;
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		lay_out(&st, rows[i].rw_boxes);
 		found = mp4_index_find(read_start, &st, KNOWN, SIZE);
 		if (found != rows[i].rw_index)
@@ -122,44 +112,27 @@ the_index_is_behind_the_media_data(void **state)
 	}
 }
 
-static void
-few_boxes_are_read(void **state)
+TEST(few_boxes_are_read)
 {
 	struct box boxes[KNOWN / 8 + 1] = {{"ftyp", 8}};
 	struct start st;
-	size_t i;
 
-	(void)state;
-	for (i = 1; i < KNOWN / 8; i++)
+	for (size_t i = 1; i < KNOWN / 8; i++)
 		boxes[i] = (struct box){"free", 8};
 	lay_out(&st, boxes);
 	assert_int_equal(mp4_index_find(read_start, &st, KNOWN, SIZE), -1);
 	assert_in_range(st.st_reads, 1, 16);
 }
 
-static void
-a_short_file_or_an_error_has_no_index(void **state)
+TEST(a_short_file_or_an_error_has_no_index)
 {
 	struct start st;
 	off_t known;
 
-	(void)state;
 	lay_out(&st, rows[0].rw_boxes);
 	for (known = 0; known < 32 + MP4_HEADER; known++)
 		assert_int_equal(
 		    mp4_index_find(read_start, &st, known, SIZE), -1);
 	assert_int_equal(mp4_index_find(read_start, &st, KNOWN, 100), -1);
 	assert_int_equal(mp4_index_find(read_nothing, NULL, KNOWN, SIZE), -1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_index_is_behind_the_media_data),
-	    cmocka_unit_test(few_boxes_are_read),
-	    cmocka_unit_test(a_short_file_or_an_error_has_no_index),
-	};
-
-	return cmocka_run_group_tests_name("mp4_index", tests, NULL, NULL);
 }

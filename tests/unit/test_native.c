@@ -53,17 +53,15 @@ static const struct row rows[] = {
 	0, 1},
 };
 
-static void
-each_result_has_its_consequence(void **state)
+TEST(each_result_has_its_consequence)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	const struct row *rw;
 	struct shot sh;
 
 	for (rw = rows; rw < rows + COUNT(rows); rw++) {
 		print_message("%s\n", rw->rw_name);
-		begin(&sh, fx, file, rw->rw_mem, rw->rw_off, rw->rw_len);
+		begin(&sh, file, rw->rw_mem, rw->rw_off, rw->rw_len);
 		script(rw->rw_script, rw->rw_results);
 		assert_int_equal(
 		    run(&sh), rw->rw_error == 0 ? PW_SEND_DONE : PW_SEND_ERROR);
@@ -74,7 +72,6 @@ each_result_has_its_consequence(void **state)
 		assert_int_equal(sh.sh_xfer.xf_pending, rw->rw_pending);
 		end(&sh);
 	}
-	pw_file_unref(&file);
 }
 
 /* ------------------------------------------------------------------- random */
@@ -110,11 +107,9 @@ random_script(size_t len)
 	return error;
 }
 
-static void
-each_byte_is_sent_once_and_in_order(void **state)
+TEST(each_byte_is_sent_once_and_in_order)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	unsigned i, done = 0, failed = 0, waited = 0;
 	enum pw_send_status status;
 	struct shot sh;
@@ -128,7 +123,7 @@ each_byte_is_sent_once_and_in_order(void **state)
 		len = 1 + below(below(4) == 0 ? SIZE - (uint32_t)off : 5000);
 		if (len > SIZE - off)
 			len = SIZE - off;
-		begin(&sh, fx, file, mem, off, len);
+		begin(&sh, file, mem, off, len);
 		error = random_script(sh.sh_len);
 		status = run(&sh);
 		if (status == PW_SEND_ERROR) {
@@ -145,13 +140,11 @@ each_byte_is_sent_once_and_in_order(void **state)
 	print_message("%u scripts: %u sent, %u failed, %u waits\n", SCRIPTS,
 	    done, failed, waited);
 	assert_true(done > SCRIPTS / 2 && failed > 0 && waited > 0);
-	pw_file_unref(&file);
 }
 
 /* -------------------------------------------------------------------- hints */
 
-static void
-hints_of_the_location_are_flags_of_the_call(void **state)
+TEST(hints_of_the_location_are_flags_of_the_call)
 {
 	static const struct {
 		uint64_t readahead;
@@ -165,14 +158,12 @@ hints_of_the_location_are_flags_of_the_call(void **state)
 	    {1 << 30, PW_CACHE_KEEP, 1 << 30,
 		0}, /* more than there is room for */
 	};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)4 << 20);
+	SCOPED_FILE *file = new_file("f", (size_t)4 << 20);
 	int page = (int)sysconf(_SC_PAGESIZE), pages;
 	struct shot sh;
-	size_t i;
 
-	for (i = 0; i < COUNT(hints); i++) {
-		begin(&sh, fx, file, 10, 0, (off_t)4 << 20);
+	for (size_t i = 0; i < COUNT(hints); i++) {
+		begin(&sh, file, 10, 0, (off_t)4 << 20);
 		sh.sh_xfer.xf_send.snd_readahead = hints[i].readahead;
 		sh.sh_xfer.xf_send.snd_cache = hints[i].cache;
 		pw_send_finish(&sh.sh_xfer.xf_send);
@@ -191,18 +182,15 @@ hints_of_the_location_are_flags_of_the_call(void **state)
 		assert_int_equal((unsigned)fake.fk_flags >> 16, 0);
 		end(&sh);
 	}
-	pw_file_unref(&file);
 }
 
 /* Others have their turn after each share. */
-static void
-a_call_is_for_a_share(void **state)
+TEST(a_call_is_for_a_share)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)4 << 20);
+	SCOPED_FILE *file = new_file("f", (size_t)4 << 20);
 	struct shot sh;
 
-	begin(&sh, fx, file, 10, 0, (off_t)4 << 20);
+	begin(&sh, file, 10, 0, (off_t)4 << 20);
 	script(NULL, 0);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_true(fake.fk_nbytes <= SHARE_MOST);
@@ -210,15 +198,12 @@ a_call_is_for_a_share(void **state)
 	/* The end of the file goes by a call of its own, in the last step. */
 	assert_int_equal(sh.sh_xfer.xf_again + 2, fake.fk_calls);
 	end(&sh);
-	pw_file_unref(&file);
 }
 
-static void
-peers_differ(void **state)
+TEST(peers_differ, NULL)
 {
 	uint64_t one = os_peer(STDIN_FILENO);
 
-	(void)state;
 	assert_true(one != 0);
 	assert_true(os_peer(STDIN_FILENO) == one);
 	connection++;
@@ -230,14 +215,12 @@ peers_differ(void **state)
 }
 
 /* Of a file system whose pages the kernel waits for: the pool sends it. */
-static void
-other_files_are_sent_by_the_pool(void **state)
+TEST(other_files_are_sent_by_the_pool)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 
-	begin(&sh, fx, file, 10, 0, SIZE);
+	begin(&sh, file, 10, 0, SIZE);
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_int_equal(
 	    xfer_run(&sh.sh_xfer, &sh.sh_wire, (uint64_t)-1), PW_SEND_DONE);
@@ -249,15 +232,12 @@ other_files_are_sent_by_the_pool(void **state)
 	wire_close(&sh.sh_wire);
 	free(sh.sh_expected);
 	free(fake.fk_taken);
-	pw_file_unref(&file);
 }
 
-static void
-a_kernel_before_11_does_not_have_it(void **state)
+TEST(a_kernel_before_11_does_not_have_it, NULL)
 {
 	const char *why;
 
-	(void)state;
 	assert_int_equal(pw_send_probe(pw_send_path("native"), &why), 0);
 	assert_ptr_equal(pw_send_default(), pw_send_path("native"));
 	osreldate = 1003000;
@@ -265,25 +245,4 @@ a_kernel_before_11_does_not_have_it(void **state)
 	assert_non_null(strstr(why, "FreeBSD 11"));
 	assert_ptr_equal(pw_send_default(), pw_send_path("nodiskio"));
 	osreldate = 1400500;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		each_result_has_its_consequence, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		each_byte_is_sent_once_and_in_order, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		hints_of_the_location_are_flags_of_the_call, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_call_is_for_a_share, setup, teardown),
-	    cmocka_unit_test(peers_differ),
-	    cmocka_unit_test_setup_teardown(
-		other_files_are_sent_by_the_pool, setup, teardown),
-	    cmocka_unit_test(a_kernel_before_11_does_not_have_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,16 +7,16 @@
 #define SECOND UINT64_C(1000000)
 
 static unsigned
-counted(const struct fixture *fx)
+counted(void)
 {
 	return pool_cold(fx->fx_pool)->co_calls;
 }
 
 /* Sends a file of two calls; of the bytes that it has sent, none is ready. */
 static void
-send_cold(struct shot *sh, struct fixture *fx, struct pw_file *file)
+send_cold(struct shot *sh, struct pw_file *file)
 {
-	begin(sh, fx, file, 10, 0, SIZE);
+	begin(sh, file, 10, 0, SIZE);
 	script(NULL, 0);
 	fake.fk_unready = SIZE;
 	assert_int_equal(run(sh), PW_SEND_DONE);
@@ -24,70 +24,60 @@ send_cold(struct shot *sh, struct fixture *fx, struct pw_file *file)
 	assert_int_equal(fake.fk_calls, 2);
 }
 
-static void
-the_limit_is_half_of_the_buffers(void **state)
+TEST(the_limit_is_half_of_the_buffers)
 {
-	struct fixture *fx = *state;
-
 	assert_int_equal(pool_cold(fx->fx_pool)->co_most, 256);
-	assert_int_equal(counted(fx), 0);
+	assert_int_equal(counted(), 0);
 	vnode_pbufs = -EPERM;
 	assert_int_equal(os_native_reads(), 32);
 	vnode_pbufs = 512;
 }
 
-static void
-a_call_is_counted_until_its_socket_waits_for_no_disk(void **state)
+TEST(a_call_is_counted_until_its_socket_waits_for_no_disk)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	unsigned long before = device_ended(file_priv(file)->fp_device);
 	struct shot sh;
 
-	send_cold(&sh, fx, file);
-	assert_int_equal(counted(fx), 2);
+	send_cold(&sh, file);
+	assert_int_equal(counted(), 2);
 	pw_loop_tick(fx->fx_loop, clock_now());
-	assert_int_equal(counted(fx), 2);
+	assert_int_equal(counted(), 2);
 	fake.fk_unready = 0;
 	pw_loop_tick(fx->fx_loop, clock_now() + SECOND);
-	assert_int_equal(counted(fx), 0);
+	assert_int_equal(counted(), 0);
 	/* No disk thread was needed for that. */
 	assert_int_equal(device_ended(file_priv(file)->fp_device), before);
 	end(&sh);
-	pw_file_unref(&file);
 }
 
 /* At the latest after two seconds.  No test waits for them. */
-static void
-a_call_is_checked_when_its_age_has_doubled(void **state)
+TEST(a_call_is_checked_when_its_age_has_doubled)
 {
 	static const struct {
 		uint64_t ms;
 		unsigned looks; /* at each of the two calls */
 	} ticks[] = {{1000, 1}, {1900, 0}, {2900, 1}, {4800, 0}, {4950, 1}};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	uint64_t begun;
 	struct shot sh;
-	size_t i;
 
-	send_cold(&sh, fx, file);
+	send_cold(&sh, file);
 	begun = clock_now();
-	for (i = 0; i < COUNT(ticks); i++) {
+	for (size_t i = 0; i < COUNT(ticks); i++) {
 		fake.fk_looks = 0;
 		pw_loop_tick(fx->fx_loop, begun + ticks[i].ms * 1000);
 		assert_int_equal(fake.fk_looks, 2 * ticks[i].looks);
 	}
-	assert_int_equal(counted(fx), 2);
+	assert_int_equal(counted(), 2);
 	end(&sh);
-	pw_file_unref(&file);
 }
 
 /* Without indirect blocks, which files of FreeBSD's UFS have from 384 KiB on. */
 static struct pw_file *
-direct_file(struct fixture *fx, size_t size)
+direct_file(size_t size)
 {
-	struct pw_file *file = new_file(fx, "f", size);
+	struct pw_file *file = new_file("f", size);
 
 	free(file_priv(file)->fp_indirect);
 	file_priv(file)->fp_indirect = NULL;
@@ -95,112 +85,97 @@ direct_file(struct fixture *fx, size_t size)
 }
 
 /* Nine calls, each of which passes more bytes than wait: a socket sends its queue in order. */
-static void
-calls_end_when_only_bytes_of_later_calls_wait(void **state)
+TEST(calls_end_when_only_bytes_of_later_calls_wait)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = direct_file(fx, (size_t)4 << 20);
+	SCOPED_FILE *file = direct_file((size_t)4 << 20);
 	struct shot sh;
 	int all;
 
 	for (all = 0; all < 2; all++) {
 		file_priv(file)->fp_number =
 		    verified_number(fx->fx_loop->lp_verified);
-		begin(&sh, fx, file, 10, 0, (off_t)4 << 20);
+		begin(&sh, file, 10, 0, (off_t)4 << 20);
 		script(NULL, 0);
 		fake.fk_unready = all ? 4 << 20 : 4096;
 		assert_int_equal(run(&sh), PW_SEND_DONE);
 		assert_int_equal(sh.sh_xfer.xf_pending, 0);
 		assert_int_equal(fake.fk_calls, 9);
-		assert_int_equal(counted(fx), all ? 9 : 1);
+		assert_int_equal(counted(), all ? 9 : 1);
 		end(&sh);
 		pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
 		settle(fx->fx_loop);
 	}
-	pw_file_unref(&file);
 }
 
 /* The kernel goes on reading for it, and a read of the same page waits for that. */
-static void
-a_call_of_a_closed_socket_is_counted_until_a_disk_thread_has_read(void **state)
+TEST(a_call_of_a_closed_socket_is_counted_until_a_disk_thread_has_read,
+    setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct shot sh;
 	struct latch la;
 
-	send_cold(&sh, fx, file);
+	send_cold(&sh, file);
 	end(&sh);
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	fake.fk_unready = 0;
 	pw_loop_tick(fx->fx_loop, clock_now());
 	pw_loop_tick(fx->fx_loop, clock_now());
-	assert_int_equal(counted(fx), 2);
+	assert_int_equal(counted(), 2);
 	pw_file_unref(&file);
-	latch_open(&la);
-	settle(fx->fx_loop);
-	assert_int_equal(counted(fx), 0);
+	latch_finish(&la);
+	assert_int_equal(counted(), 0);
 }
 
-static void
-nothing_is_counted_if_nothing_is_sent(void **state)
+TEST(nothing_is_counted_if_nothing_is_sent)
 {
 	static const struct result results[] = {
 	    {EAGAIN, 0}, {EAGAIN, 10}, {EBUSY, 0}, {ENOBUFS, 0}, {EIO, 0}};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
-	size_t i;
 
-	for (i = 0; i < COUNT(results); i++) {
-		begin(&sh, fx, file, 10, 0, SIZE);
+	for (size_t i = 0; i < COUNT(results); i++) {
+		begin(&sh, file, 10, 0, SIZE);
 		script(&results[i], 1);
 		fake.fk_unready = 4096;
 		step(&sh);
-		assert_int_equal(counted(fx), 0);
+		assert_int_equal(counted(), 0);
 		settle(fx->fx_loop);
 		end(&sh);
 	}
-	pw_file_unref(&file);
 }
 
 /* A popular file: the second call knows from the first that its pages are there. */
-static void
-what_was_sent_a_moment_ago_is_not_counted(void **state)
+TEST(what_was_sent_a_moment_ago_is_not_counted)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 
 	fake.fk_unready = 0;
-	begin(&sh, fx, file, 10, 0, SIZE);
+	begin(&sh, file, 10, 0, SIZE);
 	script(NULL, 0);
 	fake.fk_looks = 0;
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_int_equal(fake.fk_looks, 2);
 	end(&sh);
-	begin(&sh, fx, file, 10, 0, SIZE);
+	begin(&sh, file, 10, 0, SIZE);
 	pool_cold(fx->fx_pool)->co_most = 0;
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_int_equal(sh.sh_xfer.xf_pending, 0);
 	assert_int_equal(fake.fk_looks, 2);
 	end(&sh);
-	pw_file_unref(&file);
 }
 
 /* The kernel frees the pages that are dropped. */
-static void
-what_was_dropped_is_counted_again(void **state)
+TEST(what_was_dropped_is_counted_again)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
-	int i;
 
 	fake.fk_unready = 0;
 	fake.fk_looks = 0;
-	for (i = 0; i < 2; i++) {
-		begin(&sh, fx, file, 10, 0, SIZE);
+	for (int i = 0; i < 2; i++) {
+		begin(&sh, file, 10, 0, SIZE);
 		sh.sh_xfer.xf_send.snd_cache = PW_CACHE_DROP;
 		pw_send_finish(&sh.sh_xfer.xf_send);
 		sh.sh_xfer.xf_send.snd_file = file;
@@ -210,7 +185,6 @@ what_was_dropped_is_counted_again(void **state)
 		end(&sh);
 	}
 	assert_int_equal(fake.fk_looks, 4);
-	pw_file_unref(&file);
 }
 
 static atomic_size_t released; /* bytes passed to os_unbuffer */
@@ -236,16 +210,14 @@ __wrap_os_drop(int fd, off_t off, size_t len)
 }
 
 /* SF_NOCACHE frees no page whose object another processor has locked. */
-static void
-what_was_sent_is_dropped_after_the_transmission(void **state)
+TEST(what_was_sent_is_dropped_after_the_transmission)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 	int drops;
 
 	for (drops = 0; drops < 2; drops++) {
-		begin(&sh, fx, file, 10, 0, SIZE);
+		begin(&sh, file, 10, 0, SIZE);
 		sh.sh_xfer.xf_send.snd_cache =
 		    drops ? PW_CACHE_DROP : PW_CACHE_KEEP;
 		pw_send_finish(&sh.sh_xfer.xf_send);
@@ -260,15 +232,12 @@ what_was_sent_is_dropped_after_the_transmission(void **state)
 		settle(fx->fx_loop);
 		assert_int_equal(dropped, drops ? SIZE : 0);
 	}
-	pw_file_unref(&file);
 }
 
 /* Otherwise the kernel's buffers would keep the pages. */
-static void
-what_a_disk_thread_read_is_released_if_it_is_dropped(void **state)
+TEST(what_a_disk_thread_read_is_released_if_it_is_dropped)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 	int drops;
 
@@ -276,7 +245,7 @@ what_a_disk_thread_read_is_released_if_it_is_dropped(void **state)
 	for (drops = 0; drops < 2; drops++) {
 		file_priv(file)->fp_number =
 		    verified_number(fx->fx_loop->lp_verified);
-		begin(&sh, fx, file, 10, 0, SIZE);
+		begin(&sh, file, 10, 0, SIZE);
 		sh.sh_xfer.xf_send.snd_cache =
 		    drops ? PW_CACHE_DROP : PW_CACHE_KEEP;
 		pw_send_finish(&sh.sh_xfer.xf_send);
@@ -289,88 +258,75 @@ what_a_disk_thread_read_is_released_if_it_is_dropped(void **state)
 		assert_int_equal(released, drops ? SIZE : 0);
 		end(&sh);
 	}
-	pw_file_unref(&file);
 }
 
 /* All calls of the process count, and so none of a slow disk hold up the loop. */
-static void
-at_the_limit_a_disk_thread_reads_first(void **state)
+TEST(at_the_limit_a_disk_thread_reads_first, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = direct_file(fx, (size_t)4 << 20);
+	SCOPED_FILE *file = direct_file((size_t)4 << 20);
 	struct cold *co = pool_cold(fx->fx_pool);
 	struct shot sh;
 	struct latch la;
 
 	co->co_most = 3;
 	co->co_calls = 2; /* of another loop */
-	begin(&sh, fx, file, 10, 0, (off_t)4 << 20);
+	begin(&sh, file, 10, 0, (off_t)4 << 20);
 	script(NULL, 0);
 	fake.fk_unready = 4096;
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
-	assert_int_equal(counted(fx), 3);
+	assert_int_equal(counted(), 3);
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	assert_int_equal(fake.fk_calls, 1);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	/* Bytes that a disk thread has read are sent, although the limit is still reached. */
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	assert_int_equal(fake.fk_calls, 2);
 	settle(fx->fx_loop);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_true(sh.sh_xfer.xf_pending >= 7);
-	assert_int_equal(counted(fx), 3);
+	assert_int_equal(counted(), 3);
 	fake.fk_unready = 0;
 	pw_loop_tick(fx->fx_loop, clock_now() + SECOND);
-	assert_int_equal(counted(fx), 2);
+	assert_int_equal(counted(), 2);
 	co->co_calls = 0;
 	end(&sh);
-	pw_file_unref(&file);
 }
 
 /* Without waiting for a tick. */
-static void
-at_the_limit_calls_that_have_ended_are_found(void **state)
+TEST(at_the_limit_calls_that_have_ended_are_found)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE),
-		       *other = new_file(fx, "g", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE), *other = new_file("g", SIZE);
 	struct shot sh, next;
 
 	pool_cold(fx->fx_pool)->co_most = 2;
-	send_cold(&sh, fx, file);
+	send_cold(&sh, file);
 	free(fake.fk_taken);
 	fake.fk_taken = NULL;
 	fake.fk_unready = 0;
-	begin(&next, fx, other, 10, 0, SIZE);
+	begin(&next, other, 10, 0, SIZE);
 	assert_int_equal(run(&next), PW_SEND_DONE);
 	assert_int_equal(next.sh_xfer.xf_pending, 0);
-	assert_int_equal(counted(fx), 0);
+	assert_int_equal(counted(), 0);
 	end(&next);
 	pw_send_finish(&sh.sh_xfer.xf_send);
 	wire_close(&sh.sh_wire);
 	free(sh.sh_expected);
-	pw_file_unref(&file);
-	pw_file_unref(&other);
 }
 
 /* However many transmissions wait for the limit. */
-static void
-at_the_limit_no_call_is_checked_again_at_once(void **state)
+TEST(at_the_limit_no_call_is_checked_again_at_once)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE),
-		       *other = new_file(fx, "g", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE), *other = new_file("g", SIZE);
 	struct shot sh, next;
 
 	pool_cold(fx->fx_pool)->co_most = 2;
-	send_cold(&sh, fx, file);
+	send_cold(&sh, file);
 	pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
 	free(fake.fk_taken);
 	fake.fk_taken = NULL;
 	fake.fk_looks = 0;
-	begin(&next, fx, other, 10, 0, SIZE);
+	begin(&next, other, 10, 0, SIZE);
 	assert_int_equal(step(&next), PW_SEND_PENDING);
 	assert_int_equal(fake.fk_looks, 0);
 	settle(fx->fx_loop);
@@ -378,17 +334,12 @@ at_the_limit_no_call_is_checked_again_at_once(void **state)
 	pw_send_finish(&sh.sh_xfer.xf_send);
 	wire_close(&sh.sh_wire);
 	free(sh.sh_expected);
-	pw_file_unref(&file);
-	pw_file_unref(&other);
 }
 
 /* One that is found by a tick to be resident is remembered for longer than a second. */
-static void
-above_the_limit_bytes_once_resident_are_sent(void **state)
+TEST(above_the_limit_bytes_once_resident_are_sent)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE),
-		       *other = new_file(fx, "g", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE), *other = new_file("g", SIZE);
 	struct verified *vf = fx->fx_loop->lp_verified;
 	struct cold *co = pool_cold(fx->fx_pool);
 	uint32_t number = file_priv(file)->fp_number;
@@ -396,7 +347,7 @@ above_the_limit_bytes_once_resident_are_sent(void **state)
 	off_t off = 0, size = SIZE;
 	struct shot sh;
 
-	send_cold(&sh, fx, file);
+	send_cold(&sh, file);
 	verified_trim(vf, number, &off, &size, since, UINT64_MAX);
 	assert_true(off < size);
 	fake.fk_unready = 0;
@@ -408,115 +359,100 @@ above_the_limit_bytes_once_resident_are_sent(void **state)
 	verified_note(vf, number, 0, SIZE, SIZE, 1);
 	co->co_most = 2;
 	co->co_calls = 2;
-	begin(&sh, fx, file, 10, 0, SIZE);
+	begin(&sh, file, 10, 0, SIZE);
 	script(NULL, 0);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_int_equal(sh.sh_xfer.xf_pending, 0);
 	end(&sh);
-	begin(&sh, fx, other, 10, 0, SIZE);
+	begin(&sh, other, 10, 0, SIZE);
 	script(NULL, 0);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_true(sh.sh_xfer.xf_pending > 0);
 	end(&sh);
 	verified_note(vf, number, 0, SIZE, SIZE, 1);
 	co->co_calls = 3;
-	begin(&sh, fx, file, 10, 0, SIZE);
+	begin(&sh, file, 10, 0, SIZE);
 	script(NULL, 0);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_true(sh.sh_xfer.xf_pending > 0);
 	end(&sh);
 	co->co_calls = 0;
-	pw_file_unref(&file);
-	pw_file_unref(&other);
 }
 
 /* A loop that ends gives its calls back, and the files with them. */
-static void
-a_loop_forgets_its_calls(void **state)
+TEST(a_loop_forgets_its_calls)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct shot sh;
 
-	send_cold(&sh, fx, file);
+	send_cold(&sh, file);
 	end(&sh);
 	pw_file_unref(&file);
-	assert_int_equal(counted(fx), 2);
+	assert_int_equal(counted(), 2);
 }
 
 /* Byte by byte as without a limit: each chunk is read, and then sent. */
-static void
-without_any_buffer_everything_is_read_first(void **state)
+TEST(without_any_buffer_everything_is_read_first)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
-	unsigned i;
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 	size_t mem;
 	off_t off, len;
 
 	pool_cold(fx->fx_pool)->co_most = 0;
-	for (i = 0; i < 500; i++) {
+	for (unsigned i = 0; i < 500; i++) {
 		/* As if the file were another one, of which nothing is known. */
 		file_priv(file)->fp_number =
 		    verified_number(fx->fx_loop->lp_verified);
 		mem = below(3) == 0 ? 0 : below(2000);
 		off = below(SIZE);
 		len = 1 + below(SIZE - (uint32_t)off);
-		begin(&sh, fx, file, mem, off, len);
+		begin(&sh, file, mem, off, len);
 		script((struct result[]){{EAGAIN, below((uint32_t)len)}}, 1);
 		assert_int_equal(run(&sh), PW_SEND_DONE);
 		assert_int_equal(fake.fk_len, sh.sh_len);
 		assert_true(sh.sh_xfer.xf_pending > 0);
 		end(&sh);
 	}
-	assert_int_equal(counted(fx), 0);
-	pw_file_unref(&file);
+	assert_int_equal(counted(), 0);
 }
 
 /* The number of its descriptor stands for another connection, which waits for no disk. */
-static void
-a_call_does_not_end_with_another_connection(void **state)
+TEST(a_call_does_not_end_with_another_connection, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
 	struct latch la;
 
-	send_cold(&sh, fx, file);
+	send_cold(&sh, file);
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	connection++;
 	fake.fk_unready = 0;
 	pw_loop_tick(fx->fx_loop, clock_now());
-	assert_int_equal(counted(fx), 2);
-	latch_open(&la);
-	settle(fx->fx_loop);
-	assert_int_equal(counted(fx), 0);
+	assert_int_equal(counted(), 2);
+	latch_finish(&la);
+	assert_int_equal(counted(), 0);
 	end(&sh);
-	pw_file_unref(&file);
 }
 
 /* Its bytes are in the queue of the peer, and so none of its own is unready. */
-static void
-a_call_on_a_unix_socket_ends_with_a_read(void **state)
+TEST(a_call_on_a_unix_socket_ends_with_a_read)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	SCOPED_FILE *file = new_file("f", SIZE);
 	struct shot sh;
-	int i;
 
 	connection = 0;
 	fake.fk_looks = 0;
-	send_cold(&sh, fx, file);
-	assert_int_equal(counted(fx), 2);
+	send_cold(&sh, file);
+	assert_int_equal(counted(), 2);
 	pw_loop_tick(fx->fx_loop, clock_now());
 	settle(fx->fx_loop);
-	assert_int_equal(counted(fx), 0);
+	assert_int_equal(counted(), 0);
 	end(&sh);
 	/* At the limit only the first transmission waits for a disk thread. */
 	pool_cold(fx->fx_pool)->co_most = 0;
-	for (i = 0; i < 2; i++) {
-		begin(&sh, fx, file, 10, 0, SIZE);
+	for (int i = 0; i < 2; i++) {
+		begin(&sh, file, 10, 0, SIZE);
 		script(NULL, 0);
 		assert_int_equal(run(&sh), PW_SEND_DONE);
 		assert_int_equal(sh.sh_xfer.xf_pending > 0, i == 0);
@@ -524,56 +460,4 @@ a_call_on_a_unix_socket_ends_with_a_read(void **state)
 	}
 	assert_int_equal(fake.fk_looks, 0);
 	connection = 80;
-	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		the_limit_is_half_of_the_buffers, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_call_is_counted_until_its_socket_waits_for_no_disk, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_call_is_checked_when_its_age_has_doubled, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		calls_end_when_only_bytes_of_later_calls_wait, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_call_of_a_closed_socket_is_counted_until_a_disk_thread_has_read,
-		setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		nothing_is_counted_if_nothing_is_sent, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_was_sent_a_moment_ago_is_not_counted, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_was_dropped_is_counted_again, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_was_sent_is_dropped_after_the_transmission, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_a_disk_thread_read_is_released_if_it_is_dropped, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		at_the_limit_a_disk_thread_reads_first, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		at_the_limit_calls_that_have_ended_are_found, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		at_the_limit_no_call_is_checked_again_at_once, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		above_the_limit_bytes_once_resident_are_sent, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_loop_forgets_its_calls, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		without_any_buffer_everything_is_read_first, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_call_does_not_end_with_another_connection, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_call_on_a_unix_socket_ends_with_a_read, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,9 @@
 #define LARGE	 ((size_t)(DIRECT + 2 * INDIRECT + 5 * BLOCK))
 
 static struct pw_file *
-large_file(struct fixture *fx)
+large_file(void)
 {
-	struct pw_file *file = new_file(fx, "f", LARGE);
+	struct pw_file *file = new_file("f", LARGE);
 
 	if (file_priv(file)->fp_indirect == NULL) /* it may be the cache's */
 		file_priv(file)->fp_indirect =
@@ -56,16 +56,15 @@ run_slowly(struct shot *sh)
 }
 
 /* Each is read once, by the pool, and by the time it is needed. */
-static void
-indirect_blocks_are_read_by_the_pool_before_what_they_lead_to(void **state)
+TEST(indirect_blocks_are_read_by_the_pool_before_what_they_lead_to,
+    setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	struct pw_device *dv = file_priv(file)->fp_device;
 	unsigned long before = device_ended(dv);
 	struct shot sh;
 
-	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	begin(&sh, file, 10, 0, (off_t)LARGE);
 	/* The first twelve blocks wait for nothing. */
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	assert_int_equal(fake.fk_len, 10 + DIRECT);
@@ -77,7 +76,7 @@ indirect_blocks_are_read_by_the_pool_before_what_they_lead_to(void **state)
 	assert_int_equal(device_ended(dv) - before, 3);
 	end(&sh);
 	/* And not for the next client. */
-	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	begin(&sh, file, 10, 0, (off_t)LARGE);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_int_equal(device_ended(dv) - before, 3);
 	end(&sh);
@@ -85,29 +84,25 @@ indirect_blocks_are_read_by_the_pool_before_what_they_lead_to(void **state)
 }
 
 /* A client that is faster than the disk waits for it, and the loop does not. */
-static void
-what_is_not_read_in_time_is_waited_for(void **state)
+TEST(what_is_not_read_in_time_is_waited_for, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	struct shot sh;
 	struct latch la;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
-	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
+	begin(&sh, file, 0, 0, (off_t)LARGE);
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	assert_int_equal(fake.fk_len, DIRECT);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_int_equal(sh.sh_xfer.xf_send.snd_sent, LARGE);
 	end(&sh);
 	large_done(&file);
 }
 
-static void
-a_range_reads_what_leads_to_it_and_no_more(void **state)
+TEST(a_range_reads_what_leads_to_it_and_no_more, setup_one_thread)
 {
 	static const struct {
 		off_t off, len;
@@ -121,16 +116,14 @@ a_range_reads_what_leads_to_it_and_no_more(void **state)
 	    {DIRECT + INDIRECT - 1, 2, 2},
 	    {(off_t)LARGE - 1, 1, 1},
 	};
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	unsigned long before;
 	struct shot sh;
-	size_t i;
 
-	for (i = 0; i < COUNT(ranges); i++) {
-		file = large_file(fx);
+	for (size_t i = 0; i < COUNT(ranges); i++) {
+		file = large_file();
 		before = device_ended(file_priv(file)->fp_device);
-		begin(&sh, fx, file, 0, ranges[i].off, ranges[i].len);
+		begin(&sh, file, 0, ranges[i].off, ranges[i].len);
 		do {
 			settle(fx->fx_loop);
 		} while (sh.sh_xfer.xf_send.snd_len > 0 &&
@@ -145,15 +138,13 @@ a_range_reads_what_leads_to_it_and_no_more(void **state)
 }
 
 /* Nothing was sent yet: it can still become another answer. */
-static void
-an_indirect_block_that_cannot_be_read_is_an_error(void **state)
+TEST(an_indirect_block_that_cannot_be_read_is_an_error)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	struct shot sh;
 
 	fake.fk_bmap_error = EIO;
-	begin(&sh, fx, file, 10, DIRECT, BLOCK);
+	begin(&sh, file, 10, DIRECT, BLOCK);
 	assert_int_equal(run(&sh), PW_SEND_ERROR);
 	assert_int_equal(sh.sh_xfer.xf_send.snd_error, -EIO);
 	assert_int_equal(fake.fk_calls, 0);
@@ -162,20 +153,18 @@ an_indirect_block_that_cannot_be_read_is_an_error(void **state)
 }
 
 /* The kernel has evicted it since, while the pages that it leads to are cached. */
-static void
-an_indirect_block_is_read_again_behind_cached_pages(void **state)
+TEST(an_indirect_block_is_read_again_behind_cached_pages)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	struct shot sh;
 
-	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	begin(&sh, file, 10, 0, (off_t)LARGE);
 	run_slowly(&sh);
 	assert_int_equal(fake.fk_bmaps, 3);
 	end(&sh);
 	fake.fk_indirect = 0;
 	file_priv(file)->fp_indirect->in_since -= INDIRECT_HOLDS;
-	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	begin(&sh, file, 10, 0, (off_t)LARGE);
 	run_slowly(&sh);
 	assert_int_equal(fake.fk_bmaps, 6);
 	end(&sh);
@@ -184,13 +173,13 @@ an_indirect_block_is_read_again_behind_cached_pages(void **state)
 
 /* Such as one of nullfs, whose VOP_BMAP fails. */
 static void
-send_without_bmap(struct fixture *fx, int error)
+send_without_bmap(int error)
 {
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	struct shot sh;
 
 	fake.fk_bmap_error = error;
-	begin(&sh, fx, file, 10, DIRECT, 2 * BLOCK);
+	begin(&sh, file, 10, DIRECT, 2 * BLOCK);
 	assert_int_equal(
 	    xfer_run(&sh.sh_xfer, &sh.sh_wire, (uint64_t)-1), PW_SEND_DONE);
 	assert_int_equal(fake.fk_calls, 0);
@@ -204,21 +193,18 @@ send_without_bmap(struct fixture *fx, int error)
 	large_done(&file);
 }
 
-static void
-a_file_without_bmap_is_sent_by_the_pool(void **state)
+TEST(a_file_without_bmap_is_sent_by_the_pool)
 {
 	static const int errors[] = {EOPNOTSUPP, ENOTTY, ENOTCAPABLE};
 
 	for (size_t i = 0; i < COUNT(errors); i++)
-		send_without_bmap(*state, errors[i]);
+		send_without_bmap(errors[i]);
 }
 
 /* A read of the data that is queued already does not bring in the indirect block. */
-static void
-a_read_of_data_does_not_stand_for_the_indirect_block(void **state)
+TEST(a_read_of_data_does_not_stand_for_the_indirect_block, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	struct pw_waiter w = {.wt_done = count_done};
 	struct shot sh;
 	struct latch la;
@@ -226,12 +212,11 @@ a_read_of_data_does_not_stand_for_the_indirect_block(void **state)
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(
 	    pool_fetch(file, 0, LARGE, FETCH_PAGES, ADMIT_NEW, &w), 0);
-	begin(&sh, fx, file, 0, DIRECT, BLOCK);
+	begin(&sh, file, 0, DIRECT, BLOCK);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	assert_true(pool_mapping(file, DIRECT));
 	assert_false(pool_mapping(file, DIRECT + INDIRECT));
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(fake.fk_bmaps, 1);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	end(&sh);
@@ -239,22 +224,19 @@ a_read_of_data_does_not_stand_for_the_indirect_block(void **state)
 }
 
 /* The transmission that asked for it early is gone when it comes. */
-static void
-an_early_read_outlives_its_transmission(void **state)
+TEST(an_early_read_outlives_its_transmission, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = large_file(fx);
+	struct pw_file *file = large_file();
 	const struct indirect *in = file_priv(file)->fp_indirect;
 	struct shot sh;
 	struct latch la;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
-	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
+	begin(&sh, file, 0, 0, (off_t)LARGE);
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	pw_send_cancel(&sh.sh_xfer.xf_send);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(step(&sh), PW_SEND_ERROR);
 	assert_int_equal(sh.sh_xfer.xf_send.snd_error, -ECANCELED);
 	assert_int_equal(fake.fk_len, DIRECT);
@@ -265,42 +247,9 @@ an_early_read_outlives_its_transmission(void **state)
 	/* With nobody left at all. */
 	file_priv(file)->fp_indirect->in_known = 0;
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
-	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
+	begin(&sh, file, 0, 0, (off_t)LARGE);
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	end(&sh);
 	large_done(&file);
-	latch_open(&la);
-	settle(fx->fx_loop);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		indirect_blocks_are_read_by_the_pool_before_what_they_lead_to,
-		setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_is_not_read_in_time_is_waited_for, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_range_reads_what_leads_to_it_and_no_more, setup_one_thread,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		an_indirect_block_that_cannot_be_read_is_an_error, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		an_indirect_block_is_read_again_behind_cached_pages, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_file_without_bmap_is_sent_by_the_pool, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_read_of_data_does_not_stand_for_the_indirect_block,
-		setup_one_thread, teardown),
-	    cmocka_unit_test_setup_teardown(
-		an_early_read_outlives_its_transmission, setup_one_thread,
-		teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	latch_finish(&la);
 }

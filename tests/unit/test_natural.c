@@ -1,19 +1,9 @@
 /*
  * The order of names (server/util/natural.h), against all pairs of a list that is in order.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/util/natural.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static int
 sign(int n)
@@ -37,23 +27,19 @@ assert_in_order(const char *const names[], size_t count)
 		}
 }
 
-static void
-digits_are_compared_as_one_number(void **state)
+TEST(digits_are_compared_as_one_number)
 {
 	static const char *const names[] = {"", "0", "1", "2", "10", "16",
 	    "152", "18446744073709551615", "18446744073709551616", "a", "a0",
 	    "a1", "a1b", "a1b2", "a1b10", "a1b10c", "a2", "a2.9", "a2.10",
 	    "a10", "a10-1", "aa1"};
 
-	(void)state;
 	assert_in_order(names, COUNT(names));
 }
 
 /* As numbers they are the same, as names they are not. */
-static void
-zeros_before_a_number_decide_last(void **state)
+TEST(zeros_before_a_number_decide_last)
 {
-	(void)state;
 	assert_true(natural_compare("0", "00") < 0);
 	assert_true(natural_compare("00", "000") < 0);
 	assert_true(natural_compare("01", "1") < 0);
@@ -63,19 +49,16 @@ zeros_before_a_number_decide_last(void **state)
 	assert_true(natural_compare("0000000000000000000002", "10") < 0);
 }
 
-static void
-other_bytes_are_compared_as_bytes(void **state)
+TEST(other_bytes_are_compared_as_bytes)
 {
 	static const char *const names[] = {"\x01", " ", "!", "-1", "-2", "1",
 	    "9", ":", "A", "B1", "a", "b", "\x7f", "\x80", "\xc3\xa9", "\xff"};
 
-	(void)state;
 	assert_in_order(names, COUNT(names));
 }
 
 /* Whatever the names: it is an order, so that sorting comes to an end. */
-static void
-it_is_a_total_order(void **state)
+TEST(it_is_a_total_order)
 {
 	enum { NAMES = 120 };
 	static const char bytes[] = "0019a.";
@@ -83,7 +66,6 @@ it_is_a_total_order(void **state)
 	unsigned seed = 1, i, j, k;
 	int ij, jk;
 
-	(void)state;
 	for (i = 0; i < NAMES; i++) {
 		memset(names[i], 0, sizeof(names[i]));
 		for (j = 0; j < i % 6; j++) {
@@ -107,17 +89,4 @@ it_is_a_total_order(void **state)
 					    ij);
 			}
 		}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(digits_are_compared_as_one_number),
-	    cmocka_unit_test(zeros_before_a_number_decide_last),
-	    cmocka_unit_test(other_bytes_are_compared_as_bytes),
-	    cmocka_unit_test(it_is_a_total_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

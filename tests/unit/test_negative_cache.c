@@ -29,8 +29,7 @@ destroy(void **state)
 	return ms != NULL;
 }
 
-static void
-an_error_is_remembered_for_a_second(void **state)
+TEST(an_error_is_remembered_for_a_second, create, destroy)
 {
 	struct negative_cache *ms = *state;
 
@@ -41,8 +40,7 @@ an_error_is_remembered_for_a_second(void **state)
 	assert_int_equal(negative_find(ms, &one, "a", 7 + SECOND), 0);
 }
 
-static void
-the_last_stored_result_counts(void **state)
+TEST(the_last_stored_result_counts, create, destroy)
 {
 	struct negative_cache *ms = *state;
 
@@ -61,20 +59,16 @@ static const struct {
     {-EIO, false}, {-ENOMEM, false}, {-EMFILE, false}, {-ENFILE, false},
     {-EAGAIN, false}, {-ETIMEDOUT, false}, {-ESTALE, false}, {0, false}};
 
-static void
-temporary_errors_are_not_remembered(void **state)
+TEST(temporary_errors_are_not_remembered, create, destroy)
 {
-	size_t i;
-
-	for (i = 0; i < COUNT(errors); i++) {
+	for (size_t i = 0; i < COUNT(errors); i++) {
 		negative_add(*state, &one, "a", errors[i].error, 0);
 		assert_int_equal(negative_find(*state, &one, "a", 1),
 		    errors[i].lasts ? errors[i].error : 0);
 	}
 }
 
-static void
-only_the_same_path_and_root_is_missing(void **state)
+TEST(only_the_same_path_and_root_is_missing, create, destroy)
 {
 	struct pw_root same = one, other = {.rt_dev = 1, .rt_ino = 3},
 		       disk = {.rt_dev = 2, .rt_ino = 2};
@@ -89,8 +83,7 @@ only_the_same_path_and_root_is_missing(void **state)
 }
 
 /* What is known is what was added last, as much as there is room for. */
-static void
-a_scan_is_bounded_in_memory(void **state)
+TEST(a_scan_is_bounded_in_memory, create, destroy)
 {
 	size_t known = 0, len = 100;
 	char path[128];
@@ -113,23 +106,21 @@ a_scan_is_bounded_in_memory(void **state)
 	}
 }
 
-static void
-a_path_without_room_for_it_is_not_remembered(void **state)
+TEST(a_path_without_room_for_it_is_not_remembered, create, destroy)
 {
-	char *path = calloc(1, NEGATIVE_BYTES + 1);
+	SCOPED(free_at) char *path = calloc(1, NEGATIVE_BYTES + 1);
 
 	assert_non_null(path);
 	memset(path, 'a', NEGATIVE_BYTES);
 	negative_add(*state, &one, path, -ENAMETOOLONG, 0);
 	assert_int_equal(negative_find(*state, &one, path, 1), 0);
-	free(path);
 }
 
 /* ------------------------------------------------- through the cache of files */
 
 /* By the pool: true; at once: false. */
 static bool
-asks_pool(struct fixture *fx, const char *path, uint64_t now_us, int *error)
+asks_pool(const char *path, uint64_t now_us, int *error)
 {
 	struct pw_open op = {.op_waiter.wt_done = nothing_done};
 	bool pool;
@@ -151,111 +142,77 @@ setup_remote(void **state)
 	int error = setup_with(state, 0, 0, CACHE);
 
 	if (error == 0)
-		((struct fixture *)*state)->fx_root->rt_cached = false;
+		fx->fx_root->rt_cached = false;
 	return error;
 }
 
-static void
-the_disk_pool_looks_up_once_a_second(void **state)
+TEST(the_disk_pool_looks_up_once_a_second, setup_remote)
 {
 	static const char *const paths[] = {
 	    "none", "none/x", "f/x", "..", "self"};
 	static const int expected[] = {
 	    -ENOENT, -ENOENT, -ENOTDIR, -EXDEV, -ELOOP};
-	struct fixture *fx = *state;
 	uint64_t before;
-	size_t i;
 	int error;
 
-	make_file(fx, "f", 10);
-	assert_int_equal(symlink("self", path_in(fx, "self")), 0);
-	for (i = 0; i < COUNT(paths); i++) {
+	make_file("f", 10);
+	assert_int_equal(symlink("self", path_in("self")), 0);
+	for (size_t i = 0; i < COUNT(paths); i++) {
 		before = clock_now();
-		assert_true(asks_pool(fx, paths[i], before, &error));
+		assert_true(asks_pool(paths[i], before, &error));
 		assert_int_equal(error, expected[i]);
-		assert_false(
-		    asks_pool(fx, paths[i], before + SECOND - 1, &error));
+		assert_false(asks_pool(paths[i], before + SECOND - 1, &error));
 		assert_int_equal(error, expected[i]);
-		assert_true(
-		    asks_pool(fx, paths[i], clock_now() + SECOND, &error));
+		assert_true(asks_pool(paths[i], clock_now() + SECOND, &error));
 		assert_int_equal(error, expected[i]);
 	}
 }
 
-static void
-a_created_file_is_found_within_a_second(void **state)
+TEST(a_created_file_is_found_within_a_second, setup_remote)
 {
-	struct fixture *fx = *state;
 	int error;
 
-	assert_true(asks_pool(fx, "f", clock_now(), &error));
+	assert_true(asks_pool("f", clock_now(), &error));
 	assert_int_equal(error, -ENOENT);
-	make_file(fx, "f", 10);
-	assert_true(asks_pool(fx, "f", clock_now() + SECOND, &error));
+	make_file("f", 10);
+	assert_true(asks_pool("f", clock_now() + SECOND, &error));
 	assert_int_equal(error, 0);
 }
 
-static void
-a_removed_file_is_missing(void **state)
+TEST(a_removed_file_is_missing, setup_remote)
 {
-	struct fixture *fx = *state;
 	uint64_t now = clock_now();
 	int error;
 
-	make_file(fx, "f", 10);
-	assert_true(asks_pool(fx, "f", now, &error));
+	make_file("f", 10);
+	assert_true(asks_pool("f", now, &error));
 	assert_int_equal(error, 0);
-	assert_int_equal(unlink(path_in(fx, "f")), 0);
-	assert_true(asks_pool(fx, "f", clock_now() + SECOND, &error));
+	assert_int_equal(unlink(path_in("f")), 0);
+	assert_true(asks_pool("f", clock_now() + SECOND, &error));
 	assert_int_equal(error, -ENOENT);
-	assert_false(asks_pool(fx, "f", now, &error));
+	assert_false(asks_pool("f", now, &error));
 	assert_int_equal(error, -ENOENT);
 }
 
 /* With room for four files, and nobody using them. */
-static void
-a_scan_evicts_no_open_file(void **state)
+TEST(a_scan_evicts_no_open_file, setup_remote)
 {
 	static const char *const names[] = {"a", "b", "c"};
-	struct fixture *fx = *state;
 	uint64_t now = clock_now();
 	char path[16];
-	size_t i;
 	int error, fds;
 
-	for (i = 0; i < COUNT(names); i++) {
-		make_file(fx, names[i], 10);
-		assert_true(asks_pool(fx, names[i], now, &error));
+	for (size_t i = 0; i < COUNT(names); i++) {
+		make_file(names[i], 10);
+		assert_true(asks_pool(names[i], now, &error));
 	}
 	fds = count_fds();
-	for (i = 0; i < 1000; i++) {
+	for (size_t i = 0; i < 1000; i++) {
 		snprintf(path, sizeof(path), "none-%zu", i);
-		assert_true(asks_pool(fx, path, now, &error));
+		assert_true(asks_pool(path, now, &error));
 		assert_int_equal(error, -ENOENT);
 	}
 	assert_int_equal(count_fds(), fds);
-	for (i = 0; i < COUNT(names); i++)
-		assert_false(asks_pool(fx, names[i], now, &error));
-}
-
-#define PURE(name)     cmocka_unit_test_setup_teardown(name, create, destroy)
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    PURE(an_error_is_remembered_for_a_second),
-	    PURE(the_last_stored_result_counts),
-	    PURE(temporary_errors_are_not_remembered),
-	    PURE(only_the_same_path_and_root_is_missing),
-	    PURE(a_scan_is_bounded_in_memory),
-	    PURE(a_path_without_room_for_it_is_not_remembered),
-	    TEST(the_disk_pool_looks_up_once_a_second, setup_remote),
-	    TEST(a_created_file_is_found_within_a_second, setup_remote),
-	    TEST(a_removed_file_is_missing, setup_remote),
-	    TEST(a_scan_evicts_no_open_file, setup_remote),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	for (size_t i = 0; i < COUNT(names); i++)
+		assert_false(asks_pool(names[i], now, &error));
 }

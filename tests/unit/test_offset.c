@@ -14,10 +14,8 @@ static const off_t ends[] = {((off_t)1 << 31) - 1, (off_t)1 << 31,
     ((off_t)1 << 32) + 5, ((off_t)1 << 48) - 1, ((off_t)1 << 48) + 4097,
     (off_t)1 << 62, OFFSET_MAX - 1, OFFSET_MAX};
 
-static void
-sums_end_at_the_end(void **state)
+TEST(sums_end_at_the_end, NULL)
 {
-	(void)state;
 	assert_int_equal(offset_add(5, 6, 20), 11);
 	assert_int_equal(offset_add(5, 15, 20), 20);
 	assert_int_equal(offset_add(5, UINT64_MAX, 20), 20);
@@ -33,16 +31,13 @@ sums_end_at_the_end(void **state)
 	assert_int_equal(offset_round_up(17, 8, 20), 20);
 }
 
-static void
-pieces_of_each_place_are_told_apart(void **state)
+TEST(pieces_of_each_place_are_told_apart, NULL)
 {
 	struct verified *vf = verified_create();
 	uint32_t file = verified_number(vf);
 	off_t off, end, from;
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(ends); i++) {
+	for (size_t i = 0; i < COUNT(ends); i++) {
 		from = ends[i] - LEN;
 		verified_note(vf, file, from, ends[i], ends[i], 10);
 		off = from % ((off_t)1 << 32);
@@ -70,27 +65,25 @@ setup_memory(void **state)
 }
 
 static struct pw_file *
-sparse_file(struct fixture *fx, off_t size)
+sparse_file(off_t size)
 {
-	int fd = open(path_in(fx, "f"), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	int fd = open(path_in("f"), O_WRONLY | O_CREAT | O_TRUNC, 0644);
 	bool made = ftruncate(fd, size) == 0;
 
 	close(fd);
 	pw_loop_tick(fx->fx_loop, clock_now() + 3600u * 1000000u);
-	return made ? open_file(fx, "f") : NULL;
+	return made ? open_file("f") : NULL;
 }
 
 static void
-send_end(struct fixture *fx, const char *path, struct pw_file *file, off_t off,
-    uint64_t readahead)
+send_end(const char *path, struct pw_file *file, off_t off, uint64_t readahead)
 {
 	enum pw_send_status status = PW_SEND_AGAIN;
-	struct wire wr;
+	SCOPED_WIRE wr = wide_wire();
 	struct xfer xf;
 	int steps = 0;
 
-	wire_wide(&wr);
-	xfer_init(&xf, path, fx, &wr, file);
+	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_off = off;
 	xf.xf_send.snd_len =
 	    file->fil_size - off < LEN ? file->fil_size - off : LEN;
@@ -110,22 +103,19 @@ send_end(struct fixture *fx, const char *path, struct pw_file *file, off_t off,
 	assert_int_equal(wr.wr_len, xf.xf_send.snd_sent);
 	pw_send_finish(&xf.xf_send);
 	settle(fx->fx_loop);
-	wire_close(&wr);
 }
 
-static void
-every_path_sends_the_end_of_the_largest_files(void **state)
+TEST(every_path_sends_the_end_of_the_largest_files, setup_memory)
 {
 	static const uint64_t windows[] = {
 	    PW_READAHEAD_AUTO, PW_READAHEAD_NONE, 64 * KIB, UINT64_MAX / 2 + 7};
 	static const int asks[] = {OS_ASK_UNKNOWN, OS_ASK_NOWAIT, OS_ASK_FETCH};
-	struct fixture *fx = *state;
 	const char *const *path;
 	struct pw_file *file;
 	size_t i, w, a;
 
 	for (i = 0; i < COUNT(ends); i++) {
-		file = sparse_file(fx, ends[i]);
+		file = sparse_file(ends[i]);
 		if (file == NULL)
 			continue;
 		for (path = pw_send_path_names(); *path != NULL; path++)
@@ -134,7 +124,7 @@ every_path_sends_the_end_of_the_largest_files(void **state)
 					if (asks[a] != OS_ASK_UNKNOWN)
 						file_priv(file)->fp_ask =
 						    asks[a];
-					send_end(fx, *path, file,
+					send_end(*path, file,
 					    ends[i] - (w == 0 ? 3 : LEN),
 					    windows[w]);
 				}
@@ -142,36 +132,14 @@ every_path_sends_the_end_of_the_largest_files(void **state)
 	}
 }
 
-static void
-a_range_behind_the_last_offset_is_refused(void **state)
+TEST(a_range_behind_the_last_offset_is_refused)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 5);
-	struct wire wr;
-	struct xfer xf;
+	SCOPED_FILE *file = new_file("f", 5);
+	SCOPED_WIRE wr = wide_wire();
+	SCOPED_XFER xf;
 
-	wire_wide(&wr);
-	xfer_init(&xf, "copy", fx, &wr, file);
+	xfer_init(&xf, "copy", &wr, file);
 	xf.xf_send.snd_off = OFFSET_MAX - 4;
 	xf.xf_send.snd_len = 5;
 	assert_int_equal(pw_send_start(&xf.xf_send), -EINVAL);
-	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(sums_end_at_the_end),
-	    cmocka_unit_test(pieces_of_each_place_are_told_apart),
-	    cmocka_unit_test_setup_teardown(
-		every_path_sends_the_end_of_the_largest_files, setup_memory,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_range_behind_the_last_offset_is_refused, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,103 +19,82 @@ setup_small_cache(void **state)
 	return setup_with(state, 0, 0, CACHE);
 }
 
-/* Opens and gives back at once: the pointer says which file it was. */
-static const struct pw_file *
-peek(struct fixture *fx, const char *path, uint64_t now_us)
-{
-	struct pw_file *file;
-	const struct pw_file *was;
-
-	assert_int_equal(open_at(fx, path, now_us, &file), 0);
-	was = file;
-	pw_file_unref(&file);
-	return was;
-}
-
 /* Opens a file named by one letter; the descriptor that the cache keeps. */
 static int
-cached_fd(struct fixture *fx, char letter)
+cached_fd(char letter)
 {
 	const char name[] = {letter, '\0'};
 
-	if (access(path_in(fx, name), F_OK) != 0)
-		make_file(fx, name, 10);
-	return peek(fx, name, clock_now())->fil_fd;
+	if (access(path_in(name), F_OK) != 0)
+		make_file(name, 10);
+	return peek(name, clock_now())->fil_fd;
 }
 
 /* Not another that has been given the number since. */
 static bool
-is_open_as(struct fixture *fx, int fd, const char *name)
+is_open_as(int fd, const char *name)
 {
 	struct stat one, two;
 
-	assert_int_equal(stat(path_in(fx, name), &two), 0);
+	assert_int_equal(stat(path_in(name), &two), 0);
 	return fstat(fd, &one) == 0 && one.st_ino == two.st_ino;
 }
 
-static void
-the_least_recently_used_file_goes_first(void **state)
+TEST(the_least_recently_used_file_goes_first, setup_small_cache)
 {
-	struct fixture *fx = *state;
-	int a = cached_fd(fx, 'a'), b = cached_fd(fx, 'b');
-	int c = cached_fd(fx, 'c'), d = cached_fd(fx, 'd');
+	int a = cached_fd('a'), b = cached_fd('b');
+	int c = cached_fd('c'), d = cached_fd('d');
 
-	assert_true(is_open_as(fx, a, "a") && is_open_as(fx, b, "b"));
-	assert_true(is_open_as(fx, c, "c") && is_open_as(fx, d, "d"));
-	assert_int_equal(cached_fd(fx, 'b'), b);
-	assert_int_equal(cached_fd(fx, 'a'), a);
-	cached_fd(fx, 'e');
-	assert_false(is_open_as(fx, c, "c"));
-	assert_true(is_open_as(fx, a, "a") && is_open_as(fx, b, "b"));
-	assert_true(is_open_as(fx, d, "d"));
+	assert_true(is_open_as(a, "a") && is_open_as(b, "b"));
+	assert_true(is_open_as(c, "c") && is_open_as(d, "d"));
+	assert_int_equal(cached_fd('b'), b);
+	assert_int_equal(cached_fd('a'), a);
+	cached_fd('e');
+	assert_false(is_open_as(c, "c"));
+	assert_true(is_open_as(a, "a") && is_open_as(b, "b"));
+	assert_true(is_open_as(d, "d"));
 }
 
-static void
-the_cache_keeps_at_most_its_size(void **state)
+TEST(the_cache_keeps_at_most_its_size, setup_small_cache)
 {
-	struct fixture *fx = *state;
 	int before = count_fds();
 	char letter;
 
 	for (letter = 'a'; letter <= 'z'; letter++) {
-		cached_fd(fx, letter);
+		cached_fd(letter);
 		assert_in_range(count_fds(), before, before + CACHE);
 	}
 	assert_int_equal(count_fds(), before + CACHE);
 }
 
-static void
-spare_closes_the_oldest_unused_file(void **state)
+TEST(spare_closes_the_oldest_unused_file, setup_small_cache)
 {
-	struct fixture *fx = *state;
-	struct pw_file *used = new_file(fx, "f", SIZE);
-	int a = cached_fd(fx, 'a'), b = cached_fd(fx, 'b');
+	struct pw_file *used = new_file("f", SIZE);
+	int a = cached_fd('a'), b = cached_fd('b');
 
 	assert_true(pw_loop_spare(fx->fx_loop));
-	assert_false(is_open_as(fx, a, "a"));
-	assert_true(is_open_as(fx, b, "b"));
+	assert_false(is_open_as(a, "a"));
+	assert_true(is_open_as(b, "b"));
 	assert_true(pw_loop_spare(fx->fx_loop));
-	assert_false(is_open_as(fx, b, "b"));
+	assert_false(is_open_as(b, "b"));
 	assert_false(pw_loop_spare(fx->fx_loop));
-	assert_true(is_open_as(fx, used->fil_fd, "f"));
+	assert_true(is_open_as(used->fil_fd, "f"));
 	pw_file_unref(&used);
 	assert_true(pw_loop_spare(fx->fx_loop));
 	assert_false(pw_loop_spare(fx->fx_loop));
 }
 
-static void
-a_file_in_use_survives_its_eviction(void **state)
+TEST(a_file_in_use_survives_its_eviction, setup_small_cache)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	int fd = file->fil_fd;
 	char letter, data[10], expected[10];
 
 	assert_int_equal(file_priv(file)->fp_refs, 2);
 	for (letter = 'a'; letter < 'a' + CACHE; letter++)
-		cached_fd(fx, letter);
+		cached_fd(letter);
 	assert_int_equal(file_priv(file)->fp_refs, 1);
-	assert_int_equal(unlink(path_in(fx, "f")), 0);
+	assert_int_equal(unlink(path_in("f")), 0);
 	assert_int_equal(pread(fd, data, 10, 100), 10);
 	fill(expected, 100, 10);
 	assert_memory_equal(data, expected, 10);
@@ -124,18 +103,16 @@ a_file_in_use_survives_its_eviction(void **state)
 	await_closed(fd);
 }
 
-static void
-unused_files_are_closed(void **state)
+TEST(unused_files_are_closed)
 {
-	struct fixture *fx = *state;
 	uint64_t now = clock_now();
 	int used, idle;
 
-	make_file(fx, "idle", SIZE);
-	make_file(fx, "used", SIZE);
-	idle = peek(fx, "idle", now)->fil_fd;
-	used = peek(fx, "used", now)->fil_fd;
-	assert_int_equal(peek(fx, "used", now + 9 * SECOND)->fil_fd, used);
+	make_file("idle", SIZE);
+	make_file("used", SIZE);
+	idle = peek("idle", now)->fil_fd;
+	used = peek("used", now)->fil_fd;
+	assert_int_equal(peek("used", now + 9 * SECOND)->fil_fd, used);
 	pw_loop_tick(fx->fx_loop, now + 9 * SECOND);
 	assert_true(is_open(idle) && is_open(used));
 	pw_loop_tick(fx->fx_loop, now + 11 * SECOND);
@@ -146,24 +123,21 @@ unused_files_are_closed(void **state)
 }
 
 /* The only thread of the pool is held: whoever closes, it is not that one. */
-static void
-only_a_removed_file_is_left_to_the_pool_to_close(void **state)
+TEST(only_a_removed_file_is_left_to_the_pool_to_close, setup_narrow)
 {
-	struct fixture *fx = *state;
-	struct pw_file *kept = new_file(fx, "kept", SIZE);
-	struct pw_file *removed = new_file(fx, "removed", SIZE);
+	struct pw_file *kept = new_file("kept", SIZE);
+	struct pw_file *removed = new_file("removed", SIZE);
 	int kept_fd = kept->fil_fd, removed_fd = removed->fil_fd;
 	struct latch la;
 
 	latch_shut(&la, file_priv(removed)->fp_device, fx->fx_loop);
-	assert_int_equal(unlink(path_in(fx, "removed")), 0);
+	assert_int_equal(unlink(path_in("removed")), 0);
 	pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
 	pw_file_unref(&kept);
 	pw_file_unref(&removed);
 	assert_false(is_open(kept_fd));
 	assert_true(is_open(removed_fd));
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	await_closed(removed_fd);
 }
 
@@ -175,11 +149,9 @@ count_freed(void *user)
 	freed += user == &freed;
 }
 
-static void
-data_of_the_caller_is_freed_with_the_last_reference(void **state)
+TEST(data_of_the_caller_is_freed_with_the_last_reference)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE), *again = file;
+	struct pw_file *file = new_file("f", SIZE), *again = file;
 
 	file->fil_user = &freed;
 	file->fil_user_free = count_freed;
@@ -193,66 +165,58 @@ data_of_the_caller_is_freed_with_the_last_reference(void **state)
 }
 
 /* So many that some share a bucket of the cache. */
-static void
-roots_do_not_mix(void **state)
+TEST(roots_do_not_mix, setup_small_cache)
 {
-	struct fixture *fx = *state;
 	struct pw_root *own = fx->fx_root, *roots[40];
 	char name[16];
-	size_t i;
 
-	for (i = 0; i < COUNT(roots); i++) {
+	for (size_t i = 0; i < COUNT(roots); i++) {
 		snprintf(name, sizeof(name), "%zu", i);
-		assert_int_equal(mkdir(path_in(fx, name), 0700), 0);
-		assert_int_equal(pw_root_open(path_in(fx, name), &roots[i]), 0);
+		assert_int_equal(mkdir(path_in(name), 0700), 0);
+		assert_int_equal(pw_root_open(path_in(name), &roots[i]), 0);
 		snprintf(name, sizeof(name), "%zu/f", i);
-		make_file(fx, name, i);
+		make_file(name, i);
 		fx->fx_root = roots[i];
-		assert_int_equal(peek(fx, "f", clock_now())->fil_size, i);
+		assert_int_equal(peek("f", clock_now())->fil_size, i);
 	}
 	fx->fx_root = own;
-	for (i = 0; i < COUNT(roots); i++)
+	for (size_t i = 0; i < COUNT(roots); i++)
 		pw_root_close(&roots[i]);
 }
 
 /* The same path and, if memory were reused, the same pointer. */
-static void
-files_of_a_root_are_not_used_for_a_later_root(void **state)
+TEST(files_of_a_root_are_not_used_for_a_later_root)
 {
-	struct fixture *fx = *state;
 	struct pw_root *own = fx->fx_root, *rt;
 	char old[sizeof(fx->fx_dir) + 300];
 	off_t size;
-	int i;
 
-	snprintf(old, sizeof(old), "%s", path_in(fx, "d/old"));
-	assert_int_equal(mkdir(path_in(fx, "d"), 0700), 0);
-	for (i = 0; i < 3; i++) {
+	snprintf(old, sizeof(old), "%s", path_in("d/old"));
+	assert_int_equal(mkdir(path_in("d"), 0700), 0);
+	for (int i = 0; i < 3; i++) {
 		size = 10 + i;
-		make_file(fx, "d/f", (size_t)size);
-		assert_int_equal(pw_root_open(path_in(fx, "d"), &rt), 0);
+		make_file("d/f", (size_t)size);
+		assert_int_equal(pw_root_open(path_in("d"), &rt), 0);
 		fx->fx_root = rt;
-		assert_int_equal(peek(fx, "f", SECOND)->fil_size, size);
+		assert_int_equal(peek("f", SECOND)->fil_size, size);
 		fx->fx_root = own;
 		file_root_unref(fx->fx_loop, &rt);
 		assert_null(rt);
-		assert_int_equal(rename(path_in(fx, "d/f"), old), 0);
+		assert_int_equal(rename(path_in("d/f"), old), 0);
 	}
 }
 
-static void
-a_root_is_closed_with_the_last_of_its_files(void **state)
+TEST(a_root_is_closed_with_the_last_of_its_files)
 {
-	struct fixture *fx = *state;
 	struct pw_root *own = fx->fx_root, *rt;
 	uint64_t now = clock_now();
 	int fd;
 
-	make_file(fx, "f", SIZE);
+	make_file("f", SIZE);
 	assert_int_equal(pw_root_open(fx->fx_dir, &rt), 0);
 	fd = rt->rt_fd;
 	fx->fx_root = rt;
-	peek(fx, "f", now);
+	peek("f", now);
 	fx->fx_root = own;
 	file_root_unref(fx->fx_loop, &rt);
 	assert_true(is_open(fd));
@@ -260,14 +224,12 @@ a_root_is_closed_with_the_last_of_its_files(void **state)
 	await_closed(fd);
 }
 
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
 #ifdef __linux__
 #define LINKS 39 /* Linux follows 40 in a path */
 
 /* Makes links of 4 KB each, of which the first, "0", leads through all others to the root itself. */
 static void
-make_chain(struct fixture *fx)
+make_chain(void)
 {
 	char target[4090], name[8];
 
@@ -278,7 +240,7 @@ make_chain(struct fixture *fx)
 		strcpy(target + sizeof(target) - sizeof(name),
 		    i + 1 < LINKS ? name : ".");
 		snprintf(name, sizeof(name), "%d", i);
-		assert_int_equal(symlink(target, path_in(fx, name)), 0);
+		assert_int_equal(symlink(target, path_in(name)), 0);
 	}
 }
 
@@ -293,7 +255,7 @@ note_open(struct pw_waiter *w)
  * thread did.
  */
 static bool
-a_disk_thread_looks_up(struct fixture *fx, const char *path, unsigned client)
+a_disk_thread_looks_up(const char *path, unsigned client)
 {
 	struct pw_open op = {
 	    .op_waiter = {.wt_done = note_open, .wt_client = client}};
@@ -307,33 +269,29 @@ a_disk_thread_looks_up(struct fixture *fx, const char *path, unsigned client)
 	return error == -EINPROGRESS;
 }
 
-static void
-a_client_whose_lookups_take_long_leaves_the_loop(void **state)
+TEST(a_client_whose_lookups_take_long_leaves_the_loop)
 {
-	struct fixture *fx = *state;
 	char path[32];
 	int n = 0;
 
 	if (!fx->fx_root->rt_cached)
 		skip();
-	make_chain(fx);
+	make_chain();
 	do {
 		assert_in_range(n, 0, 1000);
 		snprintf(path, sizeof(path), "0/missing%d", n++);
-	} while (!a_disk_thread_looks_up(fx, path, CLIENT) ||
-		 a_disk_thread_looks_up(fx, "absent", CLIENT * (2 + n)) ||
-		 !a_disk_thread_looks_up(fx, "absent", CLIENT + 1));
+	} while (!a_disk_thread_looks_up(path, CLIENT) ||
+		 a_disk_thread_looks_up("absent", CLIENT * (2 + n)) ||
+		 !a_disk_thread_looks_up("absent", CLIENT + 1));
 }
 
 #endif
 
-static void
-one_long_lookup_is_no_proof(void **state)
+TEST(one_long_lookup_is_no_proof, NULL)
 {
 	struct slow_clients sls = {0};
 	struct slow_lookup slo;
 
-	(void)state;
 	assert_true(slow_clients_begin(&sls, CLIENT, clock_now(), &slo));
 	assert_false(slo.slo_suspect);
 	slo.slo_began -= SLOW_US;
@@ -351,28 +309,4 @@ one_long_lookup_is_no_proof(void **state)
 	assert_true(slow_clients_begin(&sls, 2 * CLIENT, clock_now(), &slo));
 	assert_true(slow_clients_begin(
 	    &sls, CLIENT, clock_now() + 2 * SLOW_FOR_US, &slo));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#ifdef __linux__
-	    TEST(a_client_whose_lookups_take_long_leaves_the_loop, setup),
-#endif
-	    cmocka_unit_test(one_long_lookup_is_no_proof),
-	    TEST(the_least_recently_used_file_goes_first, setup_small_cache),
-	    TEST(the_cache_keeps_at_most_its_size, setup_small_cache),
-	    TEST(spare_closes_the_oldest_unused_file, setup_small_cache),
-	    TEST(a_file_in_use_survives_its_eviction, setup_small_cache),
-	    TEST(unused_files_are_closed, setup),
-	    TEST(
-		only_a_removed_file_is_left_to_the_pool_to_close, setup_narrow),
-	    TEST(data_of_the_caller_is_freed_with_the_last_reference, setup),
-	    TEST(roots_do_not_mix, setup_small_cache),
-	    TEST(files_of_a_root_are_not_used_for_a_later_root, setup),
-	    TEST(a_root_is_closed_with_the_last_of_its_files, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

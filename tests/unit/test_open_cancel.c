@@ -27,7 +27,7 @@ told(struct pw_waiter *w)
 
 /* Its lookups are made by the pool, which has the first thread held. */
 static void
-ask(struct fixture *fx, struct asker *as)
+ask(struct asker *as)
 {
 	as->as_open.op_waiter.wt_done = told;
 	assert_int_equal(pw_file_open(fx->fx_loop, fx->fx_root, "f",
@@ -36,77 +36,67 @@ ask(struct fixture *fx, struct asker *as)
 }
 
 static void
-shut(struct fixture *fx, struct latch *la)
+shut(struct latch *la)
 {
-	make_file(fx, "f", SIZE);
+	make_file("f", SIZE);
 	fx->fx_root->rt_cached = false;
 	latch_shut(la,
 	    pool_device(fx->fx_pool, pw_root_dev(fx->fx_root), POOL_FILES),
 	    fx->fx_loop);
 }
 
-static void
-a_cancelled_open_gets_no_callback_and_the_others_do(void **state)
+TEST(a_cancelled_open_gets_no_callback_and_the_others_do, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct asker *as = calloc(3, sizeof(*as));
+	SCOPED(free_at) struct asker *as = calloc(3, sizeof(*as));
 	struct latch la;
-	size_t i;
 
 	assert_non_null(as);
-	shut(fx, &la);
-	for (i = 0; i < 3; i++)
-		ask(fx, &as[i]);
+	shut(&la);
+	for (size_t i = 0; i < 3; i++)
+		ask(&as[i]);
 	assert_int_equal(pw_open_cancel(&as[1].as_open), 0);
 	assert_int_equal(pw_open_cancel(&as[1].as_open), -EINVAL);
-	latch_open(&la);
-	settle(fx->fx_loop);
-	for (i = 0; i < 3; i++) {
+	latch_finish(&la);
+	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(as[i].as_told, i != 1);
 		assert_int_equal(as[i].as_open.op_file != NULL, i != 1);
 		pw_file_unref(&as[i].as_open.op_file);
 	}
-	free(as);
 }
 
 /* Freed while the thread looks the path up: AddressSanitizer watches. */
-static void
-memory_of_a_cancelled_open_may_be_freed(void **state)
+TEST(memory_of_a_cancelled_open_may_be_freed, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	struct asker *as = calloc(1, sizeof(*as));
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct latch la;
 
 	assert_non_null(as);
-	shut(fx, &la);
-	ask(fx, as);
+	shut(&la);
+	ask(as);
 	assert_int_equal(pw_open_cancel(&as->as_open), 0);
 	free(as);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 2); /* and the latch */
-	latch_open(&la);
-	settle(fx->fx_loop);
-	file = open_file(fx, "f"); /* what was found is in the cache */
+	latch_finish(&la);
+	file = open_file("f"); /* what was found is in the cache */
 	assert_int_equal(file_priv(file)->fp_refs, 2);
-	pw_file_unref(&file);
 }
 
 /* Opens a path twice, the second time after the first open was cancelled, and after its job ended if `late`. */
 static void
-ask_after_a_cancelled_open(struct fixture *fx, bool late)
+ask_after_a_cancelled_open(bool late)
 {
 	struct asker as[2] = {0};
 	struct latch la;
 
-	shut(fx, &la);
-	ask(fx, &as[0]);
+	shut(&la);
+	ask(&as[0]);
 	assert_int_equal(pw_open_cancel(&as[0].as_open), 0);
 	if (!late)
-		ask(fx, &as[1]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+		ask(&as[1]);
+	latch_finish(&la);
 	if (late)
-		ask(fx, &as[1]); /* nothing is in the cache */
+		ask(&as[1]); /* nothing is in the cache */
 	settle(fx->fx_loop);
 	assert_int_equal(as[1].as_told, 1);
 	assert_int_equal(as[1].as_open.op_waiter.wt_error, 0);
@@ -115,37 +105,31 @@ ask_after_a_cancelled_open(struct fixture *fx, bool late)
 }
 
 /* Otherwise clients that have left would keep the disk from the others. */
-static void
-a_lookup_is_not_made_if_all_opens_were_cancelled(void **state)
+TEST(a_lookup_is_not_made_if_all_opens_were_cancelled, setup_one_thread)
 {
-	ask_after_a_cancelled_open(*state, true);
+	ask_after_a_cancelled_open(true);
 }
 
-static void
-an_open_after_all_others_were_cancelled_gets_its_file(void **state)
+TEST(an_open_after_all_others_were_cancelled_gets_its_file, setup_one_thread)
 {
-	ask_after_a_cancelled_open(*state, false);
+	ask_after_a_cancelled_open(false);
 }
 
-static void
-a_callback_may_cancel_later_opens(void **state)
+TEST(a_callback_may_cancel_later_opens, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	struct asker as[3] = {0};
 	struct latch la;
-	size_t i;
 
-	shut(fx, &la);
+	shut(&la);
 	as[0].as_cancels = &as[2];
-	for (i = 0; i < 3; i++)
-		ask(fx, &as[i]);
-	latch_open(&la);
-	settle(fx->fx_loop);
-	for (i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++)
+		ask(&as[i]);
+	latch_finish(&la);
+	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(as[i].as_told, i != 2);
 	assert_null(as[2].as_open.op_file);
 	assert_int_equal(file_priv(as[0].as_open.op_file)->fp_refs, 3);
-	for (i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		pw_file_unref(&as[i].as_open.op_file);
 }
 
@@ -153,19 +137,18 @@ a_callback_may_cancel_later_opens(void **state)
 
 /* The error of opening path below a root with these flags; skips where there are none. */
 static int
-opened(struct fixture *fx, unsigned flags, const char *path)
+opened(unsigned flags, const char *path)
 {
 	struct pw_root *usual = fx->fx_root;
 	struct pw_file *file;
-	int error;
+	int error = pw_root_open_with(fx->fx_dir, flags, &fx->fx_root);
 
-	error = pw_root_open_with(fx->fx_dir, flags, &fx->fx_root);
 	if (error != 0)
 		fx->fx_root = usual;
 	if (error == -EOPNOTSUPP)
 		skip();
 	assert_int_equal(error, 0);
-	error = open_at(fx, path, clock_now(), &file);
+	error = open_at(path, clock_now(), &file);
 	pw_file_unref(&file);
 	pw_root_close(&fx->fx_root);
 	fx->fx_root = usual;
@@ -173,18 +156,17 @@ opened(struct fixture *fx, unsigned flags, const char *path)
 }
 
 static void
-make_links(struct fixture *fx)
+make_links(void)
 {
-	make_file(fx, "f", SIZE);
-	assert_int_equal(symlink("f", path_in(fx, "relative")), 0);
-	assert_int_equal(symlink("/f", path_in(fx, "absolute")), 0);
-	assert_int_equal(symlink("../../../f", path_in(fx, "above")), 0);
-	assert_int_equal(symlink("/", path_in(fx, "away")), 0);
-	assert_int_equal(symlink(".", path_in(fx, "dir")), 0);
+	make_file("f", SIZE);
+	assert_int_equal(symlink("f", path_in("relative")), 0);
+	assert_int_equal(symlink("/f", path_in("absolute")), 0);
+	assert_int_equal(symlink("../../../f", path_in("above")), 0);
+	assert_int_equal(symlink("/", path_in("away")), 0);
+	assert_int_equal(symlink(".", path_in("dir")), 0);
 }
 
-static void
-a_root_follows_links_as_its_flags_say(void **state)
+TEST(a_root_follows_links_as_its_flags_say)
 {
 	static const struct {
 		const char *path;
@@ -198,62 +180,37 @@ a_root_follows_links_as_its_flags_say(void **state)
 	    {"away", -EXDEV, -ELOOP, 0, 0},
 	    {"/f", -EXDEV, -EXDEV, 0, -ENOENT},
 	};
-	struct fixture *fx = *state;
-	size_t i;
 
-	make_links(fx);
-	for (i = 0; i < COUNT(cases); i++) {
-		assert_int_equal(opened(fx, 0, cases[i].path), cases[i].usual);
+	make_links();
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		assert_int_equal(opened(0, cases[i].path), cases[i].usual);
 		assert_int_equal(
-		    opened(fx, PW_ROOT_NO_LINKS, cases[i].path), cases[i].none);
-		assert_int_equal(opened(fx, PW_ROOT_AS_SLASH, cases[i].path),
-		    cases[i].slash);
+		    opened(PW_ROOT_NO_LINKS, cases[i].path), cases[i].none);
 		assert_int_equal(
-		    opened(fx, PW_ROOT_ALL_LINKS, cases[i].path), cases[i].all);
+		    opened(PW_ROOT_AS_SLASH, cases[i].path), cases[i].slash);
+		assert_int_equal(
+		    opened(PW_ROOT_ALL_LINKS, cases[i].path), cases[i].all);
 	}
 }
 
 /* Of a module whose server has absolute paths. */
-static void
-an_absolute_path_is_opened_below_slash(void **state)
+TEST(an_absolute_path_is_opened_below_slash)
 {
-	struct fixture *fx = *state;
 	struct pw_root *usual = fx->fx_root;
 	char path[PATH_MAX];
 	struct pw_file *file;
 	int error;
 
-	make_file(fx, "f", SIZE);
-	assert_non_null(realpath(path_in(fx, "f"), path));
+	make_file("f", SIZE);
+	assert_non_null(realpath(path_in("f"), path));
 	error = pw_root_open_with("/", PW_ROOT_AS_SLASH, &fx->fx_root);
 	if (error != 0)
 		fx->fx_root = usual;
 	if (error == -EOPNOTSUPP)
 		skip();
-	assert_int_equal(open_at(fx, path, clock_now(), &file), 0);
+	assert_int_equal(open_at(path, clock_now(), &file), 0);
 	assert_int_equal(file->fil_size, SIZE);
 	pw_file_unref(&file);
 	pw_root_close(&fx->fx_root);
 	fx->fx_root = usual;
-}
-
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_cancelled_open_gets_no_callback_and_the_others_do,
-		setup_one_thread),
-	    TEST(memory_of_a_cancelled_open_may_be_freed, setup_one_thread),
-	    TEST(a_lookup_is_not_made_if_all_opens_were_cancelled,
-		setup_one_thread),
-	    TEST(an_open_after_all_others_were_cancelled_gets_its_file,
-		setup_one_thread),
-	    TEST(a_callback_may_cancel_later_opens, setup_one_thread),
-	    TEST(a_root_follows_links_as_its_flags_say, setup),
-	    TEST(an_absolute_path_is_opened_below_slash, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

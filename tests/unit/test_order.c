@@ -43,9 +43,8 @@ run(struct job *job)
 }
 
 static void
-submit_to(struct fixture *fx, struct pw_device *dv, unsigned client,
-    enum job_kind kind, char name, size_t len, uint64_t place,
-    struct pw_waiter *w)
+submit_to(struct pw_device *dv, unsigned client, enum job_kind kind, char name,
+    size_t len, uint64_t place, struct pw_waiter *w)
 {
 	struct named_job *nj = calloc(1, sizeof(*nj));
 
@@ -62,25 +61,24 @@ submit_to(struct fixture *fx, struct pw_device *dv, unsigned client,
 }
 
 static void
-submit_of(struct fixture *fx, unsigned client, enum job_kind kind, char name,
-    size_t len, uint64_t place, struct pw_waiter *w)
-{
-	submit_to(fx, pool_device(fx->fx_pool, DEVICE, POOL_FILES), client,
-	    kind, name, len, place, w);
-}
-
-static void
-submit_at(struct fixture *fx, enum job_kind kind, char name, size_t len,
+submit_of(unsigned client, enum job_kind kind, char name, size_t len,
     uint64_t place, struct pw_waiter *w)
 {
-	submit_of(fx, 0, kind, name, len, place, w);
+	submit_to(pool_device(fx->fx_pool, DEVICE, POOL_FILES), client, kind,
+	    name, len, place, w);
 }
 
 static void
-submit(struct fixture *fx, enum job_kind kind, char name, size_t len,
+submit_at(enum job_kind kind, char name, size_t len, uint64_t place,
     struct pw_waiter *w)
 {
-	submit_at(fx, kind, name, len, 0, w);
+	submit_of(0, kind, name, len, place, w);
+}
+
+static void
+submit(enum job_kind kind, char name, size_t len, struct pw_waiter *w)
+{
+	submit_at(kind, name, len, 0, w);
 }
 
 static int
@@ -108,10 +106,8 @@ teardown_clock(void **state)
 	return teardown(state);
 }
 
-static void
-kinds_share_the_time_of_the_thread(void **state)
+TEST(kinds_share_the_time_of_the_thread, setup_empty, teardown_clock)
 {
-	struct fixture *fx = *state;
 	struct pw_waiter waiters[MOST];
 	struct latch la;
 	size_t n = 0;
@@ -120,21 +116,18 @@ kinds_share_the_time_of_the_thread(void **state)
 	latch_shut(
 	    &la, pool_device(fx->fx_pool, DEVICE, POOL_FILES), fx->fx_loop);
 	for (name = 'a'; name <= 'b'; name++)
-		submit(fx, JOB_LONG, name, 1, &waiters[n++]);
+		submit(JOB_LONG, name, 1, &waiters[n++]);
 	for (name = 'A'; name <= 'F'; name++)
-		submit(fx, JOB_NEW, name, 1, &waiters[n++]);
+		submit(JOB_NEW, name, 1, &waiters[n++]);
 	for (name = '0'; name <= '1'; name++)
-		submit(fx, JOB_SHORT, name, 1, &waiters[n++]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+		submit(JOB_SHORT, name, 1, &waiters[n++]);
+	latch_finish(&la);
 	assert_string_equal(ran, "0Aa1BbCDEF");
 }
 
 /* Two threads: a gate that counts as a download of LONG bytes holds one. */
-static void
-bytes_of_downloads_in_flight_are_bounded(void **state)
+TEST(bytes_of_downloads_in_flight_are_bounded, setup_two, teardown_clock)
 {
-	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
 	struct latch_job *gj = calloc(1, sizeof(*gj));
 	struct pw_waiter waiters[MOST];
@@ -150,13 +143,12 @@ bytes_of_downloads_in_flight_are_bounded(void **state)
 			     &la.la_waiter),
 	    0);
 	sem_await(&la.la_begun);
-	submit(fx, JOB_LONG, 'a', 1, &waiters[0]);
-	submit(fx, JOB_NEW, 'A', LONG, &waiters[1]);
+	submit(JOB_LONG, 'a', 1, &waiters[0]);
+	submit(JOB_NEW, 'A', LONG, &waiters[1]);
 	while (pw_loop_pending(fx->fx_loop) > 2)
 		pw_loop_drain(fx->fx_loop);
 	assert_string_equal(ran, "A");
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_string_equal(ran, "Aa");
 }
 
@@ -174,7 +166,7 @@ rotate(struct pw_device *dv)
 }
 
 static struct pw_device *
-slow_disk(struct fixture *fx)
+slow_disk(void)
 {
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
 
@@ -182,11 +174,9 @@ slow_disk(struct fixture *fx)
 	return dv;
 }
 
-static void
-a_disk_that_seeks_is_announced_once(void **state)
+TEST(a_disk_that_seeks_is_announced_once, setup_empty, teardown_clock)
 {
-	struct fixture *fx = *state;
-	struct pw_device *dv = slow_disk(fx);
+	struct pw_device *dv = slow_disk();
 	struct pool_head ph[2];
 	char text[256];
 
@@ -205,78 +195,68 @@ a_disk_that_seeks_is_announced_once(void **state)
 	assert_int_equal(ph[ph[0].ph_dev != DEVICE].ph_rate, 123456789);
 }
 
-static void
-a_disk_is_not_announced_before_it_seeks(void **state)
+TEST(a_disk_is_not_announced_before_it_seeks, setup_empty, teardown_clock)
 {
-	struct fixture *fx = *state;
-	struct pw_device *dv = slow_disk(fx);
+	struct pw_device *dv = slow_disk();
 
 	dv->dv_sweep->sw_slow = false;
 	device_find_sweep(dv);
 	assert_false(device_has_news(dv));
 }
 
-static void
-next_windows_of_a_disk_that_seeks_run_by_place(void **state)
+TEST(
+    next_windows_of_a_disk_that_seeks_run_by_place, setup_empty, teardown_clock)
 {
 	static const char names[] = "abcd";
 	static const uint64_t places[] = {7, 2, 9, 3};
-	struct fixture *fx = *state;
-	struct pw_device *dv = slow_disk(fx);
+	struct pw_device *dv = slow_disk();
 	struct pw_waiter waiters[MOST];
 	struct latch la;
-	size_t i;
 
 	latch_shut(&la, dv, fx->fx_loop);
-	for (i = 0; i < COUNT(places); i++)
-		submit_at(fx, JOB_LONG, names[i], 1, places[i], &waiters[i]);
-	for (i = 0; i < COUNT(places); i++)
-		submit_at(fx, JOB_NEW, (char)('A' + i), 1, places[i],
+	for (size_t i = 0; i < COUNT(places); i++)
+		submit_at(JOB_LONG, names[i], 1, places[i], &waiters[i]);
+	for (size_t i = 0; i < COUNT(places); i++)
+		submit_at(JOB_NEW, (char)('A' + i), 1, places[i],
 		    &waiters[COUNT(places) + i]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_string_equal(ran, "AbBdCaDc");
 }
 
 /* The first windows of the crowd run when it has had less than a part of the time. */
-static void
-first_windows_of_one_client_wait_for_the_downloads_of_another(void **state)
+TEST(first_windows_of_one_client_wait_for_the_downloads_of_another, setup_empty,
+    teardown_clock)
 {
-	struct fixture *fx = *state;
 	struct pw_waiter waiters[MOST];
 	struct latch la;
 	size_t n = 0;
 	char name;
 
-	latch_shut(&la, slow_disk(fx), fx->fx_loop);
+	latch_shut(&la, slow_disk(), fx->fx_loop);
 	for (name = 'a'; name <= 'e'; name++)
-		submit_of(fx, 1 << SHARES_CONNECTION, JOB_LONG, name, 1, 1,
+		submit_of(1 << SHARES_CONNECTION, JOB_LONG, name, 1, 1,
 		    &waiters[n++]);
 	for (name = 'A'; name <= 'J'; name++)
-		submit_of(fx, 2 << SHARES_CONNECTION, JOB_NEW, name, 1, 2,
-		    &waiters[n++]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+		submit_of(
+		    2 << SHARES_CONNECTION, JOB_NEW, name, 1, 2, &waiters[n++]);
+	latch_finish(&la);
 	assert_string_equal(ran, "AaEBbCcDdeFGHIJ");
 }
 
 /* A job whose waiters all left must not read for nobody. */
-static void
-a_job_whose_waiters_left_does_not_run(void **state)
+TEST(a_job_whose_waiters_left_does_not_run, setup_empty, teardown_clock)
 {
-	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
 	struct pw_waiter waiters[3];
 	struct latch la;
 	unsigned long ended;
 
 	latch_shut(&la, dv, fx->fx_loop);
-	submit(fx, JOB_LONG, 'a', 1, &waiters[0]);
-	submit(fx, JOB_LONG, 'b', 1, &waiters[1]);
-	submit(fx, JOB_LONG, 'c', 1, &waiters[2]);
+	submit(JOB_LONG, 'a', 1, &waiters[0]);
+	submit(JOB_LONG, 'b', 1, &waiters[1]);
+	submit(JOB_LONG, 'c', 1, &waiters[2]);
 	pool_leave(&waiters[1]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	ended = device_ended(dv);
 	assert_string_equal(ran, "ac");
 	assert_int_equal(waiters[1].wt_error, -ECANCELED);
@@ -286,10 +266,9 @@ a_job_whose_waiters_left_does_not_run(void **state)
 }
 
 /* It may not read the response. */
-static void
-a_job_whose_client_closed_its_side_waits_for_others(void **state)
+TEST(a_job_whose_client_closed_its_side_waits_for_others, setup_empty,
+    teardown_clock)
 {
-	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
 	struct pw_waiter waiters[4];
 	struct latch la;
@@ -297,36 +276,32 @@ a_job_whose_client_closed_its_side_waits_for_others(void **state)
 
 	latch_shut(&la, dv, fx->fx_loop);
 	for (name = 'a'; name <= 'd'; name++)
-		submit_of(fx, (unsigned)name << SHARES_CONNECTION, JOB_NEW,
-		    name, 1, 1, &waiters[name - 'a']);
+		submit_of((unsigned)name << SHARES_CONNECTION, JOB_NEW, name, 1,
+		    1, &waiters[name - 'a']);
 	pool_defer(&waiters[0]);
 	pool_defer(&waiters[2]);
 	pool_leave(&waiters[2]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_string_equal(ran, "bad");
 	assert_int_equal(waiters[0].wt_error, 0);
 }
 
 /* However many they are: the thread that looks for the next job may not run one of theirs. */
-static void
-jobs_of_many_clients_that_closed_their_side_wait_for_others(void **state)
+TEST(jobs_of_many_clients_that_closed_their_side_wait_for_others, setup_empty,
+    teardown_clock)
 {
-	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
 	struct pw_waiter waiters[MOST];
 	struct latch la;
-	unsigned i;
 
 	latch_shut(&la, dv, fx->fx_loop);
-	for (i = 0; i < MOST; i++) {
-		submit_of(fx, (i + 1) << SHARES_CONNECTION, JOB_NEW,
+	for (unsigned i = 0; i < MOST; i++) {
+		submit_of((i + 1) << SHARES_CONNECTION, JOB_NEW,
 		    i + 1 < MOST ? 'a' : 'b', 1, 1, &waiters[i]);
 		if (i + 1 < MOST)
 			pool_defer(&waiters[i]);
 	}
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(ran[0], 'b');
 }
 
@@ -344,9 +319,8 @@ static enum job_kind
 kind_of_window(struct pw_device *dv, off_t page)
 {
 	struct window *win;
-	size_t i;
 
-	for (i = 0; i < DEVICE_HASH; i++)
+	for (size_t i = 0; i < DEVICE_HASH; i++)
 		for (win = dv->dv_windows[i]; win != NULL; win = win->win_next)
 			if (win->win_off == page * 4096)
 				return win->win_job.job_kind;
@@ -355,11 +329,10 @@ kind_of_window(struct pw_device *dv, off_t page)
 }
 
 /* Otherwise a client would wait behind the crowd for a window that it requests, too. */
-static void
-a_window_that_another_client_requests_leaves_the_crowd(void **state)
+TEST(a_window_that_another_client_requests_leaves_the_crowd, setup_empty,
+    teardown_clock)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)MOST * 4096);
+	SCOPED_FILE *file = new_file("f", (size_t)MOST * 4096);
 	struct pw_device *dv = file_priv(file)->fp_device;
 	struct pw_waiter waiters[MOST + 4] = {{0}};
 	struct latch la;
@@ -374,16 +347,13 @@ a_window_that_another_client_requests_leaves_the_crowd(void **state)
 	assert_int_equal(kind_of_window(dv, page), JOB_CROWD_NEW);
 	fetch_page(file, page, 3 << SHARES_CONNECTION, &waiters[MOST + 1]);
 	assert_int_equal(kind_of_window(dv, page), JOB_NEW);
-	latch_open(&la);
-	settle(fx->fx_loop);
-	pw_file_unref(&file);
+	latch_finish(&la);
 }
 
-static void
-a_window_that_all_left_is_fetched_for_the_next_request(void **state)
+TEST(a_window_that_all_left_is_fetched_for_the_next_request, setup_empty,
+    teardown_clock)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 2 * 4096);
+	SCOPED_FILE *file = new_file("f", 2 * 4096);
 	struct pw_device *dv = file_priv(file)->fp_device;
 	struct pw_waiter waiters[3] = {{0}};
 	struct latch la;
@@ -394,8 +364,7 @@ a_window_that_all_left_is_fetched_for_the_next_request(void **state)
 	fetch_page(file, 0, 0, &waiters[1]); /* joins */
 	fetch_page(file, 1, 0, &waiters[2]);
 	pool_leave(&waiters[2]);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(waiters[0].wt_error, 0);
 	assert_int_equal(waiters[1].wt_error, 0);
 	assert_int_equal(waiters[2].wt_error, -ECANCELED);
@@ -403,15 +372,12 @@ a_window_that_all_left_is_fetched_for_the_next_request(void **state)
 	fetch_page(file, 1, 0, &waiters[2]);
 	settle(fx->fx_loop);
 	assert_int_equal(waiters[2].wt_error, 0);
-	pw_file_unref(&file);
 }
 
 /* Two threads: a gate that is a download of half the limit holds one. */
-static void
-a_disk_that_seeks_has_fewer_bytes_in_flight(void **state)
+TEST(a_disk_that_seeks_has_fewer_bytes_in_flight, setup_two, teardown_clock)
 {
-	struct fixture *fx = *state;
-	struct pw_device *dv = slow_disk(fx);
+	struct pw_device *dv = slow_disk();
 	struct latch_job *gj = calloc(1, sizeof(*gj));
 	struct latch la = {.la_waiter.wt_done = nothing_done};
 	struct pw_waiter waiters[MOST];
@@ -426,14 +392,13 @@ a_disk_that_seeks_has_fewer_bytes_in_flight(void **state)
 			     &la.la_waiter),
 	    0);
 	sem_await(&la.la_begun);
-	submit_at(fx, JOB_LONG, 'a', SWEEP_LONG / 2, 1, &waiters[0]);
-	submit_at(fx, JOB_LONG, 'b', SWEEP_LONG / 2 + 1, 2, &waiters[1]);
-	submit(fx, JOB_NEW, 'A', LONG, &waiters[2]);
+	submit_at(JOB_LONG, 'a', SWEEP_LONG / 2, 1, &waiters[0]);
+	submit_at(JOB_LONG, 'b', SWEEP_LONG / 2 + 1, 2, &waiters[1]);
+	submit(JOB_NEW, 'A', LONG, &waiters[2]);
 	while (pw_loop_pending(fx->fx_loop) > 2)
 		pw_loop_drain(fx->fx_loop);
 	assert_null(strchr(ran, 'b'));
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(ran[2], 'b');
 }
 
@@ -472,64 +437,56 @@ await_sleeper(struct pw_device *dv)
  * first window holds up.
  */
 static struct pw_device *
-hold_by_a_late_window(struct fixture *fx, struct latch *la, struct pw_waiter *w)
+hold_by_a_late_window(struct latch *la, struct pw_waiter *w)
 {
-	struct pw_device *dv = slow_disk(fx);
+	struct pw_device *dv = slow_disk();
 
 	latch_shut_kind(la, JOB_NEW, dv, fx->fx_loop);
 	pthread_mutex_lock(&dv->dv_lock);
 	TAILQ_FIRST(&dv->dv_sweep->sw_news)->job_since -= 200000;
 	pthread_mutex_unlock(&dv->dv_lock);
-	submit_at(fx, JOB_LONG, 'a', 1, 1, w);
+	submit_at(JOB_LONG, 'a', 1, 1, w);
 	return dv;
 }
 
 /* First windows have had more of the disk then. */
-static void
-a_held_next_window_begins_after_some_first_ones(void **state)
+TEST(a_held_next_window_begins_after_some_first_ones, setup_two, teardown_clock)
 {
-	struct fixture *fx = *state;
 	struct pw_waiter waiters[MOST];
-	struct pw_device *dv;
 	struct latch la;
 	size_t n = 0;
 	char name;
+	struct pw_device *dv = hold_by_a_late_window(&la, &waiters[n++]);
 
-	dv = hold_by_a_late_window(fx, &la, &waiters[n++]);
 	await_sleeper(dv);
 	assert_null(strchr(ran, 'a'));
 	for (name = 'A'; name <= 'B'; name++) {
-		submit(fx, JOB_NEW, name, 1, &waiters[n++]);
+		submit(JOB_NEW, name, 1, &waiters[n++]);
 		await_sleeper(dv);
 	}
 	assert_non_null(strchr(ran, 'a'));
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 }
 
 /* The first window is never read, and no other job wakes the other thread. */
-static void
-a_held_next_window_begins_when_the_first_one_is_stuck(void **state)
+TEST(a_held_next_window_begins_when_the_first_one_is_stuck, setup_two,
+    teardown_clock)
 {
-	struct fixture *fx = *state;
 	struct pw_waiter waiter;
 	struct latch la;
 
-	await_sleeper(hold_by_a_late_window(fx, &la, &waiter));
+	await_sleeper(hold_by_a_late_window(&la, &waiter));
 	atomic_store(&now, 0);
 	settle_to(fx->fx_loop, 1);
 	assert_string_equal(ran, "a");
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 }
 
 /*
  * Reads hold both threads of the quota, and a first lookup one of the two that only lookups may have.
  */
-static void
-lookups_have_threads_that_reads_never_take(void **state)
+TEST(lookups_have_threads_that_reads_never_take, setup_two, teardown_clock)
 {
-	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
 	struct pw_waiter waiters[MOST];
 	struct latch reads[2], lookup;
@@ -537,15 +494,15 @@ lookups_have_threads_that_reads_never_take(void **state)
 
 	latch_shut(&reads[0], dv, fx->fx_loop);
 	latch_shut(&reads[1], dv, fx->fx_loop);
-	submit(fx, JOB_NEW, 'A', 1, &waiters[n++]);
-	submit(fx, JOB_SHORT, 's', 1, &waiters[n++]);
+	submit(JOB_NEW, 'A', 1, &waiters[n++]);
+	submit(JOB_SHORT, 's', 1, &waiters[n++]);
 	latch_shut_kind(&lookup, JOB_OPEN, dv, fx->fx_loop);
-	submit(fx, JOB_OPEN, 'o', 1, &waiters[n++]);
-	submit(fx, JOB_AGAIN, '1', 1, &waiters[n++]);
+	submit(JOB_OPEN, 'o', 1, &waiters[n++]);
+	submit(JOB_AGAIN, '1', 1, &waiters[n++]);
 	while (pw_loop_pending(fx->fx_loop) > 6)
 		pw_loop_drain(fx->fx_loop);
 	assert_string_equal(ran, "1");
-	submit(fx, JOB_AGAIN, '2', 1, &waiters[n++]);
+	submit(JOB_AGAIN, '2', 1, &waiters[n++]);
 	while (pw_loop_pending(fx->fx_loop) > 6)
 		pw_loop_drain(fx->fx_loop);
 	assert_string_equal(ran, "12");
@@ -570,18 +527,15 @@ run_task(struct pw_task *tk)
 	return 4711;
 }
 
-static void
-tasks_that_rarely_read_do_not_wait_for_others(void **state)
+TEST(tasks_that_rarely_read_do_not_wait_for_others, setup_two, teardown_clock)
 {
-	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_TASKS);
 	struct pw_task tasks[2] = {0};
 	struct latch reads[2];
-	size_t i;
 
 	latch_shut(&reads[0], dv, fx->fx_loop);
 	latch_shut(&reads[1], dv, fx->fx_loop);
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		tasks[i].tk_waiter.wt_done = nothing_done;
 		tasks[i].tk_work = run_task;
 		tasks[i].tk_again = i == 1;
@@ -599,17 +553,14 @@ tasks_that_rarely_read_do_not_wait_for_others(void **state)
 }
 
 /* Their reads delay those of files, which have threads of their own. */
-static void
-tasks_of_clients_have_a_quarter_of_the_threads(void **state)
+TEST(tasks_of_clients_have_a_quarter_of_the_threads, setup_two, teardown_clock)
 {
-	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_TASKS);
 	struct pw_task tasks[2] = {0};
 	struct latch la;
-	size_t i;
 
 	latch_shut_kind(&la, JOB_NEW, dv, fx->fx_loop);
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		tasks[i].tk_waiter.wt_done = nothing_done;
 		tasks[i].tk_waiter.wt_client = i == 0 ? 4711 : 0;
 		tasks[i].tk_work = run_task;
@@ -620,65 +571,6 @@ tasks_of_clients_have_a_quarter_of_the_threads(void **state)
 		pw_loop_drain(fx->fx_loop);
 	assert_int_equal(tasks[0].tk_waiter.wt_error, 0);
 	assert_int_equal(tasks[1].tk_waiter.wt_error, 4711);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(tasks[0].tk_waiter.wt_error, 4711);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(kinds_share_the_time_of_the_thread,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		bytes_of_downloads_in_flight_are_bounded, setup_two,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(a_disk_that_seeks_is_announced_once,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_disk_is_not_announced_before_it_seeks, setup_empty,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		next_windows_of_a_disk_that_seeks_run_by_place, setup_empty,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		first_windows_of_one_client_wait_for_the_downloads_of_another,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_window_that_another_client_requests_leaves_the_crowd,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_window_that_all_left_is_fetched_for_the_next_request,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_job_whose_client_closed_its_side_waits_for_others,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		jobs_of_many_clients_that_closed_their_side_wait_for_others,
-		setup_empty, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_job_whose_waiters_left_does_not_run, setup_empty,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_disk_that_seeks_has_fewer_bytes_in_flight, setup_two,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_held_next_window_begins_after_some_first_ones, setup_two,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		a_held_next_window_begins_when_the_first_one_is_stuck,
-		setup_two, teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		lookups_have_threads_that_reads_never_take, setup_two,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		tasks_of_clients_have_a_quarter_of_the_threads, setup_two,
-		teardown_clock),
-	    cmocka_unit_test_setup_teardown(
-		tasks_that_rarely_read_do_not_wait_for_others, setup_two,
-		teardown_clock),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

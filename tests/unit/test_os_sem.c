@@ -2,16 +2,10 @@
  * os_sem_wait (lib/os/os.h) while the machine's clock is set.  Each test has the name of the rule that it
  * pins.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-#include <errno.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "lib/os/os.h"
 
@@ -31,12 +25,10 @@ clock_gettime(clockid_t id, struct timespec *ts)
 	return n;
 }
 
-static void
-a_clock_that_is_set_back_does_not_lengthen_the_wait(void **state)
+TEST(a_clock_that_is_set_back_does_not_lengthen_the_wait)
 {
 	sem_t sem;
 
-	(void)state;
 	ahead = HOUR;
 	sem_init(&sem, 0, 0);
 	alarm(HOUR / 60); /* a failure ends the program */
@@ -46,26 +38,12 @@ a_clock_that_is_set_back_does_not_lengthen_the_wait(void **state)
 	ahead = 0;
 }
 
-static void
-a_post_ends_the_wait(void **state)
+TEST(a_post_ends_the_wait)
 {
 	sem_t sem;
 
-	(void)state;
 	sem_init(&sem, 0, 1);
 	assert_int_equal(os_sem_wait(&sem, UINT64_C(1000000) * HOUR), 0);
 	assert_int_equal(os_sem_wait(&sem, 0), -ETIMEDOUT);
 	sem_destroy(&sem);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(
-		a_clock_that_is_set_back_does_not_lengthen_the_wait),
-	    cmocka_unit_test(a_post_ends_the_wait),
-	};
-
-	return cmocka_run_group_tests_name("os_sem", tests, NULL, NULL);
 }

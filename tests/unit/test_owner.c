@@ -2,24 +2,15 @@
  * For which files the kernel says what is in memory (os_owner): each process asks once it is
  * whom it should be, so all are children.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <seccomp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "lib/os/os.h"
 
@@ -72,10 +63,10 @@ only_for_reading(int fd)
 static bool
 set_map(const char *map)
 {
+	SCOPED(close_at)
 	int fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
 	bool is_set = fd != -1 && dprintf(fd, "%s", map) > 0;
 
-	close(fd);
 	return is_set;
 }
 
@@ -147,42 +138,33 @@ expect(enum answer expected, struct who who)
 	assert_int_equal(got, expected);
 }
 
-static void
-the_owner_may_check(void **state)
+TEST(the_owner_may_check)
 {
-	(void)state;
 	expect(TRUE, (struct who){.who_uid = ROOT, .who_owner = ROOT});
 	expect(TRUE, (struct who){.who_uid = SOMEBODY, .who_owner = SOMEBODY});
 }
 
-static void
-another_user_may_not_check(void **state)
+TEST(another_user_may_not_check)
 {
-	(void)state;
 	expect(FALSE, (struct who){.who_uid = SOMEBODY, .who_owner = ROOT});
 	expect(
 	    FALSE, (struct who){.who_uid = NO_NUMBER, .who_owner = SOMEBODY});
 }
 
-static void
-another_user_with_the_capability_may_check(void **state)
+TEST(another_user_with_the_capability_may_check)
 {
 	const struct who who = {
 	    .who_uid = NO_NUMBER, .who_fowner = true, .who_owner = ROOT};
 
-	(void)state;
 	expect(TRUE, who);
 }
 
 /* As before Linux 6.5, and in containers that know no newer calls. */
-static void
-without_cachestat_the_rules_are_the_same(void **state)
+TEST(without_cachestat_the_rules_are_the_same)
 {
 	static const int errors[] = {ENOSYS, EPERM};
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		struct who who = {.who_uid = SOMEBODY,
 		    .who_owner = ROOT,
 		    .who_refused = errors[i]};
@@ -197,27 +179,23 @@ without_cachestat_the_rules_are_the_same(void **state)
 }
 
 /* Linux 6.5 to 6.12 answer everybody, and mincore lies to all but the owner. */
-static void
-success_of_cachestat_proves_no_ownership(void **state)
+TEST(success_of_cachestat_proves_no_ownership)
 {
 	struct who who = {
 	    .who_uid = SOMEBODY, .who_owner = ROOT, .who_refused = ANSWERED};
 
-	(void)state;
 	expect(FALSE, who);
 	who.who_owner = SOMEBODY;
 	expect(TRUE, who);
 }
 
 /* In the first user namespace nobody is a user like others, but not to a capability. */
-static void
-the_overflow_uid_owns_its_files(void **state)
+TEST(the_overflow_uid_owns_its_files)
 {
 	struct who who = {.who_uid = NO_NUMBER,
 	    .who_owner = NO_NUMBER,
 	    .who_refused = ENOSYS};
 
-	(void)state;
 	expect(TRUE, who);
 	who.who_uid = SOMEBODY;
 	who.who_fowner = true;
@@ -225,8 +203,7 @@ the_overflow_uid_owns_its_files(void **state)
 }
 
 /* Its owner has no number here: mincore(2) lies, whatever the capabilities are. */
-static void
-no_capability_covers_an_owner_without_a_number(void **state)
+TEST(no_capability_covers_an_owner_without_a_number)
 {
 	struct who who = {.who_uid = ROOT,
 	    .who_fowner = true,
@@ -234,7 +211,6 @@ no_capability_covers_an_owner_without_a_number(void **state)
 	    .who_owner = SOMEBODY,
 	    .who_refused = ENOSYS};
 
-	(void)state;
 	expect(FALSE, who);
 	who.who_owner = ROOT;
 	expect(TRUE, who);
@@ -245,8 +221,7 @@ no_capability_covers_an_owner_without_a_number(void **state)
 }
 
 /* Who has the number that stands for those without one is none of them. */
-static void
-the_overflow_uid_does_not_own_what_has_no_number(void **state)
+TEST(the_overflow_uid_does_not_own_what_has_no_number)
 {
 	struct who who = {.who_uid = NO_NUMBER,
 	    .who_fowner = true,
@@ -254,23 +229,5 @@ the_overflow_uid_does_not_own_what_has_no_number(void **state)
 	    .who_owner = SOMEBODY,
 	    .who_refused = ENOSYS};
 
-	(void)state;
 	expect(FALSE, who);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_owner_may_check),
-	    cmocka_unit_test(another_user_may_not_check),
-	    cmocka_unit_test(another_user_with_the_capability_may_check),
-	    cmocka_unit_test(without_cachestat_the_rules_are_the_same),
-	    cmocka_unit_test(success_of_cachestat_proves_no_ownership),
-	    cmocka_unit_test(the_overflow_uid_owns_its_files),
-	    cmocka_unit_test(no_capability_covers_an_owner_without_a_number),
-	    cmocka_unit_test(the_overflow_uid_does_not_own_what_has_no_number),
-	};
-
-	return cmocka_run_group_tests_name("owner", tests, NULL, NULL);
 }

@@ -67,13 +67,11 @@ take(struct pins *ps, uint64_t dev, uint64_t ino, off_t off)
 	    ps, &(struct pins_key){.pk_dev = dev, .pk_ino = ino}, off);
 }
 
-static void
-pin_is_found_by_each_of_its_bytes(void **state)
+TEST(pin_is_found_by_each_of_its_bytes, NULL)
 {
 	struct pins *ps = pins_create(10 * PAGE, 1);
 	struct pin *pn;
 
-	(void)state;
 	assert_null(take(ps, DEV, INO, 0));
 	add(ps, INO, OS_FOLIO);
 	pn = take(ps, DEV, INO, OS_FOLIO + 5);
@@ -91,14 +89,12 @@ pin_is_found_by_each_of_its_bytes(void **state)
 	assert_null(ps);
 }
 
-static void
-pin_stays_until_its_last_reference_is_released(void **state)
+TEST(pin_stays_until_its_last_reference_is_released, NULL)
 {
 	struct pins *ps = pins_create(10 * PAGE, 1);
 	void *map = add(ps, INO, 0);
 	struct pin *a = take(ps, DEV, INO, 0), *b = take(ps, DEV, INO, 1);
 
-	(void)state;
 	assert_ptr_equal(a, b);
 	pins_release(ps, &a);
 	pins_reap(ps, DEV);
@@ -113,15 +109,13 @@ pin_stays_until_its_last_reference_is_released(void **state)
 	pins_destroy(&ps);
 }
 
-static void
-unreferenced_pin_is_removed_after_a_while(void **state)
+TEST(unreferenced_pin_is_removed_after_a_while, NULL)
 {
 	struct pins *ps = pins_create(10 * PAGE, 1);
 	uint64_t now = clock_now(), dev = 0;
 	void *map = add(ps, INO, 0), *held = add(ps, INO, OS_FOLIO);
 	struct pin *pn = take(ps, DEV, INO, OS_FOLIO);
 
-	(void)state;
 	assert_false(pins_tick(ps, now, &dev));
 	assert_non_null(pn);
 	assert_true(pins_tick(ps, clock_now() + PINS_FRESH_US + 1, &dev));
@@ -136,15 +130,13 @@ unreferenced_pin_is_removed_after_a_while(void **state)
 }
 
 /* No thread reaps the pins of the first device, which hangs. */
-static void
-device_that_hangs_does_not_hold_up_others(void **state)
+TEST(device_that_hangs_does_not_hold_up_others, NULL)
 {
 	static const uint64_t devs[] = {DEV, DEV, DEV + 1};
-	struct pins *ps = pins_create(10 * PAGE, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(10 * PAGE, 1);
 	struct os_folio fo = {.fo_len = PAGE, .fo_pipe = -1};
 	uint64_t dev = 0, ino;
 
-	(void)state;
 	for (ino = 0; ino < COUNT(devs); ino++) {
 		assert_true(pins_reserve(ps, PAGE));
 		fo.fo_map = map_of(PAGE);
@@ -159,7 +151,6 @@ device_that_hangs_does_not_hold_up_others(void **state)
 	assert_int_equal(dev, DEV + 1);
 	assert_true(pins_tick(ps, clock_now(), &dev));
 	assert_int_equal(dev, DEV);
-	pins_destroy(&ps);
 }
 
 static bool
@@ -169,14 +160,12 @@ covers(struct pins *ps, off_t off, off_t end)
 	    ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = INO}, off, end);
 }
 
-static void
-kept_mapping_proves_that_its_bytes_are_resident(void **state)
+TEST(kept_mapping_proves_that_its_bytes_are_resident, NULL)
 {
 	struct pins *ps = pins_create(10 * PAGE, 1);
 	void *map = add_as(ps, INO, 0, PINS_KEPT);
 	struct pin *pn = take(ps, DEV, INO, 0);
 
-	(void)state;
 	pins_release(ps, &pn);
 	pins_reap(ps, DEV);
 	assert_true(is_mapped(map));
@@ -192,14 +181,12 @@ kept_mapping_proves_that_its_bytes_are_resident(void **state)
 	pins_destroy(&ps);
 }
 
-static void
-mapping_that_is_sent_stays_when_it_is_no_longer_kept(void **state)
+TEST(mapping_that_is_sent_stays_when_it_is_no_longer_kept, NULL)
 {
 	struct pins *ps = pins_create(10 * PAGE, 1);
 	void *map = add_as(ps, INO, 0, PINS_KEPT);
 	struct pin *pn = take(ps, DEV, INO, 0);
 
-	(void)state;
 	pins_unkeep(ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = INO}, 0);
 	pins_reap(ps, DEV);
 	assert_true(is_mapped(map));
@@ -210,15 +197,13 @@ mapping_that_is_sent_stays_when_it_is_no_longer_kept(void **state)
 	pins_destroy(&ps);
 }
 
-static void
-memory_of_kept_mappings_is_used_again(void **state)
+TEST(memory_of_kept_mappings_is_used_again, NULL)
 {
 	struct pins *ps = pins_create(2 * PAGE, 1);
 	void *kept = add_as(ps, INO, 0, PINS_KEPT),
 	     *fresh = add_as(ps, INO, PAGE, PINS_KEPT);
 	struct pin *pn = take(ps, DEV, INO, 0);
 
-	(void)state;
 	pins_release(ps, &pn);
 	assert_true(pins_reserve(ps, PAGE));
 	assert_false(is_mapped(kept));
@@ -228,14 +213,12 @@ memory_of_kept_mappings_is_used_again(void **state)
 	pins_destroy(&ps);
 }
 
-static void
-pipe_is_closed_with_its_mapping(void **state)
+TEST(pipe_is_closed_with_its_mapping, NULL)
 {
-	struct pins *ps = pins_create(10 * PAGE, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(10 * PAGE, 1);
 	struct os_folio fo = {.fo_map = map_of(PAGE), .fo_len = PAGE};
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	close(fds[1]);
 	fo.fo_pipe = fds[0];
@@ -248,19 +231,16 @@ pipe_is_closed_with_its_mapping(void **state)
 	assert_int_equal(fcntl(fds[0], F_GETFD), -1);
 	assert_true(pins_reserve_pipe(ps));
 	pins_no_pipe(ps);
-	pins_destroy(&ps);
 }
 
 /* The kernel does not give back what is mapped. */
-static void
-pins_of_a_range_are_forgotten_unless_they_are_held(void **state)
+TEST(pins_of_a_range_are_forgotten_unless_they_are_held, NULL)
 {
 	struct pins *ps = pins_create(10 * PAGE, 1);
 	void *map = add(ps, INO, 0), *held = add(ps, INO, OS_FOLIO),
 	     *other = add(ps, INO + 1, 0);
 	struct pin *pn = take(ps, DEV, INO, OS_FOLIO);
 
-	(void)state;
 	pins_forget(ps, DEV, INO, PAGE, OS_FOLIO);
 	pins_reap(ps, DEV);
 	assert_true(is_mapped(map));
@@ -275,13 +255,11 @@ pins_of_a_range_are_forgotten_unless_they_are_held(void **state)
 	assert_false(is_mapped(held) || is_mapped(other));
 }
 
-static void
-bytes_are_bounded(void **state)
+TEST(bytes_are_bounded, NULL)
 {
-	struct pins *ps = pins_create(2 * PAGE, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(2 * PAGE, 1);
 	struct pin *pn;
 
-	(void)state;
 	add(ps, INO, 0);
 	assert_true(pins_reserve(ps, PAGE));
 	assert_false(pins_reserve(ps, 1));
@@ -294,21 +272,17 @@ bytes_are_bounded(void **state)
 	pins_reap(ps, DEV);
 	assert_true(pins_reserve(ps, PAGE));
 	pins_refuse(ps, PAGE);
-	pins_destroy(&ps);
 }
 
-static void
-second_pin_of_a_window_is_unmapped_at_once(void **state)
+TEST(second_pin_of_a_window_is_unmapped_at_once, NULL)
 {
-	struct pins *ps = pins_create(10 * PAGE, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(10 * PAGE, 1);
 	void *map;
 
-	(void)state;
 	add(ps, INO, 0);
 	map = add(ps, INO, 0);
 	assert_false(is_mapped(map));
 	assert_int_equal(pins_bytes(ps), PAGE);
-	pins_destroy(&ps);
 }
 
 /* ------------------------------------------------------------------- copies */
@@ -330,14 +304,12 @@ add_copy(struct pins *ps, off_t off, size_t len)
 	return memory;
 }
 
-static void
-copy_has_its_bytes_and_no_others(void **state)
+TEST(copy_has_its_bytes_and_no_others, NULL)
 {
 	struct pins *ps = pins_create(OS_FOLIO, 1);
 	const char *memory = add_copy(ps, PAGE, PAGE);
 	struct pin *pn = pins_take(ps, &key, PAGE + 5);
 
-	(void)state;
 	assert_non_null(pn);
 	assert_ptr_equal(pins_copy(pn, PAGE + 5), memory + 5);
 	assert_null(pins_copy(pn, 2 * PAGE));
@@ -349,15 +321,12 @@ copy_has_its_bytes_and_no_others(void **state)
 }
 
 /* Each of these changes when a file is written, or replaced by another. */
-static void
-copy_is_of_one_version(void **state)
+TEST(copy_is_of_one_version, NULL)
 {
-	struct pins *ps = pins_create(OS_FOLIO, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(OS_FOLIO, 1);
 	struct pins_key others[5];
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < 5; i++)
+	for (size_t i = 0; i < 5; i++)
 		others[i] = key;
 	others[0].pk_version.ov_size++;
 	others[1].pk_version.ov_mtime.tv_sec++;
@@ -365,19 +334,16 @@ copy_is_of_one_version(void **state)
 	others[3].pk_version.ov_ctime.tv_sec++;
 	others[4].pk_version.ov_ctime.tv_nsec++;
 	add_copy(ps, 0, PAGE);
-	for (i = 0; i < 5; i++)
+	for (size_t i = 0; i < 5; i++)
 		assert_null(pins_take(ps, &others[i], 0));
-	pins_destroy(&ps);
 }
 
-static void
-copy_can_be_taken_for_a_while_after_its_last_reference(void **state)
+TEST(copy_can_be_taken_for_a_while_after_its_last_reference, NULL)
 {
-	struct pins *ps = pins_create(OS_FOLIO, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(OS_FOLIO, 1);
 	struct pin *pn;
 	uint64_t dev;
 
-	(void)state;
 	add_copy(ps, 0, PAGE);
 	pn = pins_take(ps, &key, 0);
 	pins_release(ps, &pn);
@@ -388,33 +354,27 @@ copy_can_be_taken_for_a_while_after_its_last_reference(void **state)
 	assert_true(pins_any(ps));
 	pins_tick(ps, clock_now() + PINS_FRESH_US + 1, &dev);
 	assert_false(pins_any(ps));
-	pins_destroy(&ps);
 }
 
 /* Its bytes are nowhere else, and their client may be slow. */
-static void
-copy_waits_longer_for_its_first_reference(void **state)
+TEST(copy_waits_longer_for_its_first_reference, NULL)
 {
-	struct pins *ps = pins_create(OS_FOLIO, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(OS_FOLIO, 1);
 	uint64_t dev;
 
-	(void)state;
 	add_copy(ps, 0, PAGE);
 	pins_tick(ps, clock_now() + PINS_FRESH_US + 1, &dev);
 	assert_true(pins_any(ps));
 	pins_tick(ps, clock_now() + PINS_WAITED_US + 1, &dev);
 	assert_false(pins_any(ps));
-	pins_destroy(&ps);
 }
 
-static void
-memory_of_copies_is_used_again(void **state)
+TEST(memory_of_copies_is_used_again, NULL)
 {
 	struct pins *ps = pins_create(2 * OS_FOLIO, 1);
 	void *first = add_copy(ps, 0, PAGE), *second;
 	struct pin *pn = pins_take(ps, &key, 0);
 
-	(void)state;
 	pins_release(ps, &pn);
 	/* There is room for one more; then what was released goes. */
 	second = add_copy(ps, (off_t)OS_FOLIO, PAGE);
@@ -428,14 +388,12 @@ memory_of_copies_is_used_again(void **state)
 }
 
 /* Copies of a few bytes leave room for those of other clients. */
-static void
-short_copies_take_little_of_the_limit(void **state)
+TEST(short_copies_take_little_of_the_limit, NULL)
 {
-	struct pins *ps = pins_create(OS_FOLIO, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(OS_FOLIO, 1);
 	struct pin *pn;
 	off_t off, end = 10 * (off_t)SHORT;
 
-	(void)state;
 	for (off = 0; off < end; off += (off_t)SHORT) {
 		pn = pins_blank(ps, &key, 1);
 		assert_non_null(pn);
@@ -457,18 +415,15 @@ short_copies_take_little_of_the_limit(void **state)
 	assert_non_null(pn);
 	assert_int_equal(pins_bytes(ps), 2 * SHORT);
 	pins_blank_free(ps, pn);
-	pins_destroy(&ps);
 }
 
-static void
-memory_that_is_not_used_is_unmapped_after_a_while(void **state)
+TEST(memory_that_is_not_used_is_unmapped_after_a_while, NULL)
 {
 	struct pins *ps = pins_create(OS_FOLIO, 1);
 	struct pin *pn = pins_blank(ps, &key, OS_FOLIO);
 	void *memory = pins_memory(pn);
 	uint64_t dev = 0;
 
-	(void)state;
 	pins_add_copy(ps, pn, 0, PAGE);
 	pn = pins_take(ps, &key, 0);
 	pins_release(ps, &pn);
@@ -482,14 +437,12 @@ memory_that_is_not_used_is_unmapped_after_a_while(void **state)
 	pins_destroy(&ps);
 }
 
-static void
-shorter_copy_of_a_window_gives_its_memory_back(void **state)
+TEST(shorter_copy_of_a_window_gives_its_memory_back, NULL)
 {
-	struct pins *ps = pins_create(3 * OS_FOLIO, 1);
+	SCOPED(pins_destroy) struct pins *ps = pins_create(3 * OS_FOLIO, 1);
 	const char *longer;
 	struct pin *pn;
 
-	(void)state;
 	add_copy(ps, 0, PAGE);
 	longer = add_copy(ps, 0, 2 * PAGE);
 	add_copy(ps, 0, PAGE);
@@ -500,18 +453,17 @@ shorter_copy_of_a_window_gives_its_memory_back(void **state)
 	assert_int_equal(pins_bytes(ps), 3 * OS_FOLIO);
 	assert_non_null(pn);
 	pins_blank_free(ps, pn);
-	pins_destroy(&ps);
 }
 
 /* ------------------------------------------------------------- of a real file */
 
 static struct pw_file *
-cold_file(struct fixture *fx)
+cold_file(void)
 {
 	struct pw_file *file;
 
-	skip_unless(fx, NEED_EVICTION);
-	file = new_file(fx, "f", SIZE);
+	skip_unless(NEED_EVICTION);
+	file = new_file("f", SIZE);
 	assert_true(evict(file->fil_fd, SIZE));
 	return file;
 }
@@ -535,10 +487,9 @@ is_locked(void *map)
 	return locked > 0;
 }
 
-static void
-window_is_resident_and_locked(void **state)
+TEST(window_is_resident_and_locked)
 {
-	struct pw_file *file = cold_file(*state);
+	SCOPED_FILE *file = cold_file();
 	struct os_folio fo;
 
 	assert_true(os_fetch_folio(
@@ -552,38 +503,4 @@ window_is_resident_and_locked(void **state)
 	assert_false(
 	    os_fetch_folio(file->fil_fd, PAGE, OS_FOLIO, READAHEAD, -1, &fo));
 	assert_null(fo.fo_map);
-	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(pin_is_found_by_each_of_its_bytes),
-	    cmocka_unit_test(pin_stays_until_its_last_reference_is_released),
-	    cmocka_unit_test(unreferenced_pin_is_removed_after_a_while),
-	    cmocka_unit_test(device_that_hangs_does_not_hold_up_others),
-	    cmocka_unit_test(
-		pins_of_a_range_are_forgotten_unless_they_are_held),
-	    cmocka_unit_test(kept_mapping_proves_that_its_bytes_are_resident),
-	    cmocka_unit_test(
-		mapping_that_is_sent_stays_when_it_is_no_longer_kept),
-	    cmocka_unit_test(memory_of_kept_mappings_is_used_again),
-	    cmocka_unit_test(pipe_is_closed_with_its_mapping),
-	    cmocka_unit_test(bytes_are_bounded),
-	    cmocka_unit_test(second_pin_of_a_window_is_unmapped_at_once),
-	    cmocka_unit_test(copy_has_its_bytes_and_no_others),
-	    cmocka_unit_test(copy_is_of_one_version),
-	    cmocka_unit_test(
-		copy_can_be_taken_for_a_while_after_its_last_reference),
-	    cmocka_unit_test(copy_waits_longer_for_its_first_reference),
-	    cmocka_unit_test(memory_of_copies_is_used_again),
-	    cmocka_unit_test(short_copies_take_little_of_the_limit),
-	    cmocka_unit_test(memory_that_is_not_used_is_unmapped_after_a_while),
-	    cmocka_unit_test(shorter_copy_of_a_window_gives_its_memory_back),
-	    cmocka_unit_test_setup_teardown(
-		window_is_resident_and_locked, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,36 +15,31 @@
 
 /* Whether path has sent all of a file, rightly. */
 static void
-sends(struct fixture *fx, struct pw_file *file)
+sends(struct pw_file *file)
 {
 	size_t size = (size_t)file->fil_size;
-	char *expected = malloc(size);
-	struct wire wr;
-	struct xfer xf;
+	SCOPED(free_at) char *expected = malloc(size);
+	SCOPED_WIRE wr;
+	SCOPED_XFER xf;
 
 	assert_non_null(expected);
 	fill(expected, 0, size);
 	wire_narrow(&wr);
-	xfer_init(&xf, "splice", fx, &wr, file);
+	xfer_init(&xf, "splice", &wr, file);
 	xf.xf_send.snd_len = file->fil_size;
 	pw_send_start(&xf.xf_send);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, size);
 	assert_memory_equal(wr.wr_data, expected, size);
-	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
-	free(expected);
 }
 
-static void
-without_descriptors_the_file_is_sent(void **state)
+TEST(without_descriptors_the_file_is_sent)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 700001);
+	SCOPED_FILE *file = new_file("f", 700001);
 	struct rlimit rl, none;
-	struct wire wr;
-	struct xfer xf;
-	char *expected = malloc(700001);
+	SCOPED_WIRE wr;
+	SCOPED(free_at) char *expected = malloc(700001);
+	SCOPED_XFER xf;
 	int fd;
 
 	assert_non_null(expected);
@@ -56,7 +51,7 @@ without_descriptors_the_file_is_sent(void **state)
 	none = rl;
 	none.rlim_cur = (rlim_t)fd;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	xfer_init(&xf, "splice", fx, &wr, file);
+	xfer_init(&xf, "splice", &wr, file);
 	xf.xf_send.snd_len = file->fil_size;
 	pw_send_start(&xf.xf_send);
 	xfer_run(&xf, &wr, 300000);
@@ -67,10 +62,6 @@ without_descriptors_the_file_is_sent(void **state)
 	assert_true(fx->fx_loop->lp_pipe[0] >= 0);
 	assert_int_equal(wr.wr_len, 700001);
 	assert_memory_equal(wr.wr_data, expected, 700001);
-	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
-	free(expected);
 }
 
 /* An ordinary user, all of whose pipe buffers are taken. */
@@ -89,13 +80,11 @@ without_buffers(void)
 	return 0;
 }
 
-static void
-a_user_with_too_many_pipes_gets_no_small_ones(void **state)
+TEST(a_user_with_too_many_pipes_gets_no_small_ones, NULL)
 {
 	int status;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	pid = fork();
@@ -109,31 +98,14 @@ a_user_with_too_many_pipes_gets_no_small_ones(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void
-pipe_is_used_again(void **state)
+TEST(pipe_is_used_again)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 700001);
+	SCOPED_FILE *file = new_file("f", 700001);
 	int before;
 
-	sends(fx, file);
+	sends(file);
 	before = count_fds();
-	sends(fx, file);
-	sends(fx, file);
+	sends(file);
+	sends(file);
 	assert_int_equal(count_fds(), before);
-	pw_file_unref(&file);
-}
-
-#define SPLICE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    SPLICE(pipe_is_used_again),
-	    SPLICE(without_descriptors_the_file_is_sent),
-	    cmocka_unit_test(a_user_with_too_many_pipes_gets_no_small_ones),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,10 +101,8 @@ await_readable(struct pw_loop *lp)
 	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
 }
 
-static void
-a_job_is_run_once_and_its_result_delivered_once(void **state)
+TEST(a_job_is_run_once_and_its_result_delivered_once)
 {
-	struct fixture *fx = *state;
 	struct noting nt = {.nt_waiter.wt_done = note};
 	atomic_uint ran = 0;
 
@@ -120,10 +118,8 @@ a_job_is_run_once_and_its_result_delivered_once(void **state)
 	assert_int_equal(nt.nt_waiter.wt_error, -EIO);
 }
 
-static void
-only_drain_delivers_results(void **state)
+TEST(only_drain_delivers_results)
 {
-	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 	atomic_uint ran = 0;
 	struct noting nt;
@@ -137,22 +133,19 @@ only_drain_delivers_results(void **state)
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
 }
 
-static void
-a_hung_device_uses_only_its_own_threads(void **state)
+TEST(a_hung_device_uses_only_its_own_threads, setup_two_threads)
 {
-	struct fixture *fx = *state;
 	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 	struct pw_device *b = pool_device(fx->fx_pool, DEVICE_B, POOL_FILES);
 	atomic_uint ran_a = 0, ran_b = 0;
 	struct noting na[3], nb;
 	struct latch gates[2];
-	size_t i;
 
 	assert_ptr_not_equal(a, b);
 	assert_ptr_equal(a, pool_device(fx->fx_pool, DEVICE_A, POOL_FILES));
-	for (i = 0; i < COUNT(gates); i++)
+	for (size_t i = 0; i < COUNT(gates); i++)
 		latch_shut(&gates[i], a, fx->fx_loop);
-	for (i = 0; i < COUNT(na); i++)
+	for (size_t i = 0; i < COUNT(na); i++)
 		assert_int_equal(
 		    submit(a, fx->fx_loop, &ran_a, false, &na[i]), 0);
 	assert_int_equal(submit(b, fx->fx_loop, &ran_b, false, &nb), 0);
@@ -162,31 +155,26 @@ a_hung_device_uses_only_its_own_threads(void **state)
 	/* Its quota is two: however long one waits, there is no third. */
 	usleep(20000);
 	assert_int_equal(atomic_load(&ran_a), 0);
-	for (i = 0; i < COUNT(gates); i++)
+	for (size_t i = 0; i < COUNT(gates); i++)
 		latch_open(&gates[i]);
 	settle(fx->fx_loop);
 	assert_int_equal(atomic_load(&ran_a), COUNT(na));
 }
 
 /* Both gates are shut at once, or latch_shut would wait in vain. */
-static void
-jobs_run_side_by_side_up_to_the_quota(void **state)
+TEST(jobs_run_side_by_side_up_to_the_quota, setup_two_threads)
 {
-	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 	struct latch one, two;
 
 	latch_shut(&one, dv, fx->fx_loop);
 	latch_shut(&two, dv, fx->fx_loop);
 	latch_open(&one);
-	latch_open(&two);
-	settle(fx->fx_loop);
+	latch_finish(&two);
 }
 
-static void
-a_full_queue_refuses_and_counts_new_jobs(void **state)
+TEST(a_full_queue_refuses_and_counts_new_jobs, setup_narrow)
 {
-	struct fixture *fx = *state;
 	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 	struct pw_device *b = pool_device(fx->fx_pool, DEVICE_B, POOL_FILES);
 	atomic_uint ran = 0;
@@ -206,8 +194,7 @@ a_full_queue_refuses_and_counts_new_jobs(void **state)
 	assert_int_equal(submit(b, fx->fx_loop, &ran, false, &other), 0);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 2);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 4);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(atomic_load(&ran), 3);
 	assert_int_equal(refused.nt_times, 0);
 	assert_int_equal(begun.nt_times, 1);
@@ -220,16 +207,14 @@ a_full_queue_refuses_and_counts_new_jobs(void **state)
  * The queue takes one job: all but the first would be refused if they were not
  * one flight.
  */
-static void
-misses_of_one_window_share_a_fetch(void **state)
+TEST(misses_of_one_window_share_a_fetch, setup_narrow)
 {
 	static const struct {
 		off_t off;
 		size_t len;
 	} covered[] = {{WINDOW, WINDOW}, {WINDOW, 1}, {WINDOW + 4096, 4096},
 	    {2 * WINDOW - 1, 1}, {WINDOW, WINDOW}};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 4 * WINDOW);
+	SCOPED_FILE *file = new_file("f", 4 * WINDOW);
 	struct noting nt[COUNT(covered)];
 	struct latch la;
 	size_t i, n = COUNT(covered);
@@ -244,51 +229,42 @@ misses_of_one_window_share_a_fetch(void **state)
 	}
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 0);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 1 + n);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	for (i = 0; i < n; i++) {
 		assert_int_equal(nt[i].nt_times, 1);
 		assert_int_equal(nt[i].nt_waiter.wt_error, 0);
 	}
-	pw_file_unref(&file);
 }
 
-static void
-a_window_that_is_not_covered_is_another_flight(void **state)
+TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow)
 {
 	static const struct {
 		off_t off;
 		size_t len;
 	} others[] = {{0, WINDOW}, {0, 4 * WINDOW}, {WINDOW - 1, 2},
 	    {WINDOW, WINDOW + 1}, {2 * WINDOW - 1, 2}, {2 * WINDOW, WINDOW}};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 4 * WINDOW);
+	SCOPED_FILE *file = new_file("f", 4 * WINDOW);
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct latch la;
-	size_t i;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(pool_fetch(file, WINDOW, WINDOW, FETCH_PAGES,
 			     ADMIT_NEW, &nt.nt_waiter),
 	    0);
-	for (i = 0; i < COUNT(others); i++)
+	for (size_t i = 0; i < COUNT(others); i++)
 		assert_int_equal(pool_fetch(file, others[i].off, others[i].len,
 				     FETCH_PAGES, ADMIT_NEW, &w),
 		    -EAGAIN);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), COUNT(others));
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(nt.nt_times, 1);
-	pw_file_unref(&file);
 }
 
 /* So many that some share whatever the flights are found by. */
-static void
-another_file_is_another_flight(void **state)
+TEST(another_file_is_another_flight, setup_narrow)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", WINDOW);
+	SCOPED_FILE *file = new_file("f", WINDOW);
 	struct file_private other;
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_waiter w = {.wt_done = nothing_done};
@@ -311,22 +287,19 @@ another_file_is_another_flight(void **state)
 	assert_int_equal(
 	    pool_fetch(&other.fp_file, 0, 1, FETCH_PAGES, ADMIT_NEW, &w),
 	    -EAGAIN);
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	assert_int_equal(nt.nt_times, 1);
-	pw_file_unref(&file);
 }
 
 /* Once landed, a flight is over: what was evicted since is fetched anew. */
 static bool
-a_second_fetch_brings_in(struct fixture *fx)
+a_second_fetch_brings_in(void)
 {
-	struct pw_file *file = new_file(fx, "f", WINDOW);
+	SCOPED_FILE *file = new_file("f", WINDOW);
 	struct noting nt = {.nt_waiter.wt_done = note};
-	unsigned i;
 	bool in;
 
-	for (i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++) {
 		assert_true(evict(file->fil_fd, WINDOW));
 		assert_int_equal(pool_fetch(file, 0, WINDOW, FETCH_PAGES,
 				     ADMIT_NEW, &nt.nt_waiter),
@@ -336,38 +309,31 @@ a_second_fetch_brings_in(struct fixture *fx)
 		in =
 		    pages_resident(file->fil_fd, 0, WINDOW) == pages_in(WINDOW);
 	}
-	pw_file_unref(&file);
 	return in;
 }
 
-static void
-a_window_is_fetched_again_after_it_has_landed(void **state)
+TEST(a_window_is_fetched_again_after_it_has_landed, setup_narrow)
 {
-	skip_unless(*state, NEED_EVICTION);
-	assert_true(holds_in_one_of(5, a_second_fetch_brings_in, *state));
+	skip_unless(NEED_EVICTION);
+	assert_true(holds_in_one_of(5, a_second_fetch_brings_in));
 }
 
-static void
-a_window_past_the_end_is_stale_for_all(void **state)
+TEST(a_window_past_the_end_is_stale_for_all, setup_narrow)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", WINDOW);
+	SCOPED_FILE *file = new_file("f", WINDOW);
 	struct noting nt[3];
 	struct latch la;
-	size_t i;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
-	for (i = 0; i < COUNT(nt); i++) {
+	for (size_t i = 0; i < COUNT(nt); i++) {
 		nt[i] = (struct noting){.nt_waiter.wt_done = note};
 		assert_int_equal(pool_fetch(file, 0, WINDOW + 1, FETCH_PAGES,
 				     ADMIT_NEW, &nt[i].nt_waiter),
 		    0);
 	}
-	latch_open(&la);
-	settle(fx->fx_loop);
-	for (i = 0; i < COUNT(nt); i++)
+	latch_finish(&la);
+	for (size_t i = 0; i < COUNT(nt); i++)
 		assert_int_equal(nt[i].nt_waiter.wt_error, -ESTALE);
-	pw_file_unref(&file);
 }
 
 struct worker;
@@ -422,10 +388,9 @@ work(void *arg)
 {
 	struct worker *wk = arg;
 	struct pollfd pfd = {.fd = pw_loop_fd(wk->wk_loop), .events = POLLIN};
-	unsigned i;
 
 	wk->wk_thread = pthread_self();
-	for (i = 0; i < JOBS; i++) {
+	for (unsigned i = 0; i < JOBS; i++) {
 		if (submit_numbered(wk, i) != 0)
 			return NULL;
 		if (i % 7 == 0)
@@ -437,25 +402,22 @@ work(void *arg)
 }
 
 /* One thread runs all jobs, so what it finishes is in order for either loop. */
-static void
-deliveries_reach_their_loop_on_its_thread_and_in_order(void **state)
+TEST(deliveries_reach_their_loop_on_its_thread_and_in_order, setup_narrow)
 {
 	static struct worker workers[2];
 	struct pw_loop_conf conf = {0};
-	struct fixture *fx = *state;
 	pthread_t threads[2];
-	size_t i;
 
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		workers[i].wk_device =
 		    pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 		assert_int_equal(
 		    pw_loop_create(fx->fx_pool, &conf, &workers[i].wk_loop), 0);
 	}
-	for (i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		assert_int_equal(
 		    pthread_create(&threads[i], NULL, work, &workers[i]), 0);
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		pthread_join(threads[i], NULL);
 		assert_int_equal(workers[i].wk_delivered, JOBS);
 		assert_int_equal(workers[i].wk_wrong, 0);
@@ -465,23 +427,20 @@ deliveries_reach_their_loop_on_its_thread_and_in_order(void **state)
 	}
 }
 
-static void
-waits_whose_callbacks_take_long_are_delivered_one_by_one(void **state)
+TEST(waits_whose_callbacks_take_long_are_delivered_one_by_one)
 {
-	struct fixture *fx = *state;
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	struct noting nt[3];
-	unsigned i, n;
 
-	for (i = 0; i < COUNT(nt); i++) {
+	for (unsigned i = 0; i < COUNT(nt); i++) {
 		nt[i] = (struct noting){.nt_waiter.wt_done = note_late};
 		pw_wait_begin(fx->fx_loop, &nt[i].nt_waiter);
 		pw_wait_end(&nt[i].nt_waiter, 0);
 	}
-	for (n = 1; n <= COUNT(nt); n++) {
+	for (unsigned n = 1; n <= COUNT(nt); n++) {
 		assert_int_equal(poll(&pfd, 1, 0), 1);
 		pw_loop_drain(fx->fx_loop);
-		for (i = 0; i < COUNT(nt); i++)
+		for (unsigned i = 0; i < COUNT(nt); i++)
 			assert_int_equal(nt[i].nt_times, i < n);
 	}
 	assert_int_equal(poll(&pfd, 1, 0), 0);
@@ -489,16 +448,13 @@ waits_whose_callbacks_take_long_are_delivered_one_by_one(void **state)
 }
 
 /* More devices than there is room for: they share, and their jobs still run. */
-static void
-any_number_of_devices_is_served(void **state)
+TEST(any_number_of_devices_is_served, setup_narrow)
 {
 	static struct noting nt[200];
-	struct fixture *fx = *state;
 	struct pw_device *dv;
 	atomic_uint ran = 0;
-	size_t i;
 
-	for (i = 0; i < COUNT(nt); i++) {
+	for (size_t i = 0; i < COUNT(nt); i++) {
 		dv = pool_device(fx->fx_pool, (dev_t)(1000 + i), POOL_FILES);
 		assert_non_null(dv);
 		assert_int_equal(
@@ -515,11 +471,9 @@ slow_run(struct job *job)
 	return count_run(job);
 }
 
-static void
-destroy_waits_for_jobs_that_run(void **state)
+TEST(destroy_waits_for_jobs_that_run)
 {
 	struct pw_pool_conf conf = {0, 0};
-	struct fixture *fx = *state;
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_pool *pool;
 	atomic_uint ran = 0;
@@ -541,21 +495,18 @@ destroy_waits_for_jobs_that_run(void **state)
  * Two threads of two are busy and a third, for lookups, is idle: the third ends first, and the two must
  * still run what is queued.
  */
-static void
-destroy_runs_what_is_queued(void **state)
+TEST(destroy_runs_what_is_queued)
 {
 	struct pw_pool_conf conf = {2, 8};
-	struct fixture *fx = *state;
 	struct pw_pool *pool;
 	struct pw_device *dv;
 	atomic_uint ran = 0;
 	struct job *job;
 	struct noting nt = {.nt_waiter.wt_done = note};
-	unsigned i;
 
 	assert_int_equal(pw_pool_create(&conf, &pool), 0);
 	dv = pool_device(pool, DEVICE_A, POOL_FILES);
-	for (i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++) {
 		job = count_job(&ran, 0);
 		job->job_run = slow_run;
 		assert_int_equal(
@@ -566,7 +517,7 @@ destroy_runs_what_is_queued(void **state)
 	assert_int_equal(
 	    pool_submit(dv, job, ADMIT_NEW, fx->fx_loop, &nt.nt_waiter), 0);
 	settle(fx->fx_loop);
-	for (i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(
 		    pool_submit(dv, count_job(&ran, 0), ADMIT_NEW, NULL, NULL),
 		    0);
@@ -586,10 +537,8 @@ threads_of(struct pw_device *dv)
 	return n;
 }
 
-static void
-idle_threads_are_dismissed_and_later_jobs_run(void **state)
+TEST(idle_threads_are_dismissed_and_later_jobs_run)
 {
-	struct fixture *fx = *state;
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 	atomic_uint ran = 0;
@@ -609,8 +558,7 @@ idle_threads_are_dismissed_and_later_jobs_run(void **state)
 }
 
 static void
-submit_slow(struct pw_device *dv, struct fixture *fx, atomic_uint *ran,
-    struct noting *nt)
+submit_slow(struct pw_device *dv, atomic_uint *ran, struct noting *nt)
 {
 	struct job *job = count_job(ran, 0);
 
@@ -627,59 +575,50 @@ submit_slow(struct pw_device *dv, struct fixture *fx, atomic_uint *ran,
  * has as many, so that the crowd pauses after each of its jobs.
  */
 static struct pw_pool *
-crowd_beside_a_process(struct fixture *fx, atomic_uint *ran)
+crowd_beside_a_process(atomic_uint *ran)
 {
 	static struct shares_common co;
 	static struct noting nt[CROWDED];
 	struct pw_device *dv;
 	struct pw_pool *pool;
-	unsigned i;
 
-	for (i = 0; i < SHARES_DEVICES; i++)
+	for (unsigned i = 0; i < SHARES_DEVICES; i++)
 		co.co_seen[1][i] = (struct shares_seen){UINT64_MAX, UINT64_MAX};
 	assert_int_equal(pw_pool_create(NULL, &pool), 0);
 	pw_pool_share(pool, &co, 0);
 	dv = pool_device(pool, DEVICE_A, POOL_FILES);
-	submit_slow(dv, fx, ran, &nt[0]);
+	submit_slow(dv, ran, &nt[0]);
 	settle(fx->fx_loop);
-	for (i = 1; i < CROWDED; i++)
-		submit_slow(dv, fx, ran, &nt[i]);
+	for (unsigned i = 1; i < CROWDED; i++)
+		submit_slow(dv, ran, &nt[i]);
 	return pool;
 }
 
-static void
-a_crowd_that_paused_goes_on_although_no_job_ends(void **state)
+TEST(a_crowd_that_paused_goes_on_although_no_job_ends)
 {
-	struct fixture *fx = *state;
-	struct pw_pool *pool;
 	atomic_uint ran = 0;
+	struct pw_pool *pool = crowd_beside_a_process(&ran);
 
-	pool = crowd_beside_a_process(fx, &ran);
 	settle(fx->fx_loop);
 	assert_int_equal(atomic_load(&ran), CROWDED);
 	assert_int_equal(pw_pool_destroy(&pool, PATIENCE * 1000), 0);
 }
 
-static void
-destroy_runs_what_is_queued_in_a_crowd_that_pauses(void **state)
+TEST(destroy_runs_what_is_queued_in_a_crowd_that_pauses)
 {
-	struct fixture *fx = *state;
-	struct pw_pool *pool;
 	atomic_uint ran = 0;
+	struct pw_pool *pool = crowd_beside_a_process(&ran);
 
-	pool = crowd_beside_a_process(fx, &ran);
 	assert_int_equal(pw_pool_destroy(&pool, PATIENCE * 1000), 0);
 	assert_int_equal(atomic_load(&ran), CROWDED);
 	settle(fx->fx_loop);
 }
 
-static void
-a_pool_that_was_never_used_can_be_destroyed(void **state)
+TEST(a_pool_that_was_never_used_can_be_destroyed, NULL)
 {
 	struct pw_pool_conf conf = {0, 0};
 	struct pw_pool *pool;
 
-	(void)state;
 	assert_int_equal(pw_pool_create(&conf, &pool), 0);
 	assert_int_equal(pw_pool_destroy(&pool, 0), 0);
 	assert_int_equal(pw_pool_destroy(&pool, 0), 0);
@@ -704,13 +643,11 @@ destroy_with_a_hung_job(void)
 	return pool == NULL ? 0 : 3;
 }
 
-static void
-destroy_leaves_a_thread_that_hangs_behind(void **state)
+TEST(destroy_leaves_a_thread_that_hangs_behind, NULL)
 {
 	int status;
 	pid_t pid;
 
-	(void)state;
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -720,37 +657,4 @@ destroy_leaves_a_thread_that_hangs_behind(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(destroy_leaves_a_thread_that_hangs_behind),
-	    cmocka_unit_test(a_pool_that_was_never_used_can_be_destroyed),
-	    TEST(destroy_waits_for_jobs_that_run, setup),
-	    TEST(destroy_runs_what_is_queued, setup),
-	    TEST(destroy_runs_what_is_queued_in_a_crowd_that_pauses, setup),
-	    TEST(a_crowd_that_paused_goes_on_although_no_job_ends, setup),
-	    TEST(idle_threads_are_dismissed_and_later_jobs_run, setup),
-	    TEST(a_job_is_run_once_and_its_result_delivered_once, setup),
-	    TEST(only_drain_delivers_results, setup),
-	    TEST(jobs_run_side_by_side_up_to_the_quota, setup_two_threads),
-	    TEST(a_hung_device_uses_only_its_own_threads, setup_two_threads),
-	    TEST(a_full_queue_refuses_and_counts_new_jobs, setup_narrow),
-	    TEST(misses_of_one_window_share_a_fetch, setup_narrow),
-	    TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow),
-	    TEST(another_file_is_another_flight, setup_narrow),
-	    TEST(a_window_is_fetched_again_after_it_has_landed, setup_narrow),
-	    TEST(a_window_past_the_end_is_stale_for_all, setup_narrow),
-	    TEST(waits_whose_callbacks_take_long_are_delivered_one_by_one,
-		setup),
-	    TEST(deliveries_reach_their_loop_on_its_thread_and_in_order,
-		setup_narrow),
-	    TEST(any_number_of_devices_is_served, setup_narrow),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,8 @@
  * The paths that are asked for most (server/content/popular.c); each test has the name of the rule
  * that it pins.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "server/content/popular.h"
 
@@ -52,29 +44,24 @@ expect(const struct popular_path *pp, const struct site *site, const char *path,
 }
 
 /* A request that waited for its disk is counted when that has answered. */
-static void
-an_earlier_clock_loses_no_counts(void **state)
+TEST(an_earlier_clock_loses_no_counts)
 {
+	SCOPED(popular_destroy)
 	struct popular *po = popular_create(1, &seed, 0);
-	struct popular_path *pp;
+	SCOPED(free_at) struct popular_path *pp;
 
-	(void)state;
 	ask(po, one, "/a", 4, POPULAR_WINDOW_US + 1);
 	ask(po, one, "/a", 1, POPULAR_WINDOW_US - 1);
 	ask(po, one, "/a", 1, POPULAR_WINDOW_US + 2);
 	assert_int_equal(list(po, POPULAR_WINDOW_US - 2, &pp), 1);
 	expect(pp, one, "/a", 6, 0);
-	free(pp);
-	popular_destroy(&po);
 }
 
-static void
-counts_are_exact_while_there_are_counters(void **state)
+TEST(counts_are_exact_while_there_are_counters)
 {
 	struct popular *po = popular_create(1, &seed, 0);
-	struct popular_path *pp;
+	SCOPED(free_at) struct popular_path *pp;
 
-	(void)state;
 	ask(po, one, "/b", 3, 1);
 	ask(po, one, "/a", 5, 1);
 	ask(po, other, "/a", 4, 1);
@@ -83,20 +70,18 @@ counts_are_exact_while_there_are_counters(void **state)
 	expect(&pp[1], other, "/a", 4, 0);
 	expect(&pp[2], one, "/b", 3, 0);
 	assert_int_equal(popular_counted(po), 12);
-	free(pp);
 	popular_destroy(&po);
 	assert_null(po);
 }
 
 /* Each request for a popular one stands among 20 for names that come once. */
-static void
-popular_ones_are_found_among_names_that_come_once(void **state)
+TEST(popular_ones_are_found_among_names_that_come_once)
 {
+	SCOPED(popular_destroy)
 	struct popular *po = popular_create(10, &seed, 0);
-	struct popular_path *pp;
+	SCOPED(free_at) struct popular_path *pp;
 	char path[64];
 
-	(void)state;
 	assert_int_equal(popular_size(po), POPULAR_LEAST);
 	for (unsigned i = 0; i < 20000; i++) {
 		if (i % 20 == 0) {
@@ -114,17 +99,14 @@ popular_ones_are_found_among_names_that_come_once(void **state)
 		assert_true(pp[i].pp_count - pp[i].pp_error <= 100);
 		assert_true(pp[i].pp_error <= 21000 / POPULAR_LEAST);
 	}
-	free(pp);
-	popular_destroy(&po);
 }
 
-static void
-counts_are_halved_as_time_goes_by(void **state)
+TEST(counts_are_halved_as_time_goes_by)
 {
+	SCOPED(popular_destroy)
 	struct popular *po = popular_create(1, &seed, 0);
 	struct popular_path *pp;
 
-	(void)state;
 	ask(po, one, "/a", 9, 0);
 	ask(po, one, "/b", 1, 0);
 	assert_int_equal(list(po, POPULAR_WINDOW_US, &pp), 1);
@@ -137,17 +119,15 @@ counts_are_halved_as_time_goes_by(void **state)
 	free(pp);
 	assert_int_equal(list(po, 1000 * POPULAR_WINDOW_US, &pp), 0);
 	free(pp);
-	popular_destroy(&po);
 }
 
-static void
-long_paths_are_not_counted(void **state)
+TEST(long_paths_are_not_counted)
 {
+	SCOPED(popular_destroy)
 	struct popular *po = popular_create(1, &seed, 0);
-	struct popular_path *pp;
+	SCOPED(free_at) struct popular_path *pp;
 	char path[POPULAR_PATH + 2];
 
-	(void)state;
 	memset(path, 'x', sizeof(path));
 	path[POPULAR_PATH + 1] = '\0';
 	ask(po, one, path, 1, 1);
@@ -156,12 +136,9 @@ long_paths_are_not_counted(void **state)
 	ask(po, one, path, 1, 1);
 	assert_int_equal(list(po, 1, &pp), 1);
 	assert_int_equal(pp[0].pp_len, POPULAR_PATH);
-	free(pp);
-	popular_destroy(&po);
 }
 
-static void
-lists_of_several_workers_become_one(void **state)
+TEST(lists_of_several_workers_become_one)
 {
 	struct popular_path pp[4] = {
 	    {.pp_site = one,
@@ -178,26 +155,10 @@ lists_of_several_workers_become_one(void **state)
 		.pp_path = "/aa"},
 	};
 
-	(void)state;
 	assert_int_equal(popular_merge(pp, 4), 3);
 	expect(&pp[0], one, "/a", 8, 1);
 	expect(&pp[1], one, "/b", 4, 0);
 	expect(&pp[2], one, "/aa", 9, 8);
 	assert_int_equal(popular_merge(pp, 0), 0);
 	assert_int_equal(popular_merge(pp, 1), 1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(an_earlier_clock_loses_no_counts),
-	    cmocka_unit_test(counts_are_exact_while_there_are_counters),
-	    cmocka_unit_test(popular_ones_are_found_among_names_that_come_once),
-	    cmocka_unit_test(counts_are_halved_as_time_goes_by),
-	    cmocka_unit_test(long_paths_are_not_counted),
-	    cmocka_unit_test(lists_of_several_workers_become_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,20 +2,12 @@
  * The Range field (RFC 9110, section 14): grammar, arithmetic at both ends of
  * off_t, order and merging.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/http/range.h"
 
 #define MAX	  4 /* more only if they are cheap */
 #define ROOM	  8
-#define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 #define HUGE_FILE INT64_MAX
 
 struct range_case {
@@ -213,13 +205,12 @@ static enum range_verdict
 parse(const char *value, off_t size, struct range *out, size_t max, size_t *n)
 {
 	size_t len = strlen(value);
-	char *copy = malloc(len + (len == 0));
+	SCOPED(free_at) char *copy = malloc(len + (len == 0));
 	enum range_verdict verdict;
 
 	assert_non_null(copy);
 	memcpy(copy, value, len);
 	verdict = range_parse((struct str){copy, len}, size, out, max, n);
-	free(copy);
 	return verdict;
 }
 
@@ -249,56 +240,42 @@ expect(const struct range_case *cases, size_t count, enum range_verdict verdict)
 	}
 }
 
-static void
-single_range_is_cut_to_the_representation(void **state)
+TEST(single_range_is_cut_to_the_representation)
 {
-	(void)state;
 	expect(satisfiable, COUNT(satisfiable), RANGE_OK);
 }
 
-static void
-numbers_beyond_off_t_do_not_wrap(void **state)
+TEST(numbers_beyond_off_t_do_not_wrap)
 {
-	(void)state;
 	expect(big_numbers, COUNT(big_numbers), RANGE_OK);
 }
 
-static void
-set_keeps_the_clients_order(void **state)
+TEST(set_keeps_the_clients_order)
 {
-	(void)state;
 	expect(sets, COUNT(sets), RANGE_OK);
 }
 
-static void
-overlapping_and_adjacent_ranges_are_merged(void **state)
+TEST(overlapping_and_adjacent_ranges_are_merged)
 {
-	(void)state;
 	expect(merged, COUNT(merged), RANGE_OK);
 }
 
-static void
-white_space_and_empty_members_are_skipped(void **state)
+TEST(white_space_and_empty_members_are_skipped)
 {
-	(void)state;
 	expect(white_space_and_empty_members,
 	    COUNT(white_space_and_empty_members), RANGE_OK);
 }
 
-static void
-range_behind_the_end_is_unsatisfiable(void **state)
+TEST(range_behind_the_end_is_unsatisfiable)
 {
-	(void)state;
 	expect(unsatisfiable, COUNT(unsatisfiable), RANGE_UNSATISFIABLE);
 }
 
-static void
-malformed_ranges_are_ignored(void **state)
+TEST(malformed_ranges_are_ignored)
 {
 	size_t n = 77;
 	struct range out[RANGE_MOST];
 
-	(void)state;
 	expect(ignored, COUNT(ignored), RANGE_IGNORE);
 	assert_int_equal(range_parse((struct str){NULL, 0}, 100, out, MAX, &n),
 	    RANGE_IGNORE);
@@ -307,10 +284,8 @@ malformed_ranges_are_ignored(void **state)
 	    range_parse(STR("bytes=0-0\0"), 100, out, MAX, &n), RANGE_IGNORE);
 }
 
-static void
-cheap_set_may_have_more_members(void **state)
+TEST(cheap_set_may_have_more_members)
 {
-	(void)state;
 	expect(cheap, COUNT(cheap), RANGE_OK);
 }
 
@@ -329,14 +304,12 @@ many(char *value, size_t n, bool backwards)
 	return len;
 }
 
-static void
-sets_are_bounded(void **state)
+TEST(sets_are_bounded)
 {
 	static char value[RANGE_MOST * 16];
 	static struct range out[RANGE_MOST];
 	size_t n;
 
-	(void)state;
 	for (int backwards = 0; backwards < 2; backwards++) {
 		many(value, RANGE_MOST, backwards);
 		assert_int_equal(parse(value, INT64_MAX, out, 1, &n), RANGE_OK);
@@ -350,22 +323,11 @@ sets_are_bounded(void **state)
 	}
 }
 
-static uint64_t
-next_random(uint64_t *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return *x;
-}
-
 /* Random sets of up to MAX ranges of 24 bytes, against a map of the bytes. */
-static void
-merged_set_covers_the_same_bytes_once(void **state)
+TEST(merged_set_covers_the_same_bytes_once)
 {
 	uint64_t x = 1994;
 
-	(void)state;
 	for (int round = 0; round < 20000; round++) {
 		bool want[32] = {false}, got[32] = {false};
 		struct range out[RANGE_MOST];
@@ -392,23 +354,4 @@ merged_set_covers_the_same_bytes_once(void **state)
 		for (size_t k = 0; k < n; k++)
 			assert_false(got[out[k].rng_off + out[k].rng_len]);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(single_range_is_cut_to_the_representation),
-	    cmocka_unit_test(numbers_beyond_off_t_do_not_wrap),
-	    cmocka_unit_test(set_keeps_the_clients_order),
-	    cmocka_unit_test(overlapping_and_adjacent_ranges_are_merged),
-	    cmocka_unit_test(white_space_and_empty_members_are_skipped),
-	    cmocka_unit_test(range_behind_the_end_is_unsatisfiable),
-	    cmocka_unit_test(malformed_ranges_are_ignored),
-	    cmocka_unit_test(cheap_set_may_have_more_members),
-	    cmocka_unit_test(sets_are_bounded),
-	    cmocka_unit_test(merged_set_covers_the_same_bytes_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

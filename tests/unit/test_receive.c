@@ -34,15 +34,13 @@ send_in_pieces(struct pair *pr, unsigned char *flight, size_t len)
 	}
 }
 
-static void
-finished_may_come_in_pieces(void **state)
+TEST(finished_may_come_in_pieces)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	unsigned char *flight;
 	BIO *bio = BIO_new(BIO_s_mem());
 	long len;
 
-	(void)state;
 	begin_pair(&pr, TLS1_2_VERSION);
 	shake(&pr);
 	tls_step(pr.pr_tls);
@@ -55,15 +53,12 @@ finished_may_come_in_pieces(void **state)
 	assert_int_equal(shake(&pr), 1);
 	give_text(&pr, "behind it");
 	expect(&pr, "behind it", 64);
-	close_pair(&pr);
 }
 
-static void
-text_comes_as_it_was_sent(void **state)
+TEST(text_comes_as_it_was_sent)
 {
 	struct pair pr;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		open_pair(&pr, versions[i]);
 		expect_nothing(&pr);
@@ -74,14 +69,12 @@ text_comes_as_it_was_sent(void **state)
 	}
 }
 
-static void
-record_may_come_byte_by_byte(void **state)
+TEST(record_may_come_byte_by_byte)
 {
 	unsigned char mem[64];
 	struct pair pr;
 	size_t n;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		open_pair(&pr, versions[i]);
 		n = make(&pr, SSL3_RT_APPLICATION_DATA, "text", 4, mem);
@@ -97,12 +90,10 @@ record_may_come_byte_by_byte(void **state)
 	}
 }
 
-static void
-many_records_are_taken_with_any_room(void **state)
+TEST(many_records_are_taken_with_any_room)
 {
 	struct pair pr;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		for (size_t room = 1; room < 12; room++) {
 			open_pair(&pr, versions[i]);
@@ -116,13 +107,11 @@ many_records_are_taken_with_any_room(void **state)
 	}
 }
 
-static void
-rest_is_not_forgotten(void **state)
+TEST(rest_is_not_forgotten)
 {
 	char byte;
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
-	(void)state;
 	open_pair(&pr, TLS1_3_VERSION);
 	give_text(&pr, "ab");
 	give_text(&pr, "c");
@@ -133,12 +122,10 @@ rest_is_not_forgotten(void **state)
 	assert_false(tls_is_drained(pr.pr_tls));
 	assert_int_equal(tls_recv(pr.pr_tls, &byte, 1), 1);
 	expect_nothing(&pr);
-	close_pair(&pr);
 }
 
 /* Nothing may follow it, and then there is no edge. */
-static void
-end_behind_data_is_not_forgotten(void **state)
+TEST(end_behind_data_is_not_forgotten)
 {
 	static const unsigned char close_notify[] = {
 	    SSL3_AL_WARNING, SSL_AD_CLOSE_NOTIFY};
@@ -147,7 +134,6 @@ end_behind_data_is_not_forgotten(void **state)
 	struct pair pr;
 	size_t n;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		open_pair(&pr, versions[i]);
 		give_text(&pr, "ab");
@@ -162,13 +148,11 @@ end_behind_data_is_not_forgotten(void **state)
 }
 
 /* More has come since the socket was empty, and its edge with it. */
-static void
-what_comes_behind_a_rest_is_looked_for(void **state)
+TEST(what_comes_behind_a_rest_is_looked_for)
 {
 	char got[2];
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
-	(void)state;
 	open_pair(&pr, TLS1_3_VERSION);
 	give_text(&pr, "abc");
 	assert_int_equal(tls_recv(pr.pr_tls, got, 1), 1);
@@ -177,16 +161,13 @@ what_comes_behind_a_rest_is_looked_for(void **state)
 	assert_false(tls_is_drained(pr.pr_tls));
 	expect(&pr, "d", 64);
 	expect_nothing(&pr);
-	close_pair(&pr);
 }
 
-static void
-largest_record_is_taken(void **state)
+TEST(largest_record_is_taken)
 {
 	char *data = calloc(1, RECORD_PLAIN), *got = malloc(RECORD_PLAIN);
 	struct pair pr;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		open_pair(&pr, versions[i]);
 		for (int times = 0; times < 3; times++) {
@@ -208,15 +189,13 @@ largest_record_is_taken(void **state)
 
 /* ----------------------------------------------------------------------- ends */
 
-static void
-close_notify_is_the_end(void **state)
+TEST(close_notify_is_the_end)
 {
 	static const unsigned char close_notify[] = {
 	    SSL3_AL_WARNING, SSL3_AD_CLOSE_NOTIFY};
 	struct pair pr;
 	char byte;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		open_pair(&pr, versions[i]);
 		give_text(&pr, "last");
@@ -234,29 +213,24 @@ close_notify_is_the_end(void **state)
 	}
 }
 
-static void
-end_without_a_word_is_an_error(void **state)
+TEST(end_without_a_word_is_an_error)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	char byte;
 
-	(void)state;
 	open_pair(&pr, TLS1_3_VERSION);
 	shutdown(pr.pr_fds[1], SHUT_WR);
 	assert_int_equal(tls_recv(pr.pr_tls, &byte, 1), -ECONNRESET);
 	assert_int_equal(tls_recv(pr.pr_tls, &byte, 1), -EPROTO);
-	close_pair(&pr);
 }
 
-static void
-alerts_of_the_client(void **state)
+TEST(alerts_of_the_client)
 {
 	static const unsigned char fatal[] = {2, SSL_AD_INTERNAL_ERROR},
 				   warning[] = {1, SSL_AD_NO_RENEGOTIATION},
 				   cancelled[] = {1, SSL_AD_USER_CANCELLED};
 	struct pair pr;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		children_refused(versions[i], SSL3_RT_ALERT, fatal, 2, 0);
 		children_refused(versions[i], SSL3_RT_ALERT, "", 0,
@@ -281,27 +255,23 @@ alerts_of_the_client(void **state)
 
 /* -------------------------------------------------------------------- refused */
 
-static void
-other_types_are_refused(void **state)
+TEST(other_types_are_refused)
 {
 	static const unsigned char types[] = {
 	    SSL3_RT_CHANGE_CIPHER_SPEC, 24, 1, 255};
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		for (size_t k = 0; k < sizeof(types); k++)
 			children_refused(versions[i], types[k], "\1", 1,
 			    SSL_AD_UNEXPECTED_MESSAGE);
 }
 
-static void
-type_that_is_not_encrypted_is_refused(void **state)
+TEST(type_that_is_not_encrypted_is_refused)
 {
 	static const unsigned char spec[] = {20, 3, 3, 0, 1, 1},
 				   alert[] = {21, 3, 3, 0, 2, 2, 40};
 	struct pair pr;
 
-	(void)state;
 	open_pair(&pr, TLS1_3_VERSION);
 	put(&pr, spec, sizeof(spec));
 	expect_refusal(&pr, SSL_AD_UNEXPECTED_MESSAGE);
@@ -315,14 +285,12 @@ type_that_is_not_encrypted_is_refused(void **state)
 	}
 }
 
-static void
-damage_is_refused(void **state)
+TEST(damage_is_refused)
 {
 	unsigned char mem[64];
 	struct pair pr;
 	size_t n;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		open_pair(&pr, versions[i]);
 		n = make(&pr, SSL3_RT_APPLICATION_DATA, "text", 4, mem);
@@ -335,8 +303,7 @@ damage_is_refused(void **state)
 }
 
 /* The version of TLS 1.2 stands in records of both, and OpenSSL sends these alerts. */
-static void
-other_version_in_a_record_is_refused(void **state)
+TEST(other_version_in_a_record_is_refused)
 {
 	static const int alerts[] = {
 	    SSL_AD_DECODE_ERROR, SSL_AD_PROTOCOL_VERSION};
@@ -344,7 +311,6 @@ other_version_in_a_record_is_refused(void **state)
 	struct pair pr;
 	size_t n;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		for (int at = 1; at < 3; at++) {
 			open_pair(&pr, versions[i]);
@@ -357,27 +323,22 @@ other_version_in_a_record_is_refused(void **state)
 	}
 }
 
-static void
-what_came_before_damage_is_taken(void **state)
+TEST(what_came_before_damage_is_taken)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
-	(void)state;
 	open_pair(&pr, TLS1_3_VERSION);
 	give_text(&pr, "whole");
 	put(&pr, "\x17\3\3\0\x11 no record at all", 5 + 17);
 	expect(&pr, "whole", 64);
 	expect_refusal(&pr, SSL_AD_BAD_RECORD_MAC);
-	close_pair(&pr);
 }
 
 /* As soon as its length has come. */
-static void
-record_that_is_too_long_is_refused(void **state)
+TEST(record_that_is_too_long_is_refused)
 {
 	struct pair pr;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		open_pair(&pr, versions[i]);
 		put(&pr, "\x17\3\3\xff\xff", 5);
@@ -386,12 +347,10 @@ record_that_is_too_long_is_refused(void **state)
 	}
 }
 
-static void
-records_without_data_are_bounded(void **state)
+TEST(records_without_data_are_bounded)
 {
 	struct pair pr;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		open_pair(&pr, versions[i]);
 		for (int n = 0; n < 100; n++) {
@@ -407,31 +366,4 @@ records_without_data_are_bounded(void **state)
 		expect_refusal(&pr, SSL_AD_UNEXPECTED_MESSAGE);
 		close_pair(&pr);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(finished_may_come_in_pieces),
-	    cmocka_unit_test(text_comes_as_it_was_sent),
-	    cmocka_unit_test(record_may_come_byte_by_byte),
-	    cmocka_unit_test(many_records_are_taken_with_any_room),
-	    cmocka_unit_test(rest_is_not_forgotten),
-	    cmocka_unit_test(end_behind_data_is_not_forgotten),
-	    cmocka_unit_test(what_comes_behind_a_rest_is_looked_for),
-	    cmocka_unit_test(largest_record_is_taken),
-	    cmocka_unit_test(close_notify_is_the_end),
-	    cmocka_unit_test(end_without_a_word_is_an_error),
-	    cmocka_unit_test(alerts_of_the_client),
-	    cmocka_unit_test(other_types_are_refused),
-	    cmocka_unit_test(type_that_is_not_encrypted_is_refused),
-	    cmocka_unit_test(damage_is_refused),
-	    cmocka_unit_test(other_version_in_a_record_is_refused),
-	    cmocka_unit_test(what_came_before_damage_is_taken),
-	    cmocka_unit_test(record_that_is_too_long_is_refused),
-	    cmocka_unit_test(records_without_data_are_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, make_context, end_context);
 }

@@ -13,19 +13,16 @@ give_update(struct pair *pr, unsigned char asks)
 	assert_true(record_key_update(&pr->pr_key));
 }
 
-static void
-key_of_the_client_is_followed(void **state)
+TEST(key_of_the_client_is_followed)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
-	(void)state;
 	open_pair(&pr, TLS1_3_VERSION);
 	for (int i = 0; i < 32; i++) {
 		give_update(&pr, 0);
 		give_text(&pr, "next");
 		expect(&pr, "next", 64);
 	}
-	close_pair(&pr);
 }
 
 /* Sends data behind it.  Returns false if the session has ended by it. */
@@ -43,14 +40,12 @@ update_is_taken(struct pair *pr, int version)
 }
 
 /* So is what asks for a handshake before TLS 1.3. */
-static void
-updates_with_data_between_them_are_bounded(void **state)
+TEST(updates_with_data_between_them_are_bounded)
 {
 	struct pair pr;
 	uint64_t begin;
 	unsigned n;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		open_pair(&pr, versions[i]);
 		begin = clock_now();
@@ -70,13 +65,11 @@ updates_with_data_between_them_are_bounded(void **state)
 }
 
 /* Keys take time: a call reads no more of them than others may wait for. */
-static void
-one_call_follows_few_keys(void **state)
+TEST(one_call_follows_few_keys)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	char got[64];
 
-	(void)state;
 	open_pair(&pr, TLS1_3_VERSION);
 	for (int i = 0; i < 20; i++) {
 		give_text(&pr, "x");
@@ -85,17 +78,14 @@ one_call_follows_few_keys(void **state)
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(tls_recv(pr.pr_tls, got, sizeof(got)), 1);
 	expect_nothing(&pr);
-	close_pair(&pr);
 }
 
-static void
-own_key_is_replaced_on_request(void **state)
+TEST(own_key_is_replaced_on_request)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	size_t taken;
 	char got[8];
 
-	(void)state;
 	open_pair(&pr, TLS1_3_VERSION);
 	for (int i = 0; i < 5; i++) {
 		give_update(&pr, 1);
@@ -112,16 +102,13 @@ own_key_is_replaced_on_request(void **state)
 		give_text(&pr, "next");
 		expect(&pr, "next", 64);
 	}
-	close_pair(&pr);
 }
 
-static void
-update_may_come_in_pieces(void **state)
+TEST(update_may_come_in_pieces)
 {
 	static const char update[] = {SSL3_MT_KEY_UPDATE, 0, 0, 1, 0};
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
-	(void)state;
 	open_pair(&pr, TLS1_3_VERSION);
 	for (size_t i = 0; i < sizeof(update); i++)
 		give(&pr, SSL3_RT_HANDSHAKE, update + i, 1);
@@ -132,11 +119,9 @@ update_may_come_in_pieces(void **state)
 	give(&pr, SSL3_RT_HANDSHAKE, update, 3);
 	give_text(&pr, "between");
 	expect_refusal(&pr, SSL_AD_UNEXPECTED_MESSAGE);
-	close_pair(&pr);
 }
 
-static void
-other_messages_are_refused(void **state)
+TEST(other_messages_are_refused)
 {
 	static const struct {
 		const char *mg_data;
@@ -156,20 +141,17 @@ other_messages_are_refused(void **state)
 	    {"\x18\0\0\1\2", 5, SSL_AD_ILLEGAL_PARAMETER},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(messages) / sizeof(*messages); i++)
 		children_refused(TLS1_3_VERSION, SSL3_RT_HANDSHAKE,
 		    messages[i].mg_data, messages[i].mg_len,
 		    messages[i].mg_alert);
 }
 
-static void
-second_handshake_is_not_made(void **state)
+TEST(second_handshake_is_not_made)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	char got[64];
 
-	(void)state;
 	open_pair(&pr, TLS1_2_VERSION);
 	for (int i = 0; i < 3; i++) {
 		give(&pr, SSL3_RT_HANDSHAKE, "\1\0\0\1\0", 5);
@@ -181,21 +163,4 @@ second_handshake_is_not_made(void **state)
 		give_text(&pr, "all the same");
 		expect(&pr, "all the same", 64);
 	}
-	close_pair(&pr);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(key_of_the_client_is_followed),
-	    cmocka_unit_test(updates_with_data_between_them_are_bounded),
-	    cmocka_unit_test(one_call_follows_few_keys),
-	    cmocka_unit_test(own_key_is_replaced_on_request),
-	    cmocka_unit_test(update_may_come_in_pieces),
-	    cmocka_unit_test(other_messages_are_refused),
-	    cmocka_unit_test(second_handshake_is_not_made),
-	};
-
-	return cmocka_run_group_tests(tests, make_context, end_context);
 }

@@ -35,7 +35,7 @@ os_reclaimed(int fd)
 
 /* Has the counters read by the pool, and waits until they were. */
 static void
-look(struct fixture *fx)
+look(void)
 {
 	unsigned before = looks;
 
@@ -47,56 +47,51 @@ look(struct fixture *fx)
 }
 
 static bool
-quiet(struct fixture *fx)
+quiet(void)
 {
 	return quiet_ask(fx->fx_pool, clock_now());
 }
 
 /* Once it was looked at.  A look says nothing any more if the test was held up since. */
 static bool
-quiet_after_a_look(struct fixture *fx)
+quiet_after_a_look(void)
 {
 	int tries = 0;
 
 	do {
-		look(fx);
-	} while (!quiet(fx) && ++tries < TRIES);
+		look();
+	} while (!quiet() && ++tries < TRIES);
 	return tries < TRIES;
 }
 
-static void
-not_quiet_before_the_counters_were_read(void **state)
+TEST(not_quiet_before_the_counters_were_read)
 {
 	taken = 5;
-	assert_false(quiet(*state));
+	assert_false(quiet());
 }
 
-static void
-quiet_while_the_counters_stay(void **state)
+TEST(quiet_while_the_counters_stay)
 {
 	taken = 5;
-	assert_true(quiet_after_a_look(*state));
-	assert_true(quiet_after_a_look(*state));
+	assert_true(quiet_after_a_look());
+	assert_true(quiet_after_a_look());
 }
 
-static void
-not_quiet_after_the_counters_changed(void **state)
+TEST(not_quiet_after_the_counters_changed)
 {
 	taken = 5;
-	assert_true(quiet_after_a_look(*state));
+	assert_true(quiet_after_a_look());
 	taken = 6;
-	look(*state);
-	assert_false(quiet(*state));
-	look(*state);
-	assert_false(quiet(*state));
+	look();
+	assert_false(quiet());
+	look();
+	assert_false(quiet());
 }
 
-static void
-a_fetch_reads_the_counters(void **state)
+TEST(a_fetch_reads_the_counters)
 {
-	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
-	struct pw_file *file = new_file(fx, "f", (size_t)64 * KIB);
+	SCOPED_FILE *file = new_file("f", (size_t)64 * KIB);
 	unsigned before = looks;
 
 	assert_int_equal(
@@ -104,25 +99,21 @@ a_fetch_reads_the_counters(void **state)
 	    0);
 	settle(fx->fx_loop);
 	assert_true(looks > before);
-	pw_file_unref(&file);
 }
 
 /* The counters tell what it made the kernel take back only afterwards. */
-static void
-a_fetch_ends_the_quiet(void **state)
+TEST(a_fetch_ends_the_quiet)
 {
-	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
-	struct pw_file *file = new_file(fx, "f", (size_t)64 * KIB);
+	SCOPED_FILE *file = new_file("f", (size_t)64 * KIB);
 
 	taken = 5;
-	assert_true(quiet_after_a_look(fx));
+	assert_true(quiet_after_a_look());
 	assert_int_equal(
 	    pool_fetch(file, 0, (size_t)64 * KIB, FETCH_PAGES, ADMIT_NEW, &w),
 	    0);
 	settle(fx->fx_loop);
-	assert_false(quiet(fx));
-	pw_file_unref(&file);
+	assert_false(quiet());
 }
 
 static void
@@ -134,39 +125,32 @@ iterate(struct pw_loop *lp, uint64_t sleeps)
 }
 
 /* What the loop had found resident was not: nothing that any loop found before holds. */
-static void
-a_sleep_for_a_page_ends_the_quiet(void **state)
+TEST(a_sleep_for_a_page_ends_the_quiet)
 {
-	struct fixture *fx = *state;
-
 	taken = 5;
-	assert_true(quiet_after_a_look(fx));
+	assert_true(quiet_after_a_look());
 	iterate(fx->fx_loop, 1);
-	assert_false(quiet(fx));
+	assert_false(quiet());
 }
 
 /* A slow disk reads for longer than a second. */
-static void
-a_read_in_flight_is_not_quiet(void **state)
+TEST(a_read_in_flight_is_not_quiet)
 {
-	struct fixture *fx = *state;
 	struct reclaim *rc = fx->fx_pool->pl_reclaim;
 
 	taken = 5;
-	assert_true(quiet_after_a_look(fx));
+	assert_true(quiet_after_a_look());
 	reclaim_read_begins(rc);
 	usleep(SECOND + SECOND / 10);
-	look(fx);
-	assert_false(quiet(fx));
+	look();
+	assert_false(quiet());
 	reclaim_read_ends(rc);
 	usleep(SECOND + SECOND / 10);
-	assert_true(quiet_after_a_look(fx));
+	assert_true(quiet_after_a_look());
 }
 
-static void
-a_read_in_flight_of_a_ring_is_not_quiet(void **state)
+TEST(a_read_in_flight_of_a_ring_is_not_quiet)
 {
-	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct async_op op;
 	int fds[2];
@@ -177,42 +161,36 @@ a_read_in_flight_of_a_ring_is_not_quiet(void **state)
 	if (async_read(fx->fx_loop, &op, &w, fds[0], &byte, 1, 0) != 0)
 		skip();
 	usleep(SECOND + SECOND / 10);
-	assert_false(quiet_after_a_look(fx));
+	assert_false(quiet_after_a_look());
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	settle(fx->fx_loop);
-	assert_true(quiet_after_a_look(fx));
+	assert_true(quiet_after_a_look());
 	close(fds[0]);
 	close(fds[1]);
 }
 
 /* What was known long ago says nothing of now. */
-static void
-without_a_recent_read_the_state_is_unknown(void **state)
+TEST(without_a_recent_read_the_state_is_unknown)
 {
-	struct fixture *fx = *state;
-
 	taken = 5;
-	assert_true(quiet_after_a_look(fx));
+	assert_true(quiet_after_a_look());
 	assert_false(quiet_ask(fx->fx_pool, clock_now() + SECOND));
 }
 
-static void
-unreadable_counters_leave_the_state_unknown(void **state)
+TEST(unreadable_counters_leave_the_state_unknown)
 {
 	taken = -EIO;
-	look(*state);
-	assert_false(quiet(*state));
+	look();
+	assert_false(quiet());
 }
 
 /* An operator looks at disks; this is none. */
-static void
-the_queue_of_reclaim_is_in_no_statistics(void **state)
+TEST(the_queue_of_reclaim_is_in_no_statistics)
 {
-	struct fixture *fx = *state;
 	struct pw_device_stats ds[8];
 	size_t i, n;
 
-	look(fx);
+	look();
 	n = pw_pool_devices(fx->fx_pool, ds, COUNT(ds));
 	for (i = 0; i < n; i++)
 		assert_int_equal(ds[i].ds_jobs, 0);
@@ -241,10 +219,8 @@ used_stay_of(uint64_t mib, int64_t pages)
 	return stay;
 }
 
-static void
-used_pages_stay_until_much_was_reclaimed(void **state)
+TEST(used_pages_stay_until_much_was_reclaimed, NULL)
 {
-	(void)state;
 	assert_int_equal(used_stay_of(1024, 0), RECLAIM_USED);
 	assert_int_equal(used_stay_of(1024, 1), RECLAIM_USED);
 	/* an eighth of it in 5 ms, or more if the test was held up */
@@ -254,13 +230,11 @@ used_pages_stay_until_much_was_reclaimed(void **state)
 	assert_int_equal(used_stay_of(128, 0), 0);
 }
 
-static void
-descriptor_0_of_reclaim_is_closed(void **state)
+TEST(descriptor_0_of_reclaim_is_closed, NULL)
 {
 	int saved = dup(STDIN_FILENO);
 	struct reclaim *rc;
 
-	(void)state;
 	close(STDIN_FILENO);
 	rc = reclaim_create(SIZE_MAX);
 	assert_non_null(rc);
@@ -271,28 +245,4 @@ descriptor_0_of_reclaim_is_closed(void **state)
 		assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
 		close(saved);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(not_quiet_before_the_counters_were_read),
-	    TEST(quiet_while_the_counters_stay),
-	    TEST(not_quiet_after_the_counters_changed),
-	    TEST(a_fetch_reads_the_counters),
-	    TEST(a_fetch_ends_the_quiet),
-	    TEST(a_sleep_for_a_page_ends_the_quiet),
-	    TEST(a_read_in_flight_is_not_quiet),
-	    TEST(a_read_in_flight_of_a_ring_is_not_quiet),
-	    TEST(without_a_recent_read_the_state_is_unknown),
-	    TEST(unreadable_counters_leave_the_state_unknown),
-	    TEST(the_queue_of_reclaim_is_in_no_statistics),
-	    cmocka_unit_test(used_pages_stay_until_much_was_reclaimed),
-	    cmocka_unit_test(descriptor_0_of_reclaim_is_closed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

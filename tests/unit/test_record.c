@@ -2,14 +2,8 @@
  * Tests of server/tls/record.c and record_key.c: what it writes is read by OpenSSL's client, and what that
  * writes is read.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
@@ -148,12 +142,11 @@ close_pair(struct pair *pr)
 static void
 give(struct pair *pr, unsigned char type, const void *data, size_t len)
 {
-	unsigned char *record = malloc(len + RECORD_OVERHEAD);
+	SCOPED(free_at) unsigned char *record = malloc(len + RECORD_OVERHEAD);
 	size_t n = record_write(&pr->pr_writes, type, data, len, record);
 
 	assert_true(n > len && n <= len + RECORD_OVERHEAD);
 	assert_int_equal(BIO_write(pr->pr_out, record, (int)n), (int)n);
-	free(record);
 }
 
 /* All of it comes, and nothing more. */
@@ -183,15 +176,13 @@ fill(char *data, size_t len, unsigned seed)
 	}
 }
 
-static void
-client_reads_each_record_of_each_suite(void **state)
+TEST(client_reads_each_record_of_each_suite)
 {
 	static const size_t lengths[] = {
 	    0, 1, 15, 16, 17, 1000, 4096, RECORD_PLAIN - 1, RECORD_PLAIN, 0, 3};
 	char data[RECORD_PLAIN];
 	struct pair pr;
 
-	(void)state;
 	for (size_t i = 0; i < SUITES; i++) {
 		open_pair(&pr, &suites[i]);
 		for (size_t j = 0; j < sizeof(lengths) / sizeof(*lengths);
@@ -204,8 +195,7 @@ client_reads_each_record_of_each_suite(void **state)
 	}
 }
 
-static void
-close_notify_is_the_end(void **state)
+TEST(close_notify_is_the_end)
 {
 	static const unsigned char close_notify[] = {
 	    SSL3_AL_WARNING, SSL3_AD_CLOSE_NOTIFY};
@@ -213,7 +203,6 @@ close_notify_is_the_end(void **state)
 	char byte;
 	size_t n;
 
-	(void)state;
 	for (size_t i = 0; i < SUITES; i++) {
 		open_pair(&pr, &suites[i]);
 		give(&pr, SSL3_RT_ALERT, close_notify, sizeof(close_notify));
@@ -224,14 +213,12 @@ close_notify_is_the_end(void **state)
 	}
 }
 
-static void
-next_key_is_the_one_that_the_client_expects(void **state)
+TEST(next_key_is_the_one_that_the_client_expects)
 {
 	static const unsigned char update[] = {
 	    SSL3_MT_KEY_UPDATE, 0, 0, 1, SSL_KEY_UPDATE_NOT_REQUESTED};
 	struct pair pr;
 
-	(void)state;
 	for (size_t i = 0; suites[i].su_version == TLS1_3_VERSION; i++) {
 		open_pair(&pr, &suites[i]);
 		for (int times = 0; times < 3; times++) {
@@ -244,12 +231,10 @@ next_key_is_the_one_that_the_client_expects(void **state)
 	}
 }
 
-static void
-key_is_replaced_after_many_records_in_tls_1_3_only(void **state)
+TEST(key_is_replaced_after_many_records_in_tls_1_3_only)
 {
 	struct pair pr;
 
-	(void)state;
 	for (size_t i = 0; i < SUITES; i++) {
 		open_pair(&pr, &suites[i]);
 		assert_false(record_key_is_worn(&pr.pr_writes));
@@ -262,27 +247,22 @@ key_is_replaced_after_many_records_in_tls_1_3_only(void **state)
 	}
 }
 
-static void
-tls_1_2_has_no_next_key(void **state)
+TEST(tls_1_2_has_no_next_key)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
-	(void)state;
 	open_pair(&pr, &suites[3]);
 	assert_false(record_key_update(&pr.pr_writes));
-	close_pair(&pr);
 }
 
 /* A byte that was changed on its way is noticed: the tag covers all of it. */
-static void
-changed_record_is_refused(void **state)
+TEST(changed_record_is_refused)
 {
 	unsigned char record[64];
 	struct pair pr;
 	size_t i, at, n;
 	char got[16];
 
-	(void)state;
 	for (i = 0; i < SUITES; i++) {
 		for (at = 5; at < 64; at += 7) {
 			open_pair(&pr, &suites[i]);
@@ -323,7 +303,7 @@ come(struct pair *pr, unsigned char *mem)
 static void
 expect_record(struct pair *pr, unsigned char type, const void *data, size_t len)
 {
-	unsigned char *mem = malloc(RECORD_LONGEST);
+	SCOPED(free_at) unsigned char *mem = malloc(RECORD_LONGEST);
 	struct record_text rt;
 	size_t n = come(pr, mem);
 
@@ -331,11 +311,9 @@ expect_record(struct pair *pr, unsigned char type, const void *data, size_t len)
 	assert_int_equal(rt.rt_type, type);
 	assert_int_equal(rt.rt_len, len);
 	assert_memory_equal(rt.rt_data, data, len);
-	free(mem);
 }
 
-static void
-each_record_of_the_client_is_read(void **state)
+TEST(each_record_of_the_client_is_read)
 {
 	static const size_t lengths[] = {
 	    1, 15, 16, 17, 1000, 4096, RECORD_PLAIN - 1, RECORD_PLAIN, 3};
@@ -343,7 +321,6 @@ each_record_of_the_client_is_read(void **state)
 	struct pair pr;
 	size_t n;
 
-	(void)state;
 	for (size_t i = 0; i < SUITES; i++) {
 		open_pair(&pr, &suites[i]);
 		for (size_t j = 0; j < sizeof(lengths) / sizeof(*lengths);
@@ -359,14 +336,12 @@ each_record_of_the_client_is_read(void **state)
 	}
 }
 
-static void
-end_of_the_client_is_read(void **state)
+TEST(end_of_the_client_is_read)
 {
 	static const unsigned char close_notify[] = {
 	    SSL3_AL_WARNING, SSL3_AD_CLOSE_NOTIFY};
 	struct pair pr;
 
-	(void)state;
 	for (size_t i = 0; i < SUITES; i++) {
 		open_pair(&pr, &suites[i]);
 		SSL_shutdown(pr.pr_client);
@@ -376,14 +351,12 @@ end_of_the_client_is_read(void **state)
 	}
 }
 
-static void
-key_of_the_client_is_followed(void **state)
+TEST(key_of_the_client_is_followed)
 {
 	unsigned char update[] = {SSL3_MT_KEY_UPDATE, 0, 0, 1, 0};
 	struct pair pr;
 	size_t n;
 
-	(void)state;
 	for (size_t i = 0; suites[i].su_version == TLS1_3_VERSION; i++) {
 		open_pair(&pr, &suites[i]);
 		for (int times = 0; times < 3; times++) {
@@ -403,15 +376,13 @@ key_of_the_client_is_followed(void **state)
 }
 
 /* Header and text, but for the length, by which the caller has found the record. */
-static void
-changed_record_of_the_client_is_refused(void **state)
+TEST(changed_record_of_the_client_is_refused)
 {
 	unsigned char mem[64];
 	struct record_text rt;
 	struct pair pr;
 	size_t len, n;
 
-	(void)state;
 	for (size_t i = 0; i < SUITES; i++) {
 		for (size_t at = 0; at < sizeof(mem); at++) {
 			open_pair(&pr, &suites[i]);
@@ -429,15 +400,13 @@ changed_record_of_the_client_is_refused(void **state)
 	}
 }
 
-static void
-record_of_no_length_is_refused(void **state)
+TEST(record_of_no_length_is_refused)
 {
 	unsigned char mem[RECORD_LONGEST + 1] = {
 	    SSL3_RT_APPLICATION_DATA, 3, 3};
 	struct record_text rt;
 	struct pair pr;
 
-	(void)state;
 	for (size_t i = 0; i < SUITES; i++) {
 		open_pair(&pr, &suites[i]);
 		for (size_t n = RECORD_HEADER; n < RECORD_HEADER + 17; n++)
@@ -454,7 +423,7 @@ record_of_no_length_is_refused(void **state)
 static void
 read_own(struct pair *pr, const void *data, size_t len, int alert)
 {
-	unsigned char *mem = malloc(RECORD_LONGEST);
+	SCOPED(free_at) unsigned char *mem = malloc(RECORD_LONGEST);
 	struct record_text rt;
 	struct record_material rm = {
 	    .rm_cipher = EVP_CIPHER_CTX_get0_cipher(pr->pr_writes.rk_cipher)};
@@ -477,16 +446,13 @@ read_own(struct pair *pr, const void *data, size_t len, int alert)
 		assert_memory_equal(rt.rt_data, "abc", 3);
 	}
 	record_key_end(&rk);
-	free(mem);
 }
 
-static void
-padding_is_taken_off(void **state)
+TEST(padding_is_taken_off)
 {
 	unsigned char data[RECORD_PLAIN] = "abcd";
 	struct pair pr;
 
-	(void)state;
 	for (size_t i = 0; suites[i].su_version == TLS1_3_VERSION; i++) {
 		open_pair(&pr, &suites[i]);
 		read_own(&pr, data, 4, 0);
@@ -501,25 +467,10 @@ padding_is_taken_off(void **state)
 }
 
 int
-main(void)
+setup_all(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(client_reads_each_record_of_each_suite),
-	    cmocka_unit_test(close_notify_is_the_end),
-	    cmocka_unit_test(next_key_is_the_one_that_the_client_expects),
-	    cmocka_unit_test(
-		key_is_replaced_after_many_records_in_tls_1_3_only),
-	    cmocka_unit_test(tls_1_2_has_no_next_key),
-	    cmocka_unit_test(changed_record_is_refused),
-	    cmocka_unit_test(each_record_of_the_client_is_read),
-	    cmocka_unit_test(end_of_the_client_is_read),
-	    cmocka_unit_test(key_of_the_client_is_followed),
-	    cmocka_unit_test(changed_record_of_the_client_is_refused),
-	    cmocka_unit_test(record_of_no_length_is_refused),
-	    cmocka_unit_test(padding_is_taken_off),
-	};
-
+	(void)state;
 	if (record_key_prepare() != 0)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

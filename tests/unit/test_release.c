@@ -13,7 +13,7 @@ static struct service svc;
 
 /* Ticks, with one connection, until it begins. */
 static void
-begin(struct fixture *fx, struct release *rl, bool high)
+begin(struct release *rl, bool high)
 {
 	release_init(rl, fx->fx_loop);
 	release_seen(rl, 100);
@@ -22,14 +22,12 @@ begin(struct fixture *fx, struct release *rl, bool high)
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 1);
 }
 
-static void
-release_begins_when_most_clients_left_or_memory_is_short(void **state)
+TEST(release_begins_when_most_clients_left_or_memory_is_short)
 {
-	struct fixture *fx = *state;
 	struct release rl;
 
 	for (int high = 0; high < 2; high++) {
-		begin(fx, &rl, high);
+		begin(&rl, high);
 		settle(fx->fx_loop);
 		assert_int_equal(rl.rl_size, 0);
 		assert_false(rl.rl_trims);
@@ -42,10 +40,8 @@ release_begins_when_most_clients_left_or_memory_is_short(void **state)
 }
 
 /* The pieces of memory that it took are free again, and hold what is written to them. */
-static void
-the_heap_is_whole(void **state)
+TEST(the_heap_is_whole)
 {
-	struct fixture *fx = *state;
 	char *blocks[BLOCKS];
 	struct release rl;
 
@@ -60,7 +56,7 @@ the_heap_is_whole(void **state)
 			if (i % 4 != 0)
 				free(blocks[i]);
 		}
-		begin(fx, &rl, false);
+		begin(&rl, false);
 		settle(fx->fx_loop);
 		for (int i = 0; i < BLOCKS; i += 4) {
 			for (size_t at = 0; at < SIZE; at += 509)
@@ -72,10 +68,8 @@ the_heap_is_whole(void **state)
 }
 
 /* At the end of a thread, without the pool. */
-static void
-all_is_released_at_once(void **state)
+TEST(all_is_released_at_once)
 {
-	struct fixture *fx = *state;
 	struct release rl;
 
 	release_init(&rl, fx->fx_loop);
@@ -89,13 +83,11 @@ all_is_released_at_once(void **state)
 }
 
 /* It has one piece at the most to wait for. */
-static void
-a_drain_ends_it(void **state)
+TEST(a_drain_ends_it)
 {
-	struct fixture *fx = *state;
 	struct release rl;
 
-	begin(fx, &rl, false);
+	begin(&rl, false);
 	release_stop(&rl);
 	for (int n = 0; rl.rl_size > 0; n++) {
 		assert_in_range(n, 0, 1);
@@ -108,20 +100,4 @@ a_drain_ends_it(void **state)
 	for (int n = 0; n < 100; n++)
 		release_tick(&rl, 0, true, &svc);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		release_begins_when_most_clients_left_or_memory_is_short, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(the_heap_is_whole, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		all_is_released_at_once, setup, teardown),
-	    cmocka_unit_test_setup_teardown(a_drain_ends_it, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /*
  * What a file's fields announce (server/content/representation.h), by its times and the clock.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/content/representation.h"
 #include "server/http/mime.h"
@@ -22,11 +16,12 @@ struct fixture {
 	struct pw_file fx_file;
 };
 
-static int
+static struct fixture *fx; /* of the test that runs */
+
+int
 setup(void **state)
 {
-	struct fixture *fx = calloc(1, sizeof(*fx));
-
+	*state = fx = calloc(1, sizeof(*fx));
 	assert_non_null(fx);
 	fx->fx_conf.conf_mime = mime_builtin();
 	fx->fx_set.set_default_type = "application/octet-stream";
@@ -36,14 +31,13 @@ setup(void **state)
 	    .fil_ctime = {MTIME, 5},
 	    .fil_ino = 0xabc,
 	};
-	*state = fx;
 	return 0;
 }
 
-static int
+int
 teardown(void **state)
 {
-	struct fixture *fx = *state;
+	(void)state;
 
 	free(fx->fx_file.fil_user);
 	mime_destroy(&fx->fx_conf.conf_mime);
@@ -62,7 +56,7 @@ __wrap_calloc(size_t n, size_t size)
 }
 
 static const struct representation *
-at(struct fixture *fx, time_t now)
+at(time_t now)
 {
 	const struct representation *rp = representation_of(
 	    &fx->fx_file, &fx->fx_conf, &fx->fx_set, "f.txt", CODING_NONE, now);
@@ -88,11 +82,9 @@ is_modified_since(const struct representation *rp, const char *date, time_t now)
 	return conditional_eval(&pre, &rp->rp_announced, now) != 304;
 }
 
-static void
-last_modified_is_never_later_than_the_clock(void **state)
+TEST(last_modified_is_never_later_than_the_clock)
 {
-	struct fixture *fx = *state;
-	const struct representation *rp = at(fx, MTIME + 100);
+	const struct representation *rp = at(MTIME + 100);
 
 	assert_non_null(strstr(rp->rp_lines, "Last-Modified: " DATE "\r\n"));
 	assert_false(is_modified_since(rp, DATE, MTIME + 100));
@@ -101,13 +93,13 @@ last_modified_is_never_later_than_the_clock(void **state)
 	fx->fx_file.fil_mtime.tv_sec = MTIME + 50;
 	free(fx->fx_file.fil_user);
 	fx->fx_file.fil_user = NULL;
-	(void)at(fx, MTIME + 100);
-	rp = at(fx, MTIME + 1);
+	(void)at(MTIME + 100);
+	rp = at(MTIME + 1);
 	assert_non_null(strstr(rp->rp_lines, "Last-Modified: " DATE "\r\n"));
 	/* What was sent in its place is no version that a client could have. */
 	assert_true(is_modified_since(rp, DATE, MTIME + 1));
 	assert_true(is_modified_since(rp, DATE, MTIME + 2));
-	rp = at(fx, MTIME + 2);
+	rp = at(MTIME + 2);
 	assert_non_null(strstr(rp->rp_lines, "Last-Modified: " LATER "\r\n"));
 	/* The date of the version itself will be. */
 	assert_true(
@@ -116,11 +108,9 @@ last_modified_is_never_later_than_the_clock(void **state)
 	    is_modified_since(rp, "Sun, 06 Nov 1994 08:50:27 GMT", MTIME + 52));
 }
 
-static void
-time_of_a_reproducible_build_is_not_announced(void **state)
+TEST(time_of_a_reproducible_build_is_not_announced)
 {
 	static const time_t times[] = {1, 0, -1};
-	struct fixture *fx = *state;
 	const struct representation *rp;
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
@@ -128,7 +118,7 @@ time_of_a_reproducible_build_is_not_announced(void **state)
 		fx->fx_set.set_etag = ETAG_AUTO;
 		free(fx->fx_file.fil_user);
 		fx->fx_file.fil_user = NULL;
-		rp = at(fx, MTIME + 2);
+		rp = at(MTIME + 2);
 		assert_null(strstr(rp->rp_lines, "Last-Modified"));
 		assert_true(is_modified_since(rp, DATE, MTIME + 2));
 		assert_non_null(strstr(rp->rp_tag, ".0-10-abc-2ebc98a1.5\""));
@@ -136,24 +126,22 @@ time_of_a_reproducible_build_is_not_announced(void **state)
 		/* Another version may have the same times until then. */
 		free(fx->fx_file.fil_user);
 		fx->fx_file.fil_user = NULL;
-		assert_int_equal(at(fx, MTIME + 1)->rp_tag[0], 'W');
+		assert_int_equal(at(MTIME + 1)->rp_tag[0], 'W');
 	}
 	fx->fx_file.fil_mtime.tv_sec = 2;
-	rp = at(fx, MTIME + 2);
+	rp = at(MTIME + 2);
 	assert_tag(rp, "\"2.0-10\"");
 	assert_true(rp->rp_announced.va_dated);
 }
 
-static void
-rule_of_the_configuration_replaces_the_validator(void **state)
+TEST(rule_of_the_configuration_replaces_the_validator)
 {
-	struct fixture *fx = *state;
 	const struct representation *rp;
 
 	fx->fx_set.set_last_modified = STR(LATER);
 	fx->fx_set.set_entity_tag = STR("W/\"v1\"");
 	fx->fx_file.fil_mtime.tv_sec = 1;
-	rp = at(fx, MTIME + 10);
+	rp = at(MTIME + 10);
 	assert_non_null(strstr(rp->rp_lines, "Last-Modified: " LATER "\r\n"));
 	assert_false(is_modified_since(rp, LATER, MTIME + 10));
 	assert_true(is_modified_since(rp, DATE, MTIME + 10));
@@ -164,34 +152,12 @@ rule_of_the_configuration_replaces_the_validator(void **state)
 }
 
 /* As a file is closed: fil_user_free is called with whatever fil_user is. */
-static void
-file_without_memory_for_its_representation_is_closed(void **state)
+TEST(file_without_memory_for_its_representation_is_closed)
 {
-	struct fixture *fx = *state;
-
 	short_of_memory = true;
 	assert_null(representation_of(&fx->fx_file, &fx->fx_conf, &fx->fx_set,
 	    "f.txt", CODING_NONE, MTIME));
 	short_of_memory = false;
 	assert_null(fx->fx_file.fil_user);
 	fx->fx_file.fil_user_free(fx->fx_file.fil_user);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		last_modified_is_never_later_than_the_clock, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		time_of_a_reproducible_build_is_not_announced, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		rule_of_the_configuration_replaces_the_validator, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		file_without_memory_for_its_representation_is_closed, setup,
-		teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

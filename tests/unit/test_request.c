@@ -2,20 +2,12 @@
  * The rules of server/http/request.h: what is taken from a head that head_check
  * accepts, and with which status it may be refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "server/http/head.h"
 #include "server/http/request.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define MAX_BODY 1000
 #define ABSENT	 "(absent)"
 
@@ -152,7 +144,7 @@ assert_accepted(const char *text)
 static void
 check_head(const struct head_case *hc)
 {
-	struct parsed pd;
+	SCOPED(parsed_free) struct parsed pd;
 	char text[500];
 
 	snprintf(text, sizeof(text), "%s\r\n", hc->hc_head);
@@ -167,16 +159,11 @@ check_head(const struct head_case *hc)
 	assert_memory_equal(pd.pd_rq.rq_texts.qt_line.s_ptr, text,
 	    pd.pd_rq.rq_texts.qt_line.s_len);
 	assert_int_equal(text[pd.pd_rq.rq_texts.qt_line.s_len], '\r');
-	parsed_free(&pd);
 }
 
-static void
-method_persistence_and_body_are_taken_from_the_head(void **state)
+TEST(method_persistence_and_body_are_taken_from_the_head)
 {
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < COUNT(heads); i++)
+	for (size_t i = 0; i < COUNT(heads); i++)
 		check_head(&heads[i]);
 }
 
@@ -213,21 +200,16 @@ slice(const struct parsed *pd, size_t i)
 static void
 assert_only(const struct parsed *pd, size_t i, const char *expected)
 {
-	size_t j;
-
-	for (j = 0; j < COUNT(slices); j++)
+	for (size_t j = 0; j < COUNT(slices); j++)
 		assert_str(*slice(pd, j), j == i ? expected : ABSENT);
 }
 
-static void
-every_field_has_its_slice_and_an_absent_one_none(void **state)
+TEST(every_field_has_its_slice_and_an_absent_one_none)
 {
 	struct parsed pd;
 	char text[300];
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(slices); i++) {
+	for (size_t i = 0; i < COUNT(slices); i++) {
 		snprintf(text, sizeof(text),
 		    "GET /t?q HTTP/1.1\r\nHost: h:80\r\nX-%s: other\r\n"
 		    "%s: value of it\r\n%sX: other\r\n%.4s: other\r\n\r\n",
@@ -246,12 +228,10 @@ every_field_has_its_slice_and_an_absent_one_none(void **state)
 	parsed_free(&pd);
 }
 
-static void
-names_are_compared_without_case(void **state)
+TEST(names_are_compared_without_case)
 {
-	struct parsed pd;
+	SCOPED(parsed_free) struct parsed pd;
 
-	(void)state;
 	assert_int_equal(
 	    parse(&pd, "GET / HTTP/1.1\r\nhOST: h\r\nRANGE: r\r\n"
 		       "uSER-aGENT: a\r\nif-none-MATCH: \"x\"\r\n\r\n"),
@@ -260,11 +240,9 @@ names_are_compared_without_case(void **state)
 	assert_str(pd.pd_rq.rq_range, "r");
 	assert_str(pd.pd_rq.rq_texts.qt_agent, "a");
 	assert_str(pd.pd_rq.rq_pre.pre_if_none_match, "\"x\"");
-	parsed_free(&pd);
 }
 
-static void
-spaces_around_a_value_are_trimmed(void **state)
+TEST(spaces_around_a_value_are_trimmed)
 {
 	static const struct {
 		const char *field, *expected;
@@ -280,10 +258,8 @@ spaces_around_a_value_are_trimmed(void **state)
 	};
 	struct parsed pd;
 	char text[200];
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(t); i++) {
+	for (size_t i = 0; i < COUNT(t); i++) {
 		snprintf(text, sizeof(text),
 		    "GET / HTTP/1.1\r\nHost: h\r\n%s\r\n\r\n", t[i].field);
 		assert_int_equal(parse(&pd, text), 0);
@@ -293,15 +269,12 @@ spaces_around_a_value_are_trimmed(void **state)
 }
 
 /* A list is one list however it was sent; of the others two say nothing. */
-static void
-repeated_lists_are_joined_and_other_repeated_fields_are_empty(void **state)
+TEST(repeated_lists_are_joined_and_other_repeated_fields_are_empty)
 {
 	struct parsed pd;
 	char text[300];
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(slices); i++) {
+	for (size_t i = 0; i < COUNT(slices); i++) {
 		snprintf(text, sizeof(text),
 		    "GET / HTTP/1.1\r\nHost: h\r\n%s: a, b\r\nX: y\r\n"
 		    "%s: c \r\n%s: d\r\n\r\n",
@@ -312,14 +285,12 @@ repeated_lists_are_joined_and_other_repeated_fields_are_empty(void **state)
 	}
 }
 
-static void
-two_lists_are_joined_side_by_side(void **state)
+TEST(two_lists_are_joined_side_by_side)
 {
-	struct parsed pd;
+	SCOPED(parsed_free) struct parsed pd;
 	char text[8000];
 	size_t i, n = 0;
 
-	(void)state;
 	n += (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: h\r\n");
 	for (i = 0; i < 10; i++)
 		n += (size_t)sprintf(text + n,
@@ -333,18 +304,15 @@ two_lists_are_joined_side_by_side(void **state)
 	assert_str(pd.pd_rq.rq_pre.pre_if_none_match,
 	    "\"100\", \"101\", \"102\", \"103\", \"104\", \"105\", "
 	    "\"106\", \"107\", \"108\", \"109\"");
-	parsed_free(&pd);
 }
 
 /* However often: nothing is copied twice. */
-static void
-a_list_in_many_fields_is_joined(void **state)
+TEST(a_list_in_many_fields_is_joined)
 {
-	struct parsed pd;
+	SCOPED(parsed_free) struct parsed pd;
 	char text[4000];
 	size_t i, n;
 
-	(void)state;
 	n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: h\r\n");
 	for (i = 0; i < 90; i++)
 		n += (size_t)sprintf(text + n, "Accept: %02zu\r\n", i);
@@ -354,18 +322,15 @@ a_list_in_many_fields_is_joined(void **state)
 	for (i = 0; i < 90; i++)
 		assert_int_equal(
 		    strtoul(pd.pd_rq.rq_accept.s_ptr + 4 * i, NULL, 10), i);
-	parsed_free(&pd);
 }
 
 /* Quadratic memory for a head of some kilobytes: refused, not obeyed. */
-static void
-two_lists_in_very_many_fields_are_refused(void **state)
+TEST(two_lists_in_very_many_fields_are_refused)
 {
 	size_t i, n, max = 60000;
-	char *text = malloc(max);
-	struct parsed pd;
+	SCOPED(free_at) char *text = malloc(max);
+	SCOPED(parsed_free) struct parsed pd;
 
-	(void)state;
 	assert_non_null(text);
 	n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: h\r\n");
 	for (i = 0; i < 900; i++)
@@ -374,21 +339,16 @@ two_lists_in_very_many_fields_are_refused(void **state)
 	sprintf(text + n, "\r\n");
 	assert_int_equal(parse(&pd, text), 400);
 	assert_true(pd.pd_rq.rq_joined.b_cap <= 8 * max);
-	parsed_free(&pd);
-	free(text);
 }
 
-static void
-all_forms_of_a_target_are_taken_as_they_are(void **state)
+TEST(all_forms_of_a_target_are_taken_as_they_are)
 {
 	static const char *const targets[] = {"/", "/a/b%20c?d=e&f",
 	    "/a//b/../c", "http://h/x", "http://h:80/x?y", "*"};
 	struct parsed pd;
 	char text[200];
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(targets); i++) {
+	for (size_t i = 0; i < COUNT(targets); i++) {
 		snprintf(text, sizeof(text),
 		    "OPTIONS %s HTTP/1.1\r\nHost: h\r\n\r\n", targets[i]);
 		assert_accepted(text);
@@ -399,13 +359,11 @@ all_forms_of_a_target_are_taken_as_they_are(void **state)
 }
 
 /* Whatever the last request left behind. */
-static void
-nothing_is_left_of_the_request_before(void **state)
+TEST(nothing_is_left_of_the_request_before)
 {
 	struct buf_list bufs = {0};
 	struct request rq;
 
-	(void)state;
 	memset(&rq, 0x5a, sizeof(rq));
 	assert_int_equal(
 	    request_parse(&rq, STR("GET / HTTP/1.0\r\n\r\n"), MAX_BODY, &bufs),
@@ -418,43 +376,17 @@ nothing_is_left_of_the_request_before(void **state)
 }
 
 /* The parser's own limit is 80 KiB; max_head_size may be 1 MiB. */
-static void
-a_large_head_that_was_checked_is_parsed(void **state)
+TEST(a_large_head_that_was_checked_is_parsed)
 {
 	enum { LARGE = 1 << 20 };
 	static const char begin[] = "GET /" HTTP11 "Range: bytes=0-\r\nX: ";
-	char *text = malloc(LARGE + 1);
-	struct parsed pd;
+	SCOPED(free_at) char *text = malloc(LARGE + 1);
+	SCOPED(parsed_free) struct parsed pd;
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, 'x', LARGE);
 	memcpy(text, begin, sizeof(begin) - 1);
 	memcpy(text + LARGE - 4, "\r\n\r\n", 5);
 	assert_int_equal(parse(&pd, text), 0);
 	assert_memory_equal(pd.pd_rq.rq_range.s_ptr, "bytes=0-", 8);
-	parsed_free(&pd);
-	free(text);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(
-		method_persistence_and_body_are_taken_from_the_head),
-	    cmocka_unit_test(a_large_head_that_was_checked_is_parsed),
-	    cmocka_unit_test(every_field_has_its_slice_and_an_absent_one_none),
-	    cmocka_unit_test(names_are_compared_without_case),
-	    cmocka_unit_test(spaces_around_a_value_are_trimmed),
-	    cmocka_unit_test(
-		repeated_lists_are_joined_and_other_repeated_fields_are_empty),
-	    cmocka_unit_test(two_lists_are_joined_side_by_side),
-	    cmocka_unit_test(a_list_in_many_fields_is_joined),
-	    cmocka_unit_test(two_lists_in_very_many_fields_are_refused),
-	    cmocka_unit_test(all_forms_of_a_target_are_taken_as_they_are),
-	    cmocka_unit_test(nothing_is_left_of_the_request_before),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,14 +12,13 @@
 #define SMALL  (PIECE - 7)
 #define HEAD   "head\r\n"
 
-static void
-a_cold_file_of_ours_is_not_resident(void **state)
+TEST(a_cold_file_of_ours_is_not_resident)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	off_t off;
 
-	skip_unless(*state, NEED_EVICTION);
-	file = cold_file(*state);
+	skip_unless(NEED_EVICTION);
+	file = cold_file();
 	assert_false(residency_ask(file, 0, SIZE));
 	assert_false(residency_ask(file, SIZE - 1, 1));
 	for (off = 0; off < SIZE; off += 4096)
@@ -27,39 +26,34 @@ a_cold_file_of_ours_is_not_resident(void **state)
 	if (file_priv(file)->fp_cachestat)
 		assert_int_equal(
 		    pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
-	pw_file_unref(&file);
 }
 
 static bool
-fetched_is_resident(struct fixture *fx)
+fetched_is_resident(void)
 {
-	struct pw_file *file = cold_file(fx);
+	SCOPED_FILE *file = cold_file();
 	bool yes;
 
-	fetch(fx, file, 0, SIZE);
+	fetch(file, 0, SIZE);
 	yes = residency_ask(file, 0, SIZE) && residency_ask(file, 1, 1) &&
 	      residency_ask(file, SIZE - 1, 1);
-	pw_file_unref(&file);
 	return yes;
 }
 
-static void
-a_fetched_file_of_ours_is_resident(void **state)
+TEST(a_fetched_file_of_ours_is_resident)
 {
-	skip_unless(*state, NEED_EVICTION);
-	assert_true(holds_in_one_of(TRIES, fetched_is_resident, *state));
+	skip_unless(NEED_EVICTION);
+	assert_true(holds_in_one_of(TRIES, fetched_is_resident));
 }
 
 /* One page out of each piece is not enough, and neither is all but one. */
-static void
-a_range_with_a_hole_is_not_resident(void **state)
+TEST(a_range_with_a_hole_is_not_resident)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	void *held;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT | NEED_LOCK);
-	file = cold_file(fx);
+	skip_unless(NEED_EVICTION | NEED_EXACT | NEED_LOCK);
+	file = cold_file();
 	read_in(file->fil_fd, 0, 5 * 4096);
 	read_in(file->fil_fd, 6 * 4096, (size_t)PIECE);
 	assert_false(residency_ask(file, 0, PIECE));
@@ -68,13 +62,12 @@ a_range_with_a_hole_is_not_resident(void **state)
 	held = hold(file->fil_fd, (size_t)SIZE);
 	assert_true(residency_ask(file, 0, PIECE));
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 static bool
-what_is_around_a_hole_is_resident(struct fixture *fx)
+what_is_around_a_hole_is_resident(void)
 {
-	struct pw_file *file = cold_file(fx);
+	SCOPED_FILE *file = cold_file();
 	bool yes;
 
 	file_priv(file)->fp_cachestat = false;
@@ -88,98 +81,83 @@ what_is_around_a_hole_is_resident(struct fixture *fx)
 	assert_false(residency_ask(file, 2 * PIECE - 1, 2));
 	assert_false(residency_ask(file, 0, SIZE));
 	assert_false(residency_ask(file, SIZE - 1, 1));
-	pw_file_unref(&file);
 	return yes;
 }
 
 /* To the page, where RWF_NOWAIT is not known. */
-static void
-mincore_is_exact(void **state)
+TEST(mincore_is_exact)
 {
-	skip_unless(*state, NEED_EVICTION);
-	assert_true(
-	    holds_in_one_of(TRIES, what_is_around_a_hole_is_resident, *state));
+	skip_unless(NEED_EVICTION);
+	assert_true(holds_in_one_of(TRIES, what_is_around_a_hole_is_resident));
 }
 
-static void
-a_file_that_cannot_be_asked_is_never_resident(void **state)
+TEST(a_file_that_cannot_be_asked_is_never_resident)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	void *held;
 
-	skip_unless(fx, NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	file_priv(file)->fp_ask = OS_ASK_MINCORE;
 	assert_true(residency_can_ask(file));
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_false(residency_can_ask(file));
-	fetch(fx, file, 0, SIZE);
+	fetch(file, 0, SIZE);
 	assert_false(residency_ask(file, 0, SIZE));
 	assert_false(residency_ask(file, 0, 1));
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 /* A file that is not ours: RWF_NOWAIT starts a read of what is not there. */
-static void
-what_was_never_fetched_is_not_touched(void **state)
+TEST(what_was_never_fetched_is_not_touched)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
-	file = cold_file(fx);
+	skip_unless(NEED_EVICTION | NEED_NOWAIT);
+	file = cold_file();
 	as_another_owner(file);
 	assert_false(residency_ask(file, 0, SIZE));
 	assert_false(residency_ask(file, PIECE, 1));
 	/* A read that had been started would be over by then, mostly. */
 	usleep(20000);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
-	pw_file_unref(&file);
 }
 
-static void
-what_was_never_fetched_is_not_resident_whatever_is_in_memory(void **state)
+TEST(what_was_never_fetched_is_not_resident_whatever_is_in_memory)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	void *held;
 
-	skip_unless(fx, NEED_NOWAIT | NEED_LOCK);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_NOWAIT | NEED_LOCK);
+	file = new_file("f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	as_another_owner(file);
 	assert_false(residency_ask(file, 0, SIZE));
-	fetch(fx, file, PIECE, 2 * PIECE);
+	fetch(file, PIECE, 2 * PIECE);
 	assert_true(residency_ask(file, PIECE, 2 * PIECE));
 	assert_true(residency_ask(file, PIECE, 1));
 	assert_true(residency_ask(file, 3 * PIECE - 1, 1));
 	assert_false(residency_ask(file, PIECE - 1, 2));
 	assert_false(residency_ask(file, 3 * PIECE - 1, 2));
 	assert_false(residency_ask(file, 0, SIZE));
-	fetch(fx, file, 3 * PIECE, SIZE - 3 * PIECE);
+	fetch(file, 3 * PIECE, SIZE - 3 * PIECE);
 	assert_true(residency_ask(file, SIZE - 1, 1));
 	assert_true(residency_ask(file, PIECE, SIZE - PIECE));
 	let_go(held, (size_t)SIZE);
-	pw_file_unref(&file);
 }
 
 /* Fetched once does not mean for ever. */
-static void
-what_was_fetched_and_evicted_is_not_resident(void **state)
+TEST(what_was_fetched_and_evicted_is_not_resident)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
-	file = cold_file(fx);
+	skip_unless(NEED_EVICTION | NEED_NOWAIT);
+	file = cold_file();
 	as_another_owner(file);
-	fetch(fx, file, 0, SIZE);
+	fetch(file, 0, SIZE);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	assert_false(residency_ask(file, 0, SIZE));
-	pw_file_unref(&file);
 }
 
 /* True if it is gone, and others are not.  Page by page: no folios. */
@@ -201,10 +179,10 @@ evict_page(struct pw_file *file, off_t hole)
  * read takes, the page is there: 142 of 197,952 times on a busy machine.
  */
 static bool
-single_pages_are_missed(struct fixture *fx, bool mincore)
+single_pages_are_missed(bool mincore)
 {
 	const off_t page = (off_t)os_page_size();
-	struct pw_file *file = cold_file(fx);
+	SCOPED_FILE *file = cold_file();
 	bool all = true;
 	off_t hole;
 
@@ -219,112 +197,94 @@ single_pages_are_missed(struct fixture *fx, bool mincore)
 		assert_false(all && residency_ask(file, 0, SIZE) &&
 			     pages_resident(file->fil_fd, hole, 1) == 0);
 	}
-	pw_file_unref(&file);
 	return all;
 }
 
 static bool
-nowait_misses_single_pages(struct fixture *fx)
+nowait_misses_single_pages(void)
 {
-	return single_pages_are_missed(fx, false);
+	return single_pages_are_missed(false);
 }
 
 static bool
-mincore_misses_single_pages(struct fixture *fx)
+mincore_misses_single_pages(void)
 {
-	return single_pages_are_missed(fx, true);
+	return single_pages_are_missed(true);
 }
 
-static void
-one_page_that_is_gone_is_noticed_by_each_way_of_asking(void **state)
+TEST(one_page_that_is_gone_is_noticed_by_each_way_of_asking)
 {
-	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT);
-	assert_true(holds_in_one_of(TRIES, nowait_misses_single_pages, *state));
-	assert_true(
-	    holds_in_one_of(TRIES, mincore_misses_single_pages, *state));
+	skip_unless(NEED_EVICTION | NEED_NOWAIT);
+	assert_true(holds_in_one_of(TRIES, nowait_misses_single_pages));
+	assert_true(holds_in_one_of(TRIES, mincore_misses_single_pages));
 }
 
-static void
-a_yes_does_not_hold_for_ever(void **state)
+TEST(a_yes_does_not_hold_for_ever)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = cold_file(fx);
-	fetch(fx, file, 0, SIZE);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = cold_file();
+	fetch(file, 0, SIZE);
 	assert_true(residency_ask(file, 0, SIZE));
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	usleep(RESIDENCY_HOLDS_QUIET);
 	assert_false(residency_ask(file, 0, SIZE));
-	pw_file_unref(&file);
 }
 
-static void
-a_yes_is_for_the_range_that_was_asked_about(void **state)
+TEST(a_yes_is_for_the_range_that_was_asked_about)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = cold_file(fx);
-	fetch(fx, file, PIECE, PIECE);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = cold_file();
+	fetch(file, PIECE, PIECE);
 	assert_true(residency_ask(file, PIECE, PIECE));
 	assert_true(residency_ask(file, PIECE + 1, PIECE - 1));
 	assert_false(residency_ask(file, PIECE - 1, PIECE));
 	assert_false(residency_ask(file, PIECE + 1, PIECE));
-	pw_file_unref(&file);
 }
 
 /* So that many small questions about a popular piece are one. */
-static void
-a_part_of_a_piece_is_asked_for_with_the_rest(void **state)
+TEST(a_part_of_a_piece_is_asked_for_with_the_rest)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	off_t off = 0, end = PIECE;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = cold_file(fx);
-	fetch(fx, file, 0, PIECE);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = cold_file();
+	fetch(file, 0, PIECE);
 	assert_true(residency_ask(file, 0, 4096));
 	verified_trim(fx->fx_loop->lp_verified, file_priv(file)->fp_number,
 	    &off, &end, 0, UINT64_MAX);
 	assert_true(off == end);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE),
 	    PIECE / sysconf(_SC_PAGESIZE));
-	pw_file_unref(&file);
 }
 
 /* Of what is not asked about, a no is none. */
-static void
-a_rest_that_is_not_there_does_not_matter(void **state)
+TEST(a_rest_that_is_not_there_does_not_matter)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = cold_file(fx);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = cold_file();
 	read_in(file->fil_fd, 0, 3 * 4096);
 	assert_true(residency_ask(file, 0, 3 * 4096));
 	assert_true(residency_ask(file, 4096, 4096));
 	assert_false(residency_ask(file, 4096, 3 * 4096));
-	pw_file_unref(&file);
 }
 
-static void
-a_yes_for_a_file_that_is_given_back_does_not_hold(void **state)
+TEST(a_yes_for_a_file_that_is_given_back_does_not_hold)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	file = cold_file(fx);
+	file = cold_file();
 	residency_drops(file);
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_true(residency_ask(file, 0, SIZE));
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_false(residency_ask(file, 0, SIZE));
-	pw_file_unref(&file);
 }
 
 /*
@@ -333,8 +293,7 @@ a_yes_for_a_file_that_is_given_back_does_not_hold(void **state)
  * RESIDENCY_HOLDS, which most rounds do not take.
  */
 static bool
-early_check_does_not_hold(
-    struct fixture *fx, struct pw_file *file, struct pw_file *same)
+early_check_does_not_hold(struct pw_file *file, struct pw_file *same)
 {
 	struct latch la;
 	bool was, is;
@@ -343,8 +302,7 @@ early_check_does_not_hold(
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	drop_behind_add(same, 0, SIZE, 0);
 	was = pw_resident(file, 0, (size_t)SIZE) == 1;
-	latch_open(&la);
-	settle(fx->fx_loop);
+	latch_finish(&la);
 	is = pw_resident(file, 0, (size_t)SIZE) == 1;
 	if (!was || pages_resident(file->fil_fd, 0, (size_t)SIZE) > 0)
 		return false;
@@ -352,47 +310,39 @@ early_check_does_not_hold(
 	return true;
 }
 
-static void
-a_check_before_a_queued_drop_does_not_hold(void **state)
+TEST(a_check_before_a_queued_drop_does_not_hold, setup_one_thread)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file, *same;
+	SCOPED_FILE *file, *same;
 	unsigned i, held = 0;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
-	make_file(fx, "f", (size_t)SIZE);
-	make_link(fx, "f", "g");
-	file = open_file(fx, "f");
-	same = open_file(fx, "g");
+	skip_unless(NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	make_file("f", (size_t)SIZE);
+	make_link("f", "g");
+	file = open_file("f");
+	same = open_file("g");
 	assert_ptr_not_equal(file, same);
 	for (i = 0; i < ROUNDS; i++)
-		held += early_check_does_not_hold(fx, file, same);
+		held += early_check_does_not_hold(file, same);
 	assert_true(held > 0);
-	pw_file_unref(&same);
-	pw_file_unref(&file);
 }
 
 /* What cachestat says is asked first, so that nothing is brought in. */
-static void
-asking_about_a_cold_file_of_ours_brings_nothing_in(void **state)
+TEST(asking_about_a_cold_file_of_ours_brings_nothing_in)
 {
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
-	file = cold_file(*state);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = cold_file();
 	assert_false(residency_ask(file, 0, SIZE));
 	assert_false(residency_ask(file, 2 * PIECE, PIECE));
 	usleep(20000);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
-	pw_file_unref(&file);
 }
 
-static void
-shared_memory_is_never_cold(void **state)
+TEST(shared_memory_is_never_cold)
 {
-	struct fixture *fx = *state;
 	struct found fnd = {.fnd_fd = os_memfd("test", SIZE)};
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
 	assert_true(fnd.fnd_fd >= 0);
 	assert_int_equal(fstat(fnd.fnd_fd, &fnd.fnd_stat), 0);
@@ -400,7 +350,6 @@ shared_memory_is_never_cold(void **state)
 	assert_int_equal(file_priv(file)->fp_ask, OS_ASK_NEVER_COLD);
 	assert_true(residency_can_ask(file));
 	assert_true(residency_ask(file, 0, SIZE));
-	pw_file_unref(&file);
 }
 
 /* Receives what was sent: the head, then the file. */
@@ -408,22 +357,21 @@ static void
 expect_whole(int sock, const struct pw_file *file, const char *head)
 {
 	size_t len = strlen(head), all = len + (size_t)file->fil_size;
-	char *got = malloc(all + 1), *want = malloc(all);
+	SCOPED(free_at) char *got = malloc(all + 1);
+	SCOPED(free_at) char *want = malloc(all);
 
 	memcpy(want, head, len);
 	assert_int_equal(pread(file->fil_fd, want + len, all - len, 0),
 	    (ssize_t)(all - len));
 	assert_int_equal(recv(sock, got, all + 1, MSG_DONTWAIT), (ssize_t)all);
 	assert_memory_equal(got, want, all);
-	free(got);
-	free(want);
 }
 
 /* A small file whose pages stay, and were sent a moment ago: the kernel evicts others first. */
 static struct pw_file *
-popular_file(struct fixture *fx, void **held)
+popular_file(void **held)
 {
-	struct pw_file *file = new_file(fx, "f", (size_t)SMALL);
+	struct pw_file *file = new_file("f", (size_t)SMALL);
 
 	*held = hold(file->fil_fd, (size_t)SMALL);
 	residency_used(file, 0, SMALL);
@@ -440,10 +388,10 @@ send_whole(struct pw_file *file, int sock, size_t *sent)
 }
 
 static bool
-resident_file_is_sent_behind_its_head(struct fixture *fx)
+resident_file_is_sent_behind_its_head(void)
 {
 	void *held;
-	struct pw_file *file = popular_file(fx, &held);
+	SCOPED_FILE *file = popular_file(&held);
 	int fds[2], error;
 	size_t sent;
 
@@ -456,30 +404,26 @@ resident_file_is_sent_behind_its_head(struct fixture *fx)
 	close(fds[0]);
 	close(fds[1]);
 	let_go(held, (size_t)SMALL);
-	pw_file_unref(&file);
 	return error == 0;
 }
 
-static void
-a_resident_file_is_sent_behind_its_head(void **state)
+TEST(a_resident_file_is_sent_behind_its_head)
 {
-	skip_unless(*state, NEED_LOCK | NEED_NOWAIT);
-	assert_true(holds_in_one_of(
-	    TRIES, resident_file_is_sent_behind_its_head, *state));
+	skip_unless(NEED_LOCK | NEED_NOWAIT);
+	assert_true(
+	    holds_in_one_of(TRIES, resident_file_is_sent_behind_its_head));
 }
 
-static void
-nothing_is_sent_of_a_file_that_must_be_copied(void **state)
+TEST(nothing_is_sent_of_a_file_that_must_be_copied)
 {
 	static const struct timespec long_ago[2] = {{1000, 0}, {1000, 0}};
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	int fds[2];
 	size_t sent = 1;
 	void *held;
 
-	skip_unless(fx, NEED_EVICTION | NEED_LOCK | NEED_NOWAIT);
-	file = popular_file(fx, &held);
+	skip_unless(NEED_EVICTION | NEED_LOCK | NEED_NOWAIT);
+	file = popular_file(&held);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	pw_loop_bound(fx->fx_loop, 4096);
 	assert_int_equal(send_whole(file, fds[0], &sent), -EBUSY);
@@ -491,41 +435,10 @@ nothing_is_sent_of_a_file_that_must_be_copied(void **state)
 	assert_int_equal(send_whole(file, fds[0], &sent), -EBUSY);
 	let_go(held, (size_t)SMALL);
 	pw_file_unref(&file);
-	file = cold_file(fx);
+	file = cold_file();
 	assert_int_equal(send_whole(file, fds[0], &sent), -EBUSY);
 	assert_int_equal(sent, 0);
 	assert_int_equal(recv(fds[1], &sent, 1, MSG_DONTWAIT), -1);
 	close(fds[0]);
 	close(fds[1]);
-	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_cold_file_of_ours_is_not_resident),
-	    TEST(a_fetched_file_of_ours_is_resident),
-	    TEST(a_range_with_a_hole_is_not_resident),
-	    TEST(mincore_is_exact),
-	    TEST(a_file_that_cannot_be_asked_is_never_resident),
-	    TEST(what_was_never_fetched_is_not_touched),
-	    TEST(what_was_never_fetched_is_not_resident_whatever_is_in_memory),
-	    TEST(what_was_fetched_and_evicted_is_not_resident),
-	    TEST(one_page_that_is_gone_is_noticed_by_each_way_of_asking),
-	    TEST(a_yes_does_not_hold_for_ever),
-	    TEST(a_yes_is_for_the_range_that_was_asked_about),
-	    TEST(a_part_of_a_piece_is_asked_for_with_the_rest),
-	    TEST(a_rest_that_is_not_there_does_not_matter),
-	    TEST(a_yes_for_a_file_that_is_given_back_does_not_hold),
-	    cmocka_unit_test_setup_teardown(
-		a_check_before_a_queued_drop_does_not_hold, setup_one_thread,
-		teardown),
-	    TEST(asking_about_a_cold_file_of_ours_brings_nothing_in),
-	    TEST(shared_memory_is_never_cold),
-	    TEST(a_resident_file_is_sent_behind_its_head),
-	    TEST(nothing_is_sent_of_a_file_that_must_be_copied),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,11 +12,10 @@ __wrap_pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 
 /* ---------------------------------------------------------------- codings */
 
-static void
-an_answer_that_varies_is_for_those_who_accept_the_same(void **state)
+TEST(an_answer_that_varies_is_for_those_who_accept_the_same)
 {
-	struct response_cache *rch = create(PLENTY);
-	struct pw_file *file = new_file(*state, "f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
 	struct cached_key k = key(here, "/f"), other = k;
 
 	k.ck_varies = true;
@@ -33,18 +32,14 @@ an_answer_that_varies_is_for_those_who_accept_the_same(void **state)
 	other.ck_accept = 1;
 	assert_non_null(
 	    response_cache_of_file(rch, other, file, file->fil_checked));
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 /* ---------------------------------------------------------------- admission */
 
-static void
-an_answer_is_the_head_and_the_whole_file(void **state)
+TEST(an_answer_is_the_head_and_the_whole_file)
 {
 	static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 65535, 65536};
-	struct fixture *fx = *state;
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_CACHE *rch = create(PLENTY);
 	struct pw_file *file;
 	char name[16], target[16];
 	size_t i, all = 0;
@@ -52,52 +47,42 @@ an_answer_is_the_head_and_the_whole_file(void **state)
 	for (i = 0; i < COUNT(sizes); i++) {
 		snprintf(name, sizeof(name), "%zu", sizes[i]);
 		snprintf(target, sizeof(target), "/%zu", sizes[i]);
-		file = new_file(fx, name, sizes[i]);
+		file = new_file(name, sizes[i]);
 		offer(rch, target, file, RESPONSE_CACHE_ASKED);
 		assert_answer(find(rch, target, file), sizes[i]);
 		all += cost(target, file);
 		assert_int_equal(response_cache_bytes(rch), all);
 		pw_file_unref(&file);
 	}
-	destroy(rch);
 }
 
-static void
-a_larger_file_is_left_out(void **state)
+TEST(a_larger_file_is_left_out)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file =
-	    new_file(fx, "f", (size_t)RESPONSE_CACHE_LARGEST + 1);
-	struct response_cache *rch = create(PLENTY);
+	    new_file("f", (size_t)RESPONSE_CACHE_LARGEST + 1);
+	SCOPED_CACHE *rch = create(PLENTY);
 
 	offer(rch, "/f", file, 255);
 	assert_null(find(rch, "/f", file));
 	assert_int_equal(response_cache_bytes(rch), 0);
 	pw_file_unref(&file);
-	destroy(rch);
 }
 
-static void
-a_file_comes_in_the_second_time(void **state)
+TEST(a_file_comes_in_the_second_time)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
 
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED - 1);
 	assert_null(find(rch, "/f", file));
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_answer(find(rch, "/f", file), 10);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
-static void
-a_target_has_room_for_one_byte_less_than_said(void **state)
+TEST(a_target_has_room_for_one_byte_less_than_said)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
 	char target[RESPONSE_CACHE_TARGET + 1];
 
 	memset(target, 'a', RESPONSE_CACHE_TARGET);
@@ -107,16 +92,12 @@ a_target_has_room_for_one_byte_less_than_said(void **state)
 	target[RESPONSE_CACHE_TARGET - 1] = '\0';
 	offer(rch, target, file, RESPONSE_CACHE_ASKED);
 	assert_answer(find(rch, target, file), 10);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
-static void
-a_file_that_has_just_changed_is_left_out(void **state)
+TEST(a_file_that_has_just_changed_is_left_out)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
 	time_t now;
 
 	for (now = settled(file) - RESPONSE_CACHE_SETTLED - 1;
@@ -128,19 +109,15 @@ a_file_that_has_just_changed_is_left_out(void **state)
 	response_cache_offer(rch, key(here, "/f"), file, str(FIELDS),
 	    RESPONSE_CACHE_ASKED, file->fil_checked, now);
 	assert_answer(find(rch, "/f", file), 10);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
-static void
-a_file_that_is_not_in_memory_is_left_out(void **state)
+TEST(a_file_that_is_not_in_memory_is_left_out)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct response_cache *rch;
 
-	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
-	file = new_file(fx, "f", 8 * KIB);
+	skip_unless(NEED_EVICTION | NEED_NOWAIT);
+	file = new_file("f", 8 * KIB);
 	rch = create(PLENTY);
 	assert_true(evict(file->fil_fd, 8 * KIB));
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
@@ -151,33 +128,26 @@ a_file_that_is_not_in_memory_is_left_out(void **state)
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_answer(find(rch, "/f", file), 8 * KIB);
 	pw_file_unref(&file);
-	destroy(rch);
+	destroy(&rch);
 }
 
-static void
-a_file_that_was_cut_is_left_out(void **state)
+TEST(a_file_that_was_cut_is_left_out)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 8 * KIB);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 8 * KIB);
+	SCOPED_CACHE *rch = create(PLENTY);
 
-	assert_int_equal(truncate(path_in(fx, "f"), 5000), 0);
+	assert_int_equal(truncate(path_in("f"), 5000), 0);
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_null(find(rch, "/f", file));
 	assert_int_equal(response_cache_bytes(rch), 0);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 /* --------------------------------------------------------------------- keys */
 
-static void
-sites_and_targets_are_told_apart(void **state)
+TEST(sites_and_targets_are_told_apart)
 {
-	struct fixture *fx = *state;
-	struct pw_file *one = new_file(fx, "1", 10),
-		       *two = new_file(fx, "2", 20);
-	struct response_cache *rch = create(PLENTY);
+	struct pw_file *one = new_file("1", 10), *two = new_file("2", 20);
+	SCOPED_CACHE *rch = create(PLENTY);
 	time_t now = settled(two);
 
 	offer(rch, "/f", one, RESPONSE_CACHE_ASKED);
@@ -197,38 +167,30 @@ sites_and_targets_are_told_apart(void **state)
 	    20);
 	pw_file_unref(&one);
 	pw_file_unref(&two);
-	destroy(rch);
 }
 
-static void
-many_targets_are_found_again(void **state)
+TEST(many_targets_are_found_again)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 1);
+	SCOPED_CACHE *rch = create(PLENTY);
 	char target[16];
-	int i;
 
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%d", i);
 		offer(rch, target, file, RESPONSE_CACHE_ASKED);
 	}
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%d", i);
 		assert_answer(find(rch, target, file), 1);
 	}
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 /* ---------------------------------------------------------------- freshness */
 
-static void
-an_answer_is_fresh_as_long_as_its_file(void **state)
+TEST(an_answer_is_fresh_as_long_as_its_file)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
 	uint64_t looked = file->fil_checked;
 	time_t now = settled(file);
 
@@ -252,8 +214,6 @@ an_answer_is_fresh_as_long_as_its_file(void **state)
 	    10);
 	assert_null(response_cache_find(
 	    rch, key(here, "/f"), looked + 6 * SECOND, now, DATE_A));
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 static void
@@ -287,12 +247,10 @@ change(struct pw_file *file, int what)
 	}
 }
 
-static void
-the_answer_of_another_file_is_gone_at_once(void **state)
+TEST(the_answer_of_another_file_is_gone_at_once)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10), other;
-	struct response_cache *rch = create(PLENTY);
+	struct pw_file *file = new_file("f", 10), other;
+	SCOPED_CACHE *rch = create(PLENTY);
 	int what;
 
 	for (what = 0; what < 8; what++) {
@@ -308,15 +266,12 @@ the_answer_of_another_file_is_gone_at_once(void **state)
 	assert_null(response_cache_of_file(
 	    rch, key(here, "/f"), file, file->fil_checked));
 	pw_file_unref(&file);
-	destroy(rch);
 }
 
-static void
-the_date_goes_on_and_nothing_else_changes(void **state)
+TEST(the_date_goes_on_and_nothing_else_changes)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
 	struct cached_response *rsp;
 	time_t now = settled(file);
 
@@ -327,17 +282,14 @@ the_date_goes_on_and_nothing_else_changes(void **state)
 	assert_memory_equal(rsp->rsp_text + HEAD_WRITE_DATE, DATE_B, DATE_LEN);
 	memcpy(rsp->rsp_text + HEAD_WRITE_DATE, DATE_A, DATE_LEN);
 	assert_answer(rsp, 10);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
 /* Room for three answers of the file, and not for four. */
 /* Its Last-Modified may lie in the future then. */
-static void
-an_answer_is_gone_when_the_clock_goes_back(void **state)
+TEST(an_answer_is_gone_when_the_clock_goes_back)
 {
-	struct pw_file *file = new_file(*state, "f", 10);
-	struct response_cache *rch = create(PLENTY);
+	SCOPED_FILE *file = new_file("f", 10);
+	SCOPED_CACHE *rch = create(PLENTY);
 	time_t now = settled(file);
 
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
@@ -350,42 +302,14 @@ an_answer_is_gone_when_the_clock_goes_back(void **state)
 	assert_int_equal(response_cache_bytes(rch), 0);
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_answer(find(rch, "/f", file), 10);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
-static void
-no_set_is_empty(void **state)
+TEST(no_set_is_empty, NULL)
 {
 	struct response_cache *none = NULL;
 	struct cached_response *nothing = NULL;
 
-	(void)state;
 	assert_int_equal(response_cache_bytes(none), 0);
 	response_cache_destroy(&none);
 	response_cache_unref(&nothing);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    RULE(an_answer_that_varies_is_for_those_who_accept_the_same),
-	    RULE(an_answer_is_the_head_and_the_whole_file),
-	    RULE(a_larger_file_is_left_out),
-	    RULE(a_file_comes_in_the_second_time),
-	    RULE(a_target_has_room_for_one_byte_less_than_said),
-	    RULE(a_file_that_has_just_changed_is_left_out),
-	    RULE(a_file_that_is_not_in_memory_is_left_out),
-	    RULE(a_file_that_was_cut_is_left_out),
-	    RULE(sites_and_targets_are_told_apart),
-	    RULE(many_targets_are_found_again),
-	    RULE(an_answer_is_fresh_as_long_as_its_file),
-	    RULE(the_answer_of_another_file_is_gone_at_once),
-	    RULE(the_date_goes_on_and_nothing_else_changes),
-	    RULE(an_answer_is_gone_when_the_clock_goes_back),
-	    cmocka_unit_test(no_set_is_empty),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

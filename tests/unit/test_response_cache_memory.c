@@ -24,12 +24,10 @@ has(struct response_cache *rch, const char *target, const struct pw_file *file)
 	return find(rch, target, file) != NULL;
 }
 
-static void
-the_oldest_goes_if_it_was_used_less(void **state)
+TEST(the_oldest_goes_if_it_was_used_less)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1000);
-	struct response_cache *rch = create_for_three(file);
+	SCOPED_FILE *file = new_file("f", 1000);
+	SCOPED_CACHE *rch = create_for_three(file);
 
 	offer(rch, "/1", file, RESPONSE_CACHE_ASKED);
 	offer(rch, "/2", file, RESPONSE_CACHE_ASKED);
@@ -43,22 +41,17 @@ the_oldest_goes_if_it_was_used_less(void **state)
 	assert_true(has(rch, "/3", file));
 	assert_true(has(rch, "/4", file));
 	assert_false(has(rch, "/1", file));
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
-static void
-the_oldest_stays_if_it_was_used_about_as_often(void **state)
+TEST(the_oldest_stays_if_it_was_used_about_as_often)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1000);
-	struct response_cache *rch = create_for_three(file);
-	int i;
+	SCOPED_FILE *file = new_file("f", 1000);
+	SCOPED_CACHE *rch = create_for_three(file);
 
 	offer(rch, "/1", file, RESPONSE_CACHE_ASKED);
 	offer(rch, "/2", file, RESPONSE_CACHE_ASKED);
 	offer(rch, "/3", file, RESPONSE_CACHE_ASKED);
-	for (i = 0; i < 8; i++)
+	for (int i = 0; i < 8; i++)
 		assert_true(has(rch, "/1", file));
 	/* 10 uses, half of them and one: it stays, as the youngest. */
 	offer(rch, "/4", file, 16);
@@ -74,16 +67,12 @@ the_oldest_stays_if_it_was_used_about_as_often(void **state)
 	assert_true(has(rch, "/4", file));
 	assert_true(has(rch, "/5", file));
 	assert_true(has(rch, "/6", file));
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
-static void
-what_is_equally_popular_stays(void **state)
+TEST(what_is_equally_popular_stays)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1000);
-	struct response_cache *rch = create_for_three(file);
+	SCOPED_FILE *file = new_file("f", 1000);
+	SCOPED_CACHE *rch = create_for_three(file);
 	static const char *const in[] = {"/1", "/2", "/3"};
 	static const char *const out[] = {"/4", "/5", "/6", "/7"};
 	unsigned asked, i, left = 0;
@@ -106,17 +95,13 @@ what_is_equally_popular_stays(void **state)
 	for (i = 0; i < 3; i++)
 		left += has(rch, in[i], file);
 	assert_int_equal(left, 2);
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
-static void
-counts_are_halved_with_time(void **state)
+TEST(counts_are_halved_with_time)
 {
 	const uint64_t half = (uint64_t)1 << 23;
 	struct response_cache_count hc = {0};
 
-	(void)state;
 	assert_int_equal(response_cache_count(&hc, 5 * half, 100), 100);
 	assert_int_equal(response_cache_count(&hc, 6 * half - 1, 1), 101);
 	assert_int_equal(response_cache_count(&hc, 6 * half, 0), 50);
@@ -128,17 +113,14 @@ counts_are_halved_with_time(void **state)
 	assert_int_equal(response_cache_count(&hc, 1001 * half, 0), 4);
 }
 
-static void
-memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 3000);
+	SCOPED_FILE *file = new_file("f", 3000);
 	size_t max = 64 * KIB;
-	struct response_cache *rch = create(max);
+	SCOPED_CACHE *rch = create(max);
 	char target[16];
-	int i;
 
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%d", i);
 		offer(
 		    rch, target, file, RESPONSE_CACHE_ASKED + (unsigned)i % 7);
@@ -146,17 +128,13 @@ memory_is_bounded(void **state)
 		if (i % 3 == 0)
 			find(rch, target, file);
 	}
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
-static void
-what_never_fits_pushes_nothing_out(void **state)
+TEST(what_never_fits_pushes_nothing_out)
 {
-	struct fixture *fx = *state;
-	struct pw_file *small = new_file(fx, "s", 1000);
-	struct pw_file *large = new_file(fx, "l", 6000);
-	struct response_cache *rch = create_for_three(small);
+	struct pw_file *small = new_file("s", 1000);
+	struct pw_file *large = new_file("l", 6000);
+	SCOPED_CACHE *rch = create_for_three(small);
 
 	offer(rch, "/1", small, RESPONSE_CACHE_ASKED);
 	offer(rch, "/2", small, RESPONSE_CACHE_ASKED);
@@ -166,16 +144,13 @@ what_never_fits_pushes_nothing_out(void **state)
 	assert_false(has(rch, "/l", large));
 	pw_file_unref(&small);
 	pw_file_unref(&large);
-	destroy(rch);
 }
 
-static void
-a_large_one_takes_the_place_of_several(void **state)
+TEST(a_large_one_takes_the_place_of_several)
 {
-	struct fixture *fx = *state;
-	struct pw_file *small = new_file(fx, "s", 1000);
-	struct pw_file *large = new_file(fx, "l", 3000);
-	struct response_cache *rch = create_for_three(small);
+	struct pw_file *small = new_file("s", 1000);
+	struct pw_file *large = new_file("l", 3000);
+	SCOPED_CACHE *rch = create_for_three(small);
 
 	offer(rch, "/1", small, RESPONSE_CACHE_ASKED);
 	offer(rch, "/2", small, RESPONSE_CACHE_ASKED);
@@ -187,21 +162,17 @@ a_large_one_takes_the_place_of_several(void **state)
 	assert_true(has(rch, "/3", small));
 	pw_file_unref(&small);
 	pw_file_unref(&large);
-	destroy(rch);
 }
 
 /* What is still on its way to a client is neither freed nor forgotten. */
-static void
-what_somebody_sends_stays_and_counts(void **state)
+TEST(what_somebody_sends_stays_and_counts)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1000);
-	struct response_cache *rch = create_for_three(file);
+	SCOPED_FILE *file = new_file("f", 1000);
+	SCOPED_CACHE *rch = create_for_three(file);
 	struct cached_response *sent[3];
 	char target[3] = "/1";
-	int i;
 
-	for (i = 0; i < 3; i++, target[1]++) {
+	for (int i = 0; i < 3; i++, target[1]++) {
 		offer(rch, target, file, RESPONSE_CACHE_ASKED);
 		sent[i] = find(rch, target, file);
 		response_cache_ref(sent[i]);
@@ -212,24 +183,20 @@ what_somebody_sends_stays_and_counts(void **state)
 	assert_true(has(rch, "/2", file));
 	assert_true(has(rch, "/3", file));
 	assert_int_equal(response_cache_bytes(rch), 3 * cost("/1", file));
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		assert_answer(sent[i], 1000);
 		response_cache_unref(&sent[i]);
 		assert_null(sent[i]);
 	}
 	offer(rch, "/4", file, 255);
 	assert_true(has(rch, "/4", file));
-	pw_file_unref(&file);
-	destroy(rch);
 }
 
-static void
-one_that_another_replaces_is_sent_to_its_end(void **state)
+TEST(one_that_another_replaces_is_sent_to_its_end)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1000);
-	struct pw_file *other = new_file(fx, "o", 2000);
-	struct response_cache *rch = create(PLENTY);
+	struct pw_file *file = new_file("f", 1000);
+	struct pw_file *other = new_file("o", 2000);
+	SCOPED_CACHE *rch = create(PLENTY);
 	struct cached_response *old;
 
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
@@ -243,17 +210,14 @@ one_that_another_replaces_is_sent_to_its_end(void **state)
 	assert_int_equal(response_cache_bytes(rch), cost("/f", other));
 	pw_file_unref(&file);
 	pw_file_unref(&other);
-	destroy(rch);
 }
 
 /* Another one goes for it, or it has none; never it itself. */
-static void
-a_form_of_a_head_counts_and_goes_with_the_answer(void **state)
+TEST(a_form_of_a_head_counts_and_goes_with_the_answer)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 1000);
+	SCOPED_FILE *file = new_file("f", 1000);
 	size_t one = cost("/f", file), form = 200;
-	struct response_cache *rch = create(2 * one + form - 1);
+	SCOPED_CACHE *rch = create(2 * one + form - 1);
 	struct cached_response *rsp;
 
 	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
@@ -273,25 +237,4 @@ a_form_of_a_head_counts_and_goes_with_the_answer(void **state)
 	assert_int_equal(response_cache_bytes(rch), one + form);
 	assert_null(response_cache_form(rsp, 4 * one, file->fil_checked));
 	assert_ptr_equal(find(rch, "/g", file), rsp);
-	pw_file_unref(&file);
-	destroy(rch);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    RULE(the_oldest_goes_if_it_was_used_less),
-	    RULE(the_oldest_stays_if_it_was_used_about_as_often),
-	    RULE(what_is_equally_popular_stays),
-	    RULE(counts_are_halved_with_time),
-	    RULE(memory_is_bounded),
-	    RULE(what_never_fits_pushes_nothing_out),
-	    RULE(a_large_one_takes_the_place_of_several),
-	    RULE(what_somebody_sends_stays_and_counts),
-	    RULE(one_that_another_replaces_is_sent_to_its_end),
-	    RULE(a_form_of_a_head_counts_and_goes_with_the_answer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,20 +2,10 @@
  * The rules of lib/os/ring.h: contiguous across the end, all or nothing, in order
  * between two threads.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "lib/os/ring.h"
 
@@ -73,8 +63,7 @@ waiting(struct ring *rg)
 	return len;
 }
 
-static void
-size_is_rounded_up_to_a_power_of_two_of_pages(void **state)
+TEST(size_is_rounded_up_to_a_power_of_two_of_pages)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	const struct {
@@ -82,10 +71,8 @@ size_is_rounded_up_to_a_power_of_two_of_pages(void **state)
 	} t[] = {{0, page}, {1, page}, {page, page}, {page + 1, 2 * page},
 	    {3 * page, 4 * page}, {64 * page, 64 * page}};
 	struct ring *rg;
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		rg = new_ring(t[i].asked);
 		assert_int_equal(ring_size(rg), t[i].got);
 		ring_destroy(&rg);
@@ -93,50 +80,41 @@ size_is_rounded_up_to_a_power_of_two_of_pages(void **state)
 }
 
 #ifdef __linux__
-static void
-creation_is_repeated_after_a_signal(void **state)
+TEST(creation_is_repeated_after_a_signal)
 {
-	struct ring *rg;
+	SCOPED(ring_destroy) struct ring *rg;
 
-	(void)state;
 	interrupts = 2;
 	rg = new_ring(1);
 	assert_int_equal(interrupts, 0);
-	ring_destroy(&rg);
 }
 #endif
 
-static void
-an_invalid_size_is_refused(void **state)
+TEST(an_invalid_size_is_refused)
 {
 	struct ring *rg = NULL;
 
-	(void)state;
 	assert_int_equal(ring_create(SIZE_MAX, &rg), -ENOMEM);
 	assert_int_equal(ring_create(SIZE_MAX / 2, &rg), -ENOMEM);
 	assert_null(rg);
 }
 
-static void
-destroy_clears_the_pointer_and_takes_null(void **state)
+TEST(destroy_clears_the_pointer_and_takes_null)
 {
 	struct ring *rg = new_ring(1);
 
-	(void)state;
 	ring_destroy(&rg);
 	assert_null(rg);
 	ring_destroy(&rg);
 }
 
-static void
-a_record_across_the_end_is_contiguous(void **state)
+TEST(a_record_across_the_end_is_contiguous)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	char data[1000];
 	const char *p;
 	size_t i, len;
 
-	(void)state;
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = (char)(i * 7);
 	advance(rg, ring_size(rg) - 10);
@@ -149,18 +127,15 @@ a_record_across_the_end_is_contiguous(void **state)
 	p = ring_peek(rg, &len);
 	assert_int_equal(len, sizeof(data) - 10);
 	assert_memory_equal(p, data + 10, sizeof(data) - 10);
-	ring_destroy(&rg);
 }
 
-static void
-the_whole_ring_can_be_one_record_from_any_offset(void **state)
+TEST(the_whole_ring_can_be_one_record_from_any_offset)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	size_t i, size = ring_size(rg), len;
 	unsigned char *w;
 	const unsigned char *r;
 
-	(void)state;
 	advance(rg, 123);
 	w = ring_reserve(rg, size);
 	assert_non_null(w);
@@ -171,16 +146,13 @@ the_whole_ring_can_be_one_record_from_any_offset(void **state)
 	assert_int_equal(len, size);
 	for (i = 0; i < size; i++)
 		assert_int_equal(r[i], i % 251);
-	ring_destroy(&rg);
 }
 
-static void
-reserve_on_a_full_ring_is_null_until_room_is_given_back(void **state)
+TEST(reserve_on_a_full_ring_is_null_until_room_is_given_back)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	size_t size = ring_size(rg);
 
-	(void)state;
 	assert_non_null(ring_reserve(rg, size));
 	ring_commit(rg, size);
 	assert_null(ring_reserve(rg, 1));
@@ -189,42 +161,33 @@ reserve_on_a_full_ring_is_null_until_room_is_given_back(void **state)
 	assert_non_null(ring_reserve(rg, 99));
 	ring_commit(rg, 99);
 	assert_null(ring_reserve(rg, 1));
-	ring_destroy(&rg);
 }
 
-static void
-reserve_of_more_than_the_size_is_null(void **state)
+TEST(reserve_of_more_than_the_size_is_null)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 
-	(void)state;
 	assert_null(ring_reserve(rg, ring_size(rg) + 1));
 	assert_null(ring_reserve(rg, SIZE_MAX));
 	assert_non_null(ring_reserve(rg, ring_size(rg)));
-	ring_destroy(&rg);
 }
 
-static void
-nothing_is_visible_before_commit(void **state)
+TEST(nothing_is_visible_before_commit)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 
-	(void)state;
 	assert_non_null(ring_reserve(rg, 100));
 	assert_int_equal(waiting(rg), 0);
 	ring_commit(rg, 100);
 	assert_int_equal(waiting(rg), 100);
-	ring_destroy(&rg);
 }
 
-static void
-commit_of_fewer_than_reserved_publishes_those_only(void **state)
+TEST(commit_of_fewer_than_reserved_publishes_those_only)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	const char *p;
 	size_t len;
 
-	(void)state;
 	memcpy(ring_reserve(rg, 100), "abcdef", 6);
 	ring_commit(rg, 3);
 	put(rg, "xyz", 3);
@@ -235,16 +198,13 @@ commit_of_fewer_than_reserved_publishes_those_only(void **state)
 	assert_non_null(ring_reserve(rg, ring_size(rg) - 6));
 	ring_commit(rg, 0);
 	assert_int_equal(waiting(rg), 6);
-	ring_destroy(&rg);
 }
 
-static void
-above_tells_whether_more_than_the_mark_waits(void **state)
+TEST(above_tells_whether_more_than_the_mark_waits)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	size_t size = ring_size(rg), mark = size / 2;
 
-	(void)state;
 	assert_false(ring_above(rg, mark));
 	assert_non_null(ring_reserve(rg, mark));
 	ring_commit(rg, mark);
@@ -253,7 +213,6 @@ above_tells_whether_more_than_the_mark_waits(void **state)
 	assert_true(ring_above(rg, mark));
 	ring_consume(rg, 1);
 	assert_false(ring_above(rg, mark));
-	ring_destroy(&rg);
 }
 
 /* A record: its length, a checksum, bytes that follow from its number. */
@@ -321,14 +280,12 @@ check_records(const unsigned char *p, size_t len, uint32_t *number)
 	return used;
 }
 
-static void
-an_empty_ring_gives_its_memory_back_and_works_on(void **state)
+TEST(an_empty_ring_gives_its_memory_back_and_works_on)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	size_t len;
 	char *p;
 
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		p = ring_reserve(rg, 3);
 		assert_non_null(p);
@@ -340,19 +297,16 @@ an_empty_ring_gives_its_memory_back_and_works_on(void **state)
 		ring_consume(rg, 3);
 		assert_true(ring_release(rg));
 	}
-	ring_destroy(&rg);
 }
 
-static void
-records_cross_threads_whole_and_in_order(void **state)
+TEST(records_cross_threads_whole_and_in_order)
 {
-	struct ring *rg = new_ring(1);
+	SCOPED(ring_destroy) struct ring *rg = new_ring(1);
 	uint32_t number = 0;
 	pthread_t thread;
 	const void *p;
 	size_t len;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, produce, rg), 0);
 	while (number < RECORDS) {
 		p = ring_peek(rg, &len);
@@ -363,32 +317,12 @@ records_cross_threads_whole_and_in_order(void **state)
 	}
 	pthread_join(thread, NULL);
 	assert_int_equal(waiting(rg), 0);
-	ring_destroy(&rg);
 }
 
 int
-main(void)
+setup_all(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(size_is_rounded_up_to_a_power_of_two_of_pages),
-#ifdef __linux__
-	    cmocka_unit_test(creation_is_repeated_after_a_signal),
-#endif
-	    cmocka_unit_test(an_invalid_size_is_refused),
-	    cmocka_unit_test(destroy_clears_the_pointer_and_takes_null),
-	    cmocka_unit_test(a_record_across_the_end_is_contiguous),
-	    cmocka_unit_test(the_whole_ring_can_be_one_record_from_any_offset),
-	    cmocka_unit_test(
-		reserve_on_a_full_ring_is_null_until_room_is_given_back),
-	    cmocka_unit_test(reserve_of_more_than_the_size_is_null),
-	    cmocka_unit_test(nothing_is_visible_before_commit),
-	    cmocka_unit_test(
-		commit_of_fewer_than_reserved_publishes_those_only),
-	    cmocka_unit_test(above_tells_whether_more_than_the_mark_waits),
-	    cmocka_unit_test(an_empty_ring_gives_its_memory_back_and_works_on),
-	    cmocka_unit_test(records_cross_threads_whole_and_in_order),
-	};
-
+	(void)state;
 	alarm(600); /* a wrong index is an endless loop */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

@@ -2,6 +2,7 @@
  * A transmission that is pending: cancelling it, closing its socket, and changing its file.
  */
 
+#define ON_ONE_CPU
 #include "send_fixture.h"
 #include "lib/os/os.h"
 
@@ -13,13 +14,12 @@ static const char *const pooled[] = {"nodiskio", "splice", "mlock", "pool"};
 
 /* Starts one that is pending from its first step on. */
 static struct pw_file *
-start_pending(
-    struct xfer *xf, const char *path, struct fixture *fx, struct wire *wr)
+start_pending(struct xfer *xf, const char *path, struct wire *wr)
 {
-	struct pw_file *file = new_file(fx, path, (size_t)SIZE);
+	struct pw_file *file = new_file(path, (size_t)SIZE);
 
 	as_another_owner(file);
-	start_whole(xf, path, fx, wr, file);
+	start_whole(xf, path, wr, file);
 	assert_int_equal(xfer_step(xf), PW_SEND_PENDING);
 	return file;
 }
@@ -37,29 +37,25 @@ settle_once(struct xfer *xf)
 static void
 sends_nothing_but(const struct wire *wr, size_t most)
 {
-	char *expected = malloc((size_t)SIZE);
+	SCOPED(free_at) char *expected = malloc((size_t)SIZE);
 
 	assert_non_null(expected);
 	fill(expected, 0, (size_t)SIZE);
 	assert_in_range(wr->wr_len, 0, most);
 	if (wr->wr_len > 0)
 		assert_memory_equal(wr->wr_data, expected, wr->wr_len);
-	free(expected);
 }
 
-static void
-every_path_completes_once_after_cancel(void **state)
+TEST(every_path_completes_once_after_cancel)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
-	for (i = 0; i < COUNT(waiting); i++) {
+	skip_unless(NEED_NOWAIT);
+	for (size_t i = 0; i < COUNT(waiting); i++) {
 		wire_wide(&wr);
-		file = start_pending(&xf, waiting[i], fx, &wr);
+		file = start_pending(&xf, waiting[i], &wr);
 		pw_send_cancel(&xf.xf_send);
 		assert_true(xf.xf_send.snd_pending);
 		assert_int_equal(xf.xf_done, 0);
@@ -75,37 +71,36 @@ every_path_completes_once_after_cancel(void **state)
 	}
 }
 
+AGAIN(every_path_completes_once_after_cancel, setup_sinks);
+
 /* Pending, and queued: the only thread is held until the gate is opened. */
 static struct pw_file *
-start_behind(struct latch *la, struct xfer *xf, const char *path,
-    struct fixture *fx, struct wire *wr)
+start_behind(
+    struct latch *la, struct xfer *xf, const char *path, struct wire *wr)
 {
-	struct pw_file *other = new_file(fx, "other", 1);
+	struct pw_file *other = new_file("other", 1);
 
 	latch_shut(la, file_priv(other)->fp_device, fx->fx_loop);
 	pw_file_unref(&other);
 	wire_wide(wr);
-	return start_pending(xf, path, fx, wr);
+	return start_pending(xf, path, wr);
 }
 
 /* A descriptor that is closed too early is given to the next file. */
-static void
-a_cancelled_wait_keeps_its_descriptor(void **state)
+TEST(a_cancelled_wait_keeps_its_descriptor, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	struct latch la;
-	size_t i;
 	int fd;
 
-	skip_unless(fx, NEED_NOWAIT);
-	for (i = 0; i < COUNT(pooled); i++) {
-		file = start_behind(&la, &xf, pooled[i], fx, &wr);
+	skip_unless(NEED_NOWAIT);
+	for (size_t i = 0; i < COUNT(pooled); i++) {
+		file = start_behind(&la, &xf, pooled[i], &wr);
 		fd = file->fil_fd;
 		pw_send_cancel(&xf.xf_send);
-		assert_int_equal(unlink(path_in(fx, pooled[i])), 0);
+		assert_int_equal(unlink(path_in(pooled[i])), 0);
 		pw_file_unref(&file);
 		pw_loop_tick(fx->fx_loop, clock_now() + FOREVER);
 		assert_true(is_open(fd));
@@ -118,19 +113,16 @@ a_cancelled_wait_keeps_its_descriptor(void **state)
 }
 
 /* The number of a descriptor that was closed is given to the next socket. */
-static void
-a_socket_that_no_thread_has_is_taken_back(void **state)
+TEST(a_socket_that_no_thread_has_is_taken_back, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr, next;
 	struct xfer xf;
 	struct latch la;
-	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
-	for (i = 0; i < COUNT(pooled); i++) {
-		file = start_behind(&la, &xf, pooled[i], fx, &wr);
+	skip_unless(NEED_NOWAIT);
+	for (size_t i = 0; i < COUNT(pooled); i++) {
+		file = start_behind(&la, &xf, pooled[i], &wr);
 		assert_true(pw_send_take_back(&xf.xf_send));
 		pw_send_cancel(&xf.xf_send);
 		wire_close(&wr);
@@ -148,17 +140,14 @@ a_socket_that_no_thread_has_is_taken_back(void **state)
 	}
 }
 
-static void
-a_socket_that_a_thread_has_is_not_taken_back(void **state)
+TEST(a_socket_that_a_thread_has_is_not_taken_back)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
-	struct wire wr;
-	struct xfer xf;
+	SCOPED_WIRE wr = wide_wire();
+	SCOPED_XFER xf;
 
-	wire_wide(&wr);
-	start_whole(&xf, "pool", fx, &wr, file);
+	start_whole(&xf, "pool", &wr, file);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
 	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
 	assert_false(pw_send_take_back(&xf.xf_send));
@@ -166,25 +155,19 @@ a_socket_that_a_thread_has_is_not_taken_back(void **state)
 	assert_true(pw_send_take_back(&xf.xf_send));
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	sends_nothing_but(&wr, (size_t)SIZE);
-	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
 }
 
-static void
-of_a_file_that_shrinks_meanwhile_nothing_is_padded(void **state)
+TEST(of_a_file_that_shrinks_meanwhile_nothing_is_padded)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
-	for (i = 0; i < COUNT(waiting); i++) {
+	skip_unless(NEED_NOWAIT);
+	for (size_t i = 0; i < COUNT(waiting); i++) {
 		wire_wide(&wr);
-		file = start_pending(&xf, waiting[i], fx, &wr);
-		assert_int_equal(truncate(path_in(fx, waiting[i]), 0), 0);
+		file = start_pending(&xf, waiting[i], &wr);
+		assert_int_equal(truncate(path_in(waiting[i]), 0), 0);
 		settle_once(&xf);
 		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_ERROR);
 		assert_int_equal(xf.xf_send.snd_error, -ESTALE);
@@ -195,23 +178,22 @@ of_a_file_that_shrinks_meanwhile_nothing_is_padded(void **state)
 	}
 }
 
+AGAIN(of_a_file_that_shrinks_meanwhile_nothing_is_padded, setup_sinks);
+
 /* As a file that was queued for a disk that hung. */
-static void
-of_a_file_that_shrank_before_its_read_nothing_is_sent(void **state)
+TEST(of_a_file_that_shrank_before_its_read_nothing_is_sent, setup_one_thread)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	struct latch la;
-	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
-	for (i = 0; i < COUNT(pooled); i++) {
-		file = start_behind(&la, &xf, pooled[i], fx, &wr);
+	skip_unless(NEED_NOWAIT);
+	for (size_t i = 0; i < COUNT(pooled); i++) {
+		file = start_behind(&la, &xf, pooled[i], &wr);
 		xf.xf_send.snd_mem = "head";
 		xf.xf_send.snd_mem_len = 4;
-		assert_int_equal(truncate(path_in(fx, pooled[i]), 0), 0);
+		assert_int_equal(truncate(path_in(pooled[i]), 0), 0);
 		latch_open(&la);
 		settle_once(&xf);
 		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_ERROR);
@@ -227,12 +209,12 @@ of_a_file_that_shrank_before_its_read_nothing_is_sent(void **state)
 enum change { GROWS, GOES, IS_REPLACED, CHANGES };
 
 static void
-change(struct fixture *fx, const char *name, enum change how)
+change(const char *name, enum change how)
 {
 	char path[sizeof(fx->fx_dir) + 300];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s", path_in(fx, name));
+	snprintf(path, sizeof(path), "%s", path_in(name));
 	if (how == GROWS) {
 		fd = open(path, O_WRONLY | O_APPEND);
 		assert_int_equal(write(fd, "more", 4), 4);
@@ -240,27 +222,24 @@ change(struct fixture *fx, const char *name, enum change how)
 	} else if (how == GOES) {
 		assert_int_equal(unlink(path), 0);
 	} else {
-		make_file(fx, "new", 5);
-		assert_int_equal(rename(path_in(fx, "new"), path), 0);
+		make_file("new", 5);
+		assert_int_equal(rename(path_in("new"), path), 0);
 	}
 }
 
-static void
-of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent(void **state)
+TEST(of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 	int how;
 
-	skip_unless(fx, NEED_NOWAIT);
-	for (i = 0; i < COUNT(waiting); i++)
+	skip_unless(NEED_NOWAIT);
+	for (size_t i = 0; i < COUNT(waiting); i++)
 		for (how = 0; how < CHANGES; how++) {
 			wire_narrow(&wr);
-			file = start_pending(&xf, waiting[i], fx, &wr);
-			change(fx, waiting[i], (enum change)how);
+			file = start_pending(&xf, waiting[i], &wr);
+			change(waiting[i], (enum change)how);
 			settle_once(&xf);
 			assert_int_equal(xfer_run(&xf, &wr, ALL),
 			    how == GROWS ? PW_SEND_ERROR : PW_SEND_DONE);
@@ -274,19 +253,18 @@ of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent(void **state)
 		}
 }
 
-static void
-a_peer_that_leaves_meanwhile_is_an_error(void **state)
+AGAIN(of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent, setup_sinks);
+
+TEST(a_peer_that_leaves_meanwhile_is_an_error)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
-	for (i = 0; i < COUNT(waiting); i++) {
+	skip_unless(NEED_NOWAIT);
+	for (size_t i = 0; i < COUNT(waiting); i++) {
 		wire_narrow(&wr);
-		file = start_pending(&xf, waiting[i], fx, &wr);
+		file = start_pending(&xf, waiting[i], &wr);
 		close(wr.wr_peer);
 		wr.wr_peer = -1;
 		settle_once(&xf);
@@ -299,19 +277,18 @@ a_peer_that_leaves_meanwhile_is_an_error(void **state)
 	}
 }
 
-static void
-a_peer_that_closed_its_half_gets_everything(void **state)
+AGAIN(a_peer_that_leaves_meanwhile_is_an_error, setup_sinks);
+
+TEST(a_peer_that_closed_its_half_gets_everything)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
-	for (i = 0; i < COUNT(waiting); i++) {
+	skip_unless(NEED_NOWAIT);
+	for (size_t i = 0; i < COUNT(waiting); i++) {
 		wire_narrow(&wr);
-		file = start_pending(&xf, waiting[i], fx, &wr);
+		file = start_pending(&xf, waiting[i], &wr);
 		assert_int_equal(shutdown(wr.wr_peer, SHUT_WR), 0);
 		settle_once(&xf);
 		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
@@ -323,32 +300,31 @@ a_peer_that_closed_its_half_gets_everything(void **state)
 	}
 }
 
-static void
-every_queue_that_is_full_refuses_new_and_admits_begun(void **state)
+AGAIN(a_peer_that_closed_its_half_gets_everything, setup_sinks);
+
+TEST(every_queue_that_is_full_refuses_new_and_admits_begun, setup_narrow)
 {
-	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct xfer fresh, begun;
 	struct latch la;
 	struct wire wr;
-	size_t i;
 
-	skip_unless(fx, NEED_NOWAIT);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_NOWAIT);
+	file = new_file("f", (size_t)SIZE);
 	as_another_owner(file);
-	for (i = 0; i < COUNT(pooled); i++) {
+	for (size_t i = 0; i < COUNT(pooled); i++) {
 		latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 		assert_int_equal(
 		    pool_fetch(file, 3 * WINDOW, 1, FETCH_PAGES, ADMIT_NEW, &w),
 		    0);
 		wire_wide(&wr);
-		start_whole(&fresh, pooled[i], fx, &wr, file);
+		start_whole(&fresh, pooled[i], &wr, file);
 		assert_int_equal(xfer_step(&fresh), PW_SEND_ERROR);
 		assert_int_equal(fresh.xf_send.snd_error, -EAGAIN);
 		assert_int_equal(pw_pool_refused(fx->fx_pool), i + 1);
 		pw_send_finish(&fresh.xf_send);
-		start_whole(&begun, pooled[i], fx, &wr, file);
+		start_whole(&begun, pooled[i], &wr, file);
 		begun.xf_send.snd_begun = true;
 		assert_int_equal(xfer_step(&begun), PW_SEND_PENDING);
 		latch_open(&la);
@@ -364,26 +340,22 @@ every_queue_that_is_full_refuses_new_and_admits_begun(void **state)
 		file_priv(file)->fp_mapped = NULL;
 		file_priv(file)->fp_drops = true;
 	}
-	pw_file_unref(&file);
 }
 
 /*
  * The event loop was told while the thread's answer was on its way, and an
  * edge-triggered one is not told again.
  */
-static void
-pool_does_not_wait_for_a_socket_that_is_writable_again(void **state)
+TEST(pool_does_not_wait_for_a_socket_that_is_writable_again)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	enum pw_send_status status;
 	unsigned full = 0;
-	struct wire wr;
-	struct xfer xf;
+	SCOPED_WIRE wr = narrow_wire();
+	SCOPED_XFER xf;
 
-	wire_narrow(&wr);
-	start_whole(&xf, "pool", fx, &wr, file);
+	start_whole(&xf, "pool", &wr, file);
 	do {
 		status = xfer_step(&xf);
 		if (status != PW_SEND_PENDING)
@@ -400,39 +372,4 @@ pool_does_not_wait_for_a_socket_that_is_writable_again(void **state)
 	assert_true(full > 0);
 	wire_await(&wr, (size_t)SIZE);
 	sends_nothing_but(&wr, (size_t)SIZE);
-	pw_send_finish(&xf.xf_send);
-	pw_file_unref(&file);
-	wire_close(&wr);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(every_path_completes_once_after_cancel, setup),
-	    TEST(a_cancelled_wait_keeps_its_descriptor, setup_one_thread),
-	    TEST(a_socket_that_no_thread_has_is_taken_back, setup_one_thread),
-	    TEST(a_socket_that_a_thread_has_is_not_taken_back, setup),
-	    TEST(of_a_file_that_shrinks_meanwhile_nothing_is_padded, setup),
-	    TEST(of_a_file_that_shrank_before_its_read_nothing_is_sent,
-		setup_one_thread),
-	    TEST(of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent,
-		setup),
-	    TEST(a_peer_that_leaves_meanwhile_is_an_error, setup),
-	    TEST(a_peer_that_closed_its_half_gets_everything, setup),
-	    TEST(every_queue_that_is_full_refuses_new_and_admits_begun,
-		setup_narrow),
-	    TEST(pool_does_not_wait_for_a_socket_that_is_writable_again, setup),
-	    /* The same into a sink, but for the two about a thread that has the socket. */
-	    TEST(every_path_completes_once_after_cancel, setup_sinks),
-	    TEST(of_a_file_that_shrinks_meanwhile_nothing_is_padded,
-		setup_sinks),
-	    TEST(of_a_file_that_goes_or_is_replaced_meanwhile_all_is_sent,
-		setup_sinks),
-	    TEST(a_peer_that_leaves_meanwhile_is_an_error, setup_sinks),
-	    TEST(a_peer_that_closed_its_half_gets_everything, setup_sinks),
-	};
-
-	stay_on_one_cpu();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

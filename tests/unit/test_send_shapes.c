@@ -118,8 +118,8 @@ static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 16 * KIB, 128 * KIB - 1,
     128 * KIB, 128 * KIB + 1, 512 * KIB + 1, LEN_MAX};
 static const off_t offs[] = {0, 1, 4095, 4096, 64 * KIB + 1, 512 * KIB - 1};
 
-typedef void (*each_f)(struct fixture *, struct shot *, const struct way *,
-    struct pw_file *, size_t mem, off_t off, off_t len);
+typedef void (*each_f)(struct shot *, const struct way *, struct pw_file *,
+    size_t mem, off_t off, off_t len);
 
 /* Of what is very large a third has to do. */
 static bool
@@ -132,9 +132,9 @@ is_sent(size_t m, size_t l, size_t most)
 
 /* Calls f with each way and each shape of so much at most. */
 static void
-each_shape(struct fixture *fx, size_t most, each_f f)
+each_shape(size_t most, each_f f)
 {
-	struct pw_file *file = new_file(fx, "f", OFFSET_END + LEN_MAX);
+	SCOPED_FILE *file = new_file("f", OFFSET_END + LEN_MAX);
 	const struct way *wy;
 	struct shot sh;
 	size_t m, l, n = 0;
@@ -142,56 +142,71 @@ each_shape(struct fixture *fx, size_t most, each_f f)
 	for (wy = ways; wy < ways + COUNT(ways); wy++)
 		for (m = 0; m < COUNT(sizes); m++) {
 			if (sizes[m] <= most)
-				f(fx, &sh, wy, NULL, sizes[m], 0, 0);
+				f(&sh, wy, NULL, sizes[m], 0, 0);
 			for (l = 0; l < COUNT(sizes); l++)
 				if (is_sent(m, l, most))
-					f(fx, &sh, wy, file, sizes[m],
+					f(&sh, wy, file, sizes[m],
 					    offs[n++ % COUNT(offs)],
 					    (off_t)sizes[l]);
 		}
-	pw_file_unref(&file);
 }
 
 static void
-send_all(struct fixture *fx, struct shot *sh, const struct way *wy,
-    struct pw_file *file, size_t mem, off_t off, off_t len)
+send_all(struct shot *sh, const struct way *wy, struct pw_file *file,
+    size_t mem, off_t off, off_t len)
 {
-	begin(sh, fx, wy, file, mem, off, len);
-	sends_all(sh, fx);
+	begin(sh, wy, file, mem, off, len);
+	sends_all(sh);
 	RULE(sh, sh->sh_full == 0);
 }
 
 /* The device is asked again in each transmission, and no more than once in it. */
 static void
-send_without_sendfile(struct fixture *fx, struct shot *sh, const struct way *wy,
+send_without_sendfile(struct shot *sh, const struct way *wy,
     struct pw_file *file, size_t mem, off_t off, off_t len)
 {
 	static const int errors[] = {EINVAL, ENOSYS, EOPNOTSUPP};
 	static unsigned n;
 	struct pw_device *dv = file == NULL ? NULL : file_priv(file)->fp_device;
 
-	begin(sh, fx, wy, file, mem, off, len);
+	begin(sh, wy, file, mem, off, len);
 	fake.fk_refuses = errors[n++ % COUNT(errors)];
 	if (dv != NULL)
 		atomic_store(&dv->dv_copies, 0);
 	RULE(sh, drive(sh) == PW_SEND_DONE);
 	RULE(sh, fake.fk_refusals <= 1);
 	RULE(sh, dv == NULL || device_copies(dv) == (fake.fk_refusals == 1));
-	end(sh, fx);
+	end(sh);
 	if (dv != NULL)
 		atomic_store(&dv->dv_copies, 0);
 }
 
-static void
-where_sendfile_is_refused_every_shape_is_copied(void **state)
+static int
+begin_all(void **state)
 {
-	each_shape(*state, 700 * KIB, send_without_sendfile);
+	fake.fk_sock = socket(AF_UNIX, SOCK_STREAM, 0);
+	fake.fk_data = malloc(2 * LEN_MAX);
+	if (fake.fk_sock == -1 || fake.fk_data == NULL)
+		return -1;
+	return setup(state);
 }
 
-static void
-every_shape_is_sent_to_who_takes_all(void **state)
+static int
+end_all(void **state)
 {
-	each_shape(*state, ALL, send_all);
+	close(fake.fk_sock);
+	free(fake.fk_data);
+	return teardown(state);
+}
+
+TEST(where_sendfile_is_refused_every_shape_is_copied, begin_all, end_all)
+{
+	each_shape(700 * KIB, send_without_sendfile);
+}
+
+TEST(every_shape_is_sent_to_who_takes_all, begin_all, end_all)
+{
+	each_shape(ALL, send_all);
 }
 
 /*
@@ -215,28 +230,27 @@ points(size_t *at, size_t most, size_t mem, size_t len)
 }
 
 static void
-fill_at_each_point(struct fixture *fx, struct shot *sh, const struct way *wy,
-    struct pw_file *file, size_t mem, off_t off, off_t len)
+fill_at_each_point(struct shot *sh, const struct way *wy, struct pw_file *file,
+    size_t mem, off_t off, off_t len)
 {
 	size_t at[32], n = points(at, COUNT(at), mem, (size_t)len), i;
 
 	for (i = 0; i < n; i++) {
-		begin(sh, fx, wy, file, mem, off, len);
+		begin(sh, wy, file, mem, off, len);
 		fake.fk_room = at[i];
 		fake.fk_both = i % 2 == 1;
-		sends_all(sh, fx);
+		sends_all(sh);
 	}
 }
 
-static void
-the_socket_may_be_full_at_any_point(void **state)
+TEST(the_socket_may_be_full_at_any_point, begin_all, end_all)
 {
-	each_shape(*state, 700 * KIB, fill_at_each_point);
+	each_shape(700 * KIB, fill_at_each_point);
 }
 
 static void
-fail_at_each_point(struct fixture *fx, struct shot *sh, const struct way *wy,
-    struct pw_file *file, size_t mem, off_t off, off_t len)
+fail_at_each_point(struct shot *sh, const struct way *wy, struct pw_file *file,
+    size_t mem, off_t off, off_t len)
 {
 	size_t at[32], n = points(at, COUNT(at), mem, (size_t)len), i;
 	unsigned calls;
@@ -244,7 +258,7 @@ fail_at_each_point(struct fixture *fx, struct shot *sh, const struct way *wy,
 	for (i = 0; i < n; i++) {
 		if (at[i] == mem + (size_t)len)
 			continue;
-		begin(sh, fx, wy, file, mem, off, len);
+		begin(sh, wy, file, mem, off, len);
 		fake.fk_end = at[i];
 		fake.fk_error = i % 3 == 0 ? EPIPE : ECONNRESET;
 		fake.fk_both = i % 2 == 1;
@@ -255,14 +269,13 @@ fail_at_each_point(struct fixture *fx, struct shot *sh, const struct way *wy,
 		calls = fake.fk_calls;
 		RULE(sh, step(sh) == PW_SEND_ERROR);
 		RULE(sh, fake.fk_calls == calls);
-		end(sh, fx);
+		end(sh);
 	}
 }
 
-static void
-the_socket_may_fail_at_any_point(void **state)
+TEST(the_socket_may_fail_at_any_point, begin_all, end_all)
 {
-	each_shape(*state, 700 * KIB, fail_at_each_point);
+	each_shape(700 * KIB, fail_at_each_point);
 }
 
 /* ------------------------------------------------------------------- random */
@@ -298,13 +311,13 @@ random_window(void)
 
 /* One that fails at some point, or does not. */
 static void
-random_shot(struct fixture *fx, struct shot *sh, struct pw_file *file)
+random_shot(struct shot *sh, struct pw_file *file)
 {
 	static const int errors[] = {EPIPE, ECONNRESET, ETIMEDOUT};
 	size_t mem = random_size(), len = least(random_size(), LEN_MAX);
 
-	begin(sh, fx, &ways[below(COUNT(ways))], below(8) == 0 ? NULL : file,
-	    mem, (off_t)below(OFFSET_END), (off_t)len);
+	begin(sh, &ways[below(COUNT(ways))], below(8) == 0 ? NULL : file, mem,
+	    (off_t)below(OFFSET_END), (off_t)len);
 	sh->sh_xfer.xf_send.snd_readahead = random_window();
 	sh->sh_xfer.xf_send.snd_more = fake.fk_more = below(2) == 0;
 	sh->sh_random = true;
@@ -319,17 +332,15 @@ random_shot(struct fixture *fx, struct shot *sh, struct pw_file *file)
 		fake.fk_end = below((uint32_t)fake.fk_total);
 }
 
-static void
-random_shapes_to_random_sockets(void **state)
+TEST(random_shapes_to_random_sockets, begin_all, end_all)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", OFFSET_END + LEN_MAX);
+	SCOPED_FILE *file = new_file("f", OFFSET_END + LEN_MAX);
 	unsigned i, done = 0, full = 0, waits = 0;
 	struct shot sh;
 	bool fails;
 
 	for (i = 0; i < SHOTS; i++) {
-		random_shot(fx, &sh, file);
+		random_shot(&sh, file);
 		fails = fake.fk_end != ALL;
 		RULE(&sh, drive(&sh) == (fails ? PW_SEND_ERROR : PW_SEND_DONE));
 		RULE(&sh, sh.sh_xfer.xf_send.snd_error ==
@@ -337,21 +348,18 @@ random_shapes_to_random_sockets(void **state)
 		done += !fails;
 		full += sh.sh_full;
 		waits += sh.sh_waits;
-		end(&sh, fx);
+		end(&sh);
 	}
 	print_message("%u sent, %u failed; %u times full, %u waits\n", done,
 	    SHOTS - done, full, waits);
 	assert_true(done > SHOTS / 2 && done < SHOTS);
 	assert_true(full > SHOTS && waits > SHOTS);
-	pw_file_unref(&file);
 }
 
 /* While it is pending, or not. */
-static void
-after_cancel_there_is_one_completion_and_an_error(void **state)
+TEST(after_cancel_there_is_one_completion_and_an_error, begin_all, end_all)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", OFFSET_END + LEN_MAX);
+	SCOPED_FILE *file = new_file("f", OFFSET_END + LEN_MAX);
 	unsigned i, n, pending = 0;
 	enum pw_send_status status;
 	struct shot sh;
@@ -361,7 +369,7 @@ after_cancel_there_is_one_completion_and_an_error(void **state)
 		/* Forgets the copies of the transmission before. */
 		pins_tick(fx->fx_pool->pl_pins,
 		    clock_now() + PINS_WAITED_US + 1, &dev);
-		random_shot(fx, &sh, file);
+		random_shot(&sh, file);
 		pw_send_start(&sh.sh_xfer.xf_send);
 		for (n = below(6);; n--) {
 			status = step(&sh);
@@ -384,52 +392,16 @@ after_cancel_there_is_one_completion_and_an_error(void **state)
 		RULE(&sh, sh.sh_xfer.xf_send.snd_error == -ECANCELED);
 		RULE(&sh, sh.sh_xfer.xf_send.snd_sent == fake.fk_len);
 		RULE(&sh, fake.fk_calls == n);
-		end(&sh, fx);
+		end(&sh);
 	}
 	assert_true(pending > SHOTS / 40);
-	pw_file_unref(&file);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_all, end_all)
-
-static int
-begin_all(void **state)
-{
-	fake.fk_sock = socket(AF_UNIX, SOCK_STREAM, 0);
-	fake.fk_data = malloc(2 * LEN_MAX);
-	if (fake.fk_sock == -1 || fake.fk_data == NULL)
-		return -1;
-	return setup(state);
-}
-
-static int
-end_all(void **state)
-{
-	close(fake.fk_sock);
-	free(fake.fk_data);
-	return teardown(state);
-}
-
-static int
-fill_once(void **state)
+int
+setup_all(void **state)
 {
 	(void)state;
 	fill(memory, 13, sizeof(memory)); /* of no file: shifted */
 	fill(content, 0, sizeof(content));
 	return 0;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(every_shape_is_sent_to_who_takes_all),
-	    TEST(where_sendfile_is_refused_every_shape_is_copied),
-	    TEST(the_socket_may_be_full_at_any_point),
-	    TEST(the_socket_may_fail_at_any_point),
-	    TEST(random_shapes_to_random_sockets),
-	    TEST(after_cancel_there_is_one_completion_and_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, fill_once, NULL);
 }

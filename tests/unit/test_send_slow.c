@@ -38,14 +38,13 @@ struct slow {
 };
 
 static void
-begin(struct slow *sl, struct fixture *fx, const char *path,
-    struct pw_file *file, size_t shape)
+begin(struct slow *sl, const char *path, struct pw_file *file, size_t shape)
 {
 	size_t mem = shapes[shape].mem, len = (size_t)shapes[shape].len;
 	struct pw_send *s = &sl->sl_xfer.xf_send;
 
 	wire_slow(&sl->sl_wire);
-	xfer_init(&sl->sl_xfer, path, fx, &sl->sl_wire, len > 0 ? file : NULL);
+	xfer_init(&sl->sl_xfer, path, &sl->sl_wire, len > 0 ? file : NULL);
 	sl->sl_mem = mem;
 	sl->sl_len = mem + len;
 	sl->sl_off = shapes[shape].off;
@@ -73,19 +72,16 @@ end(struct slow *sl)
 	wire_close(&sl->sl_wire);
 }
 
-static void
-all_reaches_a_slow_reader(void **state)
+TEST(all_reaches_a_slow_reader)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", sizeof(content));
+	SCOPED_FILE *file = new_file("f", sizeof(content));
 	const char *const *path;
 	struct slow sl;
-	size_t i;
 
 	for (path = pw_send_path_names(); *path != NULL; path++)
-		for (i = 0; i < COUNT(shapes); i++) {
+		for (size_t i = 0; i < COUNT(shapes); i++) {
 			print_message("%s, shape %zu\n", *path, i);
-			begin(&sl, fx, *path, file, i);
+			begin(&sl, *path, file, i);
 			assert_int_equal(
 			    xfer_run(&sl.sl_xfer, &sl.sl_wire, ALL),
 			    PW_SEND_DONE);
@@ -95,7 +91,6 @@ all_reaches_a_slow_reader(void **state)
 				assert_int_equal(sl.sl_xfer.xf_pending, 0);
 			end(&sl);
 		}
-	pw_file_unref(&file);
 }
 
 /* ------------------------------------------------------------ those who leave */
@@ -130,20 +125,17 @@ run_until_left(struct slow *sl, size_t most)
 	return status;
 }
 
-static void
-a_peer_that_leaves_midway_is_an_error(void **state)
+TEST(a_peer_that_leaves_midway_is_an_error)
 {
 	static const size_t reads[] = {0, 1, 100000, MIB + 3};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", sizeof(content));
+	SCOPED_FILE *file = new_file("f", sizeof(content));
 	const char *const *path;
 	const struct pw_send *s;
 	struct slow sl;
-	size_t i;
 
 	for (path = pw_send_path_names(); *path != NULL; path++)
-		for (i = 0; i < COUNT(reads) * COUNT(shapes); i++) {
-			begin(&sl, fx, *path, file, i % COUNT(shapes));
+		for (size_t i = 0; i < COUNT(reads) * COUNT(shapes); i++) {
+			begin(&sl, *path, file, i % COUNT(shapes));
 			s = &sl.sl_xfer.xf_send;
 			assert_int_equal(
 			    run_until_left(&sl, reads[i / COUNT(shapes)]),
@@ -155,27 +147,13 @@ a_peer_that_leaves_midway_is_an_error(void **state)
 			assert_int_equal(xfer_step(&sl.sl_xfer), PW_SEND_ERROR);
 			end(&sl);
 		}
-	pw_file_unref(&file);
 }
 
-static int
-fill_once(void **state)
+int
+setup_all(void **state)
 {
 	(void)state;
 	fill(memory, 13, sizeof(memory)); /* of no file: shifted */
 	fill(content, 0, sizeof(content));
 	return 0;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		all_reaches_a_slow_reader, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_peer_that_leaves_midway_is_an_error, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, fill_once, NULL);
 }

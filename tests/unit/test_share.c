@@ -82,9 +82,9 @@ __wrap_reclaim_used_stay(const struct reclaim *rc, uint64_t now)
 
 /* Asked by RWF_NOWAIT alone, everywhere; nothing is known of it yet. */
 static struct pw_file *
-sampled_file(struct fixture *fx)
+sampled_file(void)
 {
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 
 	file_priv(file)->fp_ask = OS_ASK_NOWAIT;
 	as_another_owner(file);
@@ -102,10 +102,9 @@ step_with_hole(struct xfer *xf, off_t hole)
 }
 
 static void
-start(struct xfer *xf, const char *path, struct fixture *fx, struct wire *wr,
-    struct pw_file *file)
+start(struct xfer *xf, const char *path, struct wire *wr, struct pw_file *file)
 {
-	xfer_init(xf, path, fx, wr, file);
+	xfer_init(xf, path, wr, file);
 	xf->xf_send.snd_len = file->fil_size;
 	pw_send_start(&xf->xf_send);
 }
@@ -121,17 +120,14 @@ end(struct xfer *xf, struct wire *wr, struct pw_file *file)
 /* -------------------------------------------------------------- how large it is */
 
 /* So that 128 KiB do not take a step more because of the head. */
-static void
-a_head_is_sent_with_the_first_chunk(void **state)
+TEST(a_head_is_sent_with_the_first_chunk)
 {
 	static char head[300];
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SHARE);
-	struct wire wr;
+	struct pw_file *file = new_file("f", SHARE);
+	struct wire wr = wide_wire();
 	struct xfer xf;
 
-	wire_wide(&wr);
-	start(&xf, "blocking", fx, &wr, file);
+	start(&xf, "blocking", &wr, file);
 	xf.xf_send.snd_mem = head;
 	xf.xf_send.snd_mem_len = sizeof(head);
 	send_priv(&xf.xf_send)->ss_chunk = SHARE;
@@ -141,18 +137,15 @@ a_head_is_sent_with_the_first_chunk(void **state)
 }
 
 /* Each time the socket is empty: how it counts what it holds is its own affair. */
-static void
-a_chunk_adapts_to_the_socket(void **state)
+TEST(a_chunk_adapts_to_the_socket)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 2 * MOST);
+	struct pw_file *file = new_file("f", 2 * MOST);
 	const size_t larger[] = {2 * SHARE, 4 * SHARE};
-	struct wire wr;
+	struct wire wr = narrow_wire();
 	struct xfer xf;
 	size_t i, chunk, taken;
 
-	wire_narrow(&wr);
-	start(&xf, "blocking", fx, &wr, file);
+	start(&xf, "blocking", &wr, file);
 	chunk = send_priv(&xf.xf_send)->ss_chunk;
 	assert_int_equal(chunk, MOST);
 	for (i = 0; i < 8; i++) {
@@ -181,24 +174,21 @@ a_chunk_adapts_to_the_socket(void **state)
 }
 
 /* Pages that may be evicted while they are sent, and copies, which take longer, go in smaller chunks. */
-static void
-resident_file_is_sent_by_one_call_while_nothing_is_evicted(void **state)
+TEST(resident_file_is_sent_by_one_call_while_nothing_is_evicted)
 {
 	static const struct {
 		bool quiet;
 		off_t sent;
 	} cases[] = {{true, MOST - 1}, {false, 4 * SHARE}};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", MOST - 1);
+	SCOPED_FILE *file = new_file("f", MOST - 1);
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
-	for (i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		quiet = cases[i].quiet;
 		wire_wide(&wr);
-		start(&xf, "nodiskio", fx, &wr, file);
+		start(&xf, "nodiskio", &wr, file);
 		sent_by_loop = 0;
 		xfer_step(&xf);
 		assert_int_equal(xf.xf_send.snd_sent, cases[i].sent);
@@ -210,23 +200,20 @@ resident_file_is_sent_by_one_call_while_nothing_is_evicted(void **state)
 		wire_close(&wr);
 	}
 	quiet = false;
-	pw_file_unref(&file);
 }
 
 /* Not even the bytes before the last one. */
-static void
-file_that_has_changed_is_not_sent_by_its_last_call(void **state)
+TEST(file_that_has_changed_is_not_sent_by_its_last_call)
 {
 	const struct timespec other[2] = {{1000, 0}, {1000, 0}};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct wire wr;
 	struct xfer xf;
 
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	wire_wide(&wr);
-	start(&xf, "nodiskio", fx, &wr, file);
-	assert_int_equal(utimensat(AT_FDCWD, path_in(fx, "f"), other, 0), 0);
+	start(&xf, "nodiskio", &wr, file);
+	assert_int_equal(utimensat(AT_FDCWD, path_in("f"), other, 0), 0);
 	sent_by_loop = 0;
 	assert_int_equal(xfer_step(&xf), PW_SEND_ERROR);
 	assert_int_equal(xf.xf_send.snd_error, -ESTALE);
@@ -236,16 +223,13 @@ file_that_has_changed_is_not_sent_by_its_last_call(void **state)
 }
 
 /* Nobody knows whether the socket would have taken more. */
-static void
-a_chunk_cut_by_its_window_does_not_grow(void **state)
+TEST(a_chunk_cut_by_its_window_does_not_grow)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
-	struct wire wr;
+	struct pw_file *file = new_file("f", SIZE);
+	struct wire wr = wide_wire();
 	struct xfer xf;
 
-	wire_wide(&wr);
-	start(&xf, "blocking", fx, &wr, file);
+	start(&xf, "blocking", &wr, file);
 	send_priv(&xf.xf_send)->ss_chunk = SHARE;
 	send_priv(&xf.xf_send)->ss_window = SHARE / 2;
 	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
@@ -258,17 +242,15 @@ a_chunk_cut_by_its_window_does_not_grow(void **state)
 }
 
 /* What follows may be on its way. */
-static void
-a_chunk_ends_with_the_fetched_data(void **state)
+TEST(a_chunk_ends_with_the_fetched_data)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct wire wr;
 	struct xfer xf;
 
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	wire_wide(&wr);
-	start(&xf, "nodiskio", fx, &wr, file);
+	start(&xf, "nodiskio", &wr, file);
 	send_priv(&xf.xf_send)->ss_asked = SHARE + 1;
 	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
 	assert_int_equal(xf.xf_send.snd_sent, SHARE + 1);
@@ -279,20 +261,17 @@ a_chunk_ends_with_the_fetched_data(void **state)
 }
 
 /* Not more than sendfile(2) takes hold of before it asks for the socket's memory. */
-static void
-a_chunk_is_held_memory_where_sockets_evict(void **state)
+TEST(a_chunk_is_held_memory_where_sockets_evict)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct wire wr;
 	struct xfer xf;
-	int i;
 
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	fx->fx_pool->pl_sockets = true;
 	wire_wide(&wr);
-	start(&xf, "nodiskio", fx, &wr, file);
-	for (i = 1; i <= 3; i++) {
+	start(&xf, "nodiskio", &wr, file);
+	for (int i = 1; i <= 3; i++) {
 		assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
 		assert_int_equal(xf.xf_send.snd_sent, i * HELD);
 		wire_read(&wr);
@@ -307,19 +286,17 @@ a_chunk_is_held_memory_where_sockets_evict(void **state)
 }
 
 /* A range that begins within a page; and the head's memory is the socket's as well. */
-static void
-a_head_is_sent_alone_where_sockets_evict(void **state)
+TEST(a_head_is_sent_alone_where_sockets_evict)
 {
 	static char head[300];
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pw_file *file = new_file("f", SIZE);
 	struct wire wr;
 	struct xfer xf;
 
 	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	fx->fx_pool->pl_sockets = true;
 	wire_wide(&wr);
-	start(&xf, "nodiskio", fx, &wr, file);
+	start(&xf, "nodiskio", &wr, file);
 	xf.xf_send.snd_off = 100;
 	xf.xf_send.snd_len = SIZE - 100;
 	xf.xf_send.snd_mem = head;
@@ -340,23 +317,20 @@ a_head_is_sent_alone_where_sockets_evict(void **state)
 /* ---------------------------------------------------------- is it in memory? */
 
 /* cachestat counts a page whose read is in flight as present. */
-static void
-a_page_in_flight_ends_what_is_sent(void **state)
+TEST(a_page_in_flight_ends_what_is_sent)
 {
 	static const off_t pages[] = {1, 2, 15, 17, 100, SIZE / PAGE - 2};
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	void *held;
-	size_t i;
 
-	skip_unless(fx, NEED_LOCK | NEED_EXACT);
-	for (i = 0; i < 2 * COUNT(pages); i++) {
-		file = i % 2 == 0 ? sampled_file(fx) : new_file(fx, "f", SIZE);
+	skip_unless(NEED_LOCK | NEED_EXACT);
+	for (size_t i = 0; i < 2 * COUNT(pages); i++) {
+		file = i % 2 == 0 ? sampled_file() : new_file("f", SIZE);
 		held = hold(file->fil_fd, SIZE);
 		wire_wide(&wr);
-		start(&xf, "nodiskio", fx, &wr, file);
+		start(&xf, "nodiskio", &wr, file);
 		fake.flying = pages[i / 2] * PAGE;
 		/* samples may miss the page; then the copy ends there, and a disk thread sends */
 		assert_int_equal(step_with_hole(&xf, NOWHERE),
@@ -372,21 +346,19 @@ a_page_in_flight_ends_what_is_sent(void **state)
 }
 
 /* It is not taken for all missing. */
-static void
-the_resident_part_of_a_chunk_is_sent(void **state)
+TEST(the_resident_part_of_a_chunk_is_sent)
 {
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 
 	fake.hole = NOWHERE;
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	file = new_file(fx, "f", SIZE);
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	file = new_file("f", SIZE);
 	assert_true(evict(file->fil_fd, SIZE));
 	read_in(file->fil_fd, 0, SHARE);
 	wire_wide(&wr);
-	start(&xf, "nodiskio", fx, &wr, file);
+	start(&xf, "nodiskio", &wr, file);
 	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
 	assert_int_equal(xf.xf_send.snd_sent, SHARE);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
@@ -396,21 +368,18 @@ the_resident_part_of_a_chunk_is_sent(void **state)
 }
 
 /* Past the smaller share, that is: the transmission does not wait for it. */
-static void
-a_missing_page_reduces_the_chunk(void **state)
+TEST(a_missing_page_reduces_the_chunk)
 {
 	static const off_t holes[] = {SHARE, 2 * SHARE, SIZE - PAGE};
-	struct fixture *fx = *state;
 	struct pw_loop_stats ls;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	for (i = 0; i < COUNT(holes); i++) {
-		file = sampled_file(fx);
+	for (size_t i = 0; i < COUNT(holes); i++) {
+		file = sampled_file();
 		wire_wide(&wr);
-		start(&xf, "nodiskio", fx, &wr, file);
+		start(&xf, "nodiskio", &wr, file);
 		send_priv(&xf.xf_send)->ss_asked = SIZE;
 		assert_int_equal(step_with_hole(&xf, holes[i]), PW_SEND_AGAIN);
 		assert_int_equal(xf.xf_send.snd_sent, SHARE);
@@ -423,20 +392,17 @@ a_missing_page_reduces_the_chunk(void **state)
 }
 
 /* Its read may have been started by the question. */
-static void
-a_missing_chunk_is_not_checked_again_at_once(void **state)
+TEST(a_missing_chunk_is_not_checked_again_at_once)
 {
 	static const off_t holes[] = {0, SHARE / 2};
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	size_t i;
 
-	for (i = 0; i < COUNT(holes); i++) {
-		file = sampled_file(fx);
+	for (size_t i = 0; i < COUNT(holes); i++) {
+		file = sampled_file();
 		wire_wide(&wr);
-		start(&xf, "nodiskio", fx, &wr, file);
+		start(&xf, "nodiskio", &wr, file);
 		assert_int_equal(
 		    step_with_hole(&xf, holes[i]), PW_SEND_PENDING);
 		assert_int_equal(fake.questions, holes[i] / PAGE / 2 + 1);
@@ -450,72 +416,64 @@ a_missing_chunk_is_not_checked_again_at_once(void **state)
 
 /* Returns how often the loop calls sendfile(2) for the file. */
 static unsigned
-sendfiles_for(struct fixture *fx, struct pw_file *file)
+sendfiles_for(struct pw_file *file)
 {
-	struct wire wr;
-	struct xfer xf;
+	SCOPED_WIRE wr;
+	SCOPED_XFER xf;
 
 	loop_thread = pthread_self();
 	sent_by_loop = 0;
 	fake.hole = NOWHERE;
 	wire_wide(&wr);
-	start(&xf, "nodiskio", fx, &wr, file);
+	start(&xf, "nodiskio", &wr, file);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	wire_has_file(&wr, 0, SIZE);
-	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
 	return sent_by_loop;
 }
 
 /* Others may be evicted before sendfile(2) reaches them, or were never read: cachestat counts pages in flight. */
-static void
-only_pages_that_stay_are_sent_by_sendfile(void **state)
+TEST(only_pages_that_stay_are_sent_by_sendfile)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 
-	skip_unless(fx, NEED_LOCK | NEED_EXACT);
-	file = new_file(fx, "f", SIZE);
+	skip_unless(NEED_LOCK | NEED_EXACT);
+	file = new_file("f", SIZE);
 	quiet = true;
-	assert_true(sendfiles_for(fx, file) > 0);
+	assert_true(sendfiles_for(file) > 0);
 	quiet = false;
 	used_stay = RECLAIM_USED;
-	assert_int_equal(sendfiles_for(fx, file), 0);
+	assert_int_equal(sendfiles_for(file), 0);
 	/* used again and again, each time soon: they need no check */
-	while (sendfiles_for(fx, file) == 0)
+	while (sendfiles_for(file) == 0)
 		;
 	do
 		fake.questions = 0;
-	while (sendfiles_for(fx, file) == 0 || fake.questions > 0);
+	while (sendfiles_for(file) == 0 || fake.questions > 0);
 	usleep(VERIFIED_AGAIN);
-	assert_int_equal(sendfiles_for(fx, file), 0);
+	assert_int_equal(sendfiles_for(file), 0);
 	/* the kernel reclaims fast */
 	used_stay = 0;
-	assert_int_equal(sendfiles_for(fx, file), 0);
-	assert_int_equal(sendfiles_for(fx, file), 0);
-	assert_int_equal(sendfiles_for(fx, file), 0);
-	pw_file_unref(&file);
+	assert_int_equal(sendfiles_for(file), 0);
+	assert_int_equal(sendfiles_for(file), 0);
+	assert_int_equal(sendfiles_for(file), 0);
 }
 
 /* The loop would wait for it: what is gone once may be gone again. */
-static void
-a_repeatedly_evicted_chunk_is_sent_by_the_pool(void **state)
+TEST(a_repeatedly_evicted_chunk_is_sent_by_the_pool)
 {
 	static const char *const asking[] = {"nodiskio", "uring", "splice"};
-	struct fixture *fx = *state;
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
 	const char *why;
-	size_t i;
 
-	leave_no_room_for_pins(fx);
-	for (i = 0; i < COUNT(asking); i++) {
+	leave_no_room_for_pins();
+	for (size_t i = 0; i < COUNT(asking); i++) {
 		if (pw_send_probe(pw_send_path(asking[i]), &why) != 0)
 			continue;
-		file = sampled_file(fx);
+		file = sampled_file();
 		wire_wide(&wr);
-		start(&xf, asking[i], fx, &wr, file);
+		start(&xf, asking[i], &wr, file);
 		xf.xf_send.snd_mem = "head";
 		xf.xf_send.snd_mem_len = 4;
 		sent_by_loop = 0;
@@ -536,14 +494,12 @@ a_repeatedly_evicted_chunk_is_sent_by_the_pool(void **state)
 
 /* Starts a transmission.  Returns true if the kernel does not read the file ahead by itself. */
 static bool
-started_without_read_ahead(
-    struct fixture *fx, const char *path, struct pw_file *file)
+started_without_read_ahead(const char *path, struct pw_file *file)
 {
-	struct wire wr;
+	struct wire wr = wide_wire();
 	struct xfer xf;
 
-	wire_wide(&wr);
-	xfer_init(&xf, path, fx, &wr, file);
+	xfer_init(&xf, path, &wr, file);
 	xf.xf_send.snd_len = SIZE;
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);
 	pw_send_finish(&xf.xf_send);
@@ -552,44 +508,22 @@ started_without_read_ahead(
 }
 
 /* What a path that waits for the disk, or cannot ask, sends would else be read page by page. */
-static void
-kernel_read_ahead_is_off_only_for_prefetching_paths(void **state)
+TEST(kernel_read_ahead_is_off_only_for_prefetching_paths)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 
 	file_priv(file)->fp_ask = OS_ASK_NOWAIT;
-	assert_true(started_without_read_ahead(fx, "nodiskio", file));
-	assert_false(started_without_read_ahead(fx, "blocking", file));
+	assert_true(started_without_read_ahead("nodiskio", file));
+	assert_false(started_without_read_ahead("blocking", file));
 	file_priv(file)->fp_ask = OS_ASK_FETCH;
-	assert_false(started_without_read_ahead(fx, "nodiskio", file));
-	pw_file_unref(&file);
+	assert_false(started_without_read_ahead("nodiskio", file));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int
-main(void)
+setup_all(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	    TEST(a_head_is_sent_with_the_first_chunk),
-	    TEST(a_chunk_adapts_to_the_socket),
-	    TEST(resident_file_is_sent_by_one_call_while_nothing_is_evicted),
-	    TEST(file_that_has_changed_is_not_sent_by_its_last_call),
-	    TEST(a_chunk_cut_by_its_window_does_not_grow),
-	    TEST(a_chunk_ends_with_the_fetched_data),
-	    TEST(a_chunk_is_held_memory_where_sockets_evict),
-	    TEST(a_head_is_sent_alone_where_sockets_evict),
-	    TEST(the_resident_part_of_a_chunk_is_sent),
-	    TEST(only_pages_that_stay_are_sent_by_sendfile),
-	    TEST(a_page_in_flight_ends_what_is_sent),
-	    TEST(a_missing_page_reduces_the_chunk),
-	    TEST(a_missing_chunk_is_not_checked_again_at_once),
-	    TEST(a_repeatedly_evicted_chunk_is_sent_by_the_pool),
-	    TEST(kernel_read_ahead_is_off_only_for_prefetching_paths),
-	};
-
+	(void)state;
 	stay_on_one_cpu();
 	loop_thread = pthread_self();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

@@ -32,9 +32,7 @@ setup_bench(void **state)
 static void
 setup_processes(struct bench *be, struct shares_common *co, unsigned n)
 {
-	unsigned i;
-
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		be[i] = (struct bench){.be_now = 10 * SHARES_LATELY};
 		shares_init(&be[i].be_shares);
 		shares_share(&be[i].be_shares, co, i, 0x801);
@@ -94,9 +92,7 @@ next_of(const struct bench *be, enum job_kind low, enum job_kind high)
 static void
 make_slow(struct bench *be, uint64_t us)
 {
-	int i;
-
-	for (i = 0; i < 64; i++) {
+	for (int i = 0; i < 64; i++) {
 		be->be_n = 0;
 		add(be, 0, JOB_NEW);
 		run(be, JOB_NEW, us);
@@ -108,17 +104,14 @@ make_slow(struct bench *be, uint64_t us)
 static void
 end_all(struct bench *be)
 {
-	size_t i;
-	int kind;
-
-	for (kind = 0; kind < JOB_KINDS; kind++)
+	for (int kind = 0; kind < JOB_KINDS; kind++)
 		while (
 		    shares_first(&be->be_shares, (enum job_kind)kind) != NULL)
 			run(be, (enum job_kind)kind, 1);
-	for (i = 0; i < be->be_n; i++)
+	for (size_t i = 0; i < be->be_n; i++)
 		if (be->be_jobs[i].job_share != NULL)
 			shares_end(&be->be_shares, &be->be_jobs[i], be->be_now);
-	for (i = 0; i < SHARES_CHAINS; i++)
+	for (size_t i = 0; i < SHARES_CHAINS; i++)
 		assert_true(LIST_EMPTY(&be->be_shares.sh_chains[i]));
 }
 
@@ -146,8 +139,7 @@ race(struct bench *be, enum job_kind low, uint64_t low_us, enum job_kind high,
 	return used;
 }
 
-static void
-kinds_share_the_time_of_the_threads(void **state)
+TEST(kinds_share_the_time_of_the_threads, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	uint64_t start = be->be_now, used;
@@ -159,8 +151,7 @@ kinds_share_the_time_of_the_threads(void **state)
 	    used * 2, be->be_now - start - 8000, be->be_now - start + 8000);
 }
 
-static void
-lookups_that_read_nothing_go_first(void **state)
+TEST(lookups_that_read_nothing_go_first, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 
@@ -171,14 +162,12 @@ lookups_that_read_nothing_go_first(void **state)
 }
 
 /* Otherwise a kind that used little could occupy the disk for as long. */
-static void
-a_kind_without_jobs_gains_no_credit(void **state)
+TEST(a_kind_without_jobs_gains_no_credit, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
-	int i;
 
 	add_some(be, 0, JOB_LONG, 40);
-	for (i = 0; i < 24; i++)
+	for (int i = 0; i < 24; i++)
 		run(be, JOB_LONG, 10000);
 	add_some(be, 0, JOB_NEW, 16);
 	assert_int_equal(next_of(be, JOB_LONG, JOB_NEW), JOB_NEW);
@@ -187,8 +176,7 @@ a_kind_without_jobs_gains_no_credit(void **state)
 }
 
 /* It would be all that the kind has for minutes. */
-static void
-a_job_that_hung_counts_for_a_bounded_time(void **state)
+TEST(a_job_that_hung_counts_for_a_bounded_time, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 
@@ -200,34 +188,30 @@ a_job_that_hung_counts_for_a_bounded_time(void **state)
 	assert_int_equal(next_of(be, JOB_LONG, JOB_NEW), JOB_LONG);
 }
 
-static void
-clients_take_turns_and_so_do_their_connections(void **state)
+TEST(
+    clients_take_turns_and_so_do_their_connections, setup_bench, teardown_bench)
 {
 	static const unsigned order[] = {CLIENT + 1, 2 * CLIENT, CLIENT + 2,
 	    2 * CLIENT, CLIENT + 1, 2 * CLIENT, CLIENT + 1};
 	struct bench *be = *state;
-	size_t i;
 
 	add_some(be, CLIENT + 1, JOB_LONG, 3);
 	add_some(be, CLIENT + 2, JOB_LONG, 1);
 	add_some(be, 2 * CLIENT, JOB_LONG, 3);
-	for (i = 0; i < COUNT(order); i++)
+	for (size_t i = 0; i < COUNT(order); i++)
 		assert_int_equal(run(be, JOB_LONG, 1)->job_client, order[i]);
 }
 
-static void
-jobs_of_a_connection_keep_their_order(void **state)
+TEST(jobs_of_a_connection_keep_their_order, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
-	size_t i;
 
 	add_some(be, CLIENT, JOB_LONG, 4);
-	for (i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		assert_ptr_equal(run(be, JOB_LONG, 1), &be->be_jobs[i]);
 }
 
-static void
-a_client_with_many_jobs_joins_the_crowd(void **state)
+TEST(a_client_with_many_jobs_joins_the_crowd, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	unsigned i;
@@ -246,8 +230,7 @@ a_client_with_many_jobs_joins_the_crowd(void **state)
 	assert_int_equal(add_some(be, CLIENT + i + 2, JOB_NEW, 1), 0);
 }
 
-static void
-jobs_without_a_client_never_join_the_crowd(void **state)
+TEST(jobs_without_a_client_never_join_the_crowd, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 
@@ -255,14 +238,13 @@ jobs_without_a_client_never_join_the_crowd(void **state)
 }
 
 /* Otherwise its newer requests would overtake older ones. */
-static void
-a_connection_stays_in_the_crowd_until_it_has_no_job_there(void **state)
+TEST(a_connection_stays_in_the_crowd_until_it_has_no_job_there, setup_bench,
+    teardown_bench)
 {
 	struct bench *be = *state;
-	int i;
 
 	add_some(be, CLIENT, JOB_NEW, SHARES_CLIENT + 1);
-	for (i = 0; i < SHARES_CLIENT; i++)
+	for (int i = 0; i < SHARES_CLIENT; i++)
 		run(be, JOB_NEW, 1);
 	assert_int_equal(add_some(be, CLIENT, JOB_OPEN, 1), 1);
 	run(be, JOB_CROWD_NEW, 1);
@@ -285,21 +267,20 @@ begin_while_the_crowd_may(struct bench *be, unsigned n)
 	assert_int_equal(i, n);
 }
 
-static void
-a_crowd_alone_occupies_three_quarters_of_the_threads(void **state)
+TEST(a_crowd_alone_occupies_three_quarters_of_the_threads, setup_bench,
+    teardown_bench)
 {
 	struct bench *be = *state;
-	int i;
 
 	add_some(be, CLIENT, JOB_NEW, 30);
-	for (i = 0; i < SHARES_CLIENT; i++)
+	for (int i = 0; i < SHARES_CLIENT; i++)
 		run(be, JOB_NEW, 1);
 	be->be_now += SHARES_LATELY;
 	begin_while_the_crowd_may(be, THREADS * 3 / 4);
 }
 
-static void
-a_crowd_occupies_few_threads_beside_others_and_for_a_while_after(void **state)
+TEST(a_crowd_occupies_few_threads_beside_others_and_for_a_while_after,
+    setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	struct job *job;
@@ -322,8 +303,8 @@ a_crowd_occupies_few_threads_beside_others_and_for_a_while_after(void **state)
 }
 
 /* There, reads do not wait for those of others. */
-static void
-a_crowd_occupies_three_quarters_of_the_threads_of_a_fast_device(void **state)
+TEST(a_crowd_occupies_three_quarters_of_the_threads_of_a_fast_device,
+    setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 
@@ -334,8 +315,8 @@ a_crowd_occupies_three_quarters_of_the_threads_of_a_fast_device(void **state)
 }
 
 /* Otherwise a client with many connections would never have more threads. */
-static void
-a_client_in_the_crowd_is_not_one_of_the_others(void **state)
+TEST(
+    a_client_in_the_crowd_is_not_one_of_the_others, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 
@@ -349,8 +330,7 @@ a_client_in_the_crowd_is_not_one_of_the_others(void **state)
 	begin_while_the_crowd_may(be, THREADS * 3 / 4);
 }
 
-static void
-a_crowd_always_has_a_thread(void **state)
+TEST(a_crowd_always_has_a_thread, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	unsigned threads;
@@ -361,8 +341,7 @@ a_crowd_always_has_a_thread(void **state)
 		    shares_crowd_may(&be->be_shares, threads, be->be_now));
 }
 
-static void
-the_time_of_a_crowd_counts_more(void **state)
+TEST(the_time_of_a_crowd_counts_more, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	uint64_t start = be->be_now, used;
@@ -374,8 +353,7 @@ the_time_of_a_crowd_counts_more(void **state)
 	    be->be_now - start + 5000);
 }
 
-static void
-a_client_with_too_many_jobs_is_refused(void **state)
+TEST(a_client_with_too_many_jobs_is_refused, setup_bench, teardown_bench)
 {
 	struct bench *be = *state;
 	struct job job = {.job_kind = JOB_NEW, .job_client = CLIENT + 2};
@@ -387,8 +365,8 @@ a_client_with_too_many_jobs_is_refused(void **state)
 	add_some(be, CLIENT + 2, JOB_NEW, 1);
 }
 
-static void
-a_job_of_the_crowd_moves_to_another_client_that_waits_for_it(void **state)
+TEST(a_job_of_the_crowd_moves_to_another_client_that_waits_for_it, setup_bench,
+    teardown_bench)
 {
 	struct bench *be = *state;
 	struct job *job;
@@ -403,8 +381,8 @@ a_job_of_the_crowd_moves_to_another_client_that_waits_for_it(void **state)
 	assert_ptr_equal(run(be, JOB_NEW, 1), job);
 }
 
-static void
-a_next_window_moves_to_a_client_that_waits_for_it_first(void **state)
+TEST(a_next_window_moves_to_a_client_that_waits_for_it_first, setup_bench,
+    teardown_bench)
 {
 	struct bench *be = *state;
 	struct job *job = &be->be_jobs[0];
@@ -418,15 +396,14 @@ a_next_window_moves_to_a_client_that_waits_for_it_first(void **state)
 }
 
 /* It is the only job of its connection and client, which must outlive the move. */
-static void
-a_job_moves_to_another_connection_of_its_client(void **state)
+TEST(a_job_moves_to_another_connection_of_its_client, setup_bench,
+    teardown_bench)
 {
 	struct bench *be = *state;
 	struct job *job;
-	int i;
 
 	add_some(be, CLIENT + 1, JOB_NEW, SHARES_CLIENT + 1);
-	for (i = 0; i < SHARES_CLIENT; i++)
+	for (int i = 0; i < SHARES_CLIENT; i++)
 		run(be, JOB_NEW, 1);
 	job = shares_first(&be->be_shares, JOB_CROWD_NEW);
 	shares_join(&be->be_shares, job, JOB_NEW, CLIENT + 2, be->be_now);
@@ -435,33 +412,30 @@ a_job_moves_to_another_connection_of_its_client(void **state)
 }
 
 /* As if they were one client, with one turn. */
-static void
-jobs_of_clients_that_closed_their_side_come_last(void **state)
+TEST(jobs_of_clients_that_closed_their_side_come_last, setup_bench,
+    teardown_bench)
 {
 	static const unsigned order[] = {
 	    POOL_LAST, 3 * CLIENT, POOL_LAST, 3 * CLIENT, POOL_LAST};
 	struct bench *be = *state;
-	unsigned i;
 
-	for (i = 10; i < 13; i++)
+	for (unsigned i = 10; i < 13; i++)
 		assert_true(shares_defer(
 		    &be->be_shares, add(be, i * CLIENT, JOB_NEW), be->be_now));
 	assert_int_equal(be->be_shares.sh_last, 3);
 	add_some(be, 3 * CLIENT, JOB_NEW, SHARES_CLIENT + 2);
-	for (i = 0; i < COUNT(order); i++)
+	for (unsigned i = 0; i < COUNT(order); i++)
 		assert_int_equal(
 		    run(be, JOB_CROWD_NEW, 1)->job_client, order[i]);
 	assert_int_equal(be->be_shares.sh_last, 0);
 }
 
-static void
-the_others_of_all_processes_count(void **state)
+TEST(the_others_of_all_processes_count, setup_bench, teardown_bench)
 {
 	static struct bench be[2];
 	static struct shares_common co;
 	struct job *job;
 
-	(void)state;
 	setup_processes(be, &co, 2);
 	make_slow(&be[0], 2 * SHARES_FAST);
 	add_some(&be[0], CLIENT, JOB_NEW, 30);
@@ -484,13 +458,11 @@ the_others_of_all_processes_count(void **state)
 }
 
 /* It ends no job. */
-static void
-a_process_that_was_killed_is_forgotten(void **state)
+TEST(a_process_that_was_killed_is_forgotten, setup_bench, teardown_bench)
 {
 	static struct bench be[2];
 	static struct shares_common co;
 
-	(void)state;
 	setup_processes(be, &co, 2);
 	make_slow(&be[0], 2 * SHARES_FAST);
 	add_some(&be[0], CLIENT, JOB_NEW, 30);
@@ -508,18 +480,15 @@ a_process_that_was_killed_is_forgotten(void **state)
 }
 
 /* Less than a thread is one that pauses after each job. */
-static void
-the_crowds_of_processes_share_their_threads(void **state)
+TEST(the_crowds_of_processes_share_their_threads, setup_bench, teardown_bench)
 {
 	static struct bench be[3];
 	static struct shares_common co;
 	const uint64_t us = 2 * SHARES_FAST;
 	struct shares *sh = &be[0].be_shares;
-	unsigned i;
 
-	(void)state;
 	setup_processes(be, &co, 3);
-	for (i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		make_slow(&be[i], us);
 		add_some(&be[i], CLIENT, JOB_NEW, 20);
 		add_some(&be[i], 2 * CLIENT, JOB_LONG, 1);
@@ -541,43 +510,6 @@ the_crowds_of_processes_share_their_threads(void **state)
 	    shares_crowd_may(sh, 6 * SHARES_THREADS, be[0].be_now - us));
 	run(&be[0], JOB_CROWD_NEW, SHARES_LONGEST);
 	assert_int_equal(shares_crowd_pause(sh, THREADS, be[0].be_now), 0);
-	for (i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 3; i++)
 		end_all(&be[i]);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, setup_bench, teardown_bench)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(kinds_share_the_time_of_the_threads),
-	    TEST(lookups_that_read_nothing_go_first),
-	    TEST(a_kind_without_jobs_gains_no_credit),
-	    TEST(a_job_that_hung_counts_for_a_bounded_time),
-	    TEST(clients_take_turns_and_so_do_their_connections),
-	    TEST(jobs_of_a_connection_keep_their_order),
-	    TEST(a_client_with_many_jobs_joins_the_crowd),
-	    TEST(jobs_without_a_client_never_join_the_crowd),
-	    TEST(a_connection_stays_in_the_crowd_until_it_has_no_job_there),
-	    TEST(a_crowd_alone_occupies_three_quarters_of_the_threads),
-	    TEST(
-		a_crowd_occupies_few_threads_beside_others_and_for_a_while_after),
-	    TEST(jobs_of_clients_that_closed_their_side_come_last),
-	    TEST(
-		a_crowd_occupies_three_quarters_of_the_threads_of_a_fast_device),
-	    TEST(a_client_in_the_crowd_is_not_one_of_the_others),
-	    TEST(a_next_window_moves_to_a_client_that_waits_for_it_first),
-	    TEST(a_job_moves_to_another_connection_of_its_client),
-	    TEST(a_crowd_always_has_a_thread),
-	    TEST(the_others_of_all_processes_count),
-	    TEST(a_process_that_was_killed_is_forgotten),
-	    TEST(the_crowds_of_processes_share_their_threads),
-	    TEST(the_time_of_a_crowd_counts_more),
-	    TEST(a_client_with_too_many_jobs_is_refused),
-	    TEST(a_job_of_the_crowd_moves_to_another_client_that_waits_for_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

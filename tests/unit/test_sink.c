@@ -2,6 +2,7 @@
  * Tests of lib/send/sink.c: a pw_sink is full, fails, and is never given what would have to be
  * waited for.  That every path sends the same bytes into one: test_send.c.
  */
+#define ON_ONE_CPU
 #include "xfer_fixture.h"
 
 #include "lib/disk/completion.h"
@@ -29,11 +30,10 @@ __wrap_os_read(int fd, off_t off, void *to, size_t len, bool wait)
 }
 
 static void
-begin(struct xfer *xf, const char *path, struct fixture *fx, struct wire *wr,
-    struct pw_file *file)
+begin(struct xfer *xf, const char *path, struct wire *wr, struct pw_file *file)
 {
 	wire_wide(wr);
-	xfer_init(xf, path, fx, wr, file);
+	xfer_init(xf, path, wr, file);
 	xf->xf_send.snd_mem = "head";
 	xf->xf_send.snd_mem_len = 4;
 	xf->xf_send.snd_len = SIZE;
@@ -51,28 +51,25 @@ end(struct xfer *xf, struct wire *wr)
 static void
 came(struct wire *wr)
 {
-	char *expected = malloc((size_t)SIZE);
+	SCOPED(free_at) char *expected = malloc((size_t)SIZE);
 
 	assert_non_null(expected);
 	fill(expected, 0, (size_t)SIZE);
 	wire_await(wr, 4 + (size_t)SIZE);
 	assert_memory_equal(wr->wr_data, "head", 4);
 	assert_memory_equal(wr->wr_data + 4, expected, (size_t)SIZE);
-	free(expected);
 }
 
-static void
-one_that_is_full_is_waited_for_and_goes_on_where_it_was(void **state)
+TEST(one_that_is_full_is_waited_for_and_goes_on_where_it_was, setup_sinks)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	const char *const *path;
 	struct wire wr;
 	struct xfer xf;
 	uint64_t sent;
 
 	for (path = pw_send_path_names(); *path != NULL; path++) {
-		begin(&xf, *path, fx, &wr, file);
+		begin(&xf, *path, &wr, file);
 		xfer_run(&xf, &wr, 50000);
 		sent = xf.xf_send.snd_sent;
 		if (xf.xf_send.snd_pending)
@@ -88,42 +85,36 @@ one_that_is_full_is_waited_for_and_goes_on_where_it_was(void **state)
 		came(&wr);
 		end(&xf, &wr);
 	}
-	pw_file_unref(&file);
 }
 
-static void
-error_of_one_is_that_of_the_transmission(void **state)
+TEST(error_of_one_is_that_of_the_transmission, setup_sinks)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	const char *const *path;
 	struct wire wr;
 	struct xfer xf;
 
 	for (path = pw_send_path_names(); *path != NULL; path++) {
-		begin(&xf, *path, fx, &wr, file);
+		begin(&xf, *path, &wr, file);
 		xfer_run(&xf, &wr, 50000);
 		xf.xf_sink.cy_error = -EPROTO;
 		assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_ERROR);
 		assert_int_equal(xf.xf_send.snd_error, -EPROTO);
 		end(&xf, &wr);
 	}
-	pw_file_unref(&file);
 }
 
 /* As in a group that is short of memory: whatever was fetched has gone. */
-static void
-what_is_evicted_again_and_again_is_read_apart(void **state)
+TEST(what_is_evicted_again_and_again_is_read_apart, setup_sinks)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct wire wr;
 	struct xfer xf;
 	enum pw_send_status status;
 
-	skip_unless(fx, NEED_EVICTION);
-	file = new_file(fx, "f", (size_t)SIZE);
-	begin(&xf, "nodiskio", fx, &wr, file);
+	skip_unless(NEED_EVICTION);
+	file = new_file("f", (size_t)SIZE);
+	begin(&xf, "nodiskio", &wr, file);
 	while (send_priv(&xf.xf_send)->ss_own == NULL) {
 		assert_true(evict(file->fil_fd, (size_t)SIZE));
 		usleep(2 * RESIDENCY_HOLDS);
@@ -149,20 +140,17 @@ what_is_evicted_again_and_again_is_read_apart(void **state)
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	came(&wr);
 	end(&xf, &wr);
-	pw_file_unref(&file);
 }
 
-static void
-what_is_refused_is_read_apart_and_not_asked_again(void **state)
+TEST(what_is_refused_is_read_apart_and_not_asked_again, setup_sinks)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct wire wr;
 	struct xfer xf;
 
-	skip_unless(fx, NEED_NOWAIT);
-	file = new_file(fx, "f", (size_t)SIZE);
-	begin(&xf, "nodiskio", fx, &wr, file);
+	skip_unless(NEED_NOWAIT);
+	file = new_file("f", (size_t)SIZE);
+	begin(&xf, "nodiskio", &wr, file);
 	refused = 0;
 	refuses = true;
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
@@ -170,25 +158,22 @@ what_is_refused_is_read_apart_and_not_asked_again(void **state)
 	came(&wr);
 	assert_in_range(refused, 1, SIZE / (16 * KIB));
 	end(&xf, &wr);
-	pw_file_unref(&file);
 }
 
-static void
-loop_never_sleeps_in_a_copy(void **state)
+TEST(loop_never_sleeps_in_a_copy, setup_sinks)
 {
-	struct fixture *fx = *state;
 	struct pw_sleep list[PW_SLEEPS];
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct wire wr;
 	struct xfer xf;
 	size_t i, n;
 
-	skip_unless(fx, NEED_EVICTION);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_EVICTION);
+	file = new_file("f", (size_t)SIZE);
 	for (i = 0; i < 20; i++) {
 		assert_true(evict(file->fil_fd, (size_t)SIZE));
 		usleep(2 * RESIDENCY_HOLDS);
-		begin(&xf, "nodiskio", fx, &wr, file);
+		begin(&xf, "nodiskio", &wr, file);
 		pw_loop_awake(fx->fx_loop, clock_now());
 		while (xfer_step(&xf) != PW_SEND_PENDING)
 			assert_true(xf.xf_send.snd_len > 0);
@@ -206,23 +191,20 @@ loop_never_sleeps_in_a_copy(void **state)
 	for (i = 0; i < n; i++)
 		if (strcmp(list[i].sl_call, "preadv2") == 0)
 			assert_int_equal(list[i].sl_times, 0);
-	pw_file_unref(&file);
 }
 
 /* It sends what is in reach, and reads no page behind that. */
-static void
-what_is_out_of_reach_is_not_read(void **state)
+TEST(what_is_out_of_reach_is_not_read, setup_sinks)
 {
-	struct fixture *fx = *state;
 	off_t page = os_page_size();
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct wire wr;
 	struct xfer xf;
 
-	skip_unless(fx, NEED_EVICTION);
-	file = new_file(fx, "f", (size_t)SIZE);
+	skip_unless(NEED_EVICTION);
+	file = new_file("f", (size_t)SIZE);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
-	begin(&xf, "nodiskio", fx, &wr, file);
+	begin(&xf, "nodiskio", &wr, file);
 	pw_send_reach(&xf.xf_send, 0);
 	assert_int_equal(xfer_step(&xf), PW_SEND_WANT_WRITE);
 	assert_int_equal(xf.xf_sink.cy_calls, 0);
@@ -239,7 +221,6 @@ what_is_out_of_reach_is_not_read(void **state)
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	came(&wr);
 	end(&xf, &wr);
-	pw_file_unref(&file);
 }
 
 /* Has a queue of its own, as an event loop of others: what it was offered, and what has gone. */
@@ -301,8 +282,7 @@ queueing_done(struct pw_send *s)
 }
 
 static void
-queueing_start(struct queueing *qu, struct fixture *fx, const char *path,
-    struct pw_file *f)
+queueing_start(struct queueing *qu, const char *path, struct pw_file *f)
 {
 	static const struct pw_sink_ops ops = {.take = queueing_take,
 	    .unacked = queueing_unacked,
@@ -323,7 +303,7 @@ queueing_start(struct queueing *qu, struct fixture *fx, const char *path,
 
 /* To the end, or until it is full. */
 static enum pw_send_status
-queueing_run(struct queueing *qu, struct fixture *fx)
+queueing_run(struct queueing *qu)
 {
 	enum pw_send_status status = PW_SEND_AGAIN;
 
@@ -337,24 +317,22 @@ queueing_run(struct queueing *qu, struct fixture *fx)
 	return status;
 }
 
-static void
-one_that_takes_ranges_is_offered_each_byte_in_order(void **state)
+TEST(one_that_takes_ranges_is_offered_each_byte_in_order, setup_sinks)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct pw_file *file = new_file("f", (size_t)SIZE);
 	struct queueing qu;
 
 	if (!residency_can_ask(file)) {
 		pw_file_unref(&file);
 		skip();
 	}
-	queueing_start(&qu, fx, "nodiskio", file);
+	queueing_start(&qu, "nodiskio", file);
 	qu.qu_room = 10000;
-	assert_int_equal(queueing_run(&qu, fx), PW_SEND_WANT_WRITE);
+	assert_int_equal(queueing_run(&qu), PW_SEND_WANT_WRITE);
 	assert_int_equal(qu.qu_send.snd_sent, 10000);
-	assert_int_equal(queueing_run(&qu, fx), PW_SEND_WANT_WRITE);
+	assert_int_equal(queueing_run(&qu), PW_SEND_WANT_WRITE);
 	qu.qu_room = SIZE;
-	assert_int_equal(queueing_run(&qu, fx), PW_SEND_DONE);
+	assert_int_equal(queueing_run(&qu), PW_SEND_DONE);
 	assert_int_equal(qu.qu_gone, SIZE);
 	/* The last byte comes in memory. */
 	assert_int_equal(qu.qu_memory, 1);
@@ -364,46 +342,41 @@ one_that_takes_ranges_is_offered_each_byte_in_order(void **state)
 }
 
 /* It may send the rest of an offer by itself: so that is asked about as well. */
-static void
-what_is_offered_and_evicted_is_resident_when_it_is_offered_again(void **state)
+TEST(what_is_offered_and_evicted_is_resident_when_it_is_offered_again,
+    setup_sinks)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file;
+	SCOPED_FILE *file;
 	struct queueing qu;
 
-	skip_unless(fx, NEED_EVICTION);
-	file = new_file(fx, "f", (size_t)SIZE);
-	queueing_start(&qu, fx, "nodiskio", file);
+	skip_unless(NEED_EVICTION);
+	file = new_file("f", (size_t)SIZE);
+	queueing_start(&qu, "nodiskio", file);
 	for (qu.qu_room = 10000; qu.qu_room < SIZE; qu.qu_room += 30000) {
-		assert_int_equal(queueing_run(&qu, fx), PW_SEND_WANT_WRITE);
+		assert_int_equal(queueing_run(&qu), PW_SEND_WANT_WRITE);
 		assert_int_equal(qu.qu_gone, qu.qu_room);
 		assert_true(qu.qu_offered > qu.qu_gone);
 		assert_true(evict(file->fil_fd, (size_t)SIZE));
 		usleep(2 * RESIDENCY_HOLDS);
 	}
 	qu.qu_room = SIZE;
-	assert_int_equal(queueing_run(&qu, fx), PW_SEND_DONE);
+	assert_int_equal(queueing_run(&qu), PW_SEND_DONE);
 	assert_true(qu.qu_memory > 0);
 	assert_false(qu.qu_cold);
 	pw_send_finish(&qu.qu_send);
-	pw_file_unref(&file);
 }
 
 /* What reads apart has memory only. */
-static void
-one_that_takes_ranges_takes_memory_too(void **state)
+TEST(one_that_takes_ranges_takes_memory_too, setup_sinks)
 {
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
 	struct queueing qu;
 
-	queueing_start(&qu, fx, "aio", file);
-	assert_int_equal(queueing_run(&qu, fx), PW_SEND_DONE);
+	queueing_start(&qu, "aio", file);
+	assert_int_equal(queueing_run(&qu), PW_SEND_DONE);
 	assert_int_equal(qu.qu_gone, SIZE);
 	assert_int_equal(qu.qu_offered, 0);
 	assert_true(qu.qu_memory > 0);
 	pw_send_finish(&qu.qu_send);
-	pw_file_unref(&file);
 }
 
 /* One with memory of its own, which is small: frames of 1000 bytes. */
@@ -448,7 +421,7 @@ framing_take(
 }
 
 static enum pw_send_status
-framing_run(struct framing *fr, struct fixture *fx)
+framing_run(struct framing *fr)
 {
 	enum pw_send_status status = PW_SEND_AGAIN;
 
@@ -460,16 +433,14 @@ framing_run(struct framing *fr, struct fixture *fx)
 	return status;
 }
 
-static void
-one_with_memory_has_the_file_read_into_that(void **state)
+TEST(one_with_memory_has_the_file_read_into_that, setup_sinks)
 {
 	static const struct pw_sink_ops ops = {.take = framing_take,
 	    .unacked = queueing_unacked,
 	    .room = framing_room};
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
-	struct framing *fr = calloc(1, sizeof(*fr));
-	char *expected = malloc((size_t)SIZE);
+	SCOPED_FILE *file = new_file("f", (size_t)SIZE);
+	SCOPED(free_at) struct framing *fr = calloc(1, sizeof(*fr));
+	SCOPED(free_at) char *expected = malloc((size_t)SIZE);
 
 	assert_true(fr != NULL && expected != NULL);
 	fill(expected, 0, (size_t)SIZE);
@@ -486,45 +457,19 @@ one_with_memory_has_the_file_read_into_that(void **state)
 	assert_int_equal(pw_send_start(&fr->fr_send), 0);
 	/* Without room it is asked for, and nothing is lost. */
 	fr->fr_len = FRAME;
-	assert_int_equal(framing_run(fr, fx), PW_SEND_WANT_WRITE);
+	assert_int_equal(framing_run(fr), PW_SEND_WANT_WRITE);
 	assert_int_equal(fr->fr_send.snd_sent, 0);
 	/* With room for less than the head. */
 	fr->fr_len = FRAME - 3;
-	assert_int_equal(framing_run(fr, fx), PW_SEND_WANT_WRITE);
+	assert_int_equal(framing_run(fr), PW_SEND_WANT_WRITE);
 	assert_int_equal(fr->fr_send.snd_sent, 3);
 	do
 		fr->fr_len = 0;
-	while (framing_run(fr, fx) == PW_SEND_WANT_WRITE);
+	while (framing_run(fr) == PW_SEND_WANT_WRITE);
 	assert_int_equal(fr->fr_total, 4 + (size_t)SIZE);
 	assert_memory_equal(fr->fr_all, "head", 4);
 	assert_memory_equal(fr->fr_all + 4, expected, (size_t)SIZE);
 	if (residency_can_ask(file))
 		assert_true(fr->fr_in_place >= (size_t)SIZE - FRAME);
 	pw_send_finish(&fr->fr_send);
-	pw_file_unref(&file);
-	free(expected);
-	free(fr);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_sinks, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(one_that_is_full_is_waited_for_and_goes_on_where_it_was),
-	    TEST(error_of_one_is_that_of_the_transmission),
-	    TEST(what_is_evicted_again_and_again_is_read_apart),
-	    TEST(what_is_refused_is_read_apart_and_not_asked_again),
-	    TEST(loop_never_sleeps_in_a_copy),
-	    TEST(what_is_out_of_reach_is_not_read),
-	    TEST(one_that_takes_ranges_is_offered_each_byte_in_order),
-	    TEST(
-		what_is_offered_and_evicted_is_resident_when_it_is_offered_again),
-	    TEST(one_that_takes_ranges_takes_memory_too),
-	    TEST(one_with_memory_has_the_file_read_into_that),
-	};
-
-	stay_on_one_cpu();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

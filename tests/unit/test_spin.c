@@ -1,18 +1,13 @@
 /*
  * The rule of server/worker/spin.h: a loop that computes, and of which nothing comes, spins.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/worker/spin.h"
 
 #define TICK 250000
 
-static void
-a_worker_that_computes_without_progress_spins(void **state)
+TEST(a_worker_that_computes_without_progress_spins)
 {
 	static const struct {
 		uint64_t more, cpu;
@@ -30,7 +25,6 @@ a_worker_that_computes_without_progress_spins(void **state)
 	struct spin sp = {0};
 	uint64_t done = 7, cpu = 1000000, now = 5000000;
 
-	(void)state;
 	assert_false(spin_look(&sp, done, cpu, now));
 	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
 		now += TICK;
@@ -39,14 +33,4 @@ a_worker_that_computes_without_progress_spins(void **state)
 		assert_int_equal(
 		    spin_look(&sp, done, cpu, now), looks[i].spins);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_worker_that_computes_without_progress_spins),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

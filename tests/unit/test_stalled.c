@@ -32,15 +32,15 @@ waiter_done(struct pw_waiter *w)
 
 /* Leaves a transmission whose window was fetched, and whose socket is full. */
 static void
-begin(struct stalled *st, struct fixture *fx, const char *path)
+begin(struct stalled *st, const char *path)
 {
 	struct pw_send *s = &st->st_xfer.xf_send;
 
 	waiting = let_in = 0;
-	st->st_file = new_file(fx, "f", SIZE);
+	st->st_file = new_file("f", SIZE);
 	st->st_len = 4 * budget_max(pool_room(fx->fx_pool));
 	wire_narrow(&st->st_wire);
-	xfer_init(&st->st_xfer, path, fx, &st->st_wire, st->st_file);
+	xfer_init(&st->st_xfer, path, &st->st_wire, st->st_file);
 	s->snd_len = (off_t)SIZE;
 	assert_int_equal(pw_send_start(s), 0);
 	assert_true(evict(st->st_file->fil_fd, SIZE));
@@ -48,7 +48,7 @@ begin(struct stalled *st, struct fixture *fx, const char *path)
 }
 
 static void
-fill_socket(struct stalled *st, struct fixture *fx)
+fill_socket(struct stalled *st)
 {
 	settle(fx->fx_loop);
 	assert_int_equal(xfer_step(&st->st_xfer), PW_SEND_WANT_WRITE);
@@ -56,7 +56,7 @@ fill_socket(struct stalled *st, struct fixture *fx)
 }
 
 static void
-wait_for_budget(struct stalled *st, struct fixture *fx)
+wait_for_budget(struct stalled *st)
 {
 	struct pw_waiter *w;
 
@@ -71,7 +71,7 @@ wait_for_budget(struct stalled *st, struct fixture *fx)
 }
 
 static void
-tick_after(struct fixture *fx, uint64_t us)
+tick_after(uint64_t us)
 {
 	pw_loop_tick(fx->fx_loop, clock_now() + us);
 	drain_all(fx->fx_loop);
@@ -79,7 +79,7 @@ tick_after(struct fixture *fx, uint64_t us)
 
 /* Has each of those who wait get its part, and give it back. */
 static void
-serve_waiters(struct stalled *st, struct fixture *fx)
+serve_waiters(struct stalled *st)
 {
 	while (waiting > 0 || let_in > 0) {
 		if (let_in > 0) {
@@ -87,14 +87,14 @@ serve_waiters(struct stalled *st, struct fixture *fx)
 			pool_room_give(
 			    file_priv(st->st_file)->fp_device, st->st_len);
 		}
-		tick_after(fx, 4 * HOLDER_STALLED);
+		tick_after(4 * HOLDER_STALLED);
 	}
 }
 
 static void
-end(struct stalled *st, struct fixture *fx)
+end(struct stalled *st)
 {
-	serve_waiters(st, fx);
+	serve_waiters(st);
 	pw_send_finish(&st->st_xfer.xf_send);
 	assert_int_equal(budget_used(pool_room(fx->fx_pool)), 0);
 	pw_file_unref(&st->st_file);
@@ -103,54 +103,49 @@ end(struct stalled *st, struct fixture *fx)
 
 /* Two looks that are HOLDER_STALLED apart. */
 static void
-look_twice(struct fixture *fx)
+look_twice(void)
 {
-	tick_after(fx, 2 * HOLDER_STALLED);
-	tick_after(fx, 4 * HOLDER_STALLED);
+	tick_after(2 * HOLDER_STALLED);
+	tick_after(4 * HOLDER_STALLED);
 }
 
-static void
-a_stalled_transmission_returns_its_budget_to_waiters(void **state)
+TEST(a_stalled_transmission_returns_its_budget_to_waiters)
 {
 	static const char *const names[] = {"nodiskio", "splice", "uring"};
-	struct fixture *fx = *state;
 	struct stalled st;
 	const char *why;
-	size_t i;
 
-	skip_unless(fx, NEED_EXACT | NEED_EVICTION);
-	for (i = 0; i < COUNT(names); i++) {
+	skip_unless(NEED_EXACT | NEED_EVICTION);
+	for (size_t i = 0; i < COUNT(names); i++) {
 		if (pw_send_probe(pw_send_path(names[i]), &why) != 0)
 			continue;
 		print_message("%s\n", names[i]);
-		begin(&st, fx, names[i]);
-		fill_socket(&st, fx);
-		wait_for_budget(&st, fx);
-		tick_after(fx, HOLDER_STALLED / 4);
+		begin(&st, names[i]);
+		fill_socket(&st);
+		wait_for_budget(&st);
+		tick_after(HOLDER_STALLED / 4);
 		assert_true(holder_bytes(&st.st_xfer.xf_send) > 0);
-		look_twice(fx);
+		look_twice();
 		assert_int_equal(holder_bytes(&st.st_xfer.xf_send), 0);
-		serve_waiters(&st, fx);
+		serve_waiters(&st);
 		/* It goes on with what is in memory, and fetches the rest. */
 		assert_int_equal(xfer_run(&st.st_xfer, &st.st_wire, UINT64_MAX),
 		    PW_SEND_DONE);
 		wire_has_file(&st.st_wire, 0, (off_t)SIZE);
-		end(&st, fx);
+		end(&st);
 	}
 }
 
-static void
-a_stalled_transmission_keeps_its_budget_without_waiters(void **state)
+TEST(a_stalled_transmission_keeps_its_budget_without_waiters)
 {
-	struct fixture *fx = *state;
 	struct stalled st;
 
-	skip_unless(fx, NEED_EXACT | NEED_EVICTION);
-	begin(&st, fx, "nodiskio");
-	fill_socket(&st, fx);
-	look_twice(fx);
+	skip_unless(NEED_EXACT | NEED_EVICTION);
+	begin(&st, "nodiskio");
+	fill_socket(&st);
+	look_twice();
 	assert_true(holder_bytes(&st.st_xfer.xf_send) > 0);
-	end(&st, fx);
+	end(&st);
 }
 
 /* Reads less than the budget that a step returns, and waits until it is acknowledged. */
@@ -170,58 +165,39 @@ read_some(struct stalled *st)
 	}
 }
 
-static void
-a_slow_reader_keeps_its_budget(void **state)
+TEST(a_slow_reader_keeps_its_budget)
 {
-	struct fixture *fx = *state;
 	struct stalled st;
 	unsigned i;
 
-	skip_unless(fx, NEED_EXACT | NEED_EVICTION);
-	begin(&st, fx, "nodiskio");
-	fill_socket(&st, fx);
-	wait_for_budget(&st, fx);
+	skip_unless(NEED_EXACT | NEED_EVICTION);
+	begin(&st, "nodiskio");
+	fill_socket(&st);
+	wait_for_budget(&st);
 	for (i = 1; i < 3; i++) {
 		read_some(&st);
-		tick_after(fx, 2 * i * HOLDER_STALLED);
+		tick_after(2 * i * HOLDER_STALLED);
 		assert_true(holder_bytes(&st.st_xfer.xf_send) > 0);
 	}
-	tick_after(fx, 2 * i * HOLDER_STALLED);
+	tick_after(2 * i * HOLDER_STALLED);
 	assert_int_equal(holder_bytes(&st.st_xfer.xf_send), 0);
-	end(&st, fx);
+	end(&st);
 }
 
-static void
-a_wait_for_the_disk_is_no_stall(void **state)
+TEST(a_wait_for_the_disk_is_no_stall)
 {
-	struct fixture *fx = *state;
 	struct stalled st;
 	size_t held;
 
-	skip_unless(fx, NEED_EXACT | NEED_EVICTION);
-	begin(&st, fx, "nodiskio");
+	skip_unless(NEED_EXACT | NEED_EVICTION);
+	begin(&st, "nodiskio");
 	held = holder_bytes(&st.st_xfer.xf_send);
 	assert_true(held > 0);
-	wait_for_budget(&st, fx);
+	wait_for_budget(&st);
 	pw_loop_tick(fx->fx_loop, clock_now() + 2 * HOLDER_STALLED);
 	pw_loop_tick(fx->fx_loop, clock_now() + 4 * HOLDER_STALLED);
 	assert_int_equal(holder_bytes(&st.st_xfer.xf_send), held);
 	while (st.st_xfer.xf_send.snd_pending)
 		pw_loop_drain(fx->fx_loop);
-	end(&st, fx);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_stalled_transmission_returns_its_budget_to_waiters),
-	    TEST(a_stalled_transmission_keeps_its_budget_without_waiters),
-	    TEST(a_slow_reader_keeps_its_budget),
-	    TEST(a_wait_for_the_disk_is_no_stall),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	end(&st);
 }

@@ -3,18 +3,10 @@
  * which only GET has.  Dates and tags have tables of their own: test_conditional.c,
  * test_range.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "server/http/status.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Every case is about this representation at this time. */
 #define ETAG  "\"abc\""
@@ -120,14 +112,11 @@ status_of(const struct plan_case *pc, enum method method)
 	return pl.pl_status;
 }
 
-static void
-fields_win_over_each_other_in_the_order_of_the_rfc(void **state)
+TEST(fields_win_over_each_other_in_the_order_of_the_rfc)
 {
-	size_t i;
 	int get, head;
 
-	(void)state;
-	for (i = 0; i < COUNT(plans); i++) {
+	for (size_t i = 0; i < COUNT(plans); i++) {
 		get = status_of(&plans[i], METHOD_GET);
 		head = status_of(&plans[i], METHOD_HEAD);
 		if (get != plans[i].pc_status || head != get)
@@ -135,15 +124,13 @@ fields_win_over_each_other_in_the_order_of_the_rfc(void **state)
 	}
 }
 
-static void
-ranges_are_those_of_the_field(void **state)
+TEST(ranges_are_those_of_the_field)
 {
 	const struct plan_case pc = {.pc_range = "bytes=5-6,-10,2000-"};
 	struct request rq = request_of(&pc, METHOD_GET);
 	struct range ranges[RANGE_MOST];
 	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
 
-	(void)state;
 	status_decide(&pl, &rq, SIZE, &validators, NOW);
 	assert_int_equal(pl.pl_status, 206);
 	assert_int_equal(pl.pl_nranges, 2);
@@ -153,8 +140,7 @@ ranges_are_those_of_the_field(void **state)
 	assert_int_equal(ranges[1].rng_len, 10);
 }
 
-static void
-empty_file_has_no_ranges(void **state)
+TEST(empty_file_has_no_ranges)
 {
 	static const struct {
 		const char *range;
@@ -163,10 +149,8 @@ empty_file_has_no_ranges(void **state)
 	struct range ranges[RANGE_MOST];
 	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
 	struct request rq;
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < COUNT(t); i++) {
+	for (size_t i = 0; i < COUNT(t); i++) {
 		rq = request_of(
 		    &(struct plan_case){.pc_range = t[i].range}, METHOD_GET);
 		status_decide(&pl, &rq, 0, &validators, NOW);
@@ -176,8 +160,7 @@ empty_file_has_no_ranges(void **state)
 }
 
 /* What was modified in this second may be once more: no strong validator. */
-static void
-a_file_of_this_second_has_no_date_for_if_range(void **state)
+TEST(a_file_of_this_second_has_no_date_for_if_range)
 {
 	const struct plan_case pc = {
 	    .pc_range = "bytes=0-9", .pc_if_range = SAME};
@@ -185,23 +168,8 @@ a_file_of_this_second_has_no_date_for_if_range(void **state)
 	struct range ranges[RANGE_MOST];
 	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
 
-	(void)state;
 	status_decide(&pl, &rq, SIZE, &validators, MTIME);
 	assert_int_equal(pl.pl_status, 200);
 	status_decide(&pl, &rq, SIZE, &validators, MTIME + 2);
 	assert_int_equal(pl.pl_status, 206);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(
-		fields_win_over_each_other_in_the_order_of_the_rfc),
-	    cmocka_unit_test(ranges_are_those_of_the_field),
-	    cmocka_unit_test(empty_file_has_no_ranges),
-	    cmocka_unit_test(a_file_of_this_second_has_no_date_for_if_range),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Tests of server/tls/session.h: which first steps of a handshake the loop runs itself, and which
  * ones it leaves to a thread before they take long.
  */
+#define OWN_CONTEXTS
 #include "receive_fixture.h"
 #include "server/tls/ticket_keys.h"
 
@@ -66,53 +67,42 @@ begin_again(struct pair *pr, struct tls_context *tx, int version)
 	SSL_SESSION_free(session);
 }
 
-static void
-the_loop_signs_with_p256(void **state)
+TEST(the_loop_signs_with_p256)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
-	(void)state;
 	context = fast;
 	begin_pair(&pr, TLS1_3_VERSION);
 	assert_int_equal(first_step(&pr), TLS_WANT_READ);
 	go_on_on_the_loop(&pr);
 	assert_false(tls_is_resumed(pr.pr_tls));
-	close_pair(&pr);
 }
 
-static void
-a_thread_signs_with_rsa(void **state)
+TEST(a_thread_signs_with_rsa)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
-	(void)state;
 	context = slow;
 	begin_pair(&pr, TLS1_3_VERSION);
 	assert_int_equal(first_step(&pr), TLS_LONG);
 	go_on_in_a_thread(&pr);
-	close_pair(&pr);
 }
 
 /* There the client may choose P-384. */
-static void
-a_thread_runs_full_handshakes_of_tls12(void **state)
+TEST(a_thread_runs_full_handshakes_of_tls12)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
-	(void)state;
 	context = fast;
 	begin_pair(&pr, TLS1_2_VERSION);
 	assert_int_equal(first_step(&pr), TLS_LONG);
 	go_on_in_a_thread(&pr);
-	close_pair(&pr);
 }
 
-static void
-the_loop_resumes_whatever_the_certificate(void **state)
+TEST(the_loop_resumes_whatever_the_certificate)
 {
 	struct pair pr;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
 		begin_again(&pr, slow, versions[i]);
 		assert_int_equal(first_step(&pr), TLS_WANT_READ);
@@ -123,15 +113,13 @@ the_loop_resumes_whatever_the_certificate(void **state)
 }
 
 /* Its ticket is of other keys, so there is a signature after all. */
-static void
-a_ticket_of_others_is_no_reason_to_sign_on_the_loop(void **state)
+TEST(a_ticket_of_others_is_no_reason_to_sign_on_the_loop)
 {
 	struct ticket_keys *keys = ticket_keys_create();
 	struct ticket_key_list list = {0};
 	struct tls_context *others;
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
-	(void)state;
 	assert_int_equal(ticket_key_list_renew(&list), 0);
 	ticket_keys_add(keys, &list.tl_keys[0]);
 	others = new_context(EVP_EC_gen("P-256"), keys);
@@ -141,17 +129,14 @@ a_ticket_of_others_is_no_reason_to_sign_on_the_loop(void **state)
 	assert_int_equal(first_step(&pr), TLS_LONG);
 	go_on_in_a_thread(&pr);
 	assert_false(tls_is_resumed(pr.pr_tls));
-	close_pair(&pr);
 	tls_context_destroy(&others);
 	ticket_keys_destroy(&keys);
 }
 
-static void
-a_thread_computes_shares_of_p384(void **state)
+TEST(a_thread_computes_shares_of_p384)
 {
 	struct pair pr;
 
-	(void)state;
 	context = fast;
 	begin_pair(&pr, TLS1_3_VERSION);
 	assert_int_equal(SSL_set1_groups_list(pr.pr_client, "P-384:X25519"), 1);
@@ -166,15 +151,13 @@ a_thread_computes_shares_of_p384(void **state)
 	close_pair(&pr);
 }
 
-static void
-a_thread_reads_long_hellos(void **state)
+TEST(a_thread_reads_long_hellos)
 {
 	static const unsigned char http[] = "\x08http/1.1";
 	unsigned char protocols[17 * 256 + sizeof(http) - 1];
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	size_t n;
 
-	(void)state;
 	for (n = 0; n < 17 * 256; n += 256)
 		memset(protocols + n, 255, 256);
 	memcpy(protocols + n, http, sizeof(http) - 1);
@@ -185,15 +168,12 @@ a_thread_reads_long_hellos(void **state)
 	    0);
 	assert_int_equal(first_step(&pr), TLS_LONG);
 	go_on_in_a_thread(&pr);
-	close_pair(&pr);
 }
 
-static void
-a_client_that_left_costs_nothing(void **state)
+TEST(a_client_that_left_costs_nothing)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 
-	(void)state;
 	context = fast;
 	begin_pair(&pr, TLS1_3_VERSION);
 	SSL_do_handshake(pr.pr_client);
@@ -201,13 +181,12 @@ a_client_that_left_costs_nothing(void **state)
 	tls_step_here(pr.pr_tls);
 	assert_int_equal(pr.pr_tls->tl_state, TLS_FAILED);
 	assert_int_equal(pr.pr_tls->tl_failure, TLS_FAILURE_CLOSED);
-	close_pair(&pr);
 }
 
 static struct ticket_keys *tickets;
 
-static int
-make_contexts(void **state)
+int
+setup_all(void **state)
 {
 	struct ticket_key_list list = {0};
 
@@ -221,30 +200,12 @@ make_contexts(void **state)
 	return 0;
 }
 
-static int
-end_contexts(void **state)
+int
+teardown_all(void **state)
 {
 	(void)state;
 	tls_context_destroy(&fast);
 	tls_context_destroy(&slow);
 	ticket_keys_destroy(&tickets);
 	return 0;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_loop_signs_with_p256),
-	    cmocka_unit_test(a_thread_signs_with_rsa),
-	    cmocka_unit_test(a_thread_runs_full_handshakes_of_tls12),
-	    cmocka_unit_test(the_loop_resumes_whatever_the_certificate),
-	    cmocka_unit_test(
-		a_ticket_of_others_is_no_reason_to_sign_on_the_loop),
-	    cmocka_unit_test(a_thread_computes_shares_of_p384),
-	    cmocka_unit_test(a_thread_reads_long_hellos),
-	    cmocka_unit_test(a_client_that_left_costs_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, make_contexts, end_contexts);
 }

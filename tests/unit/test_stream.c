@@ -1,6 +1,5 @@
 /* Tests of server/tls/stream.c: how many records a call sends, and how many the session keeps. */
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 
 #include "receive_fixture.h"
@@ -71,14 +70,12 @@ send_text(struct pair *pr)
 	}
 }
 
-static void
-many_records_go_only_into_a_socket_with_space(void **state)
+TEST(many_records_go_only_into_a_socket_with_space)
 {
-	struct pair pr;
+	SCOPED(close_pair) struct pair pr;
 	struct pw_sink *sk;
 	size_t taken;
 
-	(void)state;
 	begin_pair(&pr, TLS1_3_VERSION);
 	connect_by_tcp(&pr);
 	shake_hands(&pr);
@@ -93,15 +90,4 @@ many_records_go_only_into_a_socket_with_space(void **state)
 	empty(pr.pr_fds[1]);
 	send_text(&pr);
 	assert_int_equal(tls_unsent(pr.pr_tls), 0);
-	close_pair(&pr);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(many_records_go_only_into_a_socket_with_space),
-	};
-
-	return cmocka_run_group_tests(tests, make_context, end_context);
 }

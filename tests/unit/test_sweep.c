@@ -17,30 +17,29 @@ struct queue {
 	size_t qu_n;
 };
 
+static struct queue *qu; /* of the test that runs */
+
 static int
 setup_queue(void **state)
 {
-	struct queue *qu = calloc(1, sizeof(*qu));
-
+	(void)state;
+	qu = calloc(1, sizeof(*qu));
 	assert_non_null(qu);
 	shares_init(&qu->qu_shares);
 	qu->qu_sweep = sweep_create();
 	assert_non_null(qu->qu_sweep);
 	qu->qu_sweep->sw_slow = true;
-	*state = qu;
 	return 0;
 }
 
 static int
 teardown_queue(void **state)
 {
-	struct queue *qu = *state;
-	size_t i;
-
-	for (i = 0; i < qu->qu_n; i++)
+	(void)state;
+	for (size_t i = 0; i < qu->qu_n; i++)
 		if (qu->qu_job[i].job_queued)
 			shares_take(&qu->qu_shares, &qu->qu_job[i]);
-	for (i = 0; i < qu->qu_n; i++)
+	for (size_t i = 0; i < qu->qu_n; i++)
 		if (qu->qu_job[i].job_share != NULL)
 			shares_end(&qu->qu_shares, &qu->qu_job[i], 0);
 	free(qu->qu_sweep);
@@ -49,7 +48,7 @@ teardown_queue(void **state)
 }
 
 static void
-insert(struct queue *qu, uint64_t place)
+insert(uint64_t place)
 {
 	struct job *job = &qu->qu_job[qu->qu_n++];
 
@@ -60,7 +59,7 @@ insert(struct queue *qu, uint64_t place)
 }
 
 static struct job *
-next(struct queue *qu)
+next(void)
 {
 	struct job *job = sweep_first(qu->qu_sweep, &qu->qu_shares);
 
@@ -69,9 +68,9 @@ next(struct queue *qu)
 
 /* Returns the place of the job that begins next. */
 static uint64_t
-begin(struct queue *qu)
+begin(void)
 {
-	struct job *job = next(qu);
+	struct job *job = next();
 
 	assert_non_null(job);
 	if (job->job_queued)
@@ -81,107 +80,91 @@ begin(struct queue *qu)
 }
 
 static void
-expect(struct queue *qu, size_t n, const uint64_t *places)
+expect(size_t n, const uint64_t *places)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		assert_int_equal(begin(qu), places[i]);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(begin(), places[i]);
 }
 
-static void
-a_sweep_is_read_in_the_order_of_places(void **state)
+TEST(a_sweep_is_read_in_the_order_of_places, setup_queue, teardown_queue)
 {
-	struct queue *qu = *state;
-
-	insert(qu, 5);
-	insert(qu, 3);
-	insert(qu, 9);
-	insert(qu, 4);
-	expect(qu, 4, (uint64_t[]){3, 4, 5, 9});
-	assert_null(next(qu));
+	insert(5);
+	insert(3);
+	insert(9);
+	insert(4);
+	expect(4, (uint64_t[]){3, 4, 5, 9});
+	assert_null(next());
 }
 
-static void
-jobs_of_the_same_place_keep_their_order(void **state)
+TEST(jobs_of_the_same_place_keep_their_order, setup_queue, teardown_queue)
 {
-	struct queue *qu = *state;
 	struct job *first = &qu->qu_job[0];
 
-	insert(qu, 7);
-	insert(qu, 7);
-	assert_ptr_equal(next(qu), first);
+	insert(7);
+	insert(7);
+	assert_ptr_equal(next(), first);
 }
 
 /* Otherwise a transmission could keep the head near its file. */
-static void
-what_is_queued_during_a_sweep_waits_for_the_next(void **state)
+TEST(what_is_queued_during_a_sweep_waits_for_the_next, setup_queue,
+    teardown_queue)
 {
-	struct queue *qu = *state;
-
-	insert(qu, 3);
-	insert(qu, 9);
-	assert_int_equal(begin(qu), 3);
-	insert(qu, 4);
-	insert(qu, 1);
-	expect(qu, 2, (uint64_t[]){9, 1});
-	insert(qu, 2);
-	expect(qu, 2, (uint64_t[]){4, 2});
+	insert(3);
+	insert(9);
+	assert_int_equal(begin(), 3);
+	insert(4);
+	insert(1);
+	expect(2, (uint64_t[]){9, 1});
+	insert(2);
+	expect(2, (uint64_t[]){4, 2});
 }
 
-static void
-a_sweep_has_a_limit(void **state)
+TEST(a_sweep_has_a_limit, setup_queue, teardown_queue)
 {
-	struct queue *qu = *state;
 	uint64_t i;
 
 	for (i = 0; i < SWEEP_JOBS; i++)
-		insert(qu, 10 + i);
-	insert(qu, 2);
-	insert(qu, 1);
+		insert(10 + i);
+	insert(2);
+	insert(1);
 	for (i = 0; i < SWEEP_JOBS; i++)
-		assert_int_equal(begin(qu), 10 + i);
-	expect(qu, 2, (uint64_t[]){1, 2});
+		assert_int_equal(begin(), 10 + i);
+	expect(2, (uint64_t[]){1, 2});
 }
 
 /* As on a virtual disk that is not slow.  A sweep that has begun ends in its order. */
-static void
-a_fast_disk_has_no_sweeps(void **state)
+TEST(a_fast_disk_has_no_sweeps, setup_queue, teardown_queue)
 {
-	struct queue *qu = *state;
-
 	qu->qu_sweep->sw_slow = false;
-	insert(qu, 5);
-	insert(qu, 3);
-	insert(qu, 8);
-	assert_int_equal(begin(qu), 5);
+	insert(5);
+	insert(3);
+	insert(8);
+	assert_int_equal(begin(), 5);
 	qu->qu_sweep->sw_slow = true;
-	insert(qu, 4);
-	assert_int_equal(begin(qu), 3);
+	insert(4);
+	assert_int_equal(begin(), 3);
 	qu->qu_sweep->sw_slow = false;
-	insert(qu, 1);
-	expect(qu, 3, (uint64_t[]){4, 8, 1});
+	insert(1);
+	expect(3, (uint64_t[]){4, 8, 1});
 }
 
 /* Otherwise a client with many connections would take the head from the others. */
-static void
-clients_take_turns_to_join_a_sweep(void **state)
+TEST(clients_take_turns_to_join_a_sweep, setup_queue, teardown_queue)
 {
-	struct queue *qu = *state;
 	struct job *job;
 	uint64_t i;
 
 	for (i = 0; i < SWEEP_JOBS; i++)
-		insert(qu, 10 + i);
+		insert(10 + i);
 	job = &qu->qu_job[qu->qu_n];
 	job->job_client = 1 << SHARES_CONNECTION;
-	insert(qu, 1);
-	assert_int_equal(begin(qu), 1);
+	insert(1);
+	assert_int_equal(begin(), 1);
 }
 
 /* Begins and ends this many jobs of 2 MiB, each of which takes `us`. */
 static void
-take(struct queue *qu, uint64_t *now, int n, uint64_t us)
+take(uint64_t *now, int n, uint64_t us)
 {
 	struct job job = {.job_kind = JOB_LONG, .job_len = 2 * MIB};
 
@@ -191,45 +174,38 @@ take(struct queue *qu, uint64_t *now, int n, uint64_t us)
 	}
 }
 
-static void
-a_disk_is_slow_by_its_rate(void **state)
+TEST(a_disk_is_slow_by_its_rate, setup_queue, teardown_queue)
 {
-	struct queue *qu = *state;
 	uint64_t now = 1;
 
 	qu->qu_sweep->sw_slow = false;
-	take(qu, &now, 100, 5000);
+	take(&now, 100, 5000);
 	assert_false(qu->qu_sweep->sw_slow);
 	assert_in_range(qu->qu_sweep->sw_rate, 625000000, 630000000);
-	take(qu, &now, 100, 20000);
+	take(&now, 100, 20000);
 	assert_true(qu->qu_sweep->sw_slow);
 	assert_in_range(qu->qu_sweep->sw_rate, 155000000, 158000000);
 	/* Reads in order are faster, but those of no single disk are as fast as 2 MiB in 5 ms. */
-	take(qu, &now, 100, 12000);
+	take(&now, 100, 12000);
 	assert_true(qu->qu_sweep->sw_slow);
-	take(qu, &now, 100, 5000);
+	take(&now, 100, 5000);
 	assert_false(qu->qu_sweep->sw_slow);
-	take(qu, &now, 100, 12000);
+	take(&now, 100, 12000);
 	assert_false(qu->qu_sweep->sw_slow);
 }
 
-static void
-an_idle_disk_is_not_slow(void **state)
+TEST(an_idle_disk_is_not_slow, setup_queue, teardown_queue)
 {
-	struct queue *qu = *state;
 	uint64_t now = 1;
-	int i;
 
 	qu->qu_sweep->sw_slow = false;
-	for (i = 0; i < 100; i++, now += 1000000)
-		take(qu, &now, 1, 5000);
+	for (int i = 0; i < 100; i++, now += 1000000)
+		take(&now, 1, 5000);
 	assert_false(qu->qu_sweep->sw_slow);
 }
 
-static void
-jobs_that_run_at_once_share_their_time(void **state)
+TEST(jobs_that_run_at_once_share_their_time, setup_queue, teardown_queue)
 {
-	struct queue *qu = *state;
 	struct job job = {.job_kind = JOB_LONG, .job_len = 2 * MIB};
 	uint64_t now = 1;
 	int i, j;
@@ -245,10 +221,8 @@ jobs_that_run_at_once_share_their_time(void **state)
 	assert_false(qu->qu_sweep->sw_slow);
 }
 
-static void
-a_late_first_window_holds_next_windows(void **state)
+TEST(a_late_first_window_holds_next_windows, setup_queue, teardown_queue)
 {
-	struct queue *qu = *state;
 	struct job early = {.job_kind = JOB_NEW, .job_since = clock_now()};
 	struct job late = {.job_kind = JOB_NEW};
 
@@ -267,10 +241,8 @@ a_late_first_window_holds_next_windows(void **state)
 }
 
 /* Their threads ran when the first of them found that the disk rotates. */
-static void
-jobs_may_be_older_than_the_sweep(void **state)
+TEST(jobs_may_be_older_than_the_sweep, setup_queue, teardown_queue)
 {
-	struct queue *qu = *state;
 	struct job old = {.job_kind = JOB_NEW}, job = old;
 
 	sweep_end(qu->qu_sweep, &old, 0);
@@ -282,11 +254,9 @@ jobs_may_be_older_than_the_sweep(void **state)
 	assert_true(TAILQ_EMPTY(&qu->qu_sweep->sw_news));
 }
 
-static void
-the_place_of_a_file_follows_from_one_of_its_bytes(void **state)
+TEST(the_place_of_a_file_follows_from_one_of_its_bytes, setup_queue,
+    teardown_queue)
 {
-	struct queue *qu = *state;
-
 	assert_int_equal(sweep_place(qu->qu_sweep, 12, 0), 0);
 	sweep_learn(qu->qu_sweep, 12, 100, 5100);
 	assert_int_equal(sweep_place(qu->qu_sweep, 12, 0), 5000);
@@ -295,14 +265,12 @@ the_place_of_a_file_follows_from_one_of_its_bytes(void **state)
 }
 
 /* The second block of the file is a hole. */
-static void
-the_file_system_tells_the_places_of_bytes(void **state)
+TEST(the_file_system_tells_the_places_of_bytes, NULL)
 {
 	char path[32];
 	uint64_t one = 0, two = 0, hole;
 	int fd, error;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/sweep-XXXXXX",
 	    access("build", W_OK) == 0 ? "build" : "/tmp");
 	fd = mkstemp(path);
@@ -323,50 +291,7 @@ the_file_system_tells_the_places_of_bytes(void **state)
 	assert_int_equal(two - one, 100);
 }
 
-static void
-a_device_that_is_unknown_does_not_rotate(void **state)
+TEST(a_device_that_is_unknown_does_not_rotate, NULL)
 {
-	(void)state;
 	assert_false(os_rotates((dev_t)0xfff00fff));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		a_sweep_is_read_in_the_order_of_places, setup_queue,
-		teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		jobs_of_the_same_place_keep_their_order, setup_queue,
-		teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		what_is_queued_during_a_sweep_waits_for_the_next, setup_queue,
-		teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		a_sweep_has_a_limit, setup_queue, teardown_queue),
-	    cmocka_unit_test_setup_teardown(clients_take_turns_to_join_a_sweep,
-		setup_queue, teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		a_fast_disk_has_no_sweeps, setup_queue, teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		a_disk_is_slow_by_its_rate, setup_queue, teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		an_idle_disk_is_not_slow, setup_queue, teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		jobs_that_run_at_once_share_their_time, setup_queue,
-		teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		a_late_first_window_holds_next_windows, setup_queue,
-		teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		jobs_may_be_older_than_the_sweep, setup_queue, teardown_queue),
-	    cmocka_unit_test_setup_teardown(
-		the_place_of_a_file_follows_from_one_of_its_bytes, setup_queue,
-		teardown_queue),
-	    cmocka_unit_test(the_file_system_tells_the_places_of_bytes),
-	    cmocka_unit_test(a_device_that_is_unknown_does_not_rotate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,11 @@
  * The request target (RFC 9112, 3.2): its forms, decoding before dot segments,
  * and that nothing climbs above the root.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "test.h"
+
 #include <strings.h>
 
-#include <cmocka.h>
-
 #include "server/http/target.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 struct path_case {
 	const char *pc_raw;
@@ -323,79 +316,61 @@ expect_refused(const char *const *cases, size_t count)
 	}
 }
 
-static void
-plain_path_stays_as_it_is(void **state)
+TEST(plain_path_stays_as_it_is)
 {
-	(void)state;
 	expect_paths(plain_paths, COUNT(plain_paths));
 }
 
-static void
-escapes_are_decoded_once(void **state)
+TEST(escapes_are_decoded_once)
 {
-	(void)state;
 	expect_paths(escapes, COUNT(escapes));
 }
 
-static void
-slashes_are_merged_and_dot_segments_removed(void **state)
+TEST(slashes_are_merged_and_dot_segments_removed)
 {
-	(void)state;
 	expect_paths(normalised, COUNT(normalised));
 }
 
-static void
-path_that_climbs_above_the_root_is_refused(void **state)
+TEST(path_that_climbs_above_the_root_is_refused)
 {
-	(void)state;
 	expect_refused(climbing, COUNT(climbing));
 }
 
-static void
-malformed_targets_are_refused(void **state)
+TEST(malformed_targets_are_refused)
 {
 	char buf[16];
 	struct target tgt;
 
-	(void)state;
 	expect_refused(refused, COUNT(refused));
 	assert_int_equal(
 	    target_parse(STR("/a\0b"), buf, sizeof(buf), &tgt), 400);
 }
 
-static void
-absolute_form_names_the_host(void **state)
+TEST(absolute_form_names_the_host)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(absolute); i++)
 		expect(&absolute[i]);
 }
 
-static void
-query_is_split_off_and_left_raw(void **state)
+TEST(query_is_split_off_and_left_raw)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(queries); i++)
 		expect(&queries[i]);
 }
 
-static void
-asterisk_is_told_from_a_path(void **state)
+TEST(asterisk_is_told_from_a_path)
 {
 	struct target tgt;
 	char buf[3];
 
-	(void)state;
 	assert_int_equal(target_parse(STR("*"), buf, sizeof(buf), &tgt), 0);
 	assert_true(tgt.tgt_asterisk);
 	assert_true(str_eq(tgt.tgt_path, STR("/")));
 	assert_null(tgt.tgt_host.s_ptr);
 }
 
-static void
-dotfile_is_any_segment_but_a_leading_well_known(void **state)
+TEST(dotfile_is_any_segment_but_a_leading_well_known)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(dotfiles); i++) {
 		struct target tgt;
 		char *copy, *buf;
@@ -409,26 +384,15 @@ dotfile_is_any_segment_but_a_leading_well_known(void **state)
 	}
 }
 
-static void
-buffer_that_is_too_small_is_not_written(void **state)
+TEST(buffer_that_is_too_small_is_not_written)
 {
 	char buf[8] = "unused";
 	struct target tgt;
 
-	(void)state;
 	assert_int_equal(target_parse(STR("/abc"), buf, 5, &tgt), 414);
 	assert_int_equal(target_parse(STR("/abc"), buf, 0, &tgt), 414);
 	assert_string_equal(buf, "unused");
 	assert_int_equal(target_parse(STR("/abc"), buf, 6, &tgt), 0);
-}
-
-static uint64_t
-next_random(uint64_t *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return *x;
 }
 
 static void
@@ -451,15 +415,13 @@ expect_encoded_round_trip(struct str path)
 }
 
 /* Random targets of the pieces that matter to the resolver. */
-static void
-no_path_keeps_a_dot_segment_or_leaves_the_root(void **state)
+TEST(no_path_keeps_a_dot_segment_or_leaves_the_root)
 {
 	static const char *const pieces[] = {"/", "/", ".", "..", "a", "%2e",
 	    "%2F", "%2f", "%41", "/../", "/./", "%252e", "%c3"};
 	uint64_t x = 3986;
 	int accepted = 0;
 
-	(void)state;
 	for (int round = 0; round < 50000; round++) {
 		char raw[128] = "/", *copy, *buf;
 		struct target tgt;
@@ -485,15 +447,13 @@ no_path_keeps_a_dot_segment_or_leaves_the_root(void **state)
 	assert_true(accepted > 10000);
 }
 
-static void
-every_byte_is_encoded_or_safe(void **state)
+TEST(every_byte_is_encoded_or_safe)
 {
 	static const char safe[] =
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	    "-._~/!$()*+,;=@";
 	static const char hex[] = "0123456789ABCDEF";
 
-	(void)state;
 	for (int c = 0; c < 256; c++) {
 		char byte = (char)c, out[4];
 		char code[4] = {'%', hex[c / 16], hex[c % 16], '\0'};
@@ -517,8 +477,7 @@ every_byte_is_encoded_or_safe(void **state)
 	}
 }
 
-static void
-encoding_stops_at_the_end_of_the_buffer(void **state)
+TEST(encoding_stops_at_the_end_of_the_buffer)
 {
 	static const struct {
 		size_t size;
@@ -526,7 +485,6 @@ encoding_stops_at_the_end_of_the_buffer(void **state)
 	} cases[] = {{1, ""}, {2, "/"}, {3, "/"}, {4, "/"}, {5, "/%20"},
 	    {6, "/%20a"}, {7, "/%20a"}, {9, "/%20a%C3"}, {100, "/%20a%C3"}};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		char *buf = malloc(cases[i].size);
 
@@ -538,26 +496,4 @@ encoding_stops_at_the_end_of_the_buffer(void **state)
 	}
 	assert_int_equal(target_encode(STR("/ a\xc3"), NULL, 0), 8);
 	assert_int_equal(target_encode(STR(""), NULL, 0), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(plain_path_stays_as_it_is),
-	    cmocka_unit_test(escapes_are_decoded_once),
-	    cmocka_unit_test(slashes_are_merged_and_dot_segments_removed),
-	    cmocka_unit_test(path_that_climbs_above_the_root_is_refused),
-	    cmocka_unit_test(malformed_targets_are_refused),
-	    cmocka_unit_test(absolute_form_names_the_host),
-	    cmocka_unit_test(query_is_split_off_and_left_raw),
-	    cmocka_unit_test(asterisk_is_told_from_a_path),
-	    cmocka_unit_test(dotfile_is_any_segment_but_a_leading_well_known),
-	    cmocka_unit_test(buffer_that_is_too_small_is_not_written),
-	    cmocka_unit_test(no_path_keeps_a_dot_segment_or_leaves_the_root),
-	    cmocka_unit_test(every_byte_is_encoded_or_safe),
-	    cmocka_unit_test(encoding_stops_at_the_end_of_the_buffer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,20 +2,12 @@
  * When there is pressure (server/worker/tcp_memory.c, os_tcp_memory): a file of the test's stands for
  * /proc/net/sockstat.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lib/os/os.h"
 #include "server/conf/conf.h"
@@ -66,7 +58,7 @@ on_with(struct world *w, unsigned pages)
 	return tcp_memory_is_short(&w->pr);
 }
 
-static int
+int
 setup(void **state)
 {
 	static struct world w;
@@ -80,7 +72,7 @@ setup(void **state)
 	return 0;
 }
 
-static int
+int
 teardown(void **state)
 {
 	struct world *w = *state;
@@ -88,8 +80,7 @@ teardown(void **state)
 	return fclose(w->file);
 }
 
-static void
-it_begins_above_what_was_set(void **state)
+TEST(it_begins_above_what_was_set)
 {
 	assert_false(on_with(*state, 0));
 	assert_false(on_with(*state, 1000));
@@ -97,8 +88,7 @@ it_begins_above_what_was_set(void **state)
 	assert_true(on_with(*state, 4000000));
 }
 
-static void
-it_ends_at_three_quarters(void **state)
+TEST(it_ends_at_three_quarters)
 {
 	assert_true(on_with(*state, 1001));
 	assert_true(on_with(*state, 751));
@@ -108,8 +98,7 @@ it_ends_at_three_quarters(void **state)
 	assert_true(on_with(*state, 1001));
 }
 
-static void
-the_kernel_is_asked_once_in_ten_milliseconds(void **state)
+TEST(the_kernel_is_asked_once_in_ten_milliseconds)
 {
 	struct world *w = *state;
 
@@ -123,8 +112,7 @@ the_kernel_is_asked_once_in_ten_milliseconds(void **state)
 	assert_true(tcp_memory_is_short(&w->pr));
 }
 
-static void
-what_cannot_be_understood_changes_nothing(void **state)
+TEST(what_cannot_be_understood_changes_nothing)
 {
 	static const char *const table[] = {"", "TCP: ", "TCP: inuse 5\n",
 	    "UDP: inuse 3 mem 0\n", "TCP: inuse 5 mem",
@@ -142,12 +130,10 @@ what_cannot_be_understood_changes_nothing(void **state)
 	assert_false(on_with(w, 0));
 }
 
-static void
-zero_is_never(void **state)
+TEST(zero_is_never, NULL)
 {
 	struct tcp_memory *pr;
 
-	(void)state;
 	assert_int_equal(tcp_memory_create(0, &pr), 0);
 	assert_int_equal(pr->pr_fd, -1);
 	assert_false(tcp_memory_look(pr, 1));
@@ -157,13 +143,11 @@ zero_is_never(void **state)
 }
 
 /* tcp(7): the kernel counts in pages; it may have none in use, but not none at its disposal. */
-static void
-this_kernel_can_be_asked(void **state)
+TEST(this_kernel_can_be_asked, NULL)
 {
 	const uint64_t page = os_page_size();
 	struct tcp_memory *pr, *chosen;
 
-	(void)state;
 	assert_int_equal(tcp_memory_create(TCP_MEMORY_AUTO, &pr), 0);
 	assert_true(os_tcp_memory(pr->pr_fd) >= 0);
 	assert_true(pr->pr_most >= page && pr->pr_most < UINT64_MAX / 2);
@@ -189,8 +173,7 @@ look(void *arg)
 	return NULL;
 }
 
-static void
-of_several_who_look_one_is_told(void **state)
+TEST(of_several_who_look_one_is_told)
 {
 	struct looker lookers[4];
 	struct world *w = *state;
@@ -211,14 +194,12 @@ of_several_who_look_one_is_told(void **state)
 }
 
 /* As little as the system gives anyway is not made more; tcp(7), tcp_notsent_lowat. */
-static void
-a_socket_is_given_little_while_there_is_pressure(void **state)
+TEST(a_socket_is_given_little_while_there_is_pressure, NULL)
 {
 	int sock = socket(AF_INET, SOCK_STREAM, 0), value = 0;
 	socklen_t len = sizeof(value);
-	struct tcp_memory *pr;
+	SCOPED(tcp_memory_destroy) struct tcp_memory *pr;
 
-	(void)state;
 	assert_true(sock != -1);
 	assert_int_equal(tcp_memory_create(0, &pr), 0);
 	assert_true(
@@ -231,13 +212,11 @@ a_socket_is_given_little_while_there_is_pressure(void **state)
 	assert_int_equal(
 	    getsockopt(sock, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &len), 0);
 	assert_int_equal(value, 0);
-	tcp_memory_destroy(&pr);
 	close(sock);
 }
 
 /* A server process may have changed it; what is accepted has what the listening socket has. */
-static void
-what_listens_is_set_back(void **state)
+TEST(what_listens_is_set_back, NULL)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET};
 	struct sock sk = {.sk_use = SOCKET_SERVE};
@@ -246,7 +225,6 @@ what_listens_is_set_back(void **state)
 	int value = 1;
 	socklen_t len = sizeof(value);
 
-	(void)state;
 	sk.sk_fd = socket(AF_INET, SOCK_STREAM, 0);
 	assert_int_equal(
 	    bind(sk.sk_fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
@@ -287,10 +265,8 @@ congestion_of(const char *listen_name)
 	return name;
 }
 
-static void
-on_the_loopback_nothing_is_paced(void **state)
+TEST(on_the_loopback_nothing_is_paced, NULL)
 {
-	(void)state;
 	assert_string_equal(congestion_of("127.0.0.1:80"), "reno");
 	assert_string_equal(congestion_of("[::1]:80"), "reno");
 	assert_string_equal(congestion_of("0.0.0.0:80"), "bbr");
@@ -298,29 +274,3 @@ on_the_loopback_nothing_is_paced(void **state)
 	assert_string_equal(congestion_of("/127.sock"), "bbr");
 }
 #endif
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		it_begins_above_what_was_set, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		it_ends_at_three_quarters, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		the_kernel_is_asked_once_in_ten_milliseconds, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_cannot_be_understood_changes_nothing, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		of_several_who_look_one_is_told, setup, teardown),
-	    cmocka_unit_test(zero_is_never),
-	    cmocka_unit_test(this_kernel_can_be_asked),
-	    cmocka_unit_test(a_socket_is_given_little_while_there_is_pressure),
-	    cmocka_unit_test(what_listens_is_set_back),
-#ifdef __linux__
-	    cmocka_unit_test(on_the_loopback_nothing_is_paced),
-#endif
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -2,13 +2,9 @@
  * A thread whose end can be waited for with a limit (server/util/thread.c); each test
  * has the name of the rule that it pins.
  */
-#include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <semaphore.h>
 
 #include "server/util/thread.h"
 
@@ -29,13 +25,11 @@ work(void *arg)
 	wk->wk_done = 1;
 }
 
-static void
-a_join_can_time_out_and_be_repeated(void **state)
+TEST(a_join_can_time_out_and_be_repeated)
 {
 	struct work wk = {.wk_done = 0};
 	struct thread th;
 
-	(void)state;
 	sem_init(&wk.wk_may_end, 0, 0);
 	assert_int_equal(thread_start(&th, work, &wk), 0);
 	assert_false(thread_join(&th, 0));
@@ -47,28 +41,15 @@ a_join_can_time_out_and_be_repeated(void **state)
 	sem_destroy(&wk.wk_may_end);
 }
 
-static void
-an_ended_thread_is_joined_without_waiting(void **state)
+TEST(an_ended_thread_is_joined_without_waiting)
 {
 	struct work wk = {.wk_done = 0};
 	struct thread th;
 
-	(void)state;
 	sem_init(&wk.wk_may_end, 0, 1);
 	assert_int_equal(thread_start(&th, work, &wk), 0);
 	while (!thread_join(&th, 0))
 		continue;
 	assert_int_equal(wk.wk_done, 1);
 	sem_destroy(&wk.wk_may_end);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_join_can_time_out_and_be_repeated),
-	    cmocka_unit_test(an_ended_thread_is_joined_without_waiting),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,6 @@
  */
 #include "lib_fixture.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -81,14 +80,13 @@ static void
 flip(const char *name, off_t off)
 {
 	char path[64], byte;
-	int fd;
+	SCOPED(close_at) int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	fd = open(path, O_RDWR);
 	assert_int_equal(pread(fd, &byte, 1, off), 1);
 	byte ^= 1;
 	assert_int_equal(pwrite(fd, &byte, 1, off), 1);
-	close(fd);
 }
 
 static int
@@ -114,13 +112,11 @@ remove_dir(void **state)
 	return rmdir(dir);
 }
 
-static void
-window_is_read_for_its_version_alone(void **state)
+TEST(window_is_read_for_its_version_alone, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 	struct pins_key key = key_of(1);
 
-	(void)state;
 	write_one(ti, 1, LEN);
 	assert_true(reads(ti, 1, LEN));
 	assert_false(reads(ti, 2, LEN));
@@ -131,18 +127,15 @@ window_is_read_for_its_version_alone(void **state)
 	key.pk_version.ov_size++;
 	assert_false(tier_has(ti, &key, 0));
 	assert_int_equal(stats(ti).tu_hits, 1);
-	tier_close(&ti);
 }
 
 /* The process is killed, so it writes nothing at its end. */
-static void
-windows_are_there_after_a_kill(void **state)
+TEST(windows_are_there_after_a_kill, make_dir, remove_dir)
 {
-	struct tier *ti;
+	SCOPED(tier_close) struct tier *ti;
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0) {
 		ti = must_open(0);
 		for (uint64_t ino = 1; ino <= 20; ino++)
@@ -156,15 +149,12 @@ windows_are_there_after_a_kill(void **state)
 	write_one(ti, 21, LEN);
 	assert_true(reads(ti, 1, LEN));
 	assert_true(reads(ti, 21, LEN));
-	tier_close(&ti);
 }
 
-static void
-flipped_bit_is_a_miss(void **state)
+TEST(flipped_bit_is_a_miss, make_dir, remove_dir)
 {
 	struct tier *ti = must_open(0);
 
-	(void)state;
 	write_one(ti, 1, LEN);
 	write_one(ti, 2, LEN);
 	flip("pagewise-tier.data", 4096 + LEN - 1);
@@ -194,13 +184,11 @@ read_piece(struct tier *ti, uint64_t ino, unsigned piece)
 }
 
 /* A part of a window is read and checked alone. */
-static void
-flipped_bit_is_a_miss_of_its_piece(void **state)
+TEST(flipped_bit_is_a_miss_of_its_piece, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 	struct pins_key key = key_of(1);
 
-	(void)state;
 	write_one(ti, 1, OS_FOLIO);
 	flip("pagewise-tier.data", 4096 + 3 * TIER_PIECE);
 	assert_int_equal(read_piece(ti, 1, 2), 0);
@@ -211,17 +199,14 @@ flipped_bit_is_a_miss_of_its_piece(void **state)
 	assert_int_equal(stats(ti).tu_corrupt, 1);
 	assert_false(tier_has(ti, &key, 0));
 	assert_int_equal(read_piece(ti, 1, 2), -ENOENT);
-	tier_close(&ti);
 }
 
 /* Each round evicts; whatever is found is right, and so it is after another start. */
-static void
-full_tier_evicts_the_oldest(void **state)
+TEST(full_tier_evicts_the_oldest, make_dir, remove_dir)
 {
 	struct tier *ti = must_open(0);
 	uint64_t ino, found = 0;
 
-	(void)state;
 	for (ino = 1; ino <= 500; ino++)
 		write_one(ti, ino, LEN + ino % 7 * 5000);
 	assert_false(reads(ti, 1, LEN + 5000));
@@ -237,13 +222,11 @@ full_tier_evicts_the_oldest(void **state)
 }
 
 /* Writes wear a disk out, so each window is written once, however often it is read. */
-static void
-windows_that_are_used_are_not_written_again(void **state)
+TEST(windows_that_are_used_are_not_written_again, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 	uint64_t ino;
 
-	(void)state;
 	for (ino = 1; ino <= 2 * SIZE / LEN; ino++) {
 		write_one(ti, ino, LEN);
 		assert_true(reads(ti, ino, LEN));
@@ -251,18 +234,15 @@ windows_that_are_used_are_not_written_again(void **state)
 	assert_false(reads(ti, 1, LEN));
 	assert_int_equal(
 	    stats(ti).tu_written, (ino - 1) * tier_index_padded(LEN));
-	tier_close(&ti);
 }
 
 /* Windows of random lengths, of which some are used, and starts in between: whatever is found is right. */
-static void
-random_windows_are_right(void **state)
+TEST(random_windows_are_right, make_dir, remove_dir)
 {
 	static size_t lens[400];
 	struct tier *ti = must_open(0);
 	uint64_t ino, old;
 
-	(void)state;
 	srandom(1);
 	for (ino = 1; ino < 400; ino++) {
 		lens[ino] =
@@ -290,14 +270,12 @@ missed(struct tier *ti, uint64_t ino, off_t off, size_t len)
 	return tier_missed(ti, &key, off, len);
 }
 
-static void
-window_is_admitted_at_its_second_miss(void **state)
+TEST(window_is_admitted_at_its_second_miss, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 	struct pins_key large = key_of(3);
 	uint64_t ino;
 
-	(void)state;
 	assert_false(missed(ti, 1, 0, LEN));
 	assert_false(missed(ti, 1, OS_FOLIO, LEN));
 	assert_false(missed(ti, 2, 0, LEN));
@@ -318,15 +296,12 @@ window_is_admitted_at_its_second_miss(void **state)
 	large.pk_version.ov_size = (off_t)(SIZE / 2 + 1);
 	assert_false(tier_missed(ti, &large, 0, LEN));
 	assert_false(tier_missed(ti, &large, 0, LEN));
-	tier_close(&ti);
 }
 
-static void
-bytes_of_a_day_are_limited(void **state)
+TEST(bytes_of_a_day_are_limited, make_dir, remove_dir)
 {
 	struct tier *ti = must_open(48 * (uint64_t)OS_FOLIO);
 
-	(void)state;
 	assert_true(tier_may_write(ti, OS_FOLIO));
 	assert_true(tier_may_write(ti, OS_FOLIO));
 	assert_false(tier_may_write(ti, OS_FOLIO));
@@ -338,12 +313,10 @@ bytes_of_a_day_are_limited(void **state)
 	tier_close(&ti);
 }
 
-static void
-second_process_waits_for_the_first(void **state)
+TEST(second_process_waits_for_the_first, make_dir, remove_dir)
 {
 	struct tier *one = must_open(0), *two;
 
-	(void)state;
 	write_one(one, 1, LEN);
 	two = must_open(0);
 	assert_false(stats(two).tu_on);
@@ -364,13 +337,11 @@ second_process_waits_for_the_first(void **state)
 }
 
 /* Otherwise a process that drains for days would keep the lock that its last load took. */
-static void
-tier_is_not_left_while_it_is_loaded(void **state)
+TEST(tier_is_not_left_while_it_is_loaded, make_dir, remove_dir)
 {
 	const struct tier_conf tc = {.tc_dir = dir, .tc_size = SIZE};
-	struct tier *ti;
+	SCOPED(tier_close) struct tier *ti;
 
-	(void)state;
 	assert_int_equal(tier_open(&tc, &ti), 0);
 	assert_true(tier_is_due(ti, clock_now()));
 	assert_false(tier_is_due(ti, clock_now()));
@@ -381,22 +352,18 @@ tier_is_not_left_while_it_is_loaded(void **state)
 	assert_false(stats(ti).tu_on);
 	tier_unlock(ti);
 	assert_false(tier_is_in_use(dir));
-	tier_close(&ti);
 }
 
-static void
-load_that_cannot_begin_is_due_again(void **state)
+TEST(load_that_cannot_begin_is_due_again, make_dir, remove_dir)
 {
 	const struct tier_conf tc = {.tc_dir = dir, .tc_size = SIZE};
-	struct tier *ti;
+	SCOPED(tier_close) struct tier *ti;
 
-	(void)state;
 	assert_int_equal(tier_open(&tc, &ti), 0);
 	assert_true(tier_is_due(ti, clock_now()));
 	tier_postpone(ti);
 	assert_false(tier_is_due(ti, clock_now()));
 	assert_true(tier_is_due(ti, clock_now() + 2000000));
-	tier_close(&ti);
 }
 
 struct loader {
@@ -416,14 +383,12 @@ load_when_due(void *arg)
 }
 
 /* For ThreadSanitizer: the threads that load, leave and unlock are different ones, as in a pool. */
-static void
-tier_may_be_left_from_another_thread(void **state)
+TEST(tier_may_be_left_from_another_thread, make_dir, remove_dir)
 {
 	const struct tier_conf tc = {.tc_dir = dir, .tc_size = SIZE};
 	struct loader ld;
 	pthread_t thread;
 
-	(void)state;
 	for (int i = 0; i < 50; i++) {
 		atomic_init(&ld.ld_ends, false);
 		assert_int_equal(tier_open(&tc, &ld.ld_tier), 0);
@@ -440,28 +405,23 @@ tier_may_be_left_from_another_thread(void **state)
 	}
 }
 
-static void
-version_without_times_is_not_old(void **state)
+TEST(version_without_times_is_not_old, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 	struct os_version ov = {.ov_size = 1};
 
-	(void)state;
 	assert_false(tier_is_old(ti, &ov));
 	ov.ov_ctime.tv_sec = ov.ov_mtime.tv_sec = 1000;
 	assert_true(tier_is_old(ti, &ov));
 	ov.ov_ctime.tv_sec = time(NULL);
 	assert_false(tier_is_old(ti, &ov));
-	tier_close(&ti);
 }
 
-static void
-file_that_is_cut_switches_the_tier_off(void **state)
+TEST(file_that_is_cut_switches_the_tier_off, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 	char path[64];
 
-	(void)state;
 	write_one(ti, 1, LEN);
 	write_one(ti, 2, LEN);
 	snprintf(path, sizeof(path), "%s/pagewise-tier.data", dir);
@@ -470,31 +430,25 @@ file_that_is_cut_switches_the_tier_off(void **state)
 	assert_false(stats(ti).tu_on);
 	assert_int_equal(stats(ti).tu_errors, 1);
 	assert_false(tier_may_write(ti, LEN));
-	tier_close(&ti);
 }
 
-static void
-late_read_switches_the_tier_off_until_it_ends(void **state)
+TEST(late_read_switches_the_tier_off_until_it_ends, make_dir, remove_dir)
 {
-	struct tier *ti = must_open(0);
+	SCOPED(tier_close) struct tier *ti = must_open(0);
 
-	(void)state;
 	write_one(ti, 1, LEN);
 	tier_is_late(ti);
 	assert_false(stats(ti).tu_on);
 	assert_false(reads(ti, 1, LEN));
 	tier_was_late(ti);
 	assert_int_equal(stats(ti).tu_late, 1);
-	tier_close(&ti);
 }
 
-static void
-directory_that_is_missing_is_an_error(void **state)
+TEST(directory_that_is_missing_is_an_error, NULL)
 {
 	const struct tier_conf tc = {.tc_dir = "/nowhere", .tc_size = SIZE};
 	struct tier *ti;
 
-	(void)state;
 	assert_int_equal(tier_open(&tc, &ti), -ENOENT);
 	assert_null(ti);
 }
@@ -513,15 +467,13 @@ must_refuse(const char *path, off_t size)
 	assert_int_equal(st.st_size, size);
 }
 
-static void
-file_of_another_program_is_left_alone(void **state)
+TEST(file_of_another_program_is_left_alone, make_dir, remove_dir)
 {
 	static const char *const names[] = {
 	    "pagewise-tier.data", "pagewise-tier.index"};
 	char path[64], other[80];
 	int fd;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
 		fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
@@ -540,14 +492,12 @@ file_of_another_program_is_left_alone(void **state)
 }
 
 /* Takes hours if a record is compared with all others. */
-static void
-index_of_a_million_windows_is_built(void **state)
+TEST(index_of_a_million_windows_is_built, NULL)
 {
 	struct tier_index *tx =
 	    tier_index_create((uint64_t)MILLION * 65536, MILLION);
 	struct tier_record tr = {.tr_len = 65536};
 
-	(void)state;
 	assert_non_null(tx);
 	for (uint64_t n = 1; n <= MILLION; n++) {
 		tr.tr_number = tr.tr_id.id_ino = n;
@@ -557,34 +507,4 @@ index_of_a_million_windows_is_built(void **state)
 	tier_index_loaded(tx);
 	assert_int_equal(tier_index_count(tx), MILLION);
 	tier_index_destroy(&tx);
-}
-
-#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    IN_DIR(window_is_read_for_its_version_alone),
-	    IN_DIR(windows_are_there_after_a_kill),
-	    IN_DIR(flipped_bit_is_a_miss),
-	    IN_DIR(flipped_bit_is_a_miss_of_its_piece),
-	    IN_DIR(full_tier_evicts_the_oldest),
-	    IN_DIR(windows_that_are_used_are_not_written_again),
-	    IN_DIR(random_windows_are_right),
-	    IN_DIR(window_is_admitted_at_its_second_miss),
-	    IN_DIR(bytes_of_a_day_are_limited),
-	    IN_DIR(second_process_waits_for_the_first),
-	    IN_DIR(tier_is_not_left_while_it_is_loaded),
-	    IN_DIR(load_that_cannot_begin_is_due_again),
-	    IN_DIR(tier_may_be_left_from_another_thread),
-	    IN_DIR(version_without_times_is_not_old),
-	    IN_DIR(file_that_is_cut_switches_the_tier_off),
-	    IN_DIR(late_read_switches_the_tier_off_until_it_ends),
-	    IN_DIR(file_of_another_program_is_left_alone),
-	    cmocka_unit_test(directory_that_is_missing_is_an_error),
-	    cmocka_unit_test(index_of_a_million_windows_is_built),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,6 @@
 static char dir[64];
 
 struct tiered_file {
-	struct fixture *tf_fx;
 	struct pw_file *tf_file;
 	struct tier *tf_tier;
 };
@@ -40,13 +39,13 @@ write_windows(struct tiered_file *tf)
 
 /* A cold file whose windows are in a tier on another file system. */
 static void
-make_tiered(struct tiered_file *tf, struct fixture *fx)
+make_tiered(struct tiered_file *tf)
 {
 	struct tier_conf tc = {.tc_size = (uint64_t)32 * OS_FOLIO};
 	struct tier *ti;
 
-	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
-	*tf = (struct tiered_file){.tf_fx = fx};
+	skip_unless(NEED_EVICTION | NEED_EXACT);
+	*tf = (struct tiered_file){0};
 	strcpy(dir, "/dev/shm/pagewise-tier-XXXXXX");
 	tc.tc_dir = mkdtemp(dir);
 	if (tc.tc_dir == NULL)
@@ -56,33 +55,33 @@ make_tiered(struct tiered_file *tf, struct fixture *fx)
 	assert_true(tier_is_due(ti, clock_now()));
 	tier_prepare(ti);
 	assert_int_equal(tier_fetch_create(fx->fx_pool, &ti), 0);
-	tf->tf_file = new_file(fx, "f", (size_t)SIZE);
+	tf->tf_file = new_file("f", (size_t)SIZE);
 	write_windows(tf);
 	assert_true(evict(tf->tf_file->fil_fd, (size_t)SIZE));
 }
 
 static struct tier_stats
-stats(const struct tiered_file *tf)
+stats(void)
 {
 	struct tier_stats tu;
 
-	assert_true(tier_fetch_stats(tf->tf_fx->fx_pool, &tu));
+	assert_true(tier_fetch_stats(fx->fx_pool, &tu));
 	return tu;
 }
 
 static uint64_t
-budget_taken(const struct tiered_file *tf)
+budget_taken(void)
 {
 	struct pw_pool_stats ps;
 
-	pw_pool_stats(tf->tf_fx->fx_pool, &ps);
+	pw_pool_stats(fx->fx_pool, &ps);
 	return ps.ps_unsent;
 }
 
 static void
 end_tiered(struct tiered_file *tf)
 {
-	assert_int_equal(budget_taken(tf), 0);
+	assert_int_equal(budget_taken(), 0);
 	pw_file_unref(&tf->tf_file);
 }
 
@@ -92,7 +91,7 @@ begin(struct tiered_file *tf, struct xfer *xf, struct wire *wr, off_t off,
     off_t len)
 {
 	wire_wide(wr);
-	xfer_init(xf, "nodiskio", tf->tf_fx, wr, tf->tf_file);
+	xfer_init(xf, "nodiskio", wr, tf->tf_file);
 	xf->xf_send.snd_cache = PW_CACHE_DROP;
 	xf->xf_send.snd_off = off;
 	xf->xf_send.snd_len = len;
@@ -101,13 +100,12 @@ begin(struct tiered_file *tf, struct xfer *xf, struct wire *wr, off_t off,
 }
 
 static void
-end(struct tiered_file *tf, struct xfer *xf, struct wire *wr, off_t off,
-    off_t len)
+end(struct xfer *xf, struct wire *wr, off_t off, off_t len)
 {
 	enum pw_send_status status = xfer_step(xf);
 
 	while (status == PW_SEND_PENDING || status == PW_SEND_AGAIN) {
-		settle(tf->tf_fx->fx_loop);
+		settle(fx->fx_loop);
 		status = xfer_step(xf);
 	}
 	assert_int_equal(status, PW_SEND_DONE);
@@ -118,105 +116,29 @@ end(struct tiered_file *tf, struct xfer *xf, struct wire *wr, off_t off,
 		    (unsigned char)wr->wr_data[i], byte_at(off + i));
 	pw_send_finish(&xf->xf_send);
 	wire_close(wr);
-	settle(tf->tf_fx->fx_loop);
+	settle(fx->fx_loop);
 }
 
 /* Requests the range, and checks how many bytes are read from the tier, and taken from the budget. */
 static void
 reads(struct tiered_file *tf, off_t off, off_t len, off_t bytes)
 {
-	struct pins *ps = tf->tf_fx->fx_pool->pl_pins;
-	const uint64_t before = stats(tf).tu_hit_bytes;
+	struct pins *ps = fx->fx_pool->pl_pins;
+	const uint64_t before = stats().tu_hit_bytes;
 	const size_t pinned = pins_bytes(ps);
 	uint64_t taken;
 	struct latch la;
 	struct xfer xf;
 	struct wire wr;
 
-	latch_shut(
-	    &la, tf->tf_fx->fx_pool->pl_tiered->td_device, tf->tf_fx->fx_loop);
+	latch_shut(&la, fx->fx_pool->pl_tiered->td_device, fx->fx_loop);
 	begin(tf, &xf, &wr, off, len);
-	taken = budget_taken(tf);
-	latch_open(&la);
-	settle(tf->tf_fx->fx_loop);
+	taken = budget_taken();
+	latch_finish(&la);
 	assert_in_range(taken, bytes, bytes + PIECE - 1);
-	assert_int_equal(stats(tf).tu_hit_bytes - before, bytes);
+	assert_int_equal(stats().tu_hit_bytes - before, bytes);
 	assert_in_range(pins_bytes(ps) - pinned, bytes, bytes + PIECE);
-	end(tf, &xf, &wr, off, len);
-}
-
-static void
-ranges_are_read_in_whole_pieces(void **state)
-{
-	struct tiered_file tf;
-
-	make_tiered(&tf, *state);
-	reads(&tf, 5 * PIECE + 100, 1, PIECE);
-	reads(&tf, 9 * PIECE - 1, 2, 2 * PIECE);
-	reads(&tf, OFF_FOLIO, PIECE, PIECE);
-	reads(&tf, SIZE - 1, 1, SIZE % OFF_FOLIO);
-	assert_int_equal(stats(&tf).tu_hits, 4);
-	assert_int_equal(stats(&tf).tu_misses, 0);
-	assert_int_equal(
-	    pages_resident(tf.tf_file->fil_fd, 0, (size_t)SIZE), 0);
-	end_tiered(&tf);
-}
-
-static void
-reads_of_a_piece_are_shared(void **state)
-{
-	const off_t off[] = {7 * PIECE + 9000, 7 * PIECE + 100};
-	struct tiered_file tf;
-	struct latch la;
-	struct xfer xf[2];
-	struct wire wr[2];
-	size_t i;
-
-	make_tiered(&tf, *state);
-	latch_shut(
-	    &la, tf.tf_fx->fx_pool->pl_tiered->td_device, tf.tf_fx->fx_loop);
-	for (i = 0; i < 2; i++)
-		begin(&tf, &xf[i], &wr[i], off[i], 1);
-	latch_open(&la);
-	settle(tf.tf_fx->fx_loop);
-	assert_int_equal(stats(&tf).tu_hits, 1);
-	for (i = 0; i < 2; i++)
-		end(&tf, &xf[i], &wr[i], off[i], 1);
-	end_tiered(&tf);
-}
-
-/*
- * Without memory for a copy.  The slow disk reads the pages of both ranges and those between them, and the tier,
- * which has the window, does not get it again.
- */
-static void
-read_that_is_given_up_fetches_what_was_asked(void **state)
-{
-	const off_t off[] = {7 * PIECE + 9000, 7 * PIECE + 100};
-	struct tiered_file tf;
-	uint64_t written, fetched;
-	struct latch la;
-	struct xfer xf[2];
-	struct wire wr[2];
-	size_t i;
-
-	make_tiered(&tf, *state);
-	written = stats(&tf).tu_written;
-	fetched = file_priv(tf.tf_file)->fp_device->dv_bytes;
-	leave_no_room_for_pins(tf.tf_fx);
-	latch_shut(
-	    &la, tf.tf_fx->fx_pool->pl_tiered->td_device, tf.tf_fx->fx_loop);
-	for (i = 0; i < 2; i++)
-		begin(&tf, &xf[i], &wr[i], off[i], 1);
-	latch_open(&la);
-	settle(tf.tf_fx->fx_loop);
-	for (i = 0; i < 2; i++)
-		end(&tf, &xf[i], &wr[i], off[i], 1);
-	assert_int_equal(stats(&tf).tu_hits, 0);
-	assert_int_equal(file_priv(tf.tf_file)->fp_device->dv_bytes - fetched,
-	    off[0] + 1 - off[1]);
-	assert_int_equal(stats(&tf).tu_written, written);
-	end_tiered(&tf);
+	end(&xf, &wr, off, len);
 }
 
 static int
@@ -226,18 +148,68 @@ teardown_tier(void **state)
 	return teardown(state);
 }
 
-int
-main(void)
+TEST(ranges_are_read_in_whole_pieces, setup_one_thread, teardown_tier)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(ranges_are_read_in_whole_pieces,
-		setup_one_thread, teardown_tier),
-	    cmocka_unit_test_setup_teardown(
-		reads_of_a_piece_are_shared, setup_one_thread, teardown_tier),
-	    cmocka_unit_test_setup_teardown(
-		read_that_is_given_up_fetches_what_was_asked, setup_one_thread,
-		teardown_tier),
-	};
+	struct tiered_file tf;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	make_tiered(&tf);
+	reads(&tf, 5 * PIECE + 100, 1, PIECE);
+	reads(&tf, 9 * PIECE - 1, 2, 2 * PIECE);
+	reads(&tf, OFF_FOLIO, PIECE, PIECE);
+	reads(&tf, SIZE - 1, 1, SIZE % OFF_FOLIO);
+	assert_int_equal(stats().tu_hits, 4);
+	assert_int_equal(stats().tu_misses, 0);
+	assert_int_equal(
+	    pages_resident(tf.tf_file->fil_fd, 0, (size_t)SIZE), 0);
+	end_tiered(&tf);
+}
+
+TEST(reads_of_a_piece_are_shared, setup_one_thread, teardown_tier)
+{
+	const off_t off[] = {7 * PIECE + 9000, 7 * PIECE + 100};
+	struct tiered_file tf;
+	struct latch la;
+	struct xfer xf[2];
+	struct wire wr[2];
+
+	make_tiered(&tf);
+	latch_shut(&la, fx->fx_pool->pl_tiered->td_device, fx->fx_loop);
+	for (size_t i = 0; i < 2; i++)
+		begin(&tf, &xf[i], &wr[i], off[i], 1);
+	latch_finish(&la);
+	assert_int_equal(stats().tu_hits, 1);
+	for (size_t i = 0; i < 2; i++)
+		end(&xf[i], &wr[i], off[i], 1);
+	end_tiered(&tf);
+}
+
+/*
+ * Without memory for a copy.  The slow disk reads the pages of both ranges and those between them, and the tier,
+ * which has the window, does not get it again.
+ */
+TEST(read_that_is_given_up_fetches_what_was_asked, setup_one_thread,
+    teardown_tier)
+{
+	const off_t off[] = {7 * PIECE + 9000, 7 * PIECE + 100};
+	struct tiered_file tf;
+	uint64_t written, fetched;
+	struct latch la;
+	struct xfer xf[2];
+	struct wire wr[2];
+
+	make_tiered(&tf);
+	written = stats().tu_written;
+	fetched = file_priv(tf.tf_file)->fp_device->dv_bytes;
+	leave_no_room_for_pins();
+	latch_shut(&la, fx->fx_pool->pl_tiered->td_device, fx->fx_loop);
+	for (size_t i = 0; i < 2; i++)
+		begin(&tf, &xf[i], &wr[i], off[i], 1);
+	latch_finish(&la);
+	for (size_t i = 0; i < 2; i++)
+		end(&xf[i], &wr[i], off[i], 1);
+	assert_int_equal(stats().tu_hits, 0);
+	assert_int_equal(file_priv(tf.tf_file)->fp_device->dv_bytes - fetched,
+	    off[0] + 1 - off[1]);
+	assert_int_equal(stats().tu_written, written);
+	end_tiered(&tf);
 }

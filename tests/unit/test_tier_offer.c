@@ -26,7 +26,6 @@ static int
 setup_tier(void **state)
 {
 	int error = setup_narrow(state);
-	struct fixture *fx = *state;
 	const struct tier_conf tc = {
 	    .tc_dir = fx->fx_dir, .tc_size = (uint64_t)32 * OS_FOLIO};
 	struct tier *ti;
@@ -58,7 +57,7 @@ fill_queue(struct pw_device *dv, struct pw_loop *lp, struct pw_waiter *w)
 }
 
 static uint64_t
-windows(struct fixture *fx)
+windows(void)
 {
 	struct tier_stats tu;
 
@@ -66,42 +65,25 @@ windows(struct fixture *fx)
 	return tu.tu_windows;
 }
 
-static void
-windows_are_written_after_others_were_refused(void **state)
+TEST(windows_are_written_after_others_were_refused, setup_tier)
 {
-	struct fixture *fx = *state;
 	struct pw_device *dv = fx->fx_pool->pl_tiered->td_device;
-	struct pw_file *file = new_file(fx, "f", LEN);
+	SCOPED_FILE *file = new_file("f", LEN);
 	struct window win = {.win_device = file_priv(file)->fp_device,
 	    .win_fd = file->fil_fd,
 	    .win_key = pins_key(file),
 	    .win_job.job_len = LEN};
 	struct pw_waiter waiter;
 	struct latch la;
-	int i;
 
 	latch_shut(&la, dv, fx->fx_loop);
 	fill_queue(dv, fx->fx_loop, &waiter);
-	for (i = 0; i < OFFERS; i++)
+	for (int i = 0; i < OFFERS; i++)
 		tier_offer(&win, false);
-	latch_open(&la);
-	settle(fx->fx_loop);
-	assert_int_equal(windows(fx), 0);
+	latch_finish(&la);
+	assert_int_equal(windows(), 0);
 	tier_offer(&win, false);
-	for (i = 0; windows(fx) == 0 && i < PATIENCE; i++)
+	for (int i = 0; windows() == 0 && i < PATIENCE; i++)
 		usleep(1000);
-	assert_int_equal(windows(fx), 1);
-	pw_file_unref(&file);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		windows_are_written_after_others_were_refused, setup_tier,
-		teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	assert_int_equal(windows(), 1);
 }

@@ -1,26 +1,20 @@
 /*
  * So many units a second (server/util/token_bucket.h).
  */
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <pthread.h>
 
 #include "server/util/token_bucket.h"
 
 #define SECOND UINT64_C(1000000000)
 #define NOW    (1000 * SECOND)
 
-static void
-a_full_bucket_gives_its_depth_at_once(void **state)
+TEST(a_full_bucket_gives_its_depth_at_once)
 {
 	const struct token_rate tr = {100, 50};
 	struct token_bucket tb = {0};
 
-	(void)state;
 	assert_true(token_is_full(&tb, NOW));
 	assert_true(token_take(&tb, &tr, 30, NOW) <= NOW);
 	assert_true(token_take(&tb, &tr, 20, NOW) <= NOW);
@@ -30,13 +24,11 @@ a_full_bucket_gives_its_depth_at_once(void **state)
 	assert_int_equal(token_take(&tb, &tr, 10, NOW), NOW + SECOND / 5);
 }
 
-static void
-a_bucket_fills_to_its_depth(void **state)
+TEST(a_bucket_fills_to_its_depth)
 {
 	const struct token_rate tr = {100, 50};
 	struct token_bucket tb = {0};
 
-	(void)state;
 	token_take(&tb, &tr, 50, NOW);
 	assert_false(token_is_full(&tb, NOW + SECOND / 2 - 1));
 	assert_true(token_is_full(&tb, NOW + SECOND / 2));
@@ -44,13 +36,11 @@ a_bucket_fills_to_its_depth(void **state)
 	    NOW + 100 * SECOND + SECOND / 10);
 }
 
-static void
-returned_tokens_can_be_taken_again(void **state)
+TEST(returned_tokens_can_be_taken_again)
 {
 	const struct token_rate tr = {100, 50};
 	struct token_bucket tb = {0};
 
-	(void)state;
 	token_take(&tb, &tr, 50, NOW);
 	token_take(&tb, &tr, 1000, NOW);
 	token_give(&tb, &tr, 1000);
@@ -61,18 +51,15 @@ returned_tokens_can_be_taken_again(void **state)
 	    token_take(&tb, &tr, 60, NOW + SECOND), NOW + SECOND + SECOND / 10);
 }
 
-static void
-try_takes_all_tokens_or_none(void **state)
+TEST(try_takes_all_tokens_or_none)
 {
 	const struct token_rate tr = {10, 3};
 	struct token_bucket tb = {0};
 	uint64_t wait = 0;
-	int i;
 
-	(void)state;
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		assert_true(token_try(&tb, &tr, 1, NOW, &wait));
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		assert_false(token_try(&tb, &tr, 1, NOW, &wait));
 		assert_int_equal(wait, SECOND / 10);
 	}
@@ -81,15 +68,13 @@ try_takes_all_tokens_or_none(void **state)
 	assert_true(token_try(&tb, &tr, 1, NOW + SECOND / 10, &wait));
 }
 
-static void
-the_largest_fit(void **state)
+TEST(the_largest_fit)
 {
 	const struct token_rate fast = {
 	    TOKEN_RATE_MOST, TOKEN_BURST_MOST + TOKEN_RATE_MOST / 8};
 	const struct token_rate slow = {1, TOKEN_RATE_MOST};
 	struct token_bucket tb = {0};
 
-	(void)state;
 	assert_true(token_take(&tb, &fast, TOKEN_BURST_MOST, NOW) <= NOW);
 	assert_int_equal(token_take(&tb, &fast, TOKEN_RATE_MOST, NOW),
 	    NOW + SECOND - SECOND / 8);
@@ -97,21 +82,17 @@ the_largest_fit(void **state)
 	assert_true(token_take(&tb, &slow, 1000000, NOW) <= NOW);
 }
 
-static void
-a_very_slow_rate_overflows_no_counter(void **state)
+TEST(a_very_slow_rate_overflows_no_counter)
 {
 	const struct token_rate tr = {1, TOKEN_BURST_MOST};
 	struct token_bucket tb = {0};
 
-	(void)state;
 	assert_true(token_take(&tb, &tr, TOKEN_BURST_MOST, NOW) <= NOW);
 	assert_true(token_take(&tb, &tr, TOKEN_BURST_MOST, NOW) > NOW);
 }
 
-static void
-shares_are_worth_a_wakeup(void **state)
+TEST(shares_are_worth_a_wakeup)
 {
-	(void)state;
 	assert_int_equal(token_share(1024), 2048);
 	assert_int_equal(token_share(65536), 131072);
 	assert_int_equal(token_share(1000000), 262144);
@@ -130,48 +111,27 @@ take_many(void *arg)
 {
 	const struct token_rate tr = {1000, 1};
 	struct taker *tk = arg;
-	int i;
 
-	for (i = 0; i < TAKES; i++) {
+	for (int i = 0; i < TAKES; i++) {
 		tk->tk_last = token_take(tk->tk_bucket, &tr, 2, NOW);
 		token_give(tk->tk_bucket, &tr, 1);
 	}
 	return NULL;
 }
 
-static void
-threads_lose_nothing(void **state)
+TEST(threads_lose_nothing)
 {
 	struct token_bucket tb = {0};
 	struct taker tks[4];
 	pthread_t threads[4];
-	int i;
 
-	(void)state;
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		tks[i] = (struct taker){&tb, 0};
 		assert_int_equal(
 		    pthread_create(&threads[i], NULL, take_many, &tks[i]), 0);
 	}
-	for (i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	assert_false(token_is_full(&tb, NOW + 4 * TAKES * SECOND / 1000 - 1));
 	assert_true(token_is_full(&tb, NOW + 4 * TAKES * SECOND / 1000));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_full_bucket_gives_its_depth_at_once),
-	    cmocka_unit_test(a_bucket_fills_to_its_depth),
-	    cmocka_unit_test(returned_tokens_can_be_taken_again),
-	    cmocka_unit_test(try_takes_all_tokens_or_none),
-	    cmocka_unit_test(the_largest_fit),
-	    cmocka_unit_test(a_very_slow_rate_overflows_no_counter),
-	    cmocka_unit_test(shares_are_worth_a_wakeup),
-	    cmocka_unit_test(threads_lose_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,7 @@
  * In which order passwords are verified (server/content/tries.c); each test has the name of the
  * rule that it pins.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "server/content/tries.h"
 
@@ -18,7 +12,7 @@
 
 static struct tries tries;
 
-static int
+int
 setup(void **state)
 {
 	(void)state;
@@ -50,10 +44,8 @@ try(uint64_t client, unsigned n, uint32_t now)
 		tries_add(&tries, &tk, now);
 }
 
-static void
-a_first_try_in_a_minute_goes_before_any_second(void **state)
+TEST(a_first_try_in_a_minute_goes_before_any_second)
 {
-	(void)state;
 	assert_int_equal(rank(V4(1), NOW), 0);
 	try(V4(1), 1, NOW);
 	try(V4(2), 1000, NOW - TRIES_MINUTE);
@@ -67,12 +59,10 @@ a_first_try_in_a_minute_goes_before_any_second(void **state)
 	assert_int_equal(rank(V4(2), NOW + 20 * TRIES_MINUTE), 0);
 }
 
-static void
-a_right_password_is_no_try(void **state)
+TEST(a_right_password_is_no_try)
 {
 	struct tries_key tk = key(V4(1), 1);
 
-	(void)state;
 	tries_add(&tries, &tk, NOW);
 	assert_int_not_equal(rank(V4(1), NOW), 0);
 	tries_forgive(&tries, &tk, NOW);
@@ -81,13 +71,9 @@ a_right_password_is_no_try(void **state)
 	assert_int_equal(rank(V4(1), NOW), 0);
 }
 
-static void
-prefixes_of_one_network_are_not_many_clients(void **state)
+TEST(prefixes_of_one_network_are_not_many_clients)
 {
-	unsigned i;
-
-	(void)state;
-	for (i = 0; i < 16; i++) {
+	for (unsigned i = 0; i < 16; i++) {
 		try(V6 + i, 1, NOW);
 		try(V6 + 0x10000 + (i << 8), 1, NOW);
 		try(V4(0x7f000000 + i), 1, NOW);
@@ -99,12 +85,10 @@ prefixes_of_one_network_are_not_many_clients(void **state)
 	assert_int_equal(rank(V4(0x7f000000 + 99), NOW), 0);
 }
 
-static void
-a_thousand_guessing_addresses_delay_no_other_client(void **state)
+TEST(a_thousand_guessing_addresses_delay_no_other_client)
 {
 	unsigned i, first = 0;
 
-	(void)state;
 	for (i = 0; i < 1000; i++)
 		try(V4(i << 8), 50, NOW);
 	for (i = 0; i < 1000; i++)
@@ -112,14 +96,12 @@ a_thousand_guessing_addresses_delay_no_other_client(void **state)
 	assert_true(first > 990);
 }
 
-static void
-users_that_many_guess_come_later(void **state)
+TEST(users_that_many_guess_come_later)
 {
 	static const unsigned steps[] = {0, 6, 7, 62, 63, 510, 511};
 	struct tries_key tk;
 	unsigned i, n, at = 0;
 
-	(void)state;
 	for (n = 0; n < 520; n++) {
 		tk = key(V4(n), 7);
 		if (at < sizeof(steps) / sizeof(steps[0]) && n == steps[at]) {
@@ -133,21 +115,4 @@ users_that_many_guess_come_later(void **state)
 		tk = key(V4(1), i);
 		assert_int_equal(tries_for_user(&tries, &tk, NOW), 0);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(
-		a_first_try_in_a_minute_goes_before_any_second, setup),
-	    cmocka_unit_test_setup(a_right_password_is_no_try, setup),
-	    cmocka_unit_test_setup(
-		prefixes_of_one_network_are_not_many_clients, setup),
-	    cmocka_unit_test_setup(
-		a_thousand_guessing_addresses_delay_no_other_client, setup),
-	    cmocka_unit_test_setup(users_that_many_guess_come_later, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

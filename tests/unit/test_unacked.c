@@ -2,16 +2,10 @@
  * What sockets hold of a control group's memory (server/worker/unacked.c): over sockets of the
  * system, whose other end reads or does not.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "test.h"
+
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lib/pagewise.h"
 #include "server/worker/unacked.h"
@@ -58,7 +52,7 @@ __wrap_pw_unacked(int sock)
 	return (uint64_t)n;
 }
 
-static int
+int
 setup(void **state)
 {
 	int fds[2];
@@ -74,7 +68,7 @@ setup(void **state)
 	return 0;
 }
 
-static int
+int
 teardown(void **state)
 {
 	struct world *w = *state;
@@ -104,8 +98,7 @@ take(struct world *w, int i, size_t bytes)
 }
 
 /* A socket of AF_UNIX holds more than its bytes: what its memory costs. */
-static void
-clients_that_do_not_read_are_given_less_then_little(void **state)
+TEST(clients_that_do_not_read_are_given_less_then_little)
 {
 	struct world *w = *state;
 	bool began = false;
@@ -125,8 +118,7 @@ clients_that_do_not_read_are_given_less_then_little(void **state)
 }
 
 /* Otherwise a server of thousands of slow clients would make several calls for each write. */
-static void
-sockets_are_queried_by_time_and_not_by_write(void **state)
+TEST(sockets_are_queried_by_time_and_not_by_write)
 {
 	struct world *w = *state;
 	unsigned asks;
@@ -145,8 +137,7 @@ sockets_are_queried_by_time_and_not_by_write(void **state)
 	assert_int_equal(queries, asks + ROUND_QUERIES);
 }
 
-static void
-clients_that_read_are_given_all(void **state)
+TEST(clients_that_read_are_given_all)
 {
 	struct world *w = *state;
 
@@ -158,8 +149,7 @@ clients_that_read_are_given_all(void **state)
 	assert_true(w->un.un_bytes <= SHARE / 2);
 }
 
-static void
-what_idle_clients_have_read_is_seen_by_a_tick(void **state)
+TEST(what_idle_clients_have_read_is_seen_by_a_tick)
 {
 	struct world *w = *state;
 
@@ -174,8 +164,7 @@ what_idle_clients_have_read_is_seen_by_a_tick(void **state)
 	assert_int_equal(w->un.un_level, TCP_ALL);
 }
 
-static void
-what_a_closed_socket_held_counts_no_more(void **state)
+TEST(what_a_closed_socket_held_counts_no_more)
 {
 	struct world *w = *state;
 
@@ -187,24 +176,4 @@ what_a_closed_socket_held_counts_no_more(void **state)
 	assert_true(TAILQ_EMPTY(&w->un.un_items));
 	unacked_tick(&w->un);
 	assert_int_equal(w->un.un_level, TCP_ALL);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		clients_that_do_not_read_are_given_less_then_little, setup,
-		teardown),
-	    cmocka_unit_test_setup_teardown(
-		sockets_are_queried_by_time_and_not_by_write, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		clients_that_read_are_given_all, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_idle_clients_have_read_is_seen_by_a_tick, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_a_closed_socket_held_counts_no_more, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

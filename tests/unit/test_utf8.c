@@ -1,18 +1,12 @@
 /*
  * What server/util/utf8.h promises.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <string.h>
+#include "test.h"
 
 #include "server/util/utf8.h"
 
-static void
-a_character_is_decoded_with_its_length(void **state)
+TEST(a_character_is_decoded_with_its_length)
 {
 	static const struct {
 		const char *text;
@@ -32,10 +26,8 @@ a_character_is_decoded_with_its_length(void **state)
 	    {"\xc3\xa9\xc3", 2, 0xe9},
 	};
 	uint32_t character;
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		assert_int_equal(utf8_decode(table[i].text,
 				     strlen(table[i].text), &character),
 		    table[i].len);
@@ -45,8 +37,7 @@ a_character_is_decoded_with_its_length(void **state)
 	assert_int_equal(character, 0);
 }
 
-static void
-malformed_utf8_has_length_0(void **state)
+TEST(malformed_utf8_has_length_0)
 {
 	static const char *const table[] = {"", "\x80", "\xbf", "\xc0\x80",
 	    "\xc1\xbf", "\xc3", "\xc3(", "\xe0\x80\x80", "\xe0\x9f\xbf",
@@ -54,21 +45,8 @@ malformed_utf8_has_length_0(void **state)
 	    "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf", "\xf0\x9f\x98",
 	    "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"};
 	uint32_t character;
-	size_t i;
 
-	(void)state;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		assert_int_equal(
 		    utf8_decode(table[i], strlen(table[i]), &character), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_character_is_decoded_with_its_length),
-	    cmocka_unit_test(malformed_utf8_has_length_0),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /*
  * What a loop remembers to have found in memory (lib/file/verified.h).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "lib/file/verified.h"
 
-#define PIECE	 VERIFIED_PIECE
-#define SIZE	 (8 * PIECE + 100)
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define PIECE VERIFIED_PIECE
+#define SIZE  (8 * PIECE + 100)
 
 /* What of [off, end) is left to ask about, after [2, 5) pieces and the end were found at 10. */
 struct trim_case {
@@ -45,18 +40,15 @@ create(uint32_t *file)
 	return vf;
 }
 
-static void
-only_unverified_pieces_are_left(void **state)
+TEST(only_unverified_pieces_are_left)
 {
 	uint32_t file;
 	struct verified *vf = create(&file);
 	off_t off, end;
-	size_t i;
 
-	(void)state;
 	verified_note(vf, file, 2 * PIECE, 5 * PIECE, SIZE, 10);
 	verified_note(vf, file, 8 * PIECE, SIZE, SIZE, 10);
-	for (i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		off = cases[i].tc_off;
 		end = cases[i].tc_end;
 		verified_trim(vf, file, &off, &end, 10, UINT64_MAX);
@@ -71,31 +63,26 @@ only_unverified_pieces_are_left(void **state)
 	assert_null(vf);
 }
 
-static void
-expired_pieces_are_left(void **state)
+TEST(expired_pieces_are_left)
 {
 	uint32_t file;
-	struct verified *vf = create(&file);
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 	off_t off = 0, end = PIECE;
 
-	(void)state;
 	verified_note(vf, file, 0, PIECE, SIZE, 10);
 	verified_trim(vf, file, &off, &end, 11, UINT64_MAX);
 	assert_int_equal(end - off, PIECE);
 	verified_note(vf, file, 0, PIECE, SIZE, 11);
 	verified_trim(vf, file, &off, &end, 11, UINT64_MAX);
 	assert_int_equal(end - off, 0);
-	verified_destroy(&vf);
 }
 
-static void
-a_part_of_a_piece_is_not_remembered(void **state)
+TEST(a_part_of_a_piece_is_not_remembered)
 {
 	uint32_t file;
-	struct verified *vf = create(&file);
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 	off_t off = 0, end = SIZE;
 
-	(void)state;
 	verified_note(vf, file, 1, PIECE, SIZE, 10);
 	verified_note(vf, file, PIECE, 2 * PIECE - 1, SIZE, 10);
 	verified_note(vf, file, 8 * PIECE, SIZE - 1, SIZE, 10);
@@ -103,17 +90,14 @@ a_part_of_a_piece_is_not_remembered(void **state)
 	verified_trim(vf, file, &off, &end, 10, UINT64_MAX);
 	assert_int_equal(off, 0);
 	assert_int_equal(end, SIZE);
-	verified_destroy(&vf);
 }
 
-static void
-pieces_of_files_are_kept_apart(void **state)
+TEST(pieces_of_files_are_kept_apart)
 {
 	uint32_t file, other;
-	struct verified *vf = create(&file);
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 	off_t off = 0, end = SIZE;
 
-	(void)state;
 	other = verified_number(vf);
 	assert_int_not_equal(file, other);
 	verified_note(vf, file, 0, SIZE, SIZE, 10);
@@ -121,19 +105,16 @@ pieces_of_files_are_kept_apart(void **state)
 	assert_int_equal(end - off, SIZE);
 	verified_trim(vf, file, &off, &end, 10, UINT64_MAX);
 	assert_int_equal(end - off, 0);
-	verified_destroy(&vf);
 }
 
 /* However much there is, nothing that was not found is taken for found. */
-static void
-a_large_file_evicts_older_pieces(void **state)
+TEST(a_large_file_evicts_older_pieces)
 {
 	const off_t large = 100000 * PIECE;
 	uint32_t file;
-	struct verified *vf = create(&file);
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 	off_t off, end, at, known = 0;
 
-	(void)state;
 	for (at = 0; at < large; at += 2 * PIECE)
 		verified_note(vf, file, at, at + PIECE, large, 10);
 	for (at = 0; at < large; at += PIECE) {
@@ -146,7 +127,6 @@ a_large_file_evicts_older_pieces(void **state)
 			known++;
 	}
 	assert_in_range(known, 1, 4096);
-	verified_destroy(&vf);
 }
 
 /* Returns how many bytes from off on were in use after the time, or were not, as `used` says. */
@@ -170,15 +150,13 @@ unknown_at(const struct verified *vf, uint32_t file, off_t off, uint64_t since)
 	return end - off;
 }
 
-static void
-piece_is_in_use_after_two_uses_in_a_row(void **state)
+TEST(piece_is_in_use_after_two_uses_in_a_row)
 {
 	const uint64_t begin = 10 * (uint64_t)VERIFIED_AGAIN;
 	uint64_t now = begin;
 	uint32_t file;
-	struct verified *vf = create(&file);
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 
-	(void)state;
 	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
 	assert_int_equal(run_of(vf, file, 0, 0, false), SIZE);
 	now += VERIFIED_AGAIN - 1;
@@ -193,20 +171,16 @@ piece_is_in_use_after_two_uses_in_a_row(void **state)
 	now += VERIFIED_AGAIN;
 	verified_use(vf, file, 0, PIECE, SIZE, now);
 	assert_int_equal(run_of(vf, file, 0, 0, false), SIZE);
-	verified_destroy(&vf);
 }
 
 /* A full socket takes a part of a piece. */
-static void
-piece_that_is_sent_in_parts_is_used(void **state)
+TEST(piece_that_is_sent_in_parts_is_used)
 {
 	const uint64_t now = 10 * (uint64_t)VERIFIED_AGAIN;
 	uint32_t file;
-	struct verified *vf = create(&file);
-	int i;
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 
-	(void)state;
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		verified_use(vf, file, 0, PIECE + 1, SIZE, now);
 		verified_use(vf, file, PIECE + 1, 2 * PIECE, SIZE, now);
 		/* not all of the third piece, and its end too late */
@@ -216,38 +190,17 @@ piece_that_is_sent_in_parts_is_used(void **state)
 		    now + VERIFIED_AGAIN);
 	}
 	assert_int_equal(run_of(vf, file, 0, now - 1, true), 2 * PIECE);
-	verified_destroy(&vf);
 }
 
-static void
-fetched_pieces_are_not_in_use(void **state)
+TEST(fetched_pieces_are_not_in_use)
 {
 	const uint64_t now = 10 * (uint64_t)VERIFIED_AGAIN;
 	uint32_t file;
-	struct verified *vf = create(&file);
+	SCOPED(verified_destroy) struct verified *vf = create(&file);
 
-	(void)state;
 	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
 	verified_use(vf, file, 0, 2 * PIECE, SIZE, now);
 	verified_unuse(vf, file, PIECE - 1, PIECE);
 	assert_int_equal(run_of(vf, file, 0, 0, false), PIECE);
 	assert_int_equal(run_of(vf, file, PIECE, 0, true), PIECE);
-	verified_destroy(&vf);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(only_unverified_pieces_are_left),
-	    cmocka_unit_test(expired_pieces_are_left),
-	    cmocka_unit_test(piece_is_in_use_after_two_uses_in_a_row),
-	    cmocka_unit_test(piece_that_is_sent_in_parts_is_used),
-	    cmocka_unit_test(fetched_pieces_are_not_in_use),
-	    cmocka_unit_test(a_part_of_a_piece_is_not_remembered),
-	    cmocka_unit_test(pieces_of_files_are_kept_apart),
-	    cmocka_unit_test(a_large_file_evicts_older_pieces),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,12 @@
 /*
  * How much is fetched at once, and how early (lib/send/window_size.h).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "lib/send/window_size.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 struct size_case {
 	struct window_facts
@@ -62,12 +56,10 @@ static const struct size_case cases[] = {
 	8 * 2 * MIB},
 };
 
-static void
-a_window_has_the_bytes_that_the_client_reads_meanwhile(void **state)
+TEST(a_window_has_the_bytes_that_the_client_reads_meanwhile)
 {
 	const struct size_case *sc;
 
-	(void)state;
 	for (sc = cases; sc < cases + COUNT(cases); sc++) {
 		if (window_size(&sc->sc_facts) != sc->sc_size)
 			fail_msg("case %zu: size %zu", (size_t)(sc - cases),
@@ -76,15 +68,4 @@ a_window_has_the_bytes_that_the_client_reads_meanwhile(void **state)
 			fail_msg("case %zu: lead %zu", (size_t)(sc - cases),
 			    window_lead(&sc->sc_facts, sc->sc_size));
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(
-		a_window_has_the_bytes_that_the_client_reads_meanwhile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,6 +81,24 @@ wire_narrow(struct wire *wr)
 	close(lfd);
 }
 
+static inline struct wire
+wide_wire(void)
+{
+	struct wire wr;
+
+	wire_wide(&wr);
+	return wr;
+}
+
+static inline struct wire
+narrow_wire(void)
+{
+	struct wire wr;
+
+	wire_narrow(&wr);
+	return wr;
+}
+
 /* Takes what is there; how much. */
 static inline size_t
 wire_read(struct wire *wr)
@@ -110,6 +128,9 @@ wire_close(struct wire *wr)
 		close(wr->wr_peer);
 	free(wr->wr_data);
 }
+
+/* One that is closed where its scope ends. */
+#define SCOPED_WIRE SCOPED(wire_close) struct wire
 
 /* What TLS in user space will be: it takes a part, of memory only, and may be full or fail. */
 struct copying {
@@ -169,8 +190,8 @@ xfer_done(struct pw_send *s)
 
 /* Memory of mem_len bytes, then the range; set more in xf_send. */
 static inline void
-xfer_init(struct xfer *xf, const char *path, struct fixture *fx,
-    struct wire *wr, struct pw_file *file)
+xfer_init(
+    struct xfer *xf, const char *path, struct wire *wr, struct pw_file *file)
 {
 	*xf = (struct xfer){0};
 	xf->xf_send.snd_path = pw_send_path(path);
@@ -185,6 +206,15 @@ xfer_init(struct xfer *xf, const char *path, struct fixture *fx,
 	xf->xf_send.snd_sink = &xf->xf_sink.cy_sink;
 	xf->xf_send.snd_sock = -1;
 }
+
+static inline void
+xfer_finish(struct xfer *xf)
+{
+	pw_send_finish(&xf->xf_send);
+}
+
+/* After the file and the wire: what is declared last ends first. */
+#define SCOPED_XFER SCOPED(xfer_finish) struct xfer
 
 /* Until the socket takes more. */
 static inline void
