@@ -20,7 +20,7 @@ struct piece {
 	uint64_t pc_at;	  /* time of the last note, or 0 */
 	uint64_t pc_used; /* time at which the piece was sent last, or 0 */
 	bool pc_again;	  /* true if it was sent within VERIFIED_AGAIN before */
-	/* bytes from its start that were sent, and when: a full socket takes a part */
+	/* bytes from its start that were sent, and when the first was: a full socket takes a part */
 	off_t pc_part;
 	uint64_t pc_part_at;
 };
@@ -135,24 +135,30 @@ verified_note(struct verified *vf, uint32_t file, off_t off, off_t end,
 		verified_piece(vf, file, off)->pc_at = now;
 }
 
-/* Notes a use of [from, to) of a piece, of which it has `len` bytes. */
+/*
+ * Notes a use of [from, to) of a piece, of which it has `len` bytes.  A use in parts counts as one at the time of the
+ * first part.
+ */
 static void
 verified_use_piece(
     struct piece *pc, off_t from, off_t to, off_t len, uint64_t now)
 {
+	bool whole = from == 0 && to >= len;
+
 	if (now - pc->pc_part_at >= VERIFIED_AGAIN)
 		pc->pc_part = 0;
 	if (from > pc->pc_part)
 		return;
-	if (to > pc->pc_part) {
-		pc->pc_part = to;
+	if (pc->pc_part == 0 || whole)
 		pc->pc_part_at = now;
-	}
+	if (to > pc->pc_part)
+		pc->pc_part = to;
 	if (to < len)
 		return;
 	pc->pc_part = 0;
 	pc->pc_again = now - pc->pc_used < VERIFIED_AGAIN;
-	pc->pc_used = now;
+	if (pc->pc_part_at > pc->pc_used)
+		pc->pc_used = pc->pc_part_at;
 }
 
 void
