@@ -83,14 +83,16 @@ static void
 reclaim_read(struct reclaim *rc, uint64_t now)
 {
 	int64_t taken = os_reclaimed(rc->rc_fd);
+	uint64_t looked = atomic_load(&rc->rc_looked);
 
-	if (taken < 0)
+	/* Another thread may have read them since `now`. */
+	if (taken < 0 || now <= looked)
 		return;
 	if (taken != rc->rc_taken)
 		atomic_store(&rc->rc_moved, now);
 	if (rc->rc_taken >= 0)
-		reclaim_note_rate(rc, (uint64_t)(taken - rc->rc_taken),
-		    now - atomic_load(&rc->rc_looked));
+		reclaim_note_rate(
+		    rc, (uint64_t)(taken - rc->rc_taken), now - looked);
 	rc->rc_taken = taken;
 	atomic_store(&rc->rc_looked, now);
 }
@@ -100,7 +102,7 @@ reclaim_look(struct reclaim *rc)
 {
 	uint64_t now = clock_now();
 
-	if (rc->rc_fd < 0 || now - atomic_load(&rc->rc_looked) < LOOK_LEAST ||
+	if (rc->rc_fd < 0 || now < atomic_load(&rc->rc_looked) + LOOK_LEAST ||
 	    pthread_mutex_trylock(&rc->rc_lock) != 0)
 		return;
 	reclaim_read(rc, now);
