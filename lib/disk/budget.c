@@ -152,7 +152,7 @@ budget_has_left(const struct held *hl)
 }
 
 /*
- * Admits the first waiter that was held for HELD_US, or has left.  Returns the waiter, or NULL if there is none.
+ * Admits the first waiter of a list that was held for HELD_US, or has left.  Returns the waiter, or NULL if there is none.
  */
 static struct held *
 budget_force_in(struct budget *rm, uint64_t now_us)

@@ -58,8 +58,7 @@ copied_may_wait(const struct pw_send *s)
 
 /*
  * Checks bytes of a copy as send_check does.  Returns 0 at once for a file whose residency cannot be checked,
- * since fstat(2) may wait: each copy has bytes of the file's version, and before a copy only copies are sent
- * (prefetch_uses_copies).
+ * since fstat(2) may wait: each copy has bytes of the file's version, and only copies are sent of such a file.
  */
 static int
 copied_check(const struct pw_send *s, size_t len)

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/disk/completion.h"
+#include "lib/disk/pool.h"
+#include "lib/disk/reclaim.h"
 #include "lib/file/file.h"
 #include "lib/file/residency.h"
 #include "lib/send/own.h"
@@ -69,13 +72,16 @@ own_check(const struct pw_send *s, size_t len)
 static int
 own_run(struct pw_send *s)
 {
+	struct reclaim *rc = pool_reclaim(s->snd_loop->lp_pool);
 	struct own *ow = send_priv(s)->ss_own;
 	long n;
 
+	reclaim_read_begins(rc);
 	do
 		n = os_read(s->snd_file->fil_fd, s->snd_off, ow->ow_data,
 		    own_chunk(s), true);
 	while (n == -EINTR);
+	reclaim_read_ends(rc);
 	ow->ow_len = n > 0 ? (size_t)n : 0;
 	return n <= 0 ? (int)n : own_check(s, (size_t)n);
 }
@@ -148,4 +154,19 @@ own_free(struct pw_send *s)
 {
 	free(send_priv(s)->ss_own);
 	send_priv(s)->ss_own = NULL;
+}
+
+enum pw_send_status
+own_serve(struct pw_send *s)
+{
+	enum pw_send_status status = own_step(s, own_read_by_pool);
+
+	send_priv(s)->ss_ready = -1;
+	if (s->snd_pending)
+		return status;
+	if (own_is_empty(s) && s->snd_off >= send_priv(s)->ss_offered)
+		own_free(s);
+	if (send_priv(s)->ss_holder != NULL)
+		send_room_settle(s, status == PW_SEND_WANT_WRITE);
+	return status;
 }

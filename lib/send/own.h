@@ -41,4 +41,9 @@ bool own_is_empty(const struct pw_send *);
 /* Frees the memory. */
 void own_free(struct pw_send *);
 
+/*
+ * Does as own_step with own_read_by_pool, and frees the memory once all of it is sent, and all that a sink was offered.
+ */
+enum pw_send_status own_serve(struct pw_send *);
+
 #endif

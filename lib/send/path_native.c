@@ -310,7 +310,7 @@ path_native_step(struct pw_send *s)
 	off_t end;
 
 	if (s->snd_file != NULL && !residency_native(s->snd_file))
-		return own_step(s, own_read_by_pool);
+		return own_serve(s);
 	end = native_known_end(s);
 	if (s->snd_len > 0 && end == s->snd_off)
 		return native_read_block(s);
@@ -318,7 +318,7 @@ path_native_step(struct pw_send *s)
 	status = send_window(s, end, path_native_call);
 	if (status == PW_SEND_AGAIN && s->snd_file != NULL &&
 	    !residency_native(s->snd_file))
-		return own_step(s, own_read_by_pool);
+		return own_serve(s);
 	if (status == PW_SEND_AGAIN && send_priv(s)->ss_result == -EBUSY)
 		return native_await_pages(s);
 	return status;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "lib/disk/async.h"
+#include "lib/file/residency.h"
 #include "lib/send/path.h"
 
 struct uring_fetch {
@@ -27,13 +28,16 @@ path_uring_done(struct pw_waiter *w)
 	to->wt_done(to);
 }
 
-/* Fetches at most ASYNC_STEPS steps of a window.  Has a disk thread fetch if the ring refuses. */
+/* Fetches at most ASYNC_STEPS steps of a window.  Has a disk thread fetch if the ring refuses, or to make copies. */
 static int
 path_uring_fetch(struct pw_send *s, off_t off, size_t len)
 {
 	size_t step = device_step(file_priv(s->snd_file)->fp_device);
-	struct uring_fetch *uf = calloc(1, sizeof(*uf));
+	struct uring_fetch *uf;
 
+	if (!residency_can_ask(s->snd_file))
+		return send_fetch_by_pool(s, off, len);
+	uf = calloc(1, sizeof(*uf));
 	if (uf == NULL)
 		return -ENOMEM;
 	if (len > ASYNC_STEPS * step) {

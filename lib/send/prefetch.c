@@ -190,26 +190,17 @@ prefetch_was_evicted(const struct pw_send *s)
 	return s->snd_off < send_priv(s)->ss_asked && !send_priv(s)->ss_direct;
 }
 
-/* Sends from own memory, and frees it once all of it and all that a sink was offered is sent. */
-static enum pw_send_status
-prefetch_from_own(struct pw_send *s)
-{
-	enum pw_send_status status = own_step(s, own_read_by_pool);
-
-	send_priv(s)->ss_ready = -1;
-	if (!s->snd_pending && own_is_empty(s) &&
-	    s->snd_off >= send_priv(s)->ss_offered)
-		own_free(s);
-	return status;
-}
-
-/* A drop evicts pages that other transmissions of the file fetched; memory is not short then. */
+/*
+ * A drop evicts pages that other transmissions of the file fetched; memory is not short then.  Nothing is evicted of a
+ * file without a residency check, whose copies are above the limit of pins.
+ */
 static void
 prefetch_count_evicted(const struct pw_send *s)
 {
+	if (!residency_can_ask(s->snd_file))
+		return;
 	completion_count(s->snd_loop, COUNTED_EVICTED);
-	if (file_priv(s->snd_file)->fp_drops == 0 &&
-	    residency_can_ask(s->snd_file))
+	if (file_priv(s->snd_file)->fp_drops == 0)
 		budget_evicted(pool_room(s->snd_loop->lp_pool), clock_now());
 }
 
@@ -225,7 +216,7 @@ prefetch_await(struct pw_send *s, send_fetch_f fetch, bool locked)
 		return prefetch_window(s, fetch);
 	if (!locked)
 		prefetch_count_evicted(s);
-	return prefetch_from_own(s);
+	return own_serve(s);
 }
 
 /*
@@ -384,7 +375,7 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 	bool missed = false, locked = false;
 
 	if (send_priv(s)->ss_own != NULL)
-		return prefetch_from_own(s);
+		return own_serve(s);
 	if (send_hole_is_next(s))
 		status = send_hole(s);
 	else if (s->snd_file != NULL && s->snd_len > 0 &&
@@ -395,7 +386,7 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 	if (missed)
 		return prefetch_await(s, fetch, locked);
 	if (status == PW_SEND_AGAIN && prefetch_was_refused(s))
-		return prefetch_from_own(s);
+		return own_serve(s);
 	if (send_priv(s)->ss_holder != NULL) {
 		send_room_settle(s, status == PW_SEND_WANT_WRITE);
 		if (fetch == send_fetch_by_pool)

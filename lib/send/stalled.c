@@ -5,6 +5,7 @@
 #include "lib/disk/completion.h"
 #include "lib/disk/pool.h"
 #include "lib/send/holder.h"
+#include "lib/send/own.h"
 #include "lib/send/send_private.h"
 #include "lib/send/stalled.h"
 
@@ -23,6 +24,8 @@ stalled_yield(struct pw_loop *lp, uint64_t now_us)
 		if (s == NULL)
 			return;
 		pw_send_yield(s);
+		if (s->snd_off >= send_priv(s)->ss_offered)
+			own_free(s); /* read again when the client goes on */
 		/* An eviction of the data from now on must not shrink the budget. */
 		send_priv(s)->ss_asked = s->snd_off;
 	}

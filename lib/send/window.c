@@ -103,6 +103,8 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 		send_pending_begin(s, done);
 		send_priv(s)->ss_wait = SEND_WAIT_BUDGET;
 		w = &send_priv(s)->ss_waiter;
+		w->wt_client =
+		    0; /* POOL_LEFT if the struct was cancelled before */
 	}
 	error = pool_room_take(
 	    file_priv(s->snd_file)->fp_device, len, slow, s->snd_loop, w);
