@@ -113,7 +113,7 @@ void pins_no_pipe(struct pins *);
 
 /*
  * Adds a mapping of [off, off + fo_len) of a file, and takes ownership of the mapping.  Call
- * pins_reserve first.  off is a multiple of OS_FOLIO, and fo_len at most OS_FOLIO.  Unmaps the mapping
+ * pins_reserve first.  The range lies in one OS_FOLIO of the file.  Unmaps the mapping
  * at once if memory is short or another pin has these bytes; the bytes stay resident.
  */
 void pins_add(struct pins *, const struct pins_key *, off_t off,
