@@ -158,8 +158,11 @@ key_schedule_octets(const OSSL_PARAM params[], const char *name)
 {
 	const OSSL_PARAM *p = OSSL_PARAM_locate_const(params, name);
 
-	return p == NULL ? (struct octets){0}
-			 : (struct octets){p->data, p->data_size};
+	struct octets oc = {0};
+
+	if (p != NULL)
+		oc = (struct octets){p->data, p->data_size};
+	return oc;
 }
 
 static bool

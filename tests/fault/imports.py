@@ -41,7 +41,8 @@ LEFT = {
         BIO_get_new_index BIO_meth_free BIO_meth_set_ctrl BIO_meth_set_read BIO_meth_set_write
         BIO_s_mem BIO_set_data BIO_set_flags BIO_set_init ERR_clear_error ERR_peek_error
         ERR_peek_last_error ERR_reason_error_string EVP_CIPHER_CTX_ctrl EVP_CIPHER_CTX_free
-        EVP_CIPHER_CTX_get0_cipher EVP_CIPHER_get_key_length EVP_CIPHER_get_nid EVP_KDF_CTX_free EVP_MD_CTX_free EVP_MD_get0_name
+        EVP_CIPHER_CTX_get0_cipher EVP_CIPHER_get_key_length EVP_CIPHER_get_nid EVP_KDF_CTX_free
+        EVP_KDF_free EVP_KDF_get0_provider EVP_MD_CTX_free EVP_MD_get0_name OSSL_PROVIDER_get0_name
         EVP_MD_get_block_size EVP_MD_get_size EVP_MD_is_a
         EVP_PKEY_free EVP_PKEY_get_base_id EVP_PKEY_get_group_name EVP_aes_256_cbc EVP_sha256 OBJ_obj2nid
         OPENSSL_cleanse OPENSSL_sk_num OPENSSL_sk_pop_free OPENSSL_sk_value OPENSSL_thread_stop
