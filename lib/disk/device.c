@@ -103,8 +103,8 @@ device_means(enum os_ask ask)
 	    [OS_ASK_NEVER_COLD] = "always resident",
 	    [OS_ASK_FETCH] =
 		"no check is available, so the file is sent from copies",
-	    [OS_ASK_NATIVE] = "no check is needed, because the kernel waits "
-			      "for the disk",
+	    [OS_ASK_NATIVE] =
+		"no check is needed, since the kernel waits for the disk",
 	};
 
 	if (ask == OS_ASK_NOWAIT && os_cachestat(-1, 0, 1) == -ENOSYS)
