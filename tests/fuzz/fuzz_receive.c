@@ -172,7 +172,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t room = fuzz_size(&line, 100, 1, 20000);
 
 	if (!prepared)
-		prepared = record_key_prepare();
+		prepared = record_key_prepare() == 0;
 	CHECK(prepared);
 	open_session(hides);
 	while (in.s_len >= 2)
