@@ -282,13 +282,14 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/server.a \
 	    -o $@ $(filter %.c %.a,$^) $(LIBS)
 
 # The server with sanitizers once more, linked so that each call which a test
-# may let fail goes through tests/fault/inject*.c.
+# may let fail goes through tests/fault/inject*.c, which tell the places of calls from the start of
+# the program.
 INJECT_C = $(wildcard tests/fault/inject*.c)
 INJECT_O = $(INJECT_C:%.c=build/asan/%.o)
 build/fault/pagewise: build/asan/server/main.o build/asan/server.a \
     build/asan/libpagewise.a $(INJECT_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(CFLAGS) $(SANITIZE_asan) $(LINK_asan) $(LDFLAGS) -o $@ \
+	$(call say,LD)$(CC) $(CFLAGS) $(SANITIZE_asan) $(filter-out -no-pie,$(LINK_asan)) $(LDFLAGS) -o $@ \
 	    $$(nm $(INJECT_O) | sed -n 's/.* T __wrap_/-Wl,--wrap=/p') $^ $(LIBS)
 
 # A module has the version and the flags of the nginx that loads it: Debian's package nginx-dev has

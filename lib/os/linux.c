@@ -288,8 +288,9 @@ os_read(int fd, off_t off, void *to, size_t len, bool wait)
 	struct iovec iov = {to, len};
 	ssize_t n;
 
-	meter_call(METER_PREADV2);
-	n = preadv2(fd, &iov, 1, off, wait ? 0 : RWF_NOWAIT);
+	meter_call(wait ? METER_PREAD : METER_PREADV2);
+	n = wait ? pread(fd, to, len, off)
+		 : preadv2(fd, &iov, 1, off, RWF_NOWAIT);
 	return n == -1 ? -errno : n;
 }
 
