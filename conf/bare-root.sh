@@ -55,6 +55,8 @@ make_root()
 mount_all()
 {
 	mount --make-rprivate /
+	# unshare(1) changes how mounts of / spread, so that has to be a mount.
+	mount --bind "$root" "$root"
 	mount --rbind /dev "$root/dev"
 	mount -t proc proc "$root/proc"
 	mount -t sysfs sysfs "$root/sys"
@@ -101,6 +103,12 @@ ends()
 run()
 {
 	ip link set lo up
+	# It leads nowhere; with loopback alone some clients resolve no name, not even localhost.
+	if ip link add eth0 type veth peer name far0; then
+		ip addr add 192.0.2.2/24 dev eth0
+		ip link set far0 up
+		ip link set eth0 up
+	fi
 	status=0
 	for command; do
 		log=$root-$(echo "$command" | tr -c 'a-z\n' -).log

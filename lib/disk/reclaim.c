@@ -26,6 +26,7 @@ struct reclaim {
 	int64_t rc_taken;	  /* reclaimed pages at the last read, or -1 */
 	uint64_t rc_memory;	  /* pages */
 	_Atomic uint64_t rc_stay; /* reclaim_used_stay at the last read */
+	bool rc_rated;		  /* true if rc_stay was computed before */
 	_Atomic uint64_t rc_looked;
 	/* time of the last possible change of rc_taken, microseconds */
 	_Atomic uint64_t rc_moved;
@@ -66,7 +67,11 @@ reclaim_destroy(struct reclaim **rcp)
 static void
 reclaim_note_rate(struct reclaim *rc, uint64_t pages, uint64_t us)
 {
-	uint64_t stay = RECLAIM_USED, twice = 2 * atomic_load(&rc->rc_stay) + 1;
+	uint64_t stay = RECLAIM_USED, twice = UINT64_MAX;
+
+	if (rc->rc_rated)
+		twice = 2 * atomic_load(&rc->rc_stay) + 1;
+	rc->rc_rated = true;
 
 	if (rc->rc_memory < RECLAIM_LEAST / os_page_size())
 		stay = 0;
