@@ -22,7 +22,7 @@ NO_DISK = (r"(pagewise: warning: worker 0: the event loop slept for \d+ ms:"
 WAITING = [p for p in harness.FILE_PATHS if p not in ("blocking", "copy")]
 HELD = 0.3  # seconds
 # A sink is given memory alone: blocking reads as copy does.
-CALLS = {"blocking": "sendfile" if "blocking" in harness.FILE_PATHS else "preadv2", "copy": "preadv2"}
+CALLS = {"blocking": "sendfile" if "blocking" in harness.FILE_PATHS else "pread", "copy": "pread"}
 
 
 def slept(admin):

@@ -17,7 +17,7 @@ CLIENTS = 16
 EACH = 8  # files that a client asks for, one after the other
 # Calls that wait for a page.  cachestat(2) does not: before it looks it may wait for the statistics of control
 # groups (mem_cgroup_flush_stats_ratelimited in mm/filemap.c).
-OF_PAGES = {"sendfile", "splice", "vmsplice", "preadv2"}
+OF_PAGES = {"sendfile", "splice", "vmsplice", "pread", "preadv2"}
 
 
 @pytest.fixture
