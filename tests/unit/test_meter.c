@@ -395,7 +395,7 @@ TEST(calls_of_the_library_are_named)
 	os_lookup(-1, "x", OS_CACHED);
 	assert_int_equal(meter_mine->mt_call, METER_OPENAT2);
 	os_read(-1, 0, &byte, 1, true);
-	assert_int_equal(meter_mine->mt_call, METER_PREADV2);
+	assert_int_equal(meter_mine->mt_call, METER_PREAD);
 	os_splice_in(-1, -1, 0, 1, &n);
 	assert_int_equal(meter_mine->mt_call, METER_SPLICE);
 	rest();
