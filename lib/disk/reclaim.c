@@ -67,17 +67,18 @@ reclaim_destroy(struct reclaim **rcp)
 static void
 reclaim_note_rate(struct reclaim *rc, uint64_t pages, uint64_t us)
 {
-	uint64_t stay = RECLAIM_USED, twice = UINT64_MAX;
+	uint64_t stay = RECLAIM_USED, most = RECLAIM_USED;
 
 	if (rc->rc_rated)
-		twice = 2 * atomic_load(&rc->rc_stay) + 1;
+		most = 2 * atomic_load(&rc->rc_stay) + 1;
 	rc->rc_rated = true;
-
 	if (rc->rc_memory < RECLAIM_LEAST / os_page_size())
 		stay = 0;
-	else if (pages > 0 && rc->rc_memory / RECLAIM_SHARE * us / pages < stay)
+	else if (pages > 0)
 		stay = rc->rc_memory / RECLAIM_SHARE * us / pages;
-	atomic_store(&rc->rc_stay, stay < twice ? stay : twice);
+	if (most > RECLAIM_USED)
+		most = RECLAIM_USED;
+	atomic_store(&rc->rc_stay, stay < most ? stay : most);
 }
 
 /*

@@ -98,15 +98,16 @@ static enum pw_send_status
 own_read_more(struct pw_send *s, own_read_f read)
 {
 	struct own *ow = send_priv(s)->ss_own;
+	off_t end;
 	int error;
 
 	if (ow == NULL)
 		ow = send_priv(s)->ss_own = own_create(s);
 	if (ow == NULL)
 		return send_pending_fail(s, -ENOMEM);
-	residency_unused(
-	    s->snd_file, s->snd_off, s->snd_off + (off_t)own_chunk(s));
-	send_fetch_begin(s, s->snd_off + (off_t)own_chunk(s));
+	end = s->snd_off + (off_t)own_chunk(s);
+	residency_unused(s->snd_file, s->snd_off, end);
+	send_fetch_begin(s, end);
 	ow->ow_off = s->snd_off;
 	ow->ow_len = 0;
 	send_pending_begin(s, NULL);

@@ -56,7 +56,7 @@ sink_unacked(const struct pw_send *s)
 	return sk == NULL ? os_unacked(s->snd_sock) : sk->sk_ops->unacked(sk);
 }
 
-/* Replaces path_step where sink_copies is true, but for paths that read into own memory. */
+/* Replaces path_step where sink_copies is true, except of paths that read into own memory. */
 enum pw_send_status sink_step(struct pw_send *);
 
 #endif

@@ -399,9 +399,9 @@ conn_handshake_late(struct conn *c)
 }
 
 /*
- * Returns true if the connection is on the run queue, and what the timer waits for may have come: the loop is late, and has
- * not read the input, or not sent the response that a client that closed its side waits for.  A timer for input
- * starts again, once for each request.
+ * Returns true if the loop is late: the connection is on the run queue, so the loop has not yet read the input that
+ * the timer waits for, or not yet sent the response to a client that closed its side.  A timer for input starts
+ * again, once for each request.
  */
 static bool
 conn_loop_is_late(struct conn *c, enum timer timer)
@@ -411,8 +411,10 @@ conn_loop_is_late(struct conn *c, enum timer timer)
 
 	if (!c->cn_item.it_queued)
 		return false;
+	if (timer == TIMER_CLOSED)
+		return true;
 	if (!input || c->cn_spared || c->cn_state == CONN_LINGER)
-		return timer == TIMER_CLOSED;
+		return false;
 	c->cn_spared = true;
 	conn_timer(c, timer);
 	return true;

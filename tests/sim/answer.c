@@ -10,7 +10,7 @@
 
 #define BOUND \
 	(60 * \
-	    SECOND) /* whoever reads, and whose disk works, gets bytes in this time */
+	    SECOND) /* in which a client that reads gets bytes, if its disk works */
 #define STALE (4 * SECOND) /* longest time for which an old version is served */
 
 static char etags[INODES_MAX][ETAG]; /* last ones of the names */

@@ -9,7 +9,7 @@
 
 #define BOUND \
 	(40 * \
-	    SECOND) /* whoever reads, and whose disk works, gets bytes in this time */
+	    SECOND) /* in which a client that reads gets bytes, if its disk works */
 
 struct client clients[CLIENTS_MAX];
 struct pw_root *roots[DISKS_MAX];

@@ -180,7 +180,7 @@ unsigned maps_left(void);
 
 /* Bytes of one page, or of memory. */
 struct segment {
-	struct inode *sg_inode; /* NULL: memory that was copied */
+	struct inode *sg_inode; /* NULL for copied memory */
 	off_t sg_off;
 	unsigned sg_len;
 	uint32_t sg_epoch, sg_version;

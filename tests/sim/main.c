@@ -153,7 +153,7 @@ main_draw(uint64_t seed, const struct limits *li)
 	main_draw_kinds();
 	main_draw_flavour(li->li_flavour);
 	if (plan.pl_server) {
-		/* Of many small files more fits into a second than of few large ones. */
+		/* More worlds of many small files run in a second than of few large ones. */
 		if (!world_once_in(8))
 			plan.pl_sizes = 1U << world_below(3) | 1;
 		plan.pl_early = world_once_in(2);

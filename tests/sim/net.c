@@ -485,7 +485,7 @@ void
 net_write(struct tcp_sock *so, const char *mem, size_t len)
 {
 	if (so->so_wire->wi_closed) {
-		sock_reset(so); /* nobody is there */
+		sock_reset(so); /* the other end is closed */
 		return;
 	}
 	queue_put(&so->so_wire->wi_in, mem, len);

@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-/* Of the test that runs. */
+/* The workers' commands in this test. */
 static struct commands orders[WORKERS];
 static struct connection_limits *limits;
 
